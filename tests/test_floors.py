@@ -28,7 +28,9 @@ Make = Callable[..., Estimate]
 PLANS = tuple((tp, pp) for tp in range(1, 9) for pp in range(1, 9) if tp * pp <= 8)
 DEGREES = (1, 1, 1, 2, 3, 4, 8)  # of attention-DP, CP and EP
 CASES = 120  # of each model
-UNKNOWN = re.compile(r"network\.|metrics\.|cost\.|token_cost\.|break_even\.|grid\.|.*\.by\.|.*\.cheapest$")
+UNKNOWN = re.compile(
+    r"network\.|metrics\.|measured\.|cost\.|token_cost\.|break_even\.|grid\.|.*\.by\.|.*\.cheapest$"
+)
 """What may be a text: ways that no link allows, results of plans that cannot be, prices nobody states."""
 
 

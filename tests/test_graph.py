@@ -254,8 +254,8 @@ def test_text_and_quotes_are_printed_as_excel_reads_them() -> None:
     """Quotes double; a join binds looser than a sum and tighter than a comparison."""
     assert formula(q.join("say ", 'a "b"'), CELLS) == '="say "&"a ""b"""'
     assert formula(q.equal(q.join("x", q.text(A, "0")), "x3"), CELLS) == '="x"&TEXT(A1,"0")="x3"'
-    assert formula(q.join("x", q.rounded(A + B, 1), " GB"), CELLS) == '="x"&ROUND(A1+A2,1)&" GB"'
-    assert formula(q.join("x", q.percent(A + B, 1)), CELLS) == '="x"&ROUND((A1+A2)*100,1)&"%"'
+    assert formula(q.join("x", q.rounded(A + B, 1), " GB"), CELLS) == '="x"&ROUND(A1+A2,1)+0&" GB"'
+    assert formula(q.join("x", q.percent(A + B, 1)), CELLS) == '="x"&ROUND((A1+A2)*100,1)+0&"%"'
     assert formula(Apply("join", (A + B, Literal("x"))), CELLS) == '=A1+A2&"x"'
     assert formula(InCase(B, 2), CELLS) == "=C2"
     assert formula(q.sum_range(q.span(COLUMN)), CELLS) == "=SUM(A12:A15)"
@@ -379,8 +379,13 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.join("n = ", q.rounded(A / B, 1)), "n = 1.5"),
         (q.join("n = ", q.rounded(A, 1), " of ", WORD), "n = 3 of beta"),
         (q.join("n = ", q.rounded(D, 1)), "n = 0.3"),
+        (q.join("n = ", q.rounded(-D / A, 0)), "n = 0"),  # not -0
     ],
-    "percent": [(q.percent(D, 1), "25%"), (q.join(q.percent(A + D, 0), " of ", WORD), "325% of beta")],
+    "percent": [
+        (q.percent(D, 1), "25%"),
+        (q.join(q.percent(A + D, 0), " of ", WORD), "325% of beta"),
+        (q.percent(-(D**9), 0), "0%"),
+    ],
     "until": [(q.until(WORD, "t"), "be"), (q.until(WORD, ";"), "beta")],
     "join": [(q.join("n = ", q.text(A, "0"), " of ", WORD), "n = 3 of beta")],
 }

@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 from conftest import Make
-from live import edit, few
+from live import as_written, edit, few, place
+from office import asked_of_office, needs_office
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.cli import main
 from mantile.equations.metrics import DECODE_MBU, DECODE_MFU, INTERACTIVITY, METRICS, TPOT, TTFT, metrics_of
@@ -19,10 +21,12 @@ from mantile.estimate.estimate import Estimate, estimate
 from mantile.estimate.sweep import Digest, grid
 from mantile.graph.quantity import NOT_KNOWN, Quantity
 from mantile.library.scenario import parse_scenario
+from mantile.verify.compiled_formulas import CompiledSheets
 from mantile.verify.verify import verify
+from mantile.workbook.book import FIRST, SHARED
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
-from mantile.workbook.write import build_workbook
+from mantile.workbook.write import build_workbook, write_workbook
 
 SMALL = {"model": "llama-3.1-8b", "tp": 1}
 FAULTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -180,3 +184,91 @@ def test_the_sheets_say_so_verify_agrees_and_an_edit_brings_the_numbers_back(tmp
     for metric in (TTFT, TPOT):
         number = after[metric.of(made.equations.figures)]
         assert number == values[1][metric.of(made.equations.figures)]
+
+
+PREDICTED = ("ttft", "ttft_p50", "tpot", "output_tokens_per_s")
+PER_DAY = ("electricity_per_day", "tokens_per_day")
+NO_ROOM = "hardware.memory_capacity.override", 5.0
+
+
+def _told(engine: str, folder: Path, edits: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    """What Calibration and Cost say by id after edits of the base: answers of Cost by their id alone."""
+    asked = SMALL | {
+        "accelerator": "h100-sxm",
+        "input_tokens": 500,
+        "output_tokens": 50,
+        "concurrency": 4,
+        "measured": {"ttft_ms": 30, "tpot_ms": 8},
+        "variants": [{"name": "two", "tp": 2, "measured": {"ttft_ms": None, "tpot_ms": None}}],
+    }
+    made = estimate(parse_scenario(asked, "test"), library=few())
+    book = lay_out(made)
+    cells = {}
+    for name in ("Cost", "Calibration"):
+        sheet = book.sheets[name]
+        for row, identifier in sorted(sheet.ids.items(), reverse=True):  # what stands first on a sheet counts
+            column = SHARED if identifier == "measured.error_of_all" else FIRST
+            if (row, column) in sheet.cells and sheet.cells[row, column].expression is not None:
+                cells[identifier] = (name, row, column)
+    if engine == "office":
+        task = {
+            "look": [[sheet, xl_rowcol_to_cell(row, column)] for sheet, row, column in cells.values()],
+            "edits": [
+                [
+                    [sheet, xl_rowcol_to_cell(row, column), value]
+                    for identifier, value in edits
+                    for sheet, row, column in (place(book, identifier),)
+                ]
+            ],
+        }
+        path = write_workbook(book, folder / "run.xlsx")
+        texts = asked_of_office("libreoffice_edits.py", path, task, folder)[1]["texts"]
+        return dict(zip(cells, texts.values(), strict=True))
+    if engine == "formulas":
+        typed = {place(book, identifier): value for identifier, value in edits}
+        solution = CompiledSheets(as_written(book).contents).calculate(book.sheets, typed)
+        return {identifier: solution[cell] for identifier, cell in cells.items()}
+    inputs = book.generated_inputs()
+    inputs[0] = inputs[0] | dict(edits)
+    values = book.values(inputs)
+    return {
+        identifier: values[cell.scenario][cell.expression]
+        for identifier, (sheet, row, column) in cells.items()
+        for cell in (book.sheets[sheet].cells[row, column],)
+    }
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        "native",
+        pytest.param("formulas", marks=pytest.mark.exhaustive),
+        pytest.param("office", marks=[pytest.mark.exhaustive, needs_office]),
+    ],
+)
+@pytest.mark.parametrize("edit", [NO_ROOM, ("inputs.tp", 3)], ids=["no room", "no structure"])
+def test_a_plan_that_cannot_be_is_neither_predicted_nor_paid(
+    engine: str, edit: tuple[str, Any], tmp_path: Path
+) -> None:
+    """Calibration compares nothing with what was measured, and a day takes and brings nothing known."""
+    told = _told(engine, tmp_path, (edit,))
+    for identifier in (
+        *(f"measured.predicted.{name}" for name in PREDICTED),
+        *(f"metrics.{name}" for name in PER_DAY),
+        "measured.error",
+        "measured.error_of_all",
+    ):
+        assert told[identifier] == NOT_KNOWN, identifier
+    ratios = {str(told[f"measured.ratio.{name}"]).strip() for name in PREDICTED}
+    assert ratios <= {"0", "0.0", "–"}, "no ratio; its number format has a dash for 0"
+    missing = {name for name in PREDICTED if str(told[f"measured.missing.{name}"]).strip() in ("1", "1.0")}
+    assert missing == {"ttft", "tpot"}
+
+
+def test_a_plan_that_can_be_is_predicted() -> None:
+    """Compared with what was measured; what was not counts as no error."""
+    told = _told("native", Path(), ())
+    assert told["measured.ratio.tpot"] > 0 == told["measured.ratio.output_tokens_per_s"]
+    assert not any(told[f"measured.missing.{name}"] for name in PREDICTED)
+    assert 0 < told["measured.error"] == told["measured.error_of_all"]
+    assert told["metrics.electricity_per_day"] > 0 < told["metrics.tokens_per_day"]

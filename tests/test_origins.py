@@ -6,12 +6,18 @@ from typing import Any
 
 import pytest
 from live import as_written, few, place
+from test_trace import paths_of
 
+from mantile.equations.assumption import TYPED_SOURCE
+from mantile.equations.metrics import TPOT, USD_PER_MILLION_OUTPUT_TOKENS
+from mantile.equations.trace.lines import TYPED_OVER
 from mantile.estimate.estimate import estimate
 from mantile.estimate.sensitivity import sensitivity_inputs
+from mantile.graph.quantity import Input
 from mantile.library.profile_facts import OWN_PRICE
 from mantile.library.scenario import parse_scenario
 from mantile.verify.compiled_formulas import CompiledSheets
+from mantile.workbook.book import SHARED
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.sheets.workings import HOW
@@ -27,6 +33,7 @@ FIELDS: dict[str, Any] = {
     "date": "2026-11-21",
 }
 SOURCE, STATUS = 7, 8  # columns
+FIGURE_STATUS, SAID, KEY = 4, 5, 9  # columns of the figures of the library in use
 LIBRARY = few(CHIPS)
 
 
@@ -36,7 +43,11 @@ def _made(**fields: Any) -> EstimateBook:
 
 def _shown(book: EstimateBook, typed: dict[tuple[str, int, int], Any]) -> dict[str, tuple[str, str]]:
     """Status and source of each row of Assumptions, by id, after cells are typed over."""
-    solution = CompiledSheets(as_written(book).contents).calculate(book.sheets, typed)
+    return _told(book, CompiledSheets(as_written(book).contents).calculate(book.sheets, typed))
+
+
+def _told(book: EstimateBook, solution: Any) -> dict[str, tuple[str, str]]:
+    """The same of all formulas worked out."""
     sheet = book.sheets["Assumptions"]
     return {
         identifier: (
@@ -45,6 +56,17 @@ def _shown(book: EstimateBook, typed: dict[tuple[str, int, int], Any]) -> dict[s
         )
         for row, identifier in sheet.ids.items()
         if (row, SOURCE) in sheet.cells and sheet.cells[row, SOURCE].expression is not None
+    }
+
+
+def _figures(book: EstimateBook, solution: Any) -> dict[str, tuple[str, str]]:
+    """Status and source of each figure of the library in use, as the table below Assumptions has them."""
+    sheet = book.sheets["Assumptions"]
+    keys = {row: cell.text for (row, column), cell in sheet.cells.items() if column == KEY and cell.text}
+    return {
+        key: (str(solution[sheet.name, row, FIGURE_STATUS]), str(solution[sheet.name, row, SAID]))
+        for row, key in keys.items()
+        if (sheet.name, row, SAID) in solution and sheet.cells[row, SAID].expression is not None
     }
 
 
@@ -100,6 +122,79 @@ def test_a_price_typed_over_that_of_the_library_is_ones_own(basis: str) -> None:
         made.inputs(0) | {f"library.h100-sxm.price_{price}": 99.0, "inputs.accelerator": "b200-sxm"}
     )
     assert other[parts["own"]] == 0
+
+
+def _price(typed: dict[tuple[str, int, int], Any], **fields: Any) -> tuple[str, str, str, str]:
+    """Status and source of the price on Assumptions, and those that the trace ends in."""
+    book = _made(**fields)
+    solution = CompiledSheets(as_written(book).contents).calculate(book.sheets, typed)
+    path = paths_of(book, solution)[USD_PER_MILLION_OUTPUT_TOKENS]
+    return (*_shown(book, typed)["cost.price"], path[-2][4], path[-1][2])
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("basis", ["cloud", "rental", "owned"])
+def test_a_price_of_ones_own_has_nobody_elses_status(basis: str) -> None:
+    """Typed over that of the library, or into the cell of its override; on Assumptions and in the trace."""
+    book, price = _made(price_basis=basis), "purchase" if basis == "owned" else basis
+    status, source, *traced = _price({}, price_basis=basis)
+    assert status.startswith("secondary") and traced[0] == status and source != TYPED_SOURCE
+    cell = place(book, f"library.h100-sxm.price_{price}")
+    typed = (TYPED_OVER, TYPED_SOURCE)
+    assert _price({cell: 99.0}, price_basis=basis) == typed * 2
+    sheet, row, column = place(book, f"hardware.price_{price}.override")
+    edits = {(sheet, row, column): 99.0, (sheet, row, HOW): "our offer"}
+    assert _price(edits, price_basis=basis) == ("override", "our offer") * 2
+    other = {cell: 99.0, place(book, "inputs.accelerator"): "b200-sxm"}
+    assert _price(other, price_basis=basis)[0].startswith("secondary"), "another accelerator has its own"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("what", [2000.0, None, "fast"])
+def test_a_figure_typed_over_that_of_the_library_has_nobodys_source(what: Any) -> None:
+    """Neither on Assumptions nor on Sensitivity nor in the trace; one that nobody uses changes nothing."""
+    book = _made()
+    bandwidth = place(book, "library.h100-sxm.memory_bandwidth")
+    share = place(book, "efficiency.interference.global")
+    model = CompiledSheets(as_written(book).contents)
+    before, after = (model.calculate(book.sheets, typed) for typed in ({}, {bandwidth: what, share: what}))
+    then, now = (_told(book, solution) for solution in (before, after))
+    assert now["efficiency.interference"] == (TYPED_OVER, TYPED_SOURCE)
+    changed = {identifier for identifier in then if then[identifier] != now[identifier]}
+    assert changed == {"efficiency.interference"}, "the bandwidth is no assumption"
+    sensitivity = book.sheets["Sensitivity"]
+    row = next(row for row, one in sensitivity.ids.items() if one == "efficiency.interference")
+    said = {str(after.get(("Sensitivity", row, column))) for column in range(40)}
+    assert f"{TYPED_OVER}: {TYPED_SOURCE}" in said
+    figures = _figures(book, after)
+    assert figures["hardware.memory_bandwidth"] == (TYPED_OVER, TYPED_SOURCE)
+    assert {key for key, told in figures.items() if told[0] == TYPED_OVER} == {
+        "hardware.memory_bandwidth",
+        "efficiency.interference",
+    }
+    if what == 2000.0:
+        path = paths_of(book, model.calculate(book.sheets, {bandwidth: what}))[TPOT]
+        assert path[-2][4] == TYPED_OVER and path[-1][2] == TYPED_SOURCE
+    elsewhere = model.calculate(book.sheets, {place(book, "library.b200-sxm.memory_bandwidth"): what})
+    assert _figures(book, elsewhere) == _figures(book, before)
+
+
+def test_what_was_generated_stands_beside_every_figure_that_a_source_is_told_of() -> None:
+    """As a constant of its row, so that a cell that is typed over is seen whichever it is."""
+    book = _made()
+    held = {
+        figure.id: address
+        for figure, address in book.addresses.items()
+        if isinstance(figure, Input) and figure.id.startswith("trace.generated.")
+    }
+    assert len(held) > 100
+    for identifier, address in held.items():
+        row = book.estimate.figure(identifier.removeprefix("trace.generated."))
+        beside = book.addresses[row]
+        assert (beside.sheet, beside.row) == (address.sheet, address.row)
+        assert address.column is not None
+        number = book.sheets[address.sheet].cells[address.row, address.column].number
+        assert number == book.sheets[address.sheet].cells[address.row, SHARED].number
 
 
 def test_the_sheet_of_a_base_alone() -> None:

@@ -59,7 +59,7 @@ def _book(kind: str = "dense") -> EstimateBook:
     return lay_out(estimate(parse_scenario(stated, "test"), library=few(CHIPS)))
 
 
-def _steps(book: EstimateBook, shown: dict[tuple[str, int, int], Any]) -> dict[Metric, Steps]:
+def paths_of(book: EstimateBook, shown: dict[tuple[str, int, int], Any]) -> dict[Metric, Steps]:
     """What each path shows, step by step, the source last."""
     sheet = book.sheets["Log"]
     row = next(row for (row, column), cell in sheet.cells.items() if cell.text == "Trace" and not column) + 2
@@ -94,7 +94,7 @@ def _value(book: EstimateBook, identifier: str, edits: dict[str, Any] | None = N
 def test_a_path_leads_from_a_result_to_a_source(kind: str) -> None:
     """The first step is the result, the last a row of the library or an input, with who states it."""
     book = _book(kind)
-    paths = _steps(book, _native(book))
+    paths = paths_of(book, _native(book))
     ids = {identifier for sheet in book.sheets.values() for identifier in sheet.ids.values()}
     for metric, (*steps, source) in paths.items():
         assert len(steps) - 1 <= MOST_STEPS
@@ -111,7 +111,7 @@ def test_the_path_of_tpot_is_that_of_the_bound_in_force(kind: str) -> None:
     its bytes over the bandwidth that it reaches, and that as a share of the library's figure."""
     book = _book(kind)
     equations, values = book.estimate.equations, book.estimate_values[0]
-    result, step, bound, module, rate, figure, _ = _steps(book, _native(book))[TPOT]
+    result, step, bound, module, rate, figure, _ = paths_of(book, _native(book))[TPOT]
     assert result[VALUE] > step[VALUE] > bound[VALUE] > module[VALUE]
     times = {limit: float(values[part]) for limit, part in equations.decode.parts.items()}
     limit = max(times, key=times.__getitem__)
@@ -137,7 +137,7 @@ def test_another_accelerator_that_is_typed_is_named_with_its_bandwidth_and_sourc
     else:
         model, cell = CompiledSheets(as_written(book).contents), place(book, "inputs.accelerator")
         results = [model.calculate(book.sheets, typed) for typed in ({}, {cell: "b200-sxm"})]
-    before, after = (_steps(book, result) for result in results)
+    before, after = (paths_of(book, result) for result in results)
     for paths, chip in ((before, "h100-sxm"), (after, "b200-sxm")):
         *_, figure, source = paths[TPOT]
         row = f"library.{chip}.memory_bandwidth"
@@ -156,17 +156,17 @@ def test_the_path_changes_with_what_binds() -> None:
     book = _book()
     few_bytes = {"inputs.concurrency": 1, "inputs.input_tokens": 10, "inputs.tp": 8}
     slow_launch = {"efficiency.gemm_launch.override": 400.0}
-    launches = _steps(book, _native(book, few_bytes | slow_launch))[TPOT]
+    launches = paths_of(book, _native(book, few_bytes | slow_launch))[TPOT]
     assert launches[2][ID] == "decode.bound.overhead"
     assert launches[-2][ID] == "efficiency.gemm_launch.override" and launches[-2][VALUE] == 400
     assert launches[-2][STATUS] == "override"
-    links = _steps(book, _native(book, {"hardware.link_bandwidth.override": 0.5}))[TPOT]
+    links = paths_of(book, _native(book, {"hardware.link_bandwidth.override": 0.5}))[TPOT]
     assert links[1][ID] == "serving.stall" and links[2][ID] == "prefill.bound.network", "prompts take longest"
     assert links[4][ID] == "prefill.all_reduce.layer_time" and links[-2][VALUE] == 0.5
-    impossible = _steps(book, _native(book, {"inputs.tp": 7}))
+    impossible = paths_of(book, _native(book, {"inputs.tp": 7}))
     for metric in (TTFT, TPOT, OUTPUT_TOKENS_PER_S):
         assert {step[ID] for step in impossible[metric][1:-1]} == {NOTHING}
-    unknown = _steps(book, _native(book, {"inputs.accelerator": "mi355x"}))[USD_PER_MILLION_OUTPUT_TOKENS]
+    unknown = paths_of(book, _native(book, {"inputs.accelerator": "mi355x"}))[USD_PER_MILLION_OUTPUT_TOKENS]
     assert unknown[0][VALUE] == "not known" and not isinstance(unknown[-2][VALUE], float)
 
 
@@ -186,7 +186,7 @@ def test_every_step_leads_to_a_row_or_to_what_it_was_chosen_from(tmp_path: Path)
             if sheet != "Log":
                 beside = [other.value for other in file[sheet][found.row]]
                 assert cell.data_type == "f" or cell.value in beside
-    paths = _steps(book, _native(book))
+    paths = paths_of(book, _native(book))
     assert links > sum(len(path) - 1 for path in paths.values())
 
 
@@ -197,7 +197,7 @@ def test_another_source_that_is_typed_is_told_and_changes_no_answer(tmp_path: Pa
     address = book.addresses[book.estimate.figure("library.h100-sxm.memory_bandwidth")]
     file = typed_into(as_written(book), {(address.sheet, address.row, 3): text})
     shown = CompiledSheets(file.contents).calculate(book.sheets, {})
-    assert _steps(book, shown)[TPOT][-1][NAME] == text
+    assert paths_of(book, shown)[TPOT][-1][NAME] == text
 
     def change(workbook: Any) -> None:
         workbook[address.sheet].cell(address.row + 1, 4).value = text

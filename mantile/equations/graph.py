@@ -20,7 +20,7 @@ from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
-from mantile.equations.metrics import OF_COST, Metric, headlines
+from mantile.equations.metrics import OF_COST, Metric, headlines, per_day
 from mantile.equations.model import ModelSize, model
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
@@ -53,7 +53,8 @@ class EstimateGraph:
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
         decoding: what that step works on; `prompt` a prompt by itself.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
-        headlines: the metrics of the plan as readers see them: a text where nobody knows one.
+        headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
+            stands beside those of cost.
         steps, concurrency: what follows from a request rate; None where none may be given.
     """
 
@@ -82,6 +83,7 @@ class EstimateGraph:
     measured: Measured
     checks: Checks
     headlines: Mapping[Metric, Quantity]
+    per_day: tuple[Quantity, ...]
 
     @property
     def prefill_workers(self) -> Workers:
@@ -219,6 +221,8 @@ def build_graph(
         *served.sections,
         *money.sections,
     )
+    by_id = _by_id(worked_out)
+    shown = dict(headlines(by_id, verdict.possible, inputs.output_tokens))
     return EstimateGraph(
         ir=ir,
         library=library,
@@ -247,9 +251,10 @@ def build_graph(
             {"tpot": served.tpot, "ttft": served.ttft, "throughput": served.output_tokens_per_s},
         ),
         floors=lowest,
-        measured=measured(served),
+        measured=measured(shown),
         checks=verdict,
-        headlines=dict(headlines(_by_id(worked_out), verdict.possible, inputs.output_tokens)),
+        headlines=shown,
+        per_day=per_day(by_id, verdict.possible),
     )
 
 
@@ -348,6 +353,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
 def _headlines(graph: EstimateGraph, of_cost: bool) -> Section:
     """The metrics of the plan as readers see them."""
     rows = tuple(row for metric, row in graph.headlines.items() if metric.id.startswith(OF_COST) == of_cost)
+    rows = (*rows, *(graph.per_day if of_cost else ()))
     return Section("Headline results", rows, "not known where the plan cannot be, or nobody states a figure")
 
 

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from mantile.equations.display import in_scenario, in_unit
+from mantile.equations.display import converted, in_scenario, in_unit
 from mantile.equations.efficiency import FactorInUse
 from mantile.equations.factors import OF_TPOT, OF_TTFT
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, TTFT_P50, Metric
-from mantile.equations.serving import Serving
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
+    NOT_KNOWN,
     Input,
     Node,
     Quantity,
     Section,
+    all_of,
     defined,
+    if_known,
     is_number,
     logarithm,
     span,
@@ -41,7 +43,8 @@ class Measured:
 
     Args:
         values: the cells, by the field of a scenario's `measured`.
-        error: sum of squared log ratios; 0 where nothing was measured.
+        error: sum of squared log ratios; 0 where nothing was measured, a text where something was that is
+            not known.
         sections: the blocks of the Calibration sheet.
     """
 
@@ -72,30 +75,49 @@ class _Result:
 
     @property
     def body(self) -> Node:
-        """The prediction in that unit."""
-        return in_unit(self.figure, self.unit)
+        """The prediction in that unit, where there is one."""
+        if self.figure.unit == self.unit:
+            return self.figure
+        return if_known(converted(self.figure, self.figure.unit, self.unit), self.figure)
 
 
-def measured(served: Serving) -> Measured:
-    """The rows of the Calibration sheet."""
+@dataclass(frozen=True)
+class _Blocks:
+    """Rows of each result: what is predicted, how that compares, whether it is missing, how far it is off."""
+
+    predicted: Rows = field(default_factory=lambda: Rows("measured.predicted"))
+    ratios: Rows = field(default_factory=lambda: Rows("measured.ratio"))
+    missing: Rows = field(default_factory=lambda: Rows("measured.missing"))
+    errors: Rows = field(default_factory=lambda: Rows("measured.error"))
+
+
+def measured(headlines: Mapping[Metric, Quantity]) -> Measured:
+    """The rows of the Calibration sheet.
+
+    Args:
+        headlines: the metrics of the plan as readers see them.
+    """
     texts = {
-        TTFT: (f"{TTFT.label}, mean", "mean of all requests", served.ttft),
-        TTFT_P50: (TTFT_P50.label, "half of the requests wait less", served.ttft_p50),
-        TPOT: (TPOT.label, "mean of all requests, without their first token", served.tpot),
-        OUTPUT_TOKENS_PER_S: (
-            OUTPUT_TOKENS_PER_S.label,
-            "of the whole deployment",
-            served.output_tokens_per_s,
-        ),
+        TTFT: (f"{TTFT.label}, mean", "mean of all requests"),
+        TTFT_P50: (TTFT_P50.label, "half of the requests wait less"),
+        TPOT: (TPOT.label, "mean of all requests, without their first token"),
+        OUTPUT_TOKENS_PER_S: (OUTPUT_TOKENS_PER_S.label, "of the whole deployment"),
     }
-    results = [_Result(field, metric, *texts[metric]) for field, metric in MEASURABLE.items()]
+    results = [
+        _Result(field, metric, *texts[metric], headlines[metric]) for field, metric in MEASURABLE.items()
+    ]
     values = {result.field: _value(result) for result in results}
-    predicted, ratios, errors = Rows("measured.predicted"), Rows("measured.ratio"), Rows("measured.error")
-    squared = [error(result, values[result.field], predicted, ratios, errors) for result in results]
-    total = Rows("measured")(
-        "error", "Error of the scenario", "1", sum_range(span(squared)), called="error of the scenario"
+    blocks = _Blocks()
+    squared = [error(result, values[result.field], blocks) for result in results]
+    missing = blocks.missing.quantities()
+    blocks.errors.add(*missing)
+    total = Rows("measured", rows=blocks.errors.rows)(
+        "error",
+        "Error of the scenario",
+        "1",
+        where(sum_range(span(missing)) > 0, NOT_KNOWN, sum_range(span(squared))),
+        called="error of the scenario",
     )
-    errors.add(total)
     return Measured(
         values=values,
         error=total,
@@ -105,9 +127,12 @@ def measured(served: Serving) -> Measured:
                 tuple(values.values()),
                 "type what was measured of this very scenario; an empty cell is left out",
             ),
-            predicted.section("Predicted", "as it stands now"),
-            ratios.section("Predicted ÷ measured", "1 where both agree"),
-            errors.section(
+            blocks.predicted.section("Predicted", "as it stands now"),
+            blocks.ratios.section(
+                "Predicted ÷ measured",
+                "1 where both agree, above 1 more is predicted; 0: not measured, or not predicted",
+            ),
+            blocks.errors.section(
                 "How far off", "what mantile calibrate makes small, and Excel's Solver can", Section.SUBTOTAL
             ),
         ),
@@ -130,26 +155,33 @@ def _value(result: _Result) -> Input:
     )
 
 
-def error(result: _Result, value: Input, predicted: Rows, ratios: Rows, errors: Rows) -> Quantity:
+def error(result: _Result, value: Input, blocks: _Blocks) -> Quantity:
     """How far a prediction is off what was measured: its squared log ratio."""
     label = result.label
-    prediction = predicted(
+    prediction = blocks.predicted(
         result.name, f"Predicted: {label}", result.unit, result.body, called=f"predicted {label}"
     )
-    ratio = ratios(
+    ratio = blocks.ratios(
         result.name,
         f"Ratio: {label}",
         "1",
-        where(is_number(value), prediction / value, 0),
-        "above 1 more is predicted than was measured; 0 is not measured",
+        where(all_of(is_number(value), is_number(prediction)), prediction / value, 0),
         called=f"ratio of {label}",
     )
-    return errors(
+    blocks.missing(
+        result.name,
+        f"Not predicted: {label}",
+        "flag",
+        where(is_number(value), 1, 0) * where(is_number(prediction), 0, 1),
+        "1 where it was measured of a plan that cannot be",
+        called=f"whether {label} is not predicted",
+    )
+    return blocks.errors(
         result.name,
         f"Squared log ratio: {label}",
         "1",
         where(ratio > 0, logarithm(ratio) ** 2, 0),
-        "twice and half as much weigh the same; 0 is not measured",
+        "twice and half as much weigh the same; 0 is not measured or not predicted",
     )
 
 
@@ -222,10 +254,11 @@ def _name(factor: FactorInUse) -> str:
 
 def error_of_all(measured: Measured, scenarios: int) -> Quantity:
     """How far off the predictions of all scenarios are together."""
+    errors = [in_scenario(measured.error, scenario) for scenario in range(scenarios)]
     return Quantity(
         "measured.error_of_all",
         "Error of all scenarios",
         "1",
-        sum_of([in_scenario(measured.error, scenario) for scenario in range(scenarios)]),
+        if_known(sum_of(errors), *errors),
         note="a solver makes it small by changing the factors above within their bounds",
     )

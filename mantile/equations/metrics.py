@@ -23,6 +23,8 @@ Better = Literal["lower", "higher"]
 _COUNTED = ("token", "request", "accelerator", "sequence")  # units that have a plural
 OF_COST = ("cost.", "token_cost.")
 """What ids of figures about power and money begin with."""
+PER_DAY = ("electricity_per_day", "tokens_per_day")
+"""What a day takes and brings that is no metric: the ends of ids."""
 _FEWEST = 3  # significant digits of a small number in a text
 _MOST_PLACES = 12
 
@@ -595,6 +597,25 @@ def headlines(
                     name=number.name,
                 ),
             )
+
+
+def per_day(figures: Mapping[str, Named], possible: Quantity) -> tuple[Quantity, ...]:
+    """What a day of the plan takes and brings, as readers see it beside the metrics; a text as there.
+
+    Args:
+        figures: by id, among them those of cost.
+        possible: 1 if the plan can be.
+    """
+    return tuple(
+        Quantity(
+            f"metrics.{name}",
+            number.label,
+            number.unit,
+            where(all_of(possible > 0, is_number(number)), number, NOT_KNOWN),
+        )
+        for name in PER_DAY
+        for number in (figures[f"cost.{name}"],)
+    )
 
 
 METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

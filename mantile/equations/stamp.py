@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE, Check
@@ -15,7 +15,7 @@ from mantile.equations.metrics import (
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
-from mantile.equations.typed import AN_ERROR, FigureTables, figure_tables
+from mantile.equations.typed import AN_ERROR, FigureTables, Typed, figure_tables
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -26,6 +26,7 @@ from mantile.graph.quantity import (
     all_of,
     as_node,
     at_least,
+    choose,
     count_where,
     defined,
     equal,
@@ -36,6 +37,7 @@ from mantile.graph.quantity import (
     join,
     match,
     maximum,
+    minimum,
     number_of,
     span,
     sum_range,
@@ -67,10 +69,12 @@ class Edits:
     """Cells that inputs and overrides are typed into, and what they held when the file was made.
 
     Args:
-        entries: overrides and assumptions; `cells` the words for their cells, `stored` what they held, per
-            scenario, in the same order. Whoever lays out the file fills in both.
+        entries: overrides and assumptions; `cells` the words for their cells, `stored` what they held, in the
+            same order: of overrides per scenario. Whoever lays out the file fills in both.
+        of_base: 1 in the base scenario, 0 in others; whoever lays out the file fills it in.
         invalid: how many overrides are neither empty nor a number from 0 on.
-        count: how many hold something else now; `all` with the headline results that do.
+        count: how many hold something else now; `all` with the headline results that do. Cells of all
+            scenarios, those of dimensions and assumptions, count in the base.
         listed: the first of these, of a scenario.
         left: how many are not listed.
     """
@@ -78,6 +82,7 @@ class Edits:
     entries: tuple[Input, ...]
     cells: tuple[Input, ...]
     stored: tuple[Input, ...]
+    of_base: Input
     invalid: Quantity
     count: Quantity
     all: Quantity
@@ -153,69 +158,42 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
         results: how many headline results changed.
     """
     overrides = [overridable.cell for overridable in graph.overridable.values()]
-    typed = (*graph.typed.inputs, *graph.model.typed.typed)
-    fields = tuple(item.input for item in typed)
     overridden = {override.id for override in overrides}
-    shared = [figure for figure in graph.replaceable.values() if figure.id not in overridden]
-    others = (*overrides, *shared)
-    cells = tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in others)
-    stored = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in others)
-    live = (*map(_overridden, overrides), *map(_assumed, shared))
-    all_cells: tuple[Named, ...] = (*(_linked(item.input, item.place, "cell") for item in typed), *cells)
-    all_stored: tuple[Named, ...] = (*(_linked(item.input, item.held, "held") for item in typed), *stored)
-    all_live: tuple[Named, ...] = (*(_linked(item.input, item.content, "now") for item in typed), *live)
-    counted = _counted((*fields, *others), all_stored, all_live)
-    count = counted[-1]
+    assumed = [figure for figure in graph.replaceable.values() if figure.id not in overridden]
+    own = _cells(graph.typed.inputs, overrides, _overridden)
+    shared = _cells(graph.model.typed.typed, assumed, _assumed)
     rows = Rows("stamp.edit")
-    of_overrides = span(live[: len(overrides)])
-    numbers = count_where(of_overrides, at_least(0))
-    how_many = defined("stamp.edit.overrides", "Overrides", "flag", len(overrides))
-    rows.add(how_many)
-    invalid = rows(
-        "invalid",
-        "Overrides that are neither empty nor a number from 0 on",
+    invalid = _invalid(rows, own.live[len(graph.typed.inputs) :])
+    of_base = _fixed_flag("of_base", "The base scenario, in which cells of all scenarios count")
+    rows.add(of_base)
+    of_all = rows(
+        "of_all", "Cells of all scenarios that hold something else", "flag", shared.counted[-1] * of_base
+    )
+    count = rows(
+        "count",
+        "Cells that hold something else",
         "flag",
-        how_many - numbers - count_where(of_overrides, NONE),
+        own.counted[-1] + of_all,
+        "inputs and overrides; in the base also dimensions and assumptions, which all scenarios share",
     )
-    rows(
-        "count", "Cells that hold something else", "flag", count, "inputs, overrides, assumptions, dimensions"
-    )
-    listed = []
-    for number in range(1, _LISTED + 1):
-        turn = defined(f"stamp.edit.{number}.number", f"Edit {number}", "flag", number, "its turn")
-        rows.add(turn)
-        place = rows(
-            f"{number}.place",
-            f"Edit {number}, place",
-            "number",
-            where(turn <= count, match(turn, span(counted)), 0),
-            "0: there are fewer",
-        )
-        words = {
-            name: rows(f"{number}.{name}", f"Edit {number}, {label}", "1", _told(block, place))
-            for name, label, block in (
-                ("cell", "cell", all_cells),
-                ("was", "as generated", all_stored),
-                ("now", "now", all_live),
-            )
-        }
-        listed.append(Edit(words["cell"], words["was"], words["now"]))
+    listed = tuple(_edit(rows, number, count, own, shared) for number in range(1, _LISTED + 1))
     both = rows("all", "Inputs and headline results that changed", "flag", count + results)
-    left = rows("left", "Edits that are not listed", "flag", maximum(0, count - turn))
+    most = defined("stamp.edit.most", "Edits that are listed", "flag", _LISTED, "of each scenario")
+    rows.add(most)
+    left = rows("left", "Edits that are not listed", "flag", maximum(0, count - most))
     return Edits(
-        entries=others,
-        cells=cells,
-        stored=stored,
+        entries=(*overrides, *assumed),
+        cells=(*own.fixed_cells, *shared.fixed_cells),
+        stored=(*own.fixed_held, *shared.fixed_held),
+        of_base=of_base,
         invalid=invalid,
         count=count,
         all=both,
         left=left,
-        listed=tuple(listed),
+        listed=listed,
         sections=(
-            Section("Cells", all_cells, "what an input is called, and where it is typed"),
-            Section("Held as generated", all_stored, "what the cells held when the file was made"),
-            Section("Held now", all_live, "what the cells hold"),
-            Section("Counted", counted, "cells so far that hold something else: the last counts all"),
+            *own.sections(""),
+            *shared.sections(", all scenarios"),
             rows.section(
                 EDITS,
                 "inputs, overrides, assumptions and dimensions that hold something else than as generated",
@@ -224,9 +202,121 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
     )
 
 
-def _told(block: Sequence[Named], place: Quantity) -> Node:
-    """What stands at a place of a block."""
-    return where(place > 0, index(span(block), place), NO_EDIT)
+@dataclass(frozen=True)
+class _Cells:
+    """Cells that something is typed into: words for them, what they held, what they hold.
+
+    Args:
+        counted: how many of those so far hold something else.
+        fixed_cells, fixed_held: of the words and of what was held, what whoever lays out the file fills in.
+    """
+
+    cells: tuple[Named, ...]
+    held: tuple[Named, ...]
+    live: tuple[Quantity, ...]
+    counted: tuple[Quantity, ...]
+    fixed_cells: tuple[Input, ...]
+    fixed_held: tuple[Input, ...]
+
+    def sections(self, of: str) -> tuple[Section, ...]:
+        """Their blocks on Edits."""
+        return (
+            Section(f"Cells{of}", self.cells, "what an input is called, and where it is typed"),
+            Section(f"Held as generated{of}", self.held, "what the cells held when the file was made"),
+            Section(f"Held now{of}", self.live, "what the cells hold"),
+            Section(
+                f"Counted{of}", self.counted, "cells so far that hold something else: the last counts all"
+            ),
+        )
+
+
+def _cells(typed: Sequence[Typed], others: Sequence[Input], content: Callable[[Input], Quantity]) -> _Cells:
+    """The rows about cells.
+
+    Args:
+        typed: those about which other sheets say what they hold.
+        others: those about which nobody does; `content` makes the row.
+    """
+    fixed_cells = tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in others)
+    fixed_held = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in others)
+    entries = (*(item.input for item in typed), *others)
+    held: tuple[Named, ...] = (*(_linked(item.input, item.held, "held") for item in typed), *fixed_held)
+    live = (*(_linked(item.input, item.content, "now") for item in typed), *map(content, others))
+    return _Cells(
+        cells=(*(_linked(item.input, item.place, "cell") for item in typed), *fixed_cells),
+        held=held,
+        live=live,
+        counted=_counted(entries, held, live),
+        fixed_cells=fixed_cells,
+        fixed_held=fixed_held,
+    )
+
+
+def _invalid(rows: Rows, live: Sequence[Quantity]) -> Quantity:
+    """How many overrides hold what cannot be.
+
+    Args:
+        live: what their cells hold.
+    """
+    numbers = count_where(span(live), at_least(0))
+    how_many = defined("stamp.edit.overrides", "Overrides", "flag", len(live))
+    rows.add(how_many)
+    return rows(
+        "invalid",
+        "Overrides that are neither empty nor a number from 0 on",
+        "flag",
+        how_many - numbers - count_where(span(live), NONE),
+    )
+
+
+def _edit(rows: Rows, number: int, count: Quantity, own: _Cells, shared: _Cells) -> Edit:
+    """A place of the list: first the cells of the scenario's own, then those that all share."""
+    turn = defined(f"stamp.edit.{number}.number", f"Edit {number}", "flag", number, "its turn")
+    rows.add(turn)
+    of_own, of_shared = own.counted[-1], shared.counted[-1]
+    place = rows(
+        f"{number}.place",
+        f"Edit {number}, place",
+        "number",
+        where(turn <= of_own, match(turn, span(own.counted)), 0),
+        "0: there are fewer",
+    )
+    further = rows(
+        f"{number}.shared_place",
+        f"Edit {number}, place among cells of all scenarios",
+        "number",
+        where(
+            all_of(turn > of_own, turn <= count),
+            match(maximum(1, minimum(turn - of_own, of_shared)), span(shared.counted)),
+            0,
+        ),
+        "0: it is none of these",
+    )
+
+    def told(name: str, label: str, block: Sequence[Named], others: Sequence[Named]) -> Quantity:
+        other = choose(1 + minimum(1, further), NO_EDIT, index(span(others), maximum(1, further)))
+        body = where(place > 0, index(span(block), place), other)
+        return rows(f"{number}.{name}", f"Edit {number}, {label}", "1", body)
+
+    return Edit(
+        told("cell", "cell", own.cells, shared.cells),
+        told("was", "as generated", own.held, shared.held),
+        told("now", "now", own.live, shared.live),
+    )
+
+
+def _fixed_flag(name: str, label: str) -> Input:
+    """A flag of each scenario that whoever lays out the file fills in."""
+    return Input(
+        id=f"stamp.edit.{name}",
+        label=label,
+        unit="flag",
+        value=0,
+        note="1 in the base, 0 in others",
+        source="native engine",
+        status="defined",
+        fixed=True,
+    )
 
 
 def _fixed(entry: Input, name: str, label: str) -> Input:
@@ -239,11 +329,12 @@ def _fixed(entry: Input, name: str, label: str) -> Input:
         note="when the file was made",
         source="native engine",
         status="defined",
+        shared=entry.shared,
         fixed=True,
     )
 
 
-def _linked(entry: Input, figure: Named, name: str) -> Named:
+def _linked(entry: Input, figure: Named, name: str) -> Quantity:
     """What stands on Inputs of an input, and on Model of a dimension."""
     label = {"cell": "Cell of", "held": "Held:", "now": "Now:"}[name]
     what: Node = where(is_error(figure), AN_ERROR, figure) if name == "now" else figure

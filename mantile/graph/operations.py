@@ -363,7 +363,10 @@ def _text(value: Any, form: str) -> Any:
 
 
 def rounded_text(value: float, digits: float) -> str:
-    """A number with at most so many decimals, as a formula joins it to a text: without zeros at its end."""
+    """A number with at most so many decimals, as a formula joins it to a text: without zeros at its end.
+
+    Formulas add 0: some engines have a negative 0, which they would show.
+    """
     if not math.isfinite(value):
         return "#N/A"
     if abs(value) >= 1e15:  # beyond the digits of a number
@@ -472,8 +475,8 @@ _TABLE = (
     Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth"),
     Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same"),
     Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth"),
-    Operation("rounded",       _rounded,                   "ROUND({0},{1})",      "{0}",                                ATOM,       "truth"),
-    Operation("percent",       _percent,                   'ROUND(({0})*100,{1})&"%"', "{0}",                           ATOM,       "truth"),
+    Operation("rounded",       _rounded,                   "ROUND({0},{1})+0",    "{0}",                                SUM,        "truth"),
+    Operation("percent",       _percent,                   'ROUND(({0})*100,{1})+0&"%"', "{0}",                         ATOM,       "truth"),
     Operation("until",         _until,                     "LEFT({0},FIND({1},{0}&{1})-1)", "{0} up to {1}",            ATOM,       "truth"),
     Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth"),
 )  # fmt: skip

@@ -609,6 +609,16 @@ def ancestors(*nodes: Node) -> Iterator[Node]:
             yield node
 
 
+def same_in_all_cases(*nodes: Node) -> set[Node]:
+    """The nodes, and what they follow from, that follow from shared inputs only."""
+    same: set[Node] = set()
+    for node in ancestors(*nodes):
+        shared = node.shared if isinstance(node, Input) else not isinstance(node, InCase)
+        if shared and same.issuperset(() if isinstance(node, Input) else children(node)):
+            same.add(node)
+    return same
+
+
 def dependents(figure: Named, among: Iterable[Named]) -> tuple[Named, ...]:
     """The figures of a collection that follow directly from a figure."""
     return tuple(other for other in among if figure in precedents(other))

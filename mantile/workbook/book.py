@@ -15,7 +15,7 @@ from xlsxwriter.utility import xl_col_to_name
 
 from mantile.graph.evaluate import Program
 from mantile.graph.excel import formula
-from mantile.graph.quantity import InCase, Input, Named, Node, Quantity, Span, Words, ancestors
+from mantile.graph.quantity import InCase, Input, Named, Node, Quantity, Span, Value, Words, ancestors
 from mantile.workbook.charts import Chart
 from mantile.workbook.style import Style
 from mantile.workbook.style import value as value_style
@@ -242,18 +242,17 @@ class Book:
         self.register(figure, CellAddress(sheet.name, row, column))
         sheet.set_cell(row, column, Cell(style, expression=figure.body, scenario=scenario, link=link))
 
-    def add_constant(self, sheet: Sheet, row: int, column: int, figure: Input, style: Style) -> None:
-        """A fixed number or text that formulas refer to."""
+    def add_constant(
+        self, sheet: Sheet, row: int, column: int, figure: Input, style: Style, value: Value | None = None
+    ) -> None:
+        """A fixed number or text that formulas refer to; its own value unless another is given."""
         self.register(figure, CellAddress(sheet.name, row, column, absolute=True))
-        is_text = isinstance(figure.value, str)
+        value = figure.value if value is None else value
+        is_text = isinstance(value, str)
         sheet.set_cell(
             row,
             column,
-            Cell(
-                style,
-                text=str(figure.value) if is_text else None,
-                number=None if is_text else float(figure.value or 0),
-            ),
+            Cell(style, text=str(value) if is_text else None, number=None if is_text else float(value or 0)),
         )
 
     def add_input(self, sheet: Sheet, row: int, column: int, figure: Input, case: int | None = None) -> None:

@@ -110,6 +110,11 @@ class EstimateBook(Book):
             self.store_inputs((item.input, item.place, item.held) for item in self.typed[figure.id])
         return self.stamps[column][figure.id]
 
+    def stored_once(self, figure: Input) -> Value | None:
+        """The same of a row that all scenarios share; its own value where nothing is stored."""
+        known = figure.id in self.stamps[0] or figure.id in self.typed
+        return self.stored(figure, 0) if known else figure.value
+
     def inputs(self, column: int) -> dict[str, Any]:
         """Inputs as generated of a scenario or further case."""
         return self.estimate.inputs(column) if column < self.columns else super().inputs(column)

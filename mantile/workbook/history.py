@@ -387,6 +387,14 @@ _LANGUAGE = (
     "texts take numbers in a way that means the same in every language of Excel; 0.8.0 had formats with a "
     "sign for decimals or thousands"
 )
+_NOT_PREDICTED = "a plan that cannot be has no prediction; 0.9.0 took what it would reach if it could be"
+_MEASURED_OF_0_9 = {
+    r"measured\.predicted\.\w+": r"=\[(?:[\w.]+\.)?serving\.\w+\](?:\*\[constant\.\w+\])?",
+    r"measured\.ratio\.\w+": rf"=IF\(ISNUMBER\({_ID}\),{_ID}/{_ID},0\)",
+    r"measured\.error": rf"=SUM\({_LIST}\)",
+    r"measured\.error_of_all": r"=\[measured\.error[\w.!?]*\](?:\+\[measured\.error[\w.!?]*\])*",
+}
+"""Formulas of Calibration before, by the ids of their rows, as regular expressions both."""
 _WHY_0_9 = (_ENDS, _ROWS, _ROWS, _RELEASES, _RELEASES)
 
 CHANGES: tuple[Change, ...] = (
@@ -617,6 +625,10 @@ CHANGES: tuple[Change, ...] = (
             (r"checks\.invalid", r"=\[checks\.fixed\.flag\.\d+\]-\[(?:[\w.]+\.)?checks\.plan_holds\]"),
             (r"checks\.reason", r"=IF\(\[checks\.invalid\]>0,INDEX\(.*\),\[checks\.room\]\)"),
         )
+    ),
+    *(
+        Change(since=(0, 10), ids=ids, formula=body, why=_NOT_PREDICTED)
+        for ids, body in _MEASURED_OF_0_9.items()
     ),
 )
 

@@ -26,6 +26,7 @@ from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET
+from mantile.workbook.sheets.generated import add_generated
 from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet
@@ -137,11 +138,14 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     error = calibration_sheet(book, master, tuned)
     edits = headline_stamp.edits
     book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True))
+    for column, stamps in enumerate(book.stamps):
+        stamps[edits.of_base.id] = 0 if column else 1
     book.store_tables(zip(tables.tables, tables.places, strict=True))
     signatures = sign_off(edits, book.digest, book.columns)
     of_edits = (*tables.sections, *edits.sections, signatures.section)
     _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
     found = _trace(book, effects, edits.entries)
+    add_generated(book, found.generated)
     origins = assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects, found)
     sensitivity_sheet.add_origins(origins)
     checks_sheet(book, check_verdict)
@@ -184,7 +188,14 @@ def _add_workings(
         family, purpose = _WORKINGS[name]
         purpose = purpose.format(model=model.name, model_type=model.architecture.model_type)
         workings(
-            book, name, family, purpose, sections[name], master, linked=name not in ("Inputs", EDITS_SHEET)
+            book,
+            name,
+            family,
+            purpose,
+            sections[name],
+            master,
+            linked=name not in ("Inputs", EDITS_SHEET),
+            once=name == EDITS_SHEET,
         )
 
 

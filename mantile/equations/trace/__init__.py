@@ -20,7 +20,13 @@ from dataclasses import dataclass
 
 from mantile.equations.display import in_unit
 from mantile.equations.graph import EstimateGraph
-from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, Metric
+from mantile.equations.metrics import (
+    OUTPUT_TOKENS_PER_S,
+    TPOT,
+    TTFT,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+    Metric,
+)
 from mantile.equations.trace.figures import Figures
 from mantile.equations.trace.lines import (
     FIGURES,
@@ -35,9 +41,9 @@ from mantile.equations.trace.lines import (
     looked,
     looked_up,
 )
-from mantile.equations.trace.parts import Part, all_parts, offered, over, over_via, parts, prices
+from mantile.equations.trace.parts import Part, all_parts, over, over_via, parts, prices
 from mantile.equations.trace.passes import limits, rates
-from mantile.graph.quantity import Named, Node, choose, index, is_number, match, maximum, span, where
+from mantile.graph.quantity import Input, Named, Node, choose, index, is_number, match, maximum, span, where
 
 
 @dataclass(frozen=True)
@@ -46,11 +52,13 @@ class Trace:
 
     Args:
         sources: status and source of prices and further figures, in words, live.
+        generated: what rows of the library that sources are told of held when the file was made, by row.
     """
 
     paths: Mapping[Metric, Table]
     tables: Mapping[str, Table]
     sources: Mapping[Named, tuple[Node, Node]]
+    generated: Mapping[Input, Input]
 
 
 def trace(
@@ -77,7 +85,6 @@ def trace(
             tables[over_via(metric)] = via
     keys = {figure: figures.of(figure, brief=True) for figure in further}
     stated = {figure: figures.lines[key] for figure, key in keys.items()}
-    listed = figures.table
     return Trace(
         paths=paths,
         tables={
@@ -85,15 +92,13 @@ def trace(
             LIMITS: binding,
             MODULES: modules,
             RATES: reached,
-            FIGURES: listed,
+            FIGURES: figures.table,
         },
         sources={
             **{figure: (line["status"], line["said"]) for figure, line in stated.items()},
-            **{
-                price: (looked_up(listed, "status", key), offered(graph, price))
-                for price, key in prices(graph, figures).items()
-            },
+            **prices(graph, figures, tables[over(USD_PER_MILLION_OUTPUT_TOKENS)]),
         },
+        generated=figures.generated,
     )
 
 

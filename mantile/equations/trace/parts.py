@@ -23,6 +23,7 @@ from mantile.equations.trace.lines import (
     Table,
     fixed_text,
     looked,
+    looked_up,
     named,
     shown_unit,
 )
@@ -163,18 +164,31 @@ def _of_cost(graph: EstimateGraph, figures: Figures) -> list[Part]:
     return found
 
 
-def prices(graph: EstimateGraph, figures: Figures) -> dict[Named, Node]:
-    """The key of what the price of an accelerator follows from, by price."""
-    return {part.via: part.lead for part in _of_cost(graph, figures) if part.via is not None}
+def prices(graph: EstimateGraph, figures: Figures, table: Table) -> dict[Named, tuple[Node, Node]]:
+    """Status and source of the price of each kind of accelerator, by price.
+
+    Args:
+        table: the parts of the cost.
+    """
+    return {
+        part.via: offered(graph, part.via, line["lead"], figures.table)
+        for part, line in zip(_of_cost(graph, figures), table, strict=True)
+        if part.via is not None
+    }
 
 
-def offered(graph: EstimateGraph, price: Named) -> Node:
-    """Who asks a price, where, and on which terms."""
+def offered(graph: EstimateGraph, price: Named, key: Named, listed: Table) -> tuple[Node, Node]:
+    """Status and source of a price: who asks it, where, and on which terms; of one's own how it came there.
+
+    Args:
+        key: of what it follows from, in the table `listed`.
+    """
     begins = price.id.removesuffix("price")
-    provider, region, term = (
-        graph.figures[f"{begins}offer_{part}"] for part in ("provider", "region", "term")
+    own, provider, region, term = (
+        graph.figures[f"{begins}offer_{part}"] for part in ("own", "provider", "region", "term")
     )
-    return join(provider, ", ", region, ", ", term)
+    asked = join(provider, ", ", region, ", ", term)
+    return looked_up(listed, "status", key), where(own > 0, looked_up(listed, "said", key), asked)
 
 
 def all_parts(

@@ -118,7 +118,8 @@ class Guard:
         )
 
     def fixed(self, kind: str, label: str, unit: str, value: Value, shared: bool = False) -> Input:
-        """A row that is stored."""
+        """A row that is stored; once where the cell is of all scenarios."""
+        shared = shared or self.entry.shared
         return Input(
             f"typed.{kind}.{self.name}",
             f"{label}: {self.entry.label}",

@@ -50,7 +50,7 @@ def figure_tables(figures: Iterable[Named]) -> FigureTables:
     bounds = Bounds("figures")
     places = tuple(_fixed(table, "cell_of", "Cells of", _name(table)) for table in tables)
     valid = [_valid(table, bounds) for table in tables]
-    expected = [_fixed(table, "expected", "Expected", _expected(table), shared=True) for table in tables]
+    expected = tuple(_fixed(table, "expected", "Expected", _expected(table)) for table in tables)
     rows = Rows("typed.figures")
     faults, place = count_faults(rows, "figures", bounds.of(len(tables), "flag"), valid)
     cells = looked_up(rows, "cell", "its cells", places, faults, place)
@@ -66,9 +66,10 @@ def figure_tables(figures: Iterable[Named]) -> FigureTables:
                 "Bounds of figures", tuple(bounds.rows), "between which they lie, and how many there are"
             ),
             Section("Tables of figures", places, "where they stand"),
+            Section("What they hold", expected, "how many figures, and between which bounds"),
             Section(
                 "Tables that can be",
-                tuple(zip(valid, expected, strict=True)),
+                tuple(valid),
                 "1 if there are as many numbers as when the file was made",
             ),
             rows.section("Tables that cannot be", "a figure of them is missing, or out of its range"),
@@ -133,7 +134,7 @@ def _name(table: tuple[Input, ...]) -> str:
     return between.join(part for part in labels[0] if all(part in label for label in labels))
 
 
-def _fixed(table: tuple[Input, ...], kind: str, label: str, value: str, shared: bool = False) -> Input:
+def _fixed(table: tuple[Input, ...], kind: str, label: str, value: str) -> Input:
     return Input(
         f"typed.{kind}.{table[0].id}",
         f"{label}: {_name(table)}",
@@ -142,6 +143,6 @@ def _fixed(table: tuple[Input, ...], kind: str, label: str, value: str, shared: 
         note="of a table of figures",
         source="native engine",
         status="defined",
-        shared=shared,
+        shared=True,
         fixed=True,
     )

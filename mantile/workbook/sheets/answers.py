@@ -43,7 +43,6 @@ _PHASE = (
     "mfu",
     "mbu",
 )
-_COST = ("cost.electricity_per_day", "cost.tokens_per_day")
 _PRICE = (
     "price",
     *(f"offer_{part}" for part in ("provider", "region", "term", "day", "age")),
@@ -94,7 +93,8 @@ def _chosen(graph: EstimateGraph, sheet: str) -> Iterator[tuple[Named, str]]:
             yield from ((figures[name], unit) for name in (f"{phase}.step.time",) if name in figures)
         case "Serving" | "Cost":
             yield from ((figure, metric.display_unit) for metric, figure in graph.headlines.items())
-            names = [*_COST, *(f"{prefix}cost.{name}" for prefix in prefixes for name in _PRICE)]
+            yield from ((figure, "") for figure in graph.per_day)
+            names = [f"{prefix}cost.{name}" for prefix in prefixes for name in _PRICE]
             yield from ((figures[name], "") for name in names if name in figures)
 
 

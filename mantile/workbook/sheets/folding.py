@@ -30,7 +30,13 @@ OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", CA
 _NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and Model
 _FAULTS = ("typed.faults", "typed.message", "typed.figures.faults", "typed.figures.message")
 # On Calibration: parts of the error, where a solver starts and between what it stays.
-_OF_SOLVERS = ("measured.error.", "measured.in_use.", "measured.lowest.", "measured.highest.")
+_OF_SOLVERS = (
+    "measured.error.",
+    "measured.missing.",
+    "measured.in_use.",
+    "measured.lowest.",
+    "measured.highest.",
+)
 _LISTED = 5  # titles of blocks that are named
 _NUMBERED = re.compile(r"\.\d+\.")  # one of the edits that are listed on Log
 

@@ -6,7 +6,7 @@ one per scenario. What the sheet comes to stands first. Figures of other sheets 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import groupby
 
 from mantile.equations.display import LETTERS, origin
@@ -20,6 +20,7 @@ from mantile.graph.quantity import (
     Span,
     expression,
     precedents,
+    same_in_all_cases,
 )
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
@@ -74,6 +75,7 @@ def workings(
     master: Quantity,
     linked: bool = True,
     shared: bool = False,
+    once: bool = False,
 ) -> Sheet:
     """Lay out blocks of quantities on a sheet of their own.
 
@@ -81,6 +83,7 @@ def workings(
         linked: whether figures of other sheets get a block of links; without it formulas refer to them
             directly.
         shared: whether a value of all scenarios stands there that no section has.
+        once: whether what is the same in all scenarios stands there once, as shared inputs do.
     """
     sheet = book.add_sheet(Sheet(name, family, purpose))
     shared = shared or any(_has_shared(section) for section in sections)
@@ -122,8 +125,11 @@ def workings(
             sheet.folds.append((row - len(imports), row - 1))
     used = rows_in_use(book.estimate) if name in LIBRARY_SHEETS else set()
     rows = [False] * row
+    same = same_in_all_cases(
+        *(figure for section in sections for figure in section.figures()) if once else ()
+    )
     for section, joined, after in folded_blocks(name, sections, used):
-        row = _block(book, sheet, row, section, last, after)
+        row = _block(book, sheet, row, section, last, after, same)
         rows += [joined] * _HEAD + folded(name, section, used)
     _fold(sheet, rows)
     if book.has_free_column and any(column == FIRST + book.columns for _, column in sheet.cells):
@@ -210,7 +216,15 @@ def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int
     return row + _HEAD
 
 
-def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: int, after: str) -> int:
+def _block(
+    book: EstimateBook, sheet: Sheet, row: int, section: Section, last: int, after: str, same: Container[Node]
+) -> int:
+    """The rows of a block; the row after it.
+
+    Args:
+        after: what follows the note of its head.
+        same: figures that stand once, for all scenarios.
+    """
     start = row
     row = _block_head(sheet, row, section.title, section.note + after, last)
     sheet.blocks.append((start, row + len(section.rows) - 1))
@@ -220,6 +234,9 @@ def _block(book: EstimateBook, sheet: Sheet, row: int, section: Section, last: i
         _labels(sheet, row, section.title, figure, figure.id, total, reasons(book, figure))
         if isinstance(figure, Input):
             _input(book, sheet, row, figure)
+        elif figure in same:
+            book.register(figure, CellAddress(sheet.name, row, SHARED, absolute=True))
+            _value(book, sheet, row, SHARED, figure, 0, total=total)
         else:
             book.register(figure, CellAddress(sheet.name, row))
             for column in range(book.columns):
@@ -292,7 +309,7 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
         if figure.value == 0 and figure.id.startswith(LIBRARY) and not figure.fixed:
             look = style.zero_as_dash(look)  # nobody states it, or there is none
         if figure.fixed:
-            book.add_constant(sheet, row, SHARED, figure, look)
+            book.add_constant(sheet, row, SHARED, figure, look, book.stored_once(figure))
         else:
             book.register(figure, CellAddress(sheet.name, row, SHARED, absolute=True))
             sheet.set_cell(
