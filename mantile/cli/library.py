@@ -66,6 +66,34 @@ def _diff(
     _print_diff("models", *_sides(left, right, version), as_json)
 
 
+@_models.command("add")
+def _add_model(
+    name: Annotated[str, typer.Argument(metavar="MODEL", help="config.json, model folder or hub id.")],
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Where ID.yaml goes.  [default: models if there is one, else here]",
+        ),
+    ] = None,
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Let code that lies beside the config.json run.")
+    ] = False,
+) -> None:
+    """Write ID.yaml, all that is known of a model: afterwards neither its config, nor the network, nor the
+    class that it was read from is needed.
+    """
+    from datetime import date
+
+    from mantile.library.models import add_model
+
+    usual = Path("models")
+    path = add_model(name, folder or (usual if usual.is_dir() else Path()), date.today(), trust_remote_code)
+    typer.echo(f"{path}: written; use it with --model {path}")
+
+
 @_hardware.command("diff")
 def _hardware_diff(
     left: Annotated[str, typer.Argument(metavar="A", help="Accelerator or system, by id or id@version.")],

@@ -342,6 +342,7 @@ class Model(Versioned):
         version: of its entry in the library; empty of any other model.
         tokenizer: None where nobody states it.
         formats: checkpoints of it in other data types, as far as they are known.
+        code: SHA-256 of each file of the model's own code that was run to read it, by name.
     """
 
     id: str = Field(min_length=1, max_length=120)
@@ -352,6 +353,7 @@ class Model(Versioned):
     date: str = ""
     tokenizer: Tokenizer | None = None
     formats: tuple[Checkpoint, ...] = ()
+    code: dict[str, str] = Field(default_factory=dict)
     architecture: Architecture
 
     @property

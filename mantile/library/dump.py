@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from mantile.library.architecture import Model
 from mantile.library.efficiency import EfficiencyProfile, FitReport
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
@@ -67,6 +68,11 @@ def dump_yaml(data: Mapping[str, Any]) -> str:
     )
     node.flow_style = False
     return str(yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=_WIDTH))
+
+
+def dump_model(model: Model) -> str:
+    """A model as a file of models/, which `load_model` reads back: a fact, a matrix and a layer is a line."""
+    return dump_yaml(model.model_dump(mode="json", exclude_defaults=True))
 
 
 def dump_scenario(data: Mapping[str, Any]) -> str:

@@ -85,6 +85,25 @@ def fetch_config(asked: HubName, sidecar: str) -> tuple[Path, Path | None]:
         return _Fetch(asked, offline).both(sidecar)
 
 
+def fetch_code(asked: HubName) -> Path:
+    """The folder with a model's config.json and its own code, in the hub's cache.
+
+    Raises:
+        InputError: if the hub cannot be reached, or the files cannot be read.
+    """
+    from huggingface_hub import errors, snapshot_download
+
+    try:
+        with _silence():
+            return Path(
+                snapshot_download(asked.id, revision=asked.revision, allow_patterns=["config.json", "*.py"])
+            )
+    except (errors.HfHubHTTPError, OSError, ValueError) as error:
+        raise InputError(
+            f"{asked.id}: reading its code from the hub failed: {type(error).__name__}"
+        ) from error
+
+
 def _is_installed() -> bool:
     try:
         return find_spec("huggingface_hub") is not None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from datetime import date
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from mantile.library.architecture import Model
-from mantile.library.documents import parse_json, read_text
+from mantile.library.documents import load, parse_json, read_text
+from mantile.library.dump import dump_model
 from mantile.library.errors import InputError, unknown
-from mantile.library.hub import MAIN, HubName, fetch_config, hub_name
+from mantile.library.files import replacing
+from mantile.library.hub import MAIN, HubName, fetch_code, fetch_config, hub_name
 from mantile.library.huggingface import SIDECAR, parse_config, read_config
 from mantile.library.huggingface.other_kinds import WEIGHTS
 from mantile.library.model_names import Known, names_an_embedder
@@ -59,13 +63,15 @@ def _stated(pattern: re.Pattern[str], text: str) -> str:
     return "" if found is None else found.group(1).strip("\"'")
 
 
-def load_model(name: str) -> Model:
+def load_model(name: str, trust_remote_code: bool = False) -> Model:
     """A model by what a user calls it.
 
     Args:
-        name: our id of it, in any spelling, or id@version; the path of a config.json, or of a folder that
-            holds one; its hub id or the address of its page there. A path that exists goes before a hub id. A
-            hub id that we do not ship is read from the hub.
+        name: our id of it, in any spelling, or id@version; the path of a config.json, of a folder that holds
+            one, or of a file as models/ has them; its hub id or the address of its page there. A path that
+            exists goes before a hub id. A hub id that we do not ship is read from the hub.
+        trust_remote_code: whether code that lies beside its config.json may run, without network, where
+            neither we nor transformers can read its type.
 
     Raises:
         InputError: if there is no such model, several could be meant, or its config is not one that we
@@ -79,8 +85,8 @@ def load_model(name: str) -> Model:
         return _shipped(name)
     path = Path(name).expanduser()
     suffix = path.suffix.lower()
-    if name and (_exists(path) or suffix == ".json" or suffix in WEIGHTS or _PATH.match(name)):
-        return _from_path(path)
+    if name and (_exists(path) or suffix in (".json", ".yaml") or suffix in WEIGHTS or _PATH.match(name)):
+        return _from_path(path, trust_remote_code)
     called, at, version = name.partition("@")
     if at and not version:
         raise InputError(f"model {name!r:.120}: expected a version after the @, or no @")
@@ -95,7 +101,27 @@ def load_model(name: str) -> Model:
         raise unknown("model", name[:120], model_ids())
     if at:
         raise InputError(f"{name}: only models that we ship have versions; expected {asked.id}")
-    return _from_hub(asked)
+    return _from_hub(asked, trust_remote_code)
+
+
+def add_model(name: str, folder: Path, today: date, trust_remote_code: bool = False) -> Path:
+    """Write a model as FOLDER/ID.yaml; nothing else is needed to load it afterwards.
+
+    Args:
+        name, trust_remote_code: as `load_model` takes them.
+        today: the day it was read.
+
+    Returns: the path of the file.
+
+    Raises:
+        InputError: if there is no such model, or there is such a file already.
+    """
+    model = load_model(name, trust_remote_code)
+    path = folder / f"{model.id}.yaml"
+    entry = model.model_copy(update={"version": "1", "date": today.isoformat()})
+    with replacing(path, overwrite=False) as temporary:
+        temporary.write_text(dump_model(entry), encoding="utf-8")
+    return path
 
 
 _PATH = re.compile(r"[~./\\]*[/\\]|[A-Za-z]:\\")  # what a path that is no hub id begins with
@@ -122,31 +148,44 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _from_path(path: Path) -> Model:
+def _from_path(path: Path, trust_remote_code: bool) -> Model:
     """A model of the user, called like its folder, or like its file where that is not called config.json."""
     if not _exists(path):
         raise InputError(f"{path}: No such file or folder; expected a config.json, or its folder")
     if not path.is_dir() and path.suffix.lower() in WEIGHTS:
         raise InputError(f"{path}: a file of weights; expected the config.json that lies beside them")
+    if not path.is_dir() and path.suffix.lower() == ".yaml":
+        return load(Model, path)
     if not path.is_dir() and path.suffix.lower() != ".json":
-        raise InputError(f"{path}: expected a .json file such as config.json, or a folder that holds one")
+        raise InputError(
+            f"{path}: expected a .json file such as config.json, a folder that holds one, or a .yaml file as "
+            "`mantile models add` writes them"
+        )
     place = path.resolve()
     if not path.is_dir():
         place = place.parent if path.stem == "config" else place.with_suffix("")
+    architecture = read_config(path, trust_remote_code)
     return Model(
         id=_identifier(place.name),
         name=place.name[:120] or "model",
         source=f"{path.name} given by the user",
-        architecture=read_config(path),
+        code=_code(path if path.is_dir() else path.parent) if trust_remote_code else {},
+        architecture=architecture,
     )
 
 
-def _from_hub(asked: HubName) -> Model:
+def _code(folder: Path) -> dict[str, str]:
+    """Digests of the code in a folder."""
+    return {file.name: sha256(file.read_bytes()).hexdigest() for file in sorted(folder.glob("*.py"))}
+
+
+def _from_hub(asked: HubName, trust_remote_code: bool) -> Model:
     hub_id = asked.id
     if names_an_embedder(hub_id):
         raise InputError(f"{hub_id}: named as an embedding model or reranker; it writes no tokens")
     try:
         config, sidecar = fetch_config(asked, SIDECAR)
+        folder = fetch_code(asked) if trust_remote_code else None
     except InputError as error:
         nearest = known_models().nearest(hub_id)
         raise InputError(f"{error}; {nearest}" if nearest else str(error)) from error
@@ -154,6 +193,7 @@ def _from_hub(asked: HubName) -> Model:
         parse_json(read_text(config), f"{hub_id}/config.json"),
         f"{hub_id}/config.json",
         parse_json(read_text(sidecar), f"{hub_id}/{SIDECAR}") if sidecar is not None else None,
+        folder,
     )
     title = hub_id.partition("/")[2]
     revision = "" if asked.revision == MAIN else f", revision {asked.revision}"
@@ -162,6 +202,7 @@ def _from_hub(asked: HubName) -> Model:
         name=title,
         hub_id=hub_id,
         source=f"config.json of {hub_id}{revision}, read from the hub",
+        code=_code(folder) if folder is not None else {},
         architecture=architecture,
     )
 

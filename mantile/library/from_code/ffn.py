@@ -9,7 +9,7 @@ from mantile.library.from_code.steps import BlockReader, Draft, is_matrix_produc
 
 def read_ffn(reader: BlockReader, recording: Recording) -> None:
     """The steps of an FFN, in the order of its events."""
-    experts = _expert_products(reader)
+    experts, shared = _expert_products(reader)
     facts = _expert_facts(reader, recording, experts) if experts else ()
     kind = "moe" if experts else "dense"
     inner: dict[str, Size] = {}
@@ -20,11 +20,15 @@ def read_ffn(reader: BlockReader, recording: Recording) -> None:
             _small_moe(reader, "experts_sorted", "Tokens by expert", "sort", _around(facts, reader))
         if any(event is one for one in experts):
             _expert_product(reader, event, experts, facts)
+        elif any(event is one for one in shared):
+            _stacked(reader, event, shared)
         elif is_matrix_product(event, reader.parameters):
-            if facts and event.outputs == reader.sizes.number(facts[0]) and event.parent in _parents(experts):
+            if facts and event.parent in _parents(experts) and _chooses(reader, event, facts[0]):
                 _router(reader, event, facts[0])
             else:
                 _dense(reader, event, inner[event.parent], kind)
+        elif event.kind == "convolution" and event.weight in reader.parameters:
+            reader.convolution(event)
         elif event.kind == "leaf" and "norm" in event.class_name.lower():
             reader.norm(event)
         if experts and event is experts[-1]:
@@ -41,15 +45,43 @@ def _parents(experts: list[Event]) -> set[str]:
     return {parent for event in experts for parent in (event.parent, event.parent.rpartition(".")[0])}
 
 
-def _expert_products(reader: BlockReader) -> list[Event]:
-    """The products with slices of a parameter of three dimensions; one of each where a class runs expert by
-    expert."""
+def _chooses(reader: BlockReader, event: Event, count: Size) -> bool:
+    """Whether a product is the router: a score for each expert, or the scores that a choice is made of."""
+    chooses = any(one.kind == "choice" and one.module == event.module for one in reader.events)
+    return event.outputs == reader.sizes.number(count) or chooses
+
+
+def _expert_products(reader: BlockReader) -> tuple[list[Event], list[Event]]:
+    """The products with slices of a parameter of three dimensions: of the routed experts, and of shared ones
+    that stand beside them; one of each where a class runs expert by expert."""
     found: dict[str, Event] = {}
     for event in reader.events:
         parameter = reader.parameters.get(event.weight)
         if event.kind == "product" and parameter is not None and len(parameter.shape) == 3:
             found.setdefault(event.weight, event)
-    return list(found.values())
+    most = max((reader.parameters[name].shape[0] for name in found), default=0)
+    routed = [event for name, event in found.items() if reader.parameters[name].shape[0] == most]
+    return routed, [event for event in found.values() if event not in routed]
+
+
+def _stacked(reader: BlockReader, event: Event, shared: list[Event]) -> None:
+    """A product of shared experts in one parameter: every token goes through all of them."""
+    book, block = reader.sizes.book, reader.sizes.block
+    parameter = reader.parameters[event.weight]
+    is_last = event is shared[-1]
+    count = book.add("shared_experts", parameter.shape[0], block)
+    size = book.add("shared_expert_size", shared[-1].inputs, block)
+    inner = " + ".join([f"{size}*{count}"] * (1 if is_last else event.outputs // shared[-1].inputs))
+    inputs, outputs = (inner, reader.hidden) if is_last else (reader.hidden, inner)
+    name = ("shared_down", "Shared experts down", "down") if is_last else (
+        "shared_up", "Shared experts up", "up"
+    )  # fmt: skip
+    known = (reader.hidden, size)
+    axes = (count, *(reader.sizes.of(axis, event.module, known) for axis in parameter.shape[1:]))
+    reader.drafts.append(
+        Draft(*name, "product", {"inputs": inputs, "outputs": outputs}, event.module, weights="ffn",
+              kind="moe", parts=[(parameter, axes)])
+    )  # fmt: skip
 
 
 def _expert_facts(reader: BlockReader, recording: Recording, experts: list[Event]) -> tuple[str, str, str]:
@@ -123,8 +155,9 @@ def _expert_product(reader: BlockReader, event: Event, experts: list[Event], fac
 
 
 def _router(reader: BlockReader, event: Event, count: Size) -> None:
+    scores = count if event.outputs == reader.sizes.number(count) else ""
     reader.product(
-        event, kind="moe", outputs=count, step="router", label="Router", short="router", weights="router"
+        event, kind="moe", outputs=scores, step="router", label="Router", short="router", weights="router"
     )
     reader.small("routing", count, event.module, step="routing", label="Routing", short="routing", kind="moe")
 

@@ -83,10 +83,11 @@ def _read_attention(
     both = f"{heads.query} + {heads.query}"
     fused = f"{heads.query} + {heads.key} + {heads.value}"
     left = [heads.query, heads.key, heads.value]
+    has_state = any(name.startswith("recurrent_states") for name in cache)
     for index, event in enumerate(reader.events):
         if index == core:
             _core(reader, heads, window, cache, recording)
-            if _has_state(cache):
+            if has_state:
                 _recurrence(reader, recording, cache)
         if is_matrix_product(event, reader.parameters):
             if index < core:
@@ -101,8 +102,10 @@ def _read_attention(
                 last = bool(inputs) and bool(outputs)
                 names = {"step": "output", "label": "Output projection", "short": "output"} if last else {}
                 reader.product(event, kind=heads.kind, inputs=inputs, outputs=outputs, **names)
+        elif event.kind == "convolution" and not has_state and event.weight in reader.parameters:
+            reader.convolution(event)
         elif _is_norm(event):
-            reader.norm(event, heads.kind if "." in event.module else "")
+            reader.norm(event, heads.kind if "." in event.module else "", (heads.query, heads.key))
     reader.sizes.know(*sorted(known))
     reader.claim_the_rest(heads.kind)
 
@@ -154,11 +157,12 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
             ("qk_rope_head_dim", rope),
             ("v_head_dim", int(config.get("v_head_dim") or value[-1])),
         )
+        if number
     }
-    count, rank = names["attention_heads"], names["kv_lora_rank"]
-    plain, rotated = f"{count}*{names['qk_nope_head_dim']}", f"{count}*{names['qk_rope_head_dim']}"
+    count, rank, turned = names["attention_heads"], names["kv_lora_rank"], names.get("qk_rope_head_dim", "")
+    plain, rotated = f"{count}*{names['qk_nope_head_dim']}", f"{count}*{turned}" if turned else ""
     result = f"{count}*{names['v_head_dim']}"
-    query, latent = f"{plain} + {rotated}", f"{rank} + {names['qk_rope_head_dim']}"
+    query, latent = _sum(plain, rotated), _sum(rank, turned)
     absorbed = f"{count}*{rank}"
     reader.sizes.know(query, f"{plain} + {result}", latent, rank, count)
     if config.get("q_lora_rank"):
@@ -166,7 +170,7 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
     core = _core_index(reader)
     for index, event in enumerate(reader.events):
         if index == core:
-            width = f"{rotated} + {names['qk_rope_head_dim']} + {latent}"
+            width = _sum(rotated, turned, latent)
             reader.small(
                 "rope",
                 width,
@@ -178,7 +182,7 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
             )
             sizes = {
                 "expanded": f"{query} + {result}",
-                "absorbed": f"{absorbed} + {absorbed} + {rotated}",
+                "absorbed": _sum(absorbed, absorbed, rotated),
                 "latent": latent,
             }
             reader.drafts.append(
@@ -197,6 +201,11 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
         elif _is_norm(event):
             reader.norm(event, "mla" if "." in event.module else "")
     reader.claim_the_rest("mla")
+
+
+def _sum(*sizes: Size) -> Size:
+    """A sum of the sizes that there are."""
+    return " + ".join(filter(None, sizes))
 
 
 def _latent_product(
@@ -222,10 +231,6 @@ def _latent_product(
         reader.product(event, kind="mla", outputs=_first_of(reader, event.outputs, [query]))
 
 
-def _has_state(cache: dict[str, Shape]) -> bool:
-    return any(name.startswith(("conv_states", "recurrent_states")) for name in cache)
-
-
 def _read_recurrence(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> None:
     """A mixer with a state that does not grow, or with a short convolution alone."""
     core = next(
@@ -233,15 +238,17 @@ def _read_recurrence(reader: BlockReader, recording: Recording, cache: dict[str,
         next((i for i, event in enumerate(reader.events) if event.kind == "product" and not event.weight), 0),
     )
     book, block = reader.sizes.book, reader.sizes.block
+    hidden = reader.sizes.number(reader.hidden)
+    last = next((one for one in reversed(reader.events) if is_matrix_product(one, reader.parameters)), None)
     for index, event in enumerate(reader.events):
         if index == core:
             _recurrence(reader, recording, cache)
         if is_matrix_product(event, reader.parameters):
-            if index < core and event.inputs == reader.sizes.number(reader.hidden):
+            if event is not last and event.inputs == hidden:
                 reader.product(
                     event, kind="linear", outputs=book.add("mixer_size", event.outputs, block, event.module)
                 )
-            elif event.outputs == reader.sizes.number(reader.hidden):
+            elif event is last and event.outputs == hidden:
                 inputs = book.add("mixer_size", event.inputs, f"{block}_out", event.module)
                 reader.product(
                     event,

@@ -273,6 +273,12 @@ def caches_of(torch: Any, cache: Any) -> list[dict[str, Any]]:
                 if isinstance(tensor, torch.Tensor) and tensor.dim() > 1:
                     shapes[f"{name}.{key}" if key != name else name] = list(tensor.shape)
         kept.append(shapes)
+    for name, states in vars(cache).items() if cache is not None else ():
+        if isinstance(states, list) and name != "layers":  # states beside the layers, by their number
+            for index, state in enumerate(states):
+                if isinstance(state, torch.Tensor) and state.dim() > 1:
+                    kept += [{"class": ""} for _ in range(index + 1 - len(kept))]
+                    kept[index][f"recurrent_states.{name}"] = list(state.shape)
     return kept
 
 
@@ -305,6 +311,7 @@ def record(request: dict[str, Any]) -> dict[str, Any]:
     transformers.logging.set_verbosity_error()
     recorder = Recorder()
     register_attention(torch, recorder)
+    torch.distributions.Distribution.set_default_validate_args(False)  # which would look at values
     config = read_config(transformers, request["config"], request["folder"])
     model = build(torch, transformers, config, request["folder"])
     listed, tied = parameters_of(model)

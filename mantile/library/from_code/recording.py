@@ -112,7 +112,9 @@ class Recording:
         self.tokens: int = data["tokens"]
         self.config: Mapping[str, Any] = data["config"]
         self.class_name = f"{data['class']} of {data['library']}"
-        self._weights = {one["name"]: tuple(one["shape"]) for one in data["parameters"]}
+        shapes = {one["name"]: tuple(one["shape"]) for one in data["parameters"]}
+        tied = {name: shapes[first] for name, first in data["tied"].items() if first in shapes}
+        self._weights = shapes | tied
         self._stack = self._find_stack()
         self.layers: list[Part] = []
         self.before, self.after, self.never_run = self._cut()
@@ -194,9 +196,20 @@ class Recording:
             {name: tuple(shape) for name, shape in entry.items() if name != "class"}
             for entry in self.data["caches"]
         ]
+        found += [{} for _ in range(layers - len(found))] if self._keeps_in_order(found) else []
         if found and len(found) != layers:
             raise self.refusal(f"{len(found)} of its {layers} layers have a cache, and it is not seen which")
         return found or [{} for _ in range(layers)]
+
+    def _keeps_in_order(self, found: Sequence[Mapping[str, Shape]]) -> bool:
+        """Whether the caches are those of the first layers: keys are kept where attention was seen."""
+        layer = re.compile(re.escape(self._stack) + r"\.(\d+)\.")
+        attend = {
+            int(match[1])
+            for event in self.data["events"]
+            if event["kind"] == "attention" and (match := layer.match(event["module"]))
+        }
+        return bool(attend) and attend == {index for index, cache in enumerate(found) if "keys" in cache}
 
     def _event(self, event: Mapping[str, Any], prefix: str) -> Event:
         """An event with names inside its part."""

@@ -7,8 +7,9 @@ decide what a step is called.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from mantile.library.architecture import Size, Step, StoredTensor, Work
 from mantile.library.errors import InputError
@@ -75,16 +76,16 @@ class BlockReader:
         if before is not None:
             before.sizes["outputs"] += f" + {outputs}"
             before.parts += parts
-            name = event.module.rpartition(".")[2]
+            name = _spoken(event.module.rpartition(".")[2]).lower()
             if name not in before.label:
                 before.label += f", {name}" if before.step not in _NAMED else ""
             return before
         step = known.pop("step", "") or step_name(event.module)
-        label = known.pop("label", "") or event.module
+        label = known.pop("label", "") or _spoken(event.module)
         draft = Draft(
             step=step,
             label=label,
-            short=known.pop("short", "") or label.rpartition(".")[2][:12],
+            short=known.pop("short", "") or _short(event.module),
             work="product",
             sizes={"inputs": inputs, "outputs": outputs},
             module=event.module,
@@ -106,11 +107,10 @@ class BlockReader:
 
     def small(self, work: Work, width: Size, module: str, **known: str) -> Draft:
         """A step that streams over the channels of every token."""
-        label = known.get("label") or module or work
         draft = Draft(
             step=known.get("step") or step_name(module),
-            label=label,
-            short=known.get("short") or label.rpartition(".")[2][:12],
+            label=known.get("label") or _spoken(module or work),
+            short=known.get("short") or ("norm" if work == "norm" else _short(module or work)),
             work=work,
             sizes={"width": width},
             module=module,
@@ -119,12 +119,32 @@ class BlockReader:
         self.drafts.append(draft)
         return draft
 
-    def norm(self, event: Event, kind: str = "") -> None:
-        """A norm as the module that ran it."""
+    def norm(self, event: Event, kind: str = "", heads: Iterable[Size] = ()) -> None:
+        """A norm as the module that ran it.
+
+        Args:
+            heads: widths over all heads, of norms of each head.
+        """
         held = [one for name, one in self.parameters.items() if name.rpartition(".")[0] == event.module]
-        width = self.sizes.of(event.shapes[0][-1], event.module, (self.hidden,))
-        draft = self.small("norm", width, event.module, kind=kind)
+        values = prod(event.shapes[0]) // self.tokens
+        width = self.sizes.of(values, event.module, (self.hidden, *heads))
+        of_heads = values > event.shapes[0][-1]
+        short = {"short": "QK norm"} if of_heads else {}
+        draft = self.small("qk_norm" if of_heads else "norm", width, event.module, kind=kind, **short)
         draft.parts += [(one, tuple(self.sizes.of(axis, event.module) for axis in one.shape)) for one in held]
+
+    def convolution(self, event: Event) -> None:
+        """A short convolution over the tokens, whose last inputs are kept."""
+        kernel = self.parameters[event.weight]
+        channels = self.sizes.of(kernel.shape[0], event.module, (self.hidden,))
+        length = self.sizes.book.add("conv_kernel", kernel.shape[-1], self.sizes.block)
+        sizes = {"state": "0", "conv": channels, "kernel": length, "macs": "0"}
+        step, label = step_name(event.module), _spoken(event.module)
+        draft = Draft(step, label, "short conv", "recurrence", sizes, event.module, kind="linear")
+        draft.parts.append(
+            (kernel, (channels, *(self.sizes.of(axis, event.module) for axis in kernel.shape[1:])))
+        )
+        self.drafts.append(draft)
 
     def claim_the_rest(self, kind: str) -> None:
         """Parameters that no product reads: each to the step of its module, or of the nearest before it.
@@ -204,6 +224,20 @@ def step_name(module: str) -> str:
     )
 
 
+def _spoken(module: str) -> str:
+    """A module's name as a label: self_attn.q_norm is "Self attn q norm"."""
+    words = module.replace("_", " ").replace(".", " ")
+    return words[:1].upper() + words[1:]
+
+
+def _short(module: str) -> str:
+    """The last words of a module's name, as many as twelve characters hold."""
+    words = _spoken(module.rpartition(".")[2]).lower().split()
+    while len(" ".join(words)) > 12 and len(words) > 1:
+        words = words[1:]
+    return " ".join(words)[:12]
+
+
 def _common(left: str, right: str) -> int:
     """How many names two paths share from the start."""
     count = 0
@@ -235,10 +269,13 @@ def split(part: Part) -> tuple[list[Event], list[Event]]:
     """The events of a layer's mixer, and those of its FFN.
 
     The mixer ends with the last module of the layer in which attention looks back, or a state is kept.
+    Convolutions alone are no mixer where there is attention.
     """
-    cores = [event for event in part.events if event.kind in ("attention", "convolution")] or [
-        event for event in part.events if event.kind == "product" and not event.weight
-    ]
+    states = any(name.startswith("recurrent_states") for name in part.cache)
+    ranked = ({"attention", "convolution"},) if states else ({"attention"}, {"convolution"})
+    found = [[event for event in part.events if event.kind in kinds] for kinds in ranked]
+    found.append([event for event in part.events if event.kind == "product" and not event.weight])
+    cores = next((events for events in found if events), [])
     if not cores:
         return [], list(part.events)
     core = cores[-1].module.partition(".")[0]

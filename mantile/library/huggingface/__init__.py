@@ -21,13 +21,14 @@ from mantile.library.huggingface.unread import Recorded
 SIDECAR = "hf_quant_config.json"
 
 
-def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
+def parse_config(data: Any, name: str, sidecar: Any = None, trusted: Path | None = None) -> Architecture:
     """A config.json's content to an architecture.
 
     Args:
         data: the parsed JSON.
         name: stands for the file in errors.
         sidecar: the parsed hf_quant_config.json beside it, if there is one.
+        trusted: the folder of the model's own code, where that may run; None runs no code of others.
 
     Raises:
         InputError: for an unsupported model_type, a class without an LM head, or a field that is missing or
@@ -55,14 +56,14 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
 
         if model_type in FAMILIES and not can_record():
             raise
-        return read_from_code(Config(name, model_type, data, sidecar=sidecar))
+        return read_from_code(Config(name, model_type, data, sidecar=sidecar), trusted)
     unread = fields.unread()
     if of_type:
         unread.pop(FIELD, None)
     return architecture.model_copy(update={"unread": unread})
 
 
-def read_config(path: Path) -> Architecture:
+def read_config(path: Path, trust_remote_code: bool = False) -> Architecture:
     """A config.json, or its folder, to an architecture; a hf_quant_config.json beside it is read too.
 
     Raises:
@@ -75,7 +76,7 @@ def read_config(path: Path) -> Architecture:
         raise InputError(f"{file}: an embedding model, as {EMBEDDER} beside it says; it writes no tokens")
     beside = file.with_name(SIDECAR)
     sidecar = _content(beside) if file.name == "config.json" and beside.is_file() else None
-    return parse_config(_content(file), str(file), sidecar)
+    return parse_config(_content(file), str(file), sidecar, file.parent if trust_remote_code else None)
 
 
 def _content(file: Path) -> Any:
