@@ -108,7 +108,10 @@ def test_checkpoints_in_other_data_types_are_told(cut_off: dict[str, Path]) -> N
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("Llama-3.1-8B-Instruct-FP8", "; the nearest that we ship is llama-3.1-8b, with weights_dtype"),
+        (
+            "Llama-3.1-8B-Instruct-FP8",
+            "; the nearest that we ship is llama-3.1-8b: give that, with the data type of the weights as",
+        ),
         ("qwen3", "is not clear: expected one of qwen3-0.6b, qwen3-14b, "),
         ("mixtral", "is not clear: expected one of mixtral-8x22b, mixtral-8x7b"),
         ("mistral-7b-v0.2", "unknown model 'mistral-7b-v0.2'; did you mean mistral-7b-v0.3 or mistral-7b"),
