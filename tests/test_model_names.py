@@ -248,6 +248,8 @@ def cut_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]:
         """As the library of the hub has it."""
 
     def cached(hub_id: str, file: str, revision: str) -> str | object | None:
+        if "--" in hub_id:
+            raise ValueError("Cannot have --")
         path = cache.get(f"{hub_id}/{file}")
         return NO_SUCH_FILE if path == Path() else path and str(path)
 
@@ -341,6 +343,12 @@ def test_whether_the_hub_answers(cut_off: dict[str, Path], monkeypatch: pytest.M
     assert hub._offline(HubName("some-lab/tiny")) == "the hub cannot be reached"
     outcome.clear()
     assert hub._offline(HubName("some-lab/tiny")) == ""
+
+
+def test_an_id_that_the_hub_cannot_have_is_an_error_of_the_input(cut_off: dict[str, Path]) -> None:
+    """The library of the hub has rules of its own for ids."""
+    with pytest.raises(InputError, match=r"^some--lab/tiny: not an id that the hub can have: Cannot have --"):
+        load_model("some--lab/tiny")
 
 
 def test_what_is_of_somebody_else_or_another_revision_is_not_ours(cut_off: dict[str, Path]) -> None:

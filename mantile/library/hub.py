@@ -166,7 +166,10 @@ class _Fetch:
         """
         from huggingface_hub import try_to_load_from_cache
 
-        found = try_to_load_from_cache(self.asked.id, file, revision=self.asked.revision)
+        try:
+            found = try_to_load_from_cache(self.asked.id, file, revision=self.asked.revision)
+        except ValueError as error:
+            raise InputError(f"{self.asked.id}: not an id that the hub can have: {error}") from error
         return (Path(found), False) if isinstance(found, str) else (None, found is not None)
 
     def _not_cached(self) -> InputError:
