@@ -756,8 +756,8 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[dict[str, A
     files: dict[str, Any] = {}
     verbosity = [30]
 
-    def download(hub_id: str, file: str, revision: str, local_files_only: bool) -> str:
-        assert revision == "main" and not local_files_only
+    def download(hub_id: str, file: str, revision: str) -> str:
+        assert revision == "main"
         content = files.get(f"{hub_id}/{file}", ERRORS["EntryNotFoundError"]("no such file"))
         if isinstance(content, Exception):
             raise content
@@ -782,7 +782,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[dict[str, A
             "set_verbosity": verbosity.append,
         },
     }
-    monkeypatch.setattr("mantile.library.hub._answers", lambda: True)
+    monkeypatch.setattr("mantile.library.hub._answers", lambda asked: True)
     for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         monkeypatch.delenv(variable, raising=False)
     for name, content in modules.items():

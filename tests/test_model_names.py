@@ -108,7 +108,10 @@ def test_checkpoints_in_other_data_types_are_told(cut_off: dict[str, Path]) -> N
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("Llama-3.1-8B-Instruct-FP8", "; the nearest that we ship is llama-3.1-8b, with weights_dtype"),
+        (
+            "Llama-3.1-8B-Instruct-FP8",
+            "; the nearest that we ship is llama-3.1-8b: give that, with the data type of the weights as",
+        ),
         ("qwen3", "is not clear: expected one of qwen3-0.6b, qwen3-14b, "),
         ("mixtral", "is not clear: expected one of mixtral-8x22b, mixtral-8x7b"),
         ("mistral-7b-v0.2", "unknown model 'mistral-7b-v0.2'; did you mean mistral-7b-v0.3 or mistral-7b"),
@@ -233,6 +236,9 @@ def test_other_pages_of_the_hub() -> None:
 # --- without a network --------------------------------------------------------------------------------------
 
 
+NO_SUCH_FILE = object()  # what the cache says of a file that the model is known not to have
+
+
 @pytest.fixture
 def cut_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]:
     """A machine without a network: only what is in this cache is there, by organisation/model/file."""
@@ -241,16 +247,26 @@ def cut_off(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Path]:
     class LocalEntryNotFoundError(Exception):
         """As the library of the hub has it."""
 
-    def download(hub_id: str, file: str, revision: str, local_files_only: bool) -> str:
-        assert local_files_only, "the hub was asked"
-        if f"{hub_id}/{file}" not in cache:
-            raise LocalEntryNotFoundError
-        return str(cache[f"{hub_id}/{file}"])
+    def cached(hub_id: str, file: str, revision: str) -> str | object | None:
+        if "--" in hub_id:
+            raise ValueError("Cannot have --")
+        path = cache.get(f"{hub_id}/{file}")
+        return NO_SUCH_FILE if path == Path() else path and str(path)
+
+    def address(hub_id: str, file: str, revision: str) -> str:
+        return f"https://mirror.example/{hub_id}/resolve/{revision}/{file}"
+
+    def refuse() -> None:
+        raise OSError("no route")
 
     names = ("GatedRepoError", "RepositoryNotFoundError", "EntryNotFoundError", "HfHubHTTPError")
     errors = {name: type(name, (Exception,), {}) for name in names}
     modules: dict[str, dict[str, Any]] = {
-        "huggingface_hub": {"hf_hub_download": download},
+        "huggingface_hub": {
+            "try_to_load_from_cache": cached,
+            "hf_hub_url": address,
+            "get_session": refuse,
+        },
         "huggingface_hub.errors": {**errors, "LocalEntryNotFoundError": LocalEntryNotFoundError},
         "huggingface_hub.utils": {},
         "huggingface_hub.utils.logging": {"get_verbosity": lambda: 30, "set_verbosity": lambda level: None},
@@ -268,7 +284,7 @@ def test_without_a_network_the_answer_comes_within_two_seconds(
     cut_off: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where nothing ever answers; and says what to do."""
-    monkeypatch.setattr(hub, "_answers", lambda: time.sleep(30) or True)
+    monkeypatch.setattr(hub, "_answers", lambda asked: time.sleep(30) or True)
     begun = time.monotonic()
     with pytest.raises(InputError) as raised:
         load_model("nvidia/Llama-3.1-8B-Instruct-FP8-x")
@@ -286,7 +302,7 @@ def test_the_environment_says_that_the_hub_is_not_asked(
 ) -> None:
     """Nothing is tried then; what lies in the cache is read."""
     monkeypatch.setenv(variable, "1")
-    monkeypatch.setattr(hub, "_answers", lambda: pytest.fail("a connection was tried"))
+    monkeypatch.setattr(hub, "_answers", lambda asked: pytest.fail("a connection was tried"))
     with pytest.raises(InputError, match=rf"^some-lab/tiny: {variable} is set, and its config is not in the"):
         load_model("some-lab/tiny")
     for name, content in (
@@ -296,6 +312,8 @@ def test_the_environment_says_that_the_hub_is_not_asked(
         (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
         cut_off[f"some-lab/tiny/{name}"] = tmp_path / name
     assert load_model("some-lab/tiny").architecture.choices["weights_dtype"].value == "fp8"
+    cut_off["some-lab/tiny/hf_quant_config.json"] = Path()
+    assert load_model("some-lab/tiny").architecture.choices["weights_dtype"].value != "fp8"
     del cut_off["some-lab/tiny/hf_quant_config.json"]
     with pytest.raises(
         InputError, match=rf"{variable} is set, and a hf_quant_config\.json there may say how"
@@ -303,25 +321,34 @@ def test_the_environment_says_that_the_hub_is_not_asked(
         fetch_config(HubName("some-lab/tiny"), "hf_quant_config.json")
 
 
-def test_whether_the_hub_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At its address, at another that HF_ENDPOINT states, or through a proxy."""
-    tried: list[tuple[str, int]] = []
+def test_whether_the_hub_answers(cut_off: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any answer to the request of a download is one, a refusal too; a connection without a word is not."""
+    asked: list[tuple[str, float]] = []
+    outcome: list[Exception] = []
 
-    def refuse(address: tuple[str, int], timeout: float) -> None:
-        tried.append(address)
-        raise OSError("no route")
+    class Session:
+        """As the library of the hub has it, with the user's proxy and certificates."""
 
-    monkeypatch.setattr("socket.create_connection", refuse)
-    for variable in ("HF_ENDPOINT", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "HTTPS_PROXY"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("https_proxy", "")
-    assert not hub._answers()
-    monkeypatch.setenv("HF_ENDPOINT", "http://mirror.example:8080")
-    assert not hub._answers()
-    monkeypatch.delenv("HF_ENDPOINT")
-    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
-    assert not hub._answers()
-    assert tried == [("huggingface.co", 443), ("mirror.example", 8080), ("proxy.example", 3128)]
+        def head(self, address: str, timeout: float) -> int:
+            asked.append((address, timeout))
+            if outcome:
+                raise outcome[0]
+            return 404
+
+    monkeypatch.setattr("huggingface_hub.get_session", Session)
+    assert hub._answers(HubName("some-lab/tiny", "v2"))
+    assert asked == [("https://mirror.example/some-lab/tiny/resolve/v2/config.json", hub._PATIENCE)]
+    outcome.append(TimeoutError("no word"))
+    assert not hub._answers(HubName("some-lab/tiny"))
+    assert hub._offline(HubName("some-lab/tiny")) == "the hub cannot be reached"
+    outcome.clear()
+    assert hub._offline(HubName("some-lab/tiny")) == ""
+
+
+def test_an_id_that_the_hub_cannot_have_is_an_error_of_the_input(cut_off: dict[str, Path]) -> None:
+    """The library of the hub has rules of its own for ids."""
+    with pytest.raises(InputError, match=r"^some--lab/tiny: not an id that the hub can have: Cannot have --"):
+        load_model("some--lab/tiny")
 
 
 def test_what_is_of_somebody_else_or_another_revision_is_not_ours(cut_off: dict[str, Path]) -> None:

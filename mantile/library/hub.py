@@ -11,9 +11,7 @@ from importlib.util import find_spec
 from logging import CRITICAL
 from pathlib import Path
 from threading import Thread
-from time import monotonic
 from typing import Any
-from urllib.parse import urlsplit
 
 from mantile.library.documents import parse_json, read_text
 from mantile.library.errors import InputError
@@ -26,7 +24,7 @@ _URL = re.compile(
 )
 _OTHER_PAGES = ("datasets", "spaces", "collections", "papers", "docs", "blog", "kernels")
 _ENDPOINT = "https://huggingface.co"
-_PATIENCE = 1.0  # seconds in which the hub, or the proxy that leads to it, must answer
+_PATIENCE = 1.2  # seconds in which the hub must answer the first request
 MAIN = "main"
 
 
@@ -66,7 +64,7 @@ def hub_name(name: str) -> HubName | None:
 def fetch_config(asked: HubName, sidecar: str) -> tuple[Path, Path | None]:
     """The paths of a model's config.json and of the file beside it, if the model has one, in the hub's cache.
 
-    Where HF_HUB_OFFLINE is set, or nothing answers within a second, only the cache is asked.
+    Where HF_HUB_OFFLINE is set, or the hub does not answer within 1.2 s, only the cache is asked.
 
     Args:
         sidecar: name of the other file.
@@ -80,7 +78,7 @@ def fetch_config(asked: HubName, sidecar: str) -> tuple[Path, Path | None]:
             f"{asked.id}: not a model we ship; reading it from the Hugging Face hub needs huggingface_hub: "
             f"pip install 'mantile[hub]', or {_by_hand(asked)}"
         )
-    offline = _offline()
+    offline = _offline(asked)
     with _silence():
         return _Fetch(asked, offline).both(sidecar)
 
@@ -115,37 +113,32 @@ def _by_hand(asked: HubName) -> str:
     return f"download {asked.config_address} and give its path"
 
 
-def _offline() -> str:
+def _offline(asked: HubName) -> str:
     """Why the hub is not asked; empty if it is."""
     for variable in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
         if os.environ.get(variable, "").upper() in ("1", "ON", "YES", "TRUE"):
             return f"{variable} is set"
     answered: list[bool] = []
-    probe = Thread(target=lambda: answered.append(_answers()), daemon=True)
-    until = monotonic() + _PATIENCE
-    probe.start()
-    import huggingface_hub.errors  # noqa: F401  # takes half a second, in which the hub may answer
+    probe = Thread(target=lambda: answered.append(_answers(asked)), daemon=True)
+    import huggingface_hub.utils  # noqa: F401  # takes half a second, in which the hub is not asked
 
-    probe.join(max(0.0, until - monotonic()))
+    probe.start()
+    probe.join(_PATIENCE)
     return "" if any(answered) else "the hub cannot be reached"
 
 
-def _answers() -> bool:
-    """Whether something takes connections at the hub's address, or at that of the proxy which leads there."""
-    import socket  # these two are slow to import, and few commands ask the hub
-    from urllib.request import getproxies, proxy_bypass
+def _answers(asked: HubName) -> bool:
+    """Whether the hub answers at all, asked as a download asks it: same endpoint, proxy and certificates.
 
-    endpoint = urlsplit(os.environ.get("HF_ENDPOINT") or _ENDPOINT)
-    proxies, host = getproxies(), endpoint.hostname or ""
-    proxy = proxies.get(endpoint.scheme) or proxies.get("all")
-    if proxy and not proxy_bypass(host):
-        endpoint = urlsplit(proxy if "//" in proxy else f"//{proxy}")
+    A connection alone proves nothing: some firewalls take every one and then say no word.
+    """
+    from huggingface_hub import get_session, hf_hub_url
+
     try:
-        port = endpoint.port or (80 if endpoint.scheme == "http" else 443)
-        with socket.create_connection((endpoint.hostname or "", port), timeout=_PATIENCE):
-            return True
-    except (OSError, ValueError):
+        get_session().head(hf_hub_url(asked.id, "config.json", revision=asked.revision), timeout=_PATIENCE)
+    except Exception:  # of requests or of httpx, by the version of huggingface_hub
         return False
+    return True
 
 
 @contextmanager
@@ -183,13 +176,42 @@ class _Fetch:
     def _download(self, file: str) -> Path:
         from huggingface_hub import hf_hub_download
 
-        revision, cached = self.asked.revision, bool(self.offline)
-        return Path(hf_hub_download(self.asked.id, file, revision=revision, local_files_only=cached))
+        return Path(hf_hub_download(self.asked.id, file, revision=self.asked.revision))
+
+    def _cached(self, file: str) -> tuple[Path | None, bool]:
+        """The path of a file in the cache, and whether it is known there that the model has no such file.
+
+        The cache is read as it lies: a download makes requests even where it may use the cache alone.
+        """
+        from huggingface_hub import try_to_load_from_cache
+
+        try:
+            found = try_to_load_from_cache(self.asked.id, file, revision=self.asked.revision)
+        except ValueError as error:
+            raise InputError(f"{self.asked.id}: not an id that the hub can have: {error}") from error
+        return (Path(found), False) if isinstance(found, str) else (None, found is not None)
+
+    def _not_cached(self) -> InputError:
+        return InputError(
+            f"{self.asked.id}: {self._why_not}, and its config is not in the hub's cache: "
+            f"{_by_hand(self.asked)}"
+        )
+
+    def _sidecar_not_cached(self, file: str) -> InputError:
+        return InputError(
+            f"{self.asked.id}: {self._why_not}, and a {file} there may say how it is quantised; "
+            f"{_by_hand(self.asked)}"
+        )
 
     def _config(self) -> Path:
         from huggingface_hub import errors
 
         hub_id, by_hand = self.asked.id, _by_hand(self.asked)
+        if self.offline:
+            path, _ = self._cached("config.json")
+            if path is None:
+                raise self._not_cached()
+            return path
         try:
             return self._download("config.json")
         except errors.GatedRepoError as error:
@@ -202,9 +224,7 @@ class _Fetch:
                 f"{hub_id}: not on the hub, or private: check the spelling, or log in with `hf auth login`"
             ) from error
         except errors.LocalEntryNotFoundError as error:  # an EntryNotFoundError too, so it comes first
-            raise InputError(
-                f"{hub_id}: {self._why_not}, and its config is not in the hub's cache: {by_hand}"
-            ) from error
+            raise self._not_cached() from error
         except errors.EntryNotFoundError as error:
             raise self._lacking() from error
         except (errors.HfHubHTTPError, OSError, ValueError) as error:
@@ -215,13 +235,15 @@ class _Fetch:
         """The path of another file of a model whose config.json was found; None if it has no such file."""
         from huggingface_hub import errors
 
+        if self.offline:
+            path, has_none = self._cached(file)
+            if path is None and not has_none:
+                raise self._sidecar_not_cached(file)
+            return path
         try:
             return self._download(file)
         except errors.LocalEntryNotFoundError as error:
-            raise InputError(
-                f"{self.asked.id}: {self._why_not}, and a {file} there may say how it is quantised; "
-                f"{_by_hand(self.asked)}"
-            ) from error
+            raise self._sidecar_not_cached(file) from error
         except errors.EntryNotFoundError:
             return None  # most models have none
         except (errors.HfHubHTTPError, OSError) as error:

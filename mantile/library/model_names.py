@@ -82,7 +82,8 @@ class Known:
         found = self._stored_as(title)
         if found is not None:
             other = _STORED & set(_parts(title))
-            return f"the nearest that we ship is {found}" + (", with weights_dtype" if other else "")
+            way = ": give that, with the data type of the weights as weights_dtype" if other else ""
+            return f"the nearest that we ship is {found}{way}"
         close = near(title, self.hub_ids)
         return close if close.startswith("did you mean") else ""
 
