@@ -136,6 +136,7 @@ FACTS: dict[str, FactKind] = {
     "shared_expert_size": FactKind(
         "Shared expert size", "channel", "width of all shared experts together; every token goes through them"
     ),
+    "shared_experts": FactKind("Shared experts", "expert", "that one parameter holds side by side"),
     "shared_expert_gate": _flag("Shared expert gate", "1 if a gate weighs the shared expert"),
     "router_bias": _flag("Router bias", "1 if the router has a bias"),
     "expert_bias": _flag("Expert bias", "1 if the experts' matrices have biases"),

@@ -193,13 +193,10 @@ def _beside(recording: Recording, book: FactBook) -> Block:
 def _read_before(reader: BlockReader, book: FactBook) -> None:
     """The embedding, and what else is done to it."""
     for event in reader.events:
-        table = reader.parameters.get(f"{event.module}.weight")
-        if (
-            event.kind == "leaf"
-            and table is not None
-            and len(table.shape) == 2
-            and "mbedding" in event.class_name
-        ):
+        table = reader.parameters.get(event.weight)
+        if event.kind == "lookup" and table is not None:
+            if any(part is table for draft in reader.drafts for part, _ in draft.parts):
+                continue
             first = not any(draft.step == "embedding" for draft in reader.drafts)
             rows = book.add("vocabulary" if first else "position_rows", table.shape[0], BEFORE, event.module)
             width = reader.sizes.of(table.shape[1], event.module, ("hidden_size",))

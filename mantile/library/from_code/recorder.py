@@ -15,7 +15,8 @@ code of others may run). Output, JSON on the file descriptor that the argument n
                           stored: [[name in a checkpoint, shape], ...]}]
     tied                {name: name of the parameter that it is}
     lists               {name of a list of modules: its length}
-    events              in execution order: products, attention, choices, modules without children
+    events              in execution order: products, attention, choices, rows looked up in a table, modules
+                        without children
     caches              for each layer that keeps something: {name: shape}, after the prompt
 """
 
@@ -93,6 +94,8 @@ def listening(torch: Any, recorder: Recorder) -> Any:
             recorder.read.update(map(recorder.owner, tensors))
             if name in PRODUCTS:
                 recorder.product(name, tensors)
+            elif name == "embedding":
+                recorder.add("lookup", parameter=recorder.owner(tensors[0]), shape=list(result.shape))
             elif name == "topk":
                 recorder.add("choice", chosen=int(args[1]))
             elif name in VIEWS and tensors and isinstance(result, torch.Tensor):

@@ -41,11 +41,12 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Event:
-    """A product, an attention core, a choice of the largest, or a module without children that ran.
+    """A product, an attention core, a choice of the largest, rows of a table, or a module without children.
 
     Args:
         module: where, inside the part.
-        weight: the matrix of a product, or the kernel of a convolution; "" where both factors are results.
+        weight: the matrix of a product, the kernel of a convolution, or the table of rows that are looked up;
+            "" where both factors of a product are results.
         bias: the vector that is added.
         inputs, outputs: channels of a product of one matrix; a choice has how many it chooses.
         rows: how often a matrix is used, for a prompt of `Recording.tokens` tokens.
@@ -157,7 +158,7 @@ class Recording:
             target = held[int(match[1])] if match else outside
             target.append(_parameter(one, match.end() if match else 0, int(match[1]) if match else None))
         for place, event in places[first:last]:
-            if place is None and event["kind"] != "leaf":
+            if place is None and event["kind"] not in ("leaf", "lookup"):
                 raise self.refusal(f"{event['module']} runs between the layers")
         caches = self._caches(count)
         for index in range(count):
@@ -187,7 +188,7 @@ class Recording:
         """What ran outside the layers, with the parameters of its modules."""
         modules = {event.module for event in events}
         held = [one for one in outside if one.name.rpartition(".")[0] in modules or one.name in
-                {event.weight for event in events}]  # fmt: skip
+                {name for event in events for name in (event.weight, event.bias)}]  # fmt: skip
         return Part(tuple(events), tuple(held), {})
 
     def _caches(self, layers: int) -> list[dict[str, Shape]]:
@@ -220,6 +221,9 @@ class Recording:
             case "attention":
                 shapes = tuple(tuple(event[name]) for name in ("query", "key", "value"))
                 return Event("attention", module, shapes=shapes, window=event["window"])
+            case "lookup":
+                weight = (event["parameter"] or "").removeprefix(prefix)
+                return Event("lookup", module, weight=weight, shapes=(tuple(event["shape"]),))
             case "choice":
                 return Event("choice", module, outputs=event["chosen"])
         return self._product(event, module, prefix)

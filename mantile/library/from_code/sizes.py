@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from mantile.library.architecture import Fact, Size, size_of
 from mantile.library.facts import FACTS
 
+COUNTS = ("attention_heads", "kv_heads", "state_heads", "experts", "experts_per_token", "shared_experts")
+
 
 @dataclass
 class FactBook:
@@ -60,17 +62,18 @@ class Sizes:
         """Add sizes that numbers may stand for."""
         self.known += [(self.number(size), size) for size in sizes]
 
-    def of(self, number: int, at: str, prefer: Iterable[Size] = ()) -> Size:
+    def of(self, number: int, at: str, prefer: Iterable[Size] = (), counts: bool = True) -> Size:
         """A number as a size: a preferred one, a known one, or a width of its own.
 
         Args:
             at: the module where it was seen.
+            counts: whether it may be how many there are of something, such as heads.
         """
         for size in prefer:
             if self.number(size) == number:
                 return size
         for value, size in self.known:
-            if value == number:
+            if value == number and (counts or size.partition(".")[0] not in COUNTS):
                 return size
         if number == 1:
             return "1"

@@ -67,9 +67,13 @@ class BlockReader:
             known: step, label, short, weights, kind, inputs, outputs, as far as they are known.
         """
         parameter = self.parameters[event.weight]
-        inputs = known.pop("inputs", "") or self.sizes.of(event.inputs, f"{event.module}_in", (self.hidden,))
+        inputs = known.pop("inputs", "") or self.sizes.of(
+            event.inputs, f"{event.module}_in", (self.hidden,), counts=False
+        )
         outputs = known.pop("outputs", "") or self.sizes.of(event.outputs, event.module)
         parts = [(parameter, _axes(parameter, event, inputs, outputs))]
+        if event.rows > self.tokens and not event.rows % self.tokens:  # the same matrix for every head, say
+            outputs = self.sizes.of(event.outputs * event.rows // self.tokens, event.module, counts=False)
         if event.bias in self.parameters:
             parts.append((self.parameters[event.bias], (outputs,)))
         before = next((draft for draft in self.drafts if self._reads_alike(draft, event, inputs)), None)
