@@ -131,7 +131,11 @@ def register_attention(torch: Any, recorder: Recorder) -> None:
     def no_tokens_yet(cache: Any, layer_idx: int = 0) -> int:
         return 0
 
+    def all_tokens(cache: Any, *_: Any) -> tuple[int, int]:
+        return TOKENS, 0
+
     Cache.get_seq_length = no_tokens_yet  # a cache of states alone does not count them
+    Cache.get_mask_sizes = all_tokens
     ALL_ATTENTION_FUNCTIONS.register("recorded", attention)
     ALL_MASK_ATTENTION_FUNCTIONS.register("recorded", mask)
 
