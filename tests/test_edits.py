@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from live import as_written, place
 from openpyxl import load_workbook
 
 from mantile.equations.stamp import NONE
 from mantile.estimate.estimate import estimate
 from mantile.library.scenario import parse_scenario
+from mantile.verify.compiled_formulas import CompiledSheets
 from mantile.verify.verify import verify
-from mantile.workbook.book import FIRST
+from mantile.workbook.book import FIRST, SHARED
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import build_workbook
@@ -101,3 +103,53 @@ def test_an_edit_that_moves_no_result_is_seen(tmp_path: Path) -> None:
     found = verify(path)
     assert found.ok, found.to_dict()
     assert [edit["found"] for edit in found.inputs] == [1]
+
+
+SHARED_EDITS = {"cost.life": 5.0, "model.vocabulary": 1000.0, "offer.most_days": 30.0}
+
+
+def test_an_edit_of_a_cell_of_all_scenarios_counts_once(book: EstimateBook) -> None:
+    """In the base, behind edits of its own cells; each such cell stands once on Edits."""
+    inputs = book.generated_inputs()
+    inputs = [values | SHARED_EDITS for values in inputs]
+    inputs[0] |= {"inputs.pue": 1.31}
+    inputs[1] |= {"inputs.pue": 1.32, "inputs.token_budget": 4096}
+    values = book.values(inputs)
+    sheet = book.sheets["Edits"]
+    rows = {identifier: row for row, identifier in sheet.ids.items()}
+
+    def said(identifier: str, scenario: int) -> Any:
+        cell = sheet.cells[rows[identifier], FIRST + scenario]
+        return values[scenario][cell.expression]
+
+    assert [said("stamp.edit.count", scenario) for scenario in (0, 1)] == [4, 2]
+    listed = [
+        [said(f"stamp.edit.{number}.cell", scenario).partition(",")[0] for number in range(1, 6)]
+        for scenario in (0, 1)
+    ]
+    assert listed[1][2:] == ["–"] * 3
+    labels = {book.estimate.figure(name).label for name in ("inputs.pue", *SHARED_EDITS)}
+    assert set(listed[0]) == {label.partition(",")[0] for label in labels} | {"–"}
+    assert [said(f"stamp.edit.{number}.now", 0) for number in range(1, 5)][1:] != ["–"] * 3
+    for identifier in SHARED_EDITS:
+        row = rows[f"stamp.{identifier}.now"]
+        assert (row, SHARED) in sheet.cells and (row, FIRST) not in sheet.cells
+
+
+@pytest.mark.exhaustive
+def test_a_spreadsheet_program_counts_and_lists_them_alike(book: EstimateBook) -> None:
+    """Those of a scenario's own cells, then those of all, until there are no more."""
+    edits = SHARED_EDITS | {"inputs.pue": 1.31}
+    typed = {place(book, name): value for name, value in edits.items()}
+    solution = CompiledSheets(as_written(book).contents).calculate(book.sheets, typed)
+    sheet = book.sheets["Edits"]
+    rows = {identifier: row for row, identifier in sheet.ids.items()}
+    count, *now = (
+        solution["Edits", rows[name], FIRST]
+        for name in ("stamp.edit.count", *(f"stamp.edit.{number}.now" for number in range(1, 6)))
+    )
+    assert count == len(edits) and set(now) == {*edits.values(), "–"}
+    of_four = [
+        solution["Edits", rows[f"stamp.edit.{name}"], FIRST + 1] for name in ("count", "1.now", "2.now")
+    ]
+    assert of_four == [1, 1.31, "–"], "it follows the base where nothing of its own is typed"

@@ -176,6 +176,7 @@ NODES = {
     "Apply", "InCase", "Input", "Literal", "Named", "Node", "Number", "Operand", "Quantity", "Row", "Section",
     "Span", "Value", "Words", "NOT_KNOWN",
     "ancestors", "children", "dependents", "expression", "is_named", "precedents",
+    "same_in_all_cases",
 }  # fmt: skip
 MAKERS = {"Quantity", "Rows", "Apply", "InCase", "Literal", "Section", "Span", "GraphRewrite"}
 # Where readers may do more, and what.

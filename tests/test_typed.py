@@ -90,7 +90,7 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
 )
 # What is typed over a figure of the library or an assumption: what is said of the table it stands in.
 FIGURES = (
-    ("library.h100-sxm.memory_bandwidth", EMPTY, "Memory bandwidth, Hardware!"),
+    ("library.h100-sxm.memory_bandwidth", EMPTY, "one of Memory bandwidth, Hardware!"),
     ("library.h100-sxm.peak_bf16", "fast", "Dense peak, bf16, Hardware!"),
     ("library.h100-sxm.tdp", -700, "Power limit, Hardware!"),
     ("efficiency.gemm_compute.global.bf16", 70, "bf16 · GEMM compute efficiency, Efficiency!"),
@@ -98,8 +98,8 @@ FIGURES = (
     ("datatype.bf16.bits", "x", "Bits per value, Hardware!"),
     ("evidence.tpot.p50.unseen", 0, "TPOT, p50, Serving!"),
     ("cost.idle_share", EMPTY, "Idle power, share of the limit, Cost!"),
-    ("cost.life", "four", "a figure is missing or cannot be; expected a number from 0.5 to 20"),
-    ("offer.most_days", EMPTY, "a figure is missing or cannot be; expected a number from 0 to 3,660 in day"),
+    ("cost.life", "four", " is missing or cannot be; expected a number from 0.5 to 20"),
+    ("offer.most_days", EMPTY, " is missing or cannot be; expected a number from 0 to 3,660 in day"),
 )
 # What is typed into the cell of an override, and the check that fails.
 OVERRIDES = (

@@ -53,7 +53,7 @@ _TABLE = (
     Reason("DIMENSION_INVALID", INPUTS, "exactly", "Every dimension of the model is a number in its range",
            "The cell of a dimension on Model is empty, or holds what the dimension cannot be."),
     Reason("FIGURE_INVALID", INPUTS, "exactly", "Every figure of the library is a number in its range",
-           "A figure of the library is empty, or holds what it cannot be; Checks names its table."),
+           "A figure of the library is empty, or holds what it cannot be; Checks names cell or table."),
     Reason("OVERRIDE_INVALID", INPUTS, "exactly", "Overrides are empty, or numbers from 0 on",
            "The cell of an override holds a text or a negative number; Log names it."),
 

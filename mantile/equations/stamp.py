@@ -69,8 +69,9 @@ class Edits:
     """Cells that inputs and overrides are typed into, and what they held when the file was made.
 
     Args:
-        entries: overrides and assumptions; `cells` the words for their cells, `stored` what they held, in the
-            same order: of overrides per scenario. Whoever lays out the file fills in both.
+        entries: inputs, overrides, dimensions and assumptions; `cells` the words for their cells, `stored`
+            what they held, in the same order: of the first two per scenario. Whoever lays out the file fills
+            in both.
         of_base: 1 in the base scenario, 0 in others; whoever lays out the file fills it in.
         invalid: how many overrides are neither empty nor a number from 0 on.
         count: how many hold something else now; `all` with the headline results that do. Cells of all
@@ -182,9 +183,9 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
     rows.add(most)
     left = rows("left", "Edits that are not listed", "flag", maximum(0, count - most))
     return Edits(
-        entries=(*overrides, *assumed),
-        cells=(*own.fixed_cells, *shared.fixed_cells),
-        stored=(*own.fixed_held, *shared.fixed_held),
+        entries=(*own.entries, *shared.entries),
+        cells=(*own.cells, *shared.cells),
+        stored=(*own.held, *shared.held),
         of_base=of_base,
         invalid=invalid,
         count=count,
@@ -207,16 +208,15 @@ class _Cells:
     """Cells that something is typed into: words for them, what they held, what they hold.
 
     Args:
+        entries: what is typed.
         counted: how many of those so far hold something else.
-        fixed_cells, fixed_held: of the words and of what was held, what whoever lays out the file fills in.
     """
 
-    cells: tuple[Named, ...]
-    held: tuple[Named, ...]
+    entries: tuple[Input, ...]
+    cells: tuple[Input, ...]
+    held: tuple[Input, ...]
     live: tuple[Quantity, ...]
     counted: tuple[Quantity, ...]
-    fixed_cells: tuple[Input, ...]
-    fixed_held: tuple[Input, ...]
 
     def sections(self, of: str) -> tuple[Section, ...]:
         """Their blocks on Edits."""
@@ -237,18 +237,15 @@ def _cells(typed: Sequence[Typed], others: Sequence[Input], content: Callable[[I
         typed: those about which other sheets say what they hold.
         others: those about which nobody does; `content` makes the row.
     """
-    fixed_cells = tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in others)
-    fixed_held = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in others)
     entries = (*(item.input for item in typed), *others)
-    held: tuple[Named, ...] = (*(_linked(item.input, item.held, "held") for item in typed), *fixed_held)
-    live = (*(_linked(item.input, item.content, "now") for item in typed), *map(content, others))
+    held = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in entries)
+    live = (*map(_read, typed), *map(content, others))
     return _Cells(
-        cells=(*(_linked(item.input, item.place, "cell") for item in typed), *fixed_cells),
+        entries=entries,
+        cells=tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in entries),
         held=held,
         live=live,
         counted=_counted(entries, held, live),
-        fixed_cells=fixed_cells,
-        fixed_held=fixed_held,
     )
 
 
@@ -334,11 +331,9 @@ def _fixed(entry: Input, name: str, label: str) -> Input:
     )
 
 
-def _linked(entry: Input, figure: Named, name: str) -> Quantity:
+def _read(item: Typed) -> Quantity:
     """What stands on Inputs of an input, and on Model of a dimension."""
-    label = {"cell": "Cell of", "held": "Held:", "now": "Now:"}[name]
-    what: Node = where(is_error(figure), AN_ERROR, figure) if name == "now" else figure
-    return Quantity(f"stamp.{entry.id}.{name}", f"{label} {entry.label}", figure.unit, what)
+    return _now(item.input, where(is_error(item.content), AN_ERROR, item.content))
 
 
 def _overridden(entry: Input) -> Quantity:

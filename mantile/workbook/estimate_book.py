@@ -51,11 +51,13 @@ class EstimateBook(Book):
         self.cells = {item.cell: item.input for item in inputs}
         self.used = {item.input: item.used for item in inputs}
         typed: tuple[tuple[Typed, ...], ...] = (inputs, estimate.equations.model.typed.typed)
+        self.held = {item.input: item.held for item in inputs}
         self.typed = {
             figure.id: of_sheet
             for of_sheet in typed
             for item in of_sheet
-            for figure in (item.place, item.held)
+            for figure in (item.place, self.held.get(item.input))
+            if figure is not None
         }
         self.currency = _currency(estimate)
 
@@ -83,31 +85,42 @@ class EstimateBook(Book):
             else None
         )
 
-    def store_inputs(self, entries: Iterable[tuple[Input, Input, Input]]) -> None:
+    def store_inputs(self, entries: Iterable[tuple[Input, Input, Input | None]]) -> None:
         """Store what the cells of inputs hold as generated, with words for their places.
 
         Args:
-            entries: inputs, each with what takes the words for its cell and what takes what it holds.
+            entries: inputs, each with what takes the words for its cell, and what takes what it holds if
+                that is stored.
         """
         for entry, cell, held in entries:
             for column, (stamps, values) in enumerate(zip(self.stamps, self.estimate_values, strict=True)):
                 sheet, row, at = self.input_cells[entry.id, column]
                 value = values[entry]
                 stamps[cell.id] = f"{entry.label}, {sheet}!{xl_rowcol_to_cell(row, at)}"
-                stamps[held.id] = value if isinstance(value, str) else NONE if isnan(value) else float(value)
+                if held is not None:
+                    stamps[held.id] = (
+                        value if isinstance(value, str) else NONE if isnan(value) else float(value)
+                    )
 
     def store_tables(self, tables: Iterable[tuple[Sequence[Input], Input]]) -> None:
-        """Store words for the places of tables of figures, each with what takes them."""
+        """Store words for the cell of a figure that stands alone, or those of a table one of which is meant.
+
+        Args:
+            tables: figures, each with what takes the words.
+        """
         for table, place in tables:
             (sheet, row, at), (_, last, _) = (self.input_cells[table[end].id, 0] for end in (0, -1))
             cells = xl_range(row, at, last, at) if last > row else xl_rowcol_to_cell(row, at)
+            one_of = "one of " if last > row else ""
             for stamps in self.stamps:
-                stamps[place.id] = f"{place.value}, {sheet}!{cells}"
+                stamps[place.id] = f"{one_of}{place.value}, {sheet}!{cells}"
 
     def stored(self, figure: Input, column: int) -> Value:
         """What a row holds that says what was there when the file was made."""
         if figure.id not in self.stamps[column]:  # where something is typed is known once it stands there
-            self.store_inputs((item.input, item.place, item.held) for item in self.typed[figure.id])
+            self.store_inputs(
+                (item.input, item.place, self.held.get(item.input)) for item in self.typed[figure.id]
+            )
         return self.stamps[column][figure.id]
 
     def stored_once(self, figure: Input) -> Value | None:

@@ -119,8 +119,14 @@ class File:
         return (row.id, scenario) if row is not None and is_input else None
 
     def lacks(self, place: Place) -> bool:
-        """Whether the file has no cell for what stands there in the book."""
-        return self.places.in_file(*place) is None
+        """Whether the file has no cell for what stands there in the book; another version, no such column."""
+        there = self.places.in_file(*place)
+        return there is None or (self.other_version and (there[0], there[2]) not in self._columns)
+
+    @cached_property
+    def _columns(self) -> frozenset[tuple[str, int]]:
+        """Columns in which something stands, with their sheets."""
+        return frozenset((name, column) for name, cells in self.contents.items() for _, column in cells)
 
     def scenario_name(self, scenario: int) -> str:
         """What a scenario, or a further case, is called."""

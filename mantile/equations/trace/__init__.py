@@ -83,8 +83,7 @@ def trace(
         tables[over(metric)] = table
         if via:
             tables[over_via(metric)] = via
-    keys = {figure: figures.of(figure, brief=True) for figure in further}
-    stated = {figure: figures.lines[key] for figure, key in keys.items()}
+    sources = {figure: figures.source(figure) for figure in dict.fromkeys(further)}
     return Trace(
         paths=paths,
         tables={
@@ -92,10 +91,10 @@ def trace(
             LIMITS: binding,
             MODULES: modules,
             RATES: reached,
-            FIGURES: figures.table,
+            FIGURES: tuple(figures.lines.values()),
         },
         sources={
-            **{figure: (line["status"], line["said"]) for figure, line in stated.items()},
+            **sources,
             **prices(graph, figures, tables[over(USD_PER_MILLION_OUTPUT_TOKENS)]),
         },
         generated=figures.generated,

@@ -48,7 +48,7 @@ from mantile.graph.quantity import (
     where,
 )
 
-_SHOWN = ("value", "name", "id")
+_SHOWN = ("value", "name", "id", "status")
 
 
 @dataclass
@@ -76,33 +76,45 @@ class Figures:
             for factor in workers.efficiency.in_use.values():
                 self.factors |= dict.fromkeys(factor.by_user.values(), factor)
         self.by_id = {figure.id: figure for figure in self.overridable}
-        texts = dict.fromkeys(("key", "value", "name", "id", "status", "said", "place"), NOTHING)
+        texts = dict.fromkeys(("key", "value", "name", "id", "status", "said"), NOTHING)
         self.lines[NOTHING] = Line(
             {role: fixed_text(f"figure.0.{role}", text) for role, text in texts.items()}
         )
 
     @property
     def table(self) -> Table:
-        """All lines so far."""
-        return tuple(self.lines.values())
+        """The lines so far that a path may lead to."""
+        return tuple(line for line in self.lines.values() if "status" in line.cells)
 
-    def of(self, figure: Named, key: str = "", brief: bool = False) -> str:
+    def of(self, figure: Named, key: str = "") -> str:
         """The key of the line of a figure in use, which is made where there is none yet.
 
         Args:
             key: its id if empty.
-            brief: of a figure that no path leads to, status and source are enough.
         """
         key = key or figure.id
         if key not in self.lines:
             line = f"figure.{len(self.lines)}"
             if isinstance(figure, Quantity) and figure in self.overridable:
-                whole = self._library(line, key, figure)
-                cells = {role: cell for role, cell in whole.cells.items() if not brief or role not in _SHOWN}
-                self.lines[key] = replace(whole, cells=cells)
+                self.lines[key] = self._library(line, key, figure)
             else:
                 self.lines[key] = self._stated(line, key, figure)
         return key
+
+    def source(self, figure: Named) -> tuple[Node, Node]:
+        """Status and source of a figure in use.
+
+        Where no path leads to it the status has no row of its own, and stands where it is asked for. Once a
+        figure is of that kind, no path may be made that leads to it.
+        """
+        led_to = figure.id in self.lines
+        line = self.lines[self.of(figure)]
+        status, said = line["status"], line["said"]
+        if led_to or not isinstance(status, Quantity):
+            return status, said
+        cells = {role: cell for role, cell in line.cells.items() if role not in _SHOWN}
+        self.lines[figure.id] = replace(line, cells=cells)
+        return status.body, said
 
     def nearest(self, figure: Quantity, unit: str, begins: str) -> Quantity:
         """The nearest figure of the library, with a unit, that a figure follows from."""
@@ -128,7 +140,6 @@ class Figures:
                 "said": fixed_text(
                     f"{line}.said", "as asked" if given else "follows from the model and the formats"
                 ),
-                "place": fixed_text(f"{line}.place", NOTHING),
             },
             figure,
         )
@@ -137,11 +148,11 @@ class Figures:
         """A figure of a profile, or the override that stands for it."""
         each, default = self.overridable[figure]
         unit = shown_unit(figure.unit)
-        rows, found = self._row(line, figure, default)
-        stated, found["typed"] = is_number(each.cell), self._typed_over(line, rows, found["place"])
+        rows, place, found = self._row(line, figure, default)
+        stated, found["typed"] = is_number(each.cell), self._typed_over(line, rows, place)
 
         def row(what: str) -> Node:
-            return index(words(rows, what), found["place"])
+            return index(words(rows, what), place)
 
         def beside(what: str, own: Operand) -> Node:
             return where(stated, own, row(what))
@@ -166,23 +177,28 @@ class Figures:
         }
         return Line(cells | found, figure)
 
-    def _typed_over(self, line: str, rows: Sequence[Input], place: Named) -> Quantity:
+    def _typed_over(self, line: str, rows: Sequence[Input], place: Node) -> Quantity:
         """1 if the row in use holds something else than when the file was made."""
         then = [self.generated.setdefault(row, as_generated(row)) for row in rows]
         same = equal(number_of(index(span(rows), place)), index(span(then), place))
         return Quantity(f"trace.{line}.typed", f"{line}.typed", "flag", where(same, 0, 1))
 
-    def _row(self, line: str, figure: Quantity, default: Node) -> tuple[tuple[Input, ...], dict[str, Named]]:
-        """Rows of the library, and the place of the one in use among them; of some its id comes first."""
+    def _row(
+        self, line: str, figure: Quantity, default: Node
+    ) -> tuple[tuple[Input, ...], Node, dict[str, Named]]:
+        """Rows of the library, the place of the one in use among them, and cells with the way there."""
         factor = self.factors.get(figure)
         if factor is not None and factor.kind.condition is not None:
             return self._conditional(line, factor, figure)
         rows, place = _rows_of(default)
-        return rows, {"place": looked(f"{line}.place", place)}
+        if isinstance(place, Apply):
+            found = looked(f"{line}.place", place)
+            return rows, found, {"place": found}
+        return rows, place, {}
 
     def _conditional(
         self, line: str, factor: FactorInUse, figure: Quantity
-    ) -> tuple[tuple[Input, ...], dict[str, Named]]:
+    ) -> tuple[tuple[Input, ...], Node, dict[str, Named]]:
         """The same of a factor that differs by condition: each chooses among profiles of its own."""
         user = next(user for user, other in factor.by_user.items() if other is figure)
         place = factor.places[user]
@@ -201,13 +217,15 @@ class Figures:
         mark: tuple[Node | str, ...] = (".tp", text(condition, "0")) if ranks else (".", condition)
         identifier = looked(f"{line}.links", join(f"efficiency.{factor.kind.name}.", profile, *mark))
         rows = tuple(row for table in factor.tables for row in table.figures.values())
-        return rows, {
+        in_use_at = looked(f"{line}.place", match(identifier, words(rows, "id")))
+        cells: dict[str, Named] = {
             "part": choice,
             "fixed": there,
             "lead": profile,
             "links": identifier,
-            "place": looked(f"{line}.place", match(identifier, words(rows, "id"))),
+            "place": in_use_at,
         }
+        return rows, in_use_at, cells
 
     def _profiles(self, some: Sequence[Quantity]) -> tuple[Quantity, ...]:
         """The profiles in use of all choices of the workers that some are of."""

@@ -39,8 +39,7 @@ class Typed:
     Args:
         input: what is typed.
         content: what its cell holds; a text where it is no number but should be.
-        place: words for the cell, and `held`, what it held when the file was made. Whoever lays out the file
-            fills in both.
+        place: words for the cell; whoever lays out the file fills them in.
         in_range: of a number, whether it lies between its bounds.
         valid: 1 if it can be; beside it, in words, what is `expected`.
     """
@@ -48,7 +47,6 @@ class Typed:
     input: Input
     content: Quantity
     place: Input
-    held: Input
     in_range: Quantity | None
     valid: Quantity
     expected: Input

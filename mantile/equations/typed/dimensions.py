@@ -46,11 +46,6 @@ def dimensions_typed(ir: ModelGraph) -> Dimensions:
             Section("Contents", tuple(item.content for item in found), "what the cells of dimensions hold"),
             Section("Cells", tuple(item.place for item in found), "where a dimension is typed"),
             Section(
-                "Held as generated",
-                tuple(item.held for item in found),
-                "what the cells held when the file was made",
-            ),
-            Section(
                 "In range",
                 tuple(item.in_range for item in found if item.in_range is not None),
                 "1 if a number lies between its bounds",
@@ -71,7 +66,6 @@ def _typed(figure: Input, bounds: Bounds) -> Typed:
         input=figure,
         content=content,
         place=guard.place(),
-        held=guard.held(),
         in_range=in_range,
         valid=guard.valid(where(is_number(content), in_range, 0)),
         expected=guard.expected(),

@@ -55,7 +55,7 @@ def figure_tables(figures: Iterable[Named]) -> FigureTables:
     faults, place = count_faults(rows, "figures", bounds.of(len(tables), "flag"), valid)
     cells = looked_up(rows, "cell", "its cells", places, faults, place)
     wanted = looked_up(rows, "expected", "what is expected", expected, faults, place)
-    words = join(cells, ": a figure is missing or cannot be; expected ", wanted)
+    words = join(cells, " is missing or cannot be; expected ", wanted)
     message = rows("message", "In words", "1", where(faults > 0, words, fine("figures")))
     return FigureTables(
         tables=tables,

@@ -40,11 +40,13 @@ class TypedInput(Typed):
 
     Args:
         input: what formulas read: they are led to the row `used`.
-        cell: what its cell holds; whoever lays out the file says where that is.
+        cell: what its cell holds; whoever lays out the file says where that is, and fills in what it `held`
+            when the file was made.
         used: what was typed, or what was held.
     """
 
     cell: Input
+    held: Input
     used: Quantity
 
     def refuses(self, value: Value | None) -> bool:

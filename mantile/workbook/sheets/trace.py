@@ -49,6 +49,7 @@ def add_figures(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Tr
     row = _head(sheet, row, last, (FIGURES, note), _BEHIND_FIGURES)
     for line in found.tables[FIGURES]:
         _cells(book, sheet, row, line, _OF_FIGURES)
+        sheet.ids[row] = line["key"].id.removesuffix(".key")
         row = _finish(sheet, row, last)
 
 
