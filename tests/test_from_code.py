@@ -137,8 +137,6 @@ OTHERWISE = {
     "falcon, grouped": {"kv"},  # the class keeps a copy of the keys for every query head
     "llama4_text": {"kv"},  # a chunk is a mask in the class
     "llama4": {"kv"},
-    "deepseek_v32": {"kv"},  # keys of the indexer are no cache of the class
-    "glm_moe_dsa": {"kv"},
     "kimi_linear": {"names"},  # the class calls the FFN of the first layer otherwise
     "kimi_k25": {"shapes", "names"},  # query, key and value of its tower
     "qwen3_vl_moe": {"shapes"},  # experts input by output in checkpoints

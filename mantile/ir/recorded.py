@@ -14,6 +14,7 @@ from mantile.ir.modules import (
     AttentionSpan,
     Elementwise,
     GroupedMatMul,
+    Indexer,
     LatentAttention,
     MatMul,
     Module,
@@ -85,9 +86,12 @@ def _operation(builder: DecoderBuilder, step: Step) -> Operation:
                 kept="kept" not in sizes,
             )
         case "latent_attention":
+            span = AttentionSpan("selected", _fact(sizes["selected"])) if "selected" in sizes else FULL
             return LatentAttention(
-                expanded=sizes["expanded"], absorbed=sizes["absorbed"], latent=sizes["latent"], span=FULL
+                expanded=sizes["expanded"], absorbed=sizes["absorbed"], latent=sizes["latent"], span=span
             )
+        case "indexer":
+            return Indexer(sizes["query"], sizes["heads"], sizes["key"])
         case "recurrence":
             return Recurrence(
                 state=sizes["state"],

@@ -34,6 +34,7 @@ Work = Literal[
     "experts",
     "attention",
     "latent_attention",
+    "indexer",
     "recurrence",
     "norm",
     "qk_norm",
@@ -49,6 +50,7 @@ _SIZES: dict[Work, tuple[str, ...]] = {
     "experts": ("inputs", "outputs", "count", "per_token"),
     "attention": ("query", "key", "value", "result"),
     "latent_attention": ("expanded", "absorbed", "latent"),
+    "indexer": ("query", "heads", "key"),
     "recurrence": ("state", "conv", "kernel", "macs"),
 }
 

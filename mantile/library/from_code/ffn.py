@@ -9,6 +9,7 @@ from mantile.library.from_code.steps import BlockReader, Draft, is_matrix_produc
 
 def read_ffn(reader: BlockReader, recording: Recording) -> None:
     """The steps of an FFN, in the order of its events."""
+    reader.refuse_other_products()
     experts, shared = _expert_products(reader)
     facts = _expert_facts(reader, recording, experts) if experts else ()
     kind = "moe" if experts else "dense"

@@ -32,6 +32,8 @@ def read_mixer(reader: BlockReader, recording: Recording, cache: dict[str, Shape
     """The steps of a mixer, in the order of its events."""
     cores = [event for event in reader.events if event.kind == "attention"]
     shapes = cores[0].shapes if cores else _eager_shapes(reader, cache)
+    if shapes is not None and not any(name.startswith("recurrent_states") for name in cache):
+        reader.refuse_other_products(_known_products(reader, cores))
     if shapes is not None and _is_latent(reader, recording):
         _read_latent(reader, recording, shapes)
     elif shapes is not None:
@@ -102,6 +104,8 @@ def _read_attention(
                 last = bool(inputs) and bool(outputs)
                 names = {"step": "output", "label": "Output projection", "short": "output"} if last else {}
                 reader.product(event, kind=heads.kind, inputs=inputs, outputs=outputs, **names)
+        elif event.kind == "attention" and index > core:
+            _core(reader, heads, event.window, {}, recording, again=True)
         elif event.kind == "convolution" and not has_state and event.weight in reader.parameters:
             reader.convolution(event)
         elif _is_norm(event):
@@ -119,12 +123,23 @@ def _core_index(reader: BlockReader) -> int:
 
 
 def _core(
-    reader: BlockReader, heads: Heads, window: int, cache: dict[str, Shape], recording: Recording
+    reader: BlockReader,
+    heads: Heads,
+    window: int,
+    cache: dict[str, Shape],
+    recording: Recording,
+    again: bool = False,
 ) -> None:
-    """Rotation and cache write, then scores and weighted values."""
+    """Rotation and cache write, then scores and weighted values.
+
+    Args:
+        again: attention over the same keys once more.
+    """
     width = f"{heads.query} + {heads.key} + {heads.value}"
     module = reader.events[_core_index(reader)].module
-    reader.small("rope", width, module, step="rope", label="RoPE and KV write", short="RoPE", kind=heads.kind)
+    if not again:
+        names = {"step": "rope", "label": "RoPE and KV write", "short": "RoPE"}
+        reader.small("rope", width, module, kind=heads.kind, **names)
     sizes = {"query": heads.query, "key": heads.key, "value": heads.value, "result": heads.result}
     if recording.data["caches"] and "keys" not in cache:
         sizes["kept"] = "0"
@@ -165,6 +180,7 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
     query, latent = _sum(plain, rotated), _sum(rank, turned)
     absorbed = f"{count}*{rank}"
     reader.sizes.know(query, f"{plain} + {result}", latent, rank, count)
+    indexed = _indexer(reader)
     if config.get("q_lora_rank"):
         reader.sizes.know(book.add("q_lora_rank", int(config["q_lora_rank"]), block))
     core = _core_index(reader)
@@ -185,6 +201,9 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
                 "absorbed": _sum(absorbed, absorbed, rotated),
                 "latent": latent,
             }
+            if indexed is not None:
+                reader.drafts.append(indexed)
+                sizes["selected"] = book.add("index_topk", int(config["index_topk"]), block)
             reader.drafts.append(
                 Draft(
                     "attention",
@@ -201,6 +220,31 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
         elif _is_norm(event):
             reader.norm(event, "mla" if "." in event.module else "")
     reader.claim_the_rest("mla")
+
+
+def _known_products(reader: BlockReader, cores: list[Event]) -> list[Event]:
+    """The products of results that attention or an indexer stands for."""
+    products = reader.between_results()
+    eager = [one for one in products if reader.tokens in (one.inputs, one.outputs)]
+    scores = [one for one in products if _is_indexer(one) and reader.tokens == one.shapes[1][-1]]
+    return eager if not cores and len(eager) == 2 else scores
+
+
+def _is_indexer(event: Event) -> bool:
+    return event.module.rpartition(".")[2] == "indexer"
+
+
+def _indexer(reader: BlockReader) -> Draft | None:
+    """The scores by which an indexer selects tokens, as they are worked out after its projections."""
+    scores = next((event for event in reader.between_results() if _is_indexer(event)), None)
+    if scores is None:
+        return None
+    _, heads, size = scores.shapes[0]
+    book, block = reader.sizes.book, reader.sizes.block
+    count, width = book.add("index_heads", heads, block), book.add("index_head_dim", size, block)
+    reader.sizes.know(f"{count}*{width}", width, count)
+    sizes = {"query": f"{count}*{width}", "heads": count, "key": width}
+    return Draft("indexer", "Indexer scores", "indexer", "indexer", sizes, scores.module, kind="dsa")
 
 
 def _sum(*sizes: Size) -> Size:

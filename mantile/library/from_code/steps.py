@@ -150,6 +150,23 @@ class BlockReader:
         )
         self.drafts.append(draft)
 
+    def between_results(self) -> list[Event]:
+        """The products that no matrix of the block takes part in."""
+        return [event for event in self.events if event.kind == "product" and not event.weight]
+
+    def refuse_other_products(self, known: Sequence[Event] = ()) -> None:
+        """Stop at products of results that no step stands for, unless they are small.
+
+        Raises:
+            InputError: for one; how its work grows with the prompt was not seen.
+        """
+        of_matrices = sum(one.rows * one.inputs * one.outputs for one in self.events if one.weight)
+        for event in self.between_results():
+            values = prod(event.shapes[0]) * event.shapes[1][-1]
+            if event not in known and values > SMALL * of_matrices:
+                factors = " by ".join(str(list(shape)) for shape in event.shapes)
+                raise InputError(f"{event.module} multiplies two results, {factors}, which is no attention")
+
     def claim_the_rest(self, kind: str) -> None:
         """Parameters that no product reads: each to the step of its module, or of the nearest before it.
 
