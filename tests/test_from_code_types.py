@@ -1,4 +1,4 @@
-"""Types that have no reader of ours, with random dimensions: what is read of their classes against torch."""
+"""Types that have no reader of ours, with random dimensions: what is read of their classes against torch.
 
 The counts of the other side are those of torch: parameters, the cache after a prompt, and FlopCounterMode.
 """
