@@ -78,7 +78,9 @@ def found(
     """Data types without their sources, weights_dtype as `weights`; an embedding in 16 bit is left out."""
     config = Config("config.json", "llama", data, sidecar=sidecar)
     types = {
-        name.removesuffix("_dtype"): choice.value for name, choice in choices(config, layers, shared).items()
+        name.removesuffix("_dtype"): choice.value
+        for name, choice in choices(config, layers, shared).items()
+        if name != "file"
     }
     if types.get("embedding") == "bf16":
         del types["embedding"]
@@ -548,6 +550,7 @@ def test_mlx_states_it_at_the_top() -> None:
     }
     found = kept(Config("config.json", "qwen3_moe", data), MOE, experts=8, expert_size=512)
     assert found.choices["weights_dtype"].value == found.choices["head_dtype"].value == "int4-g64"
+    assert found.choices["file"].value == "MLX"
     assert found.layers[3] == ("attention", "moe_int8-g64")
     assert found.blocks["moe_int8-g64"].stored == {"expert_up": "int8-g64"}
 

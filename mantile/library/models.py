@@ -51,7 +51,7 @@ def load_model(name: str) -> Model:
     if identifier is not None:
         return _shipped(identifier)
     path = Path(name)
-    if _is_folder(path, name) or path.suffix == ".json":
+    if _is_folder(path, name) or path.suffix in (".json", ".gguf"):
         return _from_file(path)
     if is_hub_id(name):
         return _from_hub(name)

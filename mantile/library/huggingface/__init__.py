@@ -12,9 +12,11 @@ from typing import Any
 from mantile.library.architecture import Architecture
 from mantile.library.documents import parse_json, read_text
 from mantile.library.errors import InputError
+from mantile.library.gguf_header import read_gguf
 from mantile.library.huggingface.architectures import FIELD, read_class
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.families import FAMILIES, read_architecture
+from mantile.library.huggingface.gguf import config_of
 from mantile.library.huggingface.unread import Recorded
 
 SIDECAR = "hf_quant_config.json"
@@ -53,7 +55,12 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
 
 
 def read_config(path: Path) -> Architecture:
-    """A config.json, or its folder, to an architecture; a hf_quant_config.json beside it is read too."""
+    """A config.json, its folder, or a GGUF file to an architecture.
+
+    A hf_quant_config.json beside a config.json is read too.
+    """
+    if path.suffix == ".gguf":
+        return parse_config(config_of(read_gguf(path)), str(path))
     file = path / "config.json" if path.is_dir() else path
     beside = file.with_name(SIDECAR)
     sidecar = (

@@ -45,6 +45,7 @@ class Scheme:
         ignored: modules that stay in 16 bit whatever the rules say; `ignored_source` is the field that names
             them.
         kv: data type of the KV cache, if the scheme fixes it.
+        file: kind of file that frameworks with files of their own take as it is; empty of others.
     """
 
     source: str
@@ -52,6 +53,7 @@ class Scheme:
     ignored: ModulePatterns | None = None
     ignored_source: str = ""
     kv: str = ""
+    file: str = ""
 
     def format(self, kind: str, names: Sequence[str]) -> Format | None:
         """The format of a matrix by its class and by the names it may have; None is 16 bit."""

@@ -18,6 +18,7 @@ from mantile.library.huggingface.formats import (
     int4,
     source_of,
 )
+from mantile.library.huggingface.gguf import read_tensors
 from mantile.library.huggingface.mlx import read_mlx
 from mantile.library.huggingface.modelopt import format_of_algorithm, read_modelopt
 from mantile.library.huggingface.module_patterns import ModulePatterns
@@ -195,6 +196,7 @@ def _bitsandbytes(section: Config) -> Scheme:
 
 
 _READERS: dict[str, Callable[[Config], Scheme]] = {
+    "gguf": read_tensors,
     "quark": read_quark,
     "mlx": read_mlx,
     "auto-round": read_auto_round,
