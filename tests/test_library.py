@@ -424,7 +424,7 @@ def test_a_wrong_scenario_is_told_by_field(change: dict[str, Any], message: str)
         ({"decode": {"accelerator": "h300"}}, r"unknown accelerator 'h300'"),
         ({"framework": "vlm"}, r"unknown framework 'vlm'; did you mean vllm"),
         ({"model": "llama-3.1-8"}, r"unknown model 'llama-3\.1-8'; did you mean llama-3\.1-8b"),
-        ({"kv_dtype": "int4"}, r"unknown kv data type 'int4'"),
+        ({"kv_dtype": "int4"}, r"unknown kv data type 'int4'; did you mean int8 or int4-kv"),
         ({"weights_dtype": "fp9"}, r"unknown weights data type 'fp9'; did you mean fp8"),
         ({"attention_dtype": "fp9"}, r"unknown weights data type 'fp9'; did you mean fp8"),
         ({"head_dtype": "same"}, r"unknown weights data type 'same'"),

@@ -254,6 +254,21 @@ CASES = {
         DENSE,
         {"weights": "bf16", "head": "bf16", "kv": "fp8"},
     ),
+    "ModelOpt, KV cache in int8 only": (
+        modelopt("NO_QUANT", kv_cache_quant_algo="INT8"),
+        DENSE,
+        {"weights": "bf16", "head": "bf16", "kv": "int8"},
+    ),
+    "compressed-tensors, KV cache in int8": (
+        compressed(FLOAT8, TOKEN8, kv_cache_scheme={"num_bits": 8, "type": "int"}),
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "fp8", "kv": "int8"},
+    ),
+    "compressed-tensors, KV cache in int4": (
+        compressed(FLOAT8, TOKEN8, kv_cache_scheme={"num_bits": 4, "type": "int"}),
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "fp8", "kv": "int4-kv"},
+    ),
     "ModelOpt MIXED_PRECISION (Nemotron 3)": (
         modelopt(
             "MIXED_PRECISION",

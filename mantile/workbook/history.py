@@ -392,6 +392,12 @@ _WHY_0_9 = (_ENDS, _ROWS, _ROWS, _RELEASES, _RELEASES)
 CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 11),
+        ids=r"hardware\.kv_format",
+        formula=_in_any_case('IF([hardware.kv_sixteen_bit]>0,"bf16",[hardware.kv_key])'),
+        why="caches in int8 and int4 are read as well as those in 16 bit; 0.10.0 knew 16 bit and fp8 only",
+    ),
+    Change(
+        since=(0, 11),
         ids=r"memory\.embedding_weights",
         formula=r"=\[[\w.]*tensors\.embedding\]\*\[[\w.]*hardware\.head\.bytes\]",
         why="an embedding that is not the LM head has a data type of its own; 0.10.0 took that of the head",
