@@ -17,6 +17,7 @@ from mantile.library.errors import InputError
 from mantile.library.gguf_header import read_gguf
 from mantile.library.huggingface import read_config
 from mantile.library.huggingface.gguf import TYPES
+from mantile.library.huggingface.unread import why_unread
 from mantile.library.models import load_model
 from mantile.library.profiles import load_library
 
@@ -101,6 +102,8 @@ def test_parameters_and_bytes_are_those_of_the_file(make: Make, tmp_path: Path, 
     made = make(model=str(file), accelerator="rtx-4090", framework="llama.cpp", tp=1)
     assert made.results()["weights_dtype"] == "q4_k"
     assert made.model.name == "small-q4_k_m"
+    assert made.model.architecture.facts["hidden_size"].source == "llama.embedding_length"
+    assert made.model.architecture.choices["weights_dtype"].source.startswith("types of tensors: q4_k, q6_k")
     assert parameters(made.equations.ir)["total"] == sum(prod(shape) for _, shape, _ in listed)
     size = sum(prod(shape) * BITS[kind] / 8 for _, shape, kind in listed)
     assert made.values()[made.equations.prefill_workers.memory.weights] == size
@@ -143,6 +146,31 @@ def test_biases_of_the_class_and_experts_are_read(make: Make, tmp_path: Path) ->
     assert model.architecture.choices["weights_dtype"].value == "q4_k"
 
 
+def test_fused_matrices_have_the_type_of_their_tensor(make: Make, tmp_path: Path) -> None:
+    """Phi-3 keeps query, key and value in one tensor, gate and up in ffn_up."""
+    apart = ("attn_q", "attn_k", "attn_v", "ffn_gate", "ffn_up")
+    listed = [item for item in tensors() if not any(name in item[0] for name in apart)]
+    for layer in range(LAYERS):
+        listed.append((f"blk.{layer}.attn_qkv.weight", (HIDDEN, HIDDEN + 2 * KV), "q6_k"))
+        listed.append((f"blk.{layer}.ffn_up.weight", (HIDDEN, 2 * INNER), "q8_0"))
+    fields = {key.replace("llama.", "phi3."): value for key, value in FIELDS.items()}
+    file = write(tmp_path / "m.gguf", fields | {"general.architecture": "phi3"}, listed)
+    made = make(model=str(file), accelerator="rtx-4090", framework="llama.cpp", tp=1)
+    size = sum(prod(shape) * BITS[kind] / 8 for _, shape, kind in listed)
+    assert made.values()[made.equations.prefill_workers.memory.weights] == size
+
+
+def test_what_is_not_read_is_named(tmp_path: Path) -> None:
+    """A field that is not known among it; what the tokenizer is made of is not."""
+    more = {"llama.rope.scaling.factor": 8.0, "llama.vocab_size": WORDS, "llama.novelty": [1, 2]}
+    unread = read_config(write(tmp_path / "m.gguf", FIELDS | more, tensors())).unread or {}
+    why = {path: why_unread(path, value) for path, value in unread.items()}
+    assert {path for path, reason in why.items() if reason is None} == {"llama.novelty"}
+    assert why["llama.rope.scaling.factor"] == "angles of positions, the same work"
+    assert unread["llama.novelty"] == '"a list of 2"'
+    assert not any(path.startswith("tokenizer") for path in unread)
+
+
 def test_a_file_in_parts_is_read_whole(tmp_path: Path) -> None:
     listed = tensors()
     first, second = (tmp_path / f"m-0000{number}-of-00002.gguf" for number in (1, 2))
@@ -158,6 +186,11 @@ def test_a_file_in_parts_is_read_whole(tmp_path: Path) -> None:
     ("change", "more", "what"),
     [
         ({"general.architecture": "rwkv7"}, [], r"general.architecture 'rwkv7' is not read"),
+        (
+            {"llama.attention.key_length": 64, "llama.attention.value_length": 32},
+            [],
+            r"attention.value_length: expected 64",
+        ),
         ({"llama.attention.head_count_kv": [2, 2, 1, 2]}, [], r"head_count_kv: expected one value"),
         (
             {},
@@ -174,6 +207,12 @@ def test_what_is_not_read_is_refused_with_a_way_out(
 ) -> None:
     file = write(tmp_path / "m.gguf", FIELDS | change, [*tensors(), *more])
     with pytest.raises(InputError, match=rf"m\.gguf.*{what}.*[Gg]ive the config\.json"):
+        read_config(file)
+
+
+def test_a_field_that_is_wrong_is_named_as_the_file_calls_it(tmp_path: Path) -> None:
+    file = write(tmp_path / "m.gguf", FIELDS | {"llama.attention.head_count": 0}, tensors())
+    with pytest.raises(InputError, match=r"m\.gguf: field llama\.attention\.head_count: expected"):
         read_config(file)
 
 

@@ -37,8 +37,9 @@ def load_model(name: str) -> Model:
     """A model by what a user calls it.
 
     Args:
-        name: our id of it, in any spelling; its hub id; the path of a config.json, or of a folder that holds
-            one. A hub id that we do not ship is read from the hub.
+        name: our id of it, in any spelling; its hub id; the path of a config.json, of a params.json of
+            Mistral, of a folder that holds one, or of a GGUF file. A hub id that we do not ship is read from
+            the hub.
 
     Raises:
         InputError: if there is no such model, several could be meant, or its config is not one that we
@@ -76,10 +77,10 @@ def _is_folder(path: Path, name: str) -> bool:
 
 
 def _from_file(path: Path) -> Model:
-    """A model of the user, called like its folder, or like its file where that is not called config.json."""
+    """A model of the user, called like its folder, or like its file where that has a name of its own."""
     place = path.resolve()
     if not path.is_dir():
-        place = place.parent if path.stem == "config" else place.with_suffix("")
+        place = place.parent if path.stem in ("config", "params") else place.with_suffix("")
     return Model(
         id=_identifier(place.name),
         name=place.name[:120] or "model",

@@ -16,14 +16,17 @@ from mantile.library.gguf_header import read_gguf
 from mantile.library.huggingface.architectures import FIELD, read_class
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.families import FAMILIES, read_architecture
-from mantile.library.huggingface.gguf import config_of
+from mantile.library.huggingface.gguf import config_of, words_of
+from mantile.library.huggingface.mistral_params import FILE as PARAMS
+from mantile.library.huggingface.mistral_params import WORDS, config_of_params, is_params
+from mantile.library.huggingface.own_words import OwnWords
 from mantile.library.huggingface.unread import Recorded
 
 SIDECAR = "hf_quant_config.json"
 
 
 def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
-    """A config.json's content to an architecture.
+    """The content of a config.json, or of a params.json of Mistral, to an architecture.
 
     Args:
         data: the parsed JSON.
@@ -36,6 +39,8 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
     """
     if not isinstance(data, dict):
         raise InputError(f"{name}: expected a JSON object, found {type(data).__name__}")
+    if is_params(data):
+        return _parse_other(config_of_params(data, name), name, WORDS, sidecar)
     fields = Recorded(data)
     model_type = fields.get("model_type")
     if not isinstance(model_type, str):
@@ -54,14 +59,26 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
     return architecture.model_copy(update={"unread": unread})
 
 
+def _parse_other(data: dict[str, Any], name: str, words: OwnWords, sidecar: Any = None) -> Architecture:
+    """A file of another form, as a config.json; sources and errors call its fields as it does."""
+    try:
+        return words.architecture(parse_config(data, name, sidecar))
+    except InputError as error:
+        raise InputError(words.text(str(error))) from error
+
+
 def read_config(path: Path) -> Architecture:
-    """A config.json, its folder, or a GGUF file to an architecture.
+    """A config.json or params.json, the folder of one, or a GGUF file to an architecture.
 
     A hf_quant_config.json beside a config.json is read too.
     """
     if path.suffix == ".gguf":
-        return parse_config(config_of(read_gguf(path)), str(path))
-    file = path / "config.json" if path.is_dir() else path
+        header = read_gguf(path)
+        return _parse_other(config_of(header), str(path), words_of(header))
+    file = path
+    if path.is_dir():
+        names = ("config.json", PARAMS)
+        file = next((path / name for name in names if (path / name).is_file()), path / names[0])
     beside = file.with_name(SIDECAR)
     sidecar = (
         parse_json(read_text(beside), str(beside))

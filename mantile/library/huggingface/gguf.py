@@ -12,6 +12,7 @@ from mantile.library.gguf_header import GgufHeader, GgufTensor
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.formats import ALL_CLASSES, Format, Rule, Scheme, source_of
 from mantile.library.huggingface.module_patterns import ModulePatterns
+from mantile.library.huggingface.own_words import OwnWords
 
 _LIKE = {"f16": "fp16"}
 _MODULES = {
@@ -64,6 +65,7 @@ class _Kind:
         model_type: with dense FFNs; `of_experts` with experts, whose number stands in `count`.
         more: fields of the class that the header does not state.
         biases: names of the biases that the class has, as an expression.
+        fused: matrices that hold more than their name says.
     """
 
     model_type: str
@@ -71,6 +73,7 @@ class _Kind:
     count: str = "num_experts"
     more: Mapping[str, Any] = field(default_factory=dict)
     biases: str = ""
+    fused: Mapping[str, str] = field(default_factory=dict)
 
 
 _KINDS = {
@@ -78,7 +81,7 @@ _KINDS = {
     "qwen2": _Kind("qwen2", more={"use_sliding_window": False}, biases=r"blk\.\d+\.attn_[qkv]\.bias"),
     "qwen3": _Kind("qwen3", more={"use_sliding_window": False}),
     "qwen3moe": _Kind("", "qwen3_moe", more={"use_sliding_window": False}),
-    "phi3": _Kind("phi3"),
+    "phi3": _Kind("phi3", fused={"ffn_up": "mlp.gate_up_proj"}),
     "gemma": _Kind("gemma"),
     "gemma2": _Kind("gemma2"),
     "olmo2": _Kind("olmo2"),
@@ -101,7 +104,7 @@ def config_of(header: GgufHeader) -> dict[str, Any]:
             f"read are {', '.join(_KINDS)}. Give the config.json of the model, with --weights-dtype"
         )
     types = {
-        _module(header, tensor): tensor.type
+        _module(header, tensor, {**_MODULES, **kind.fused}): tensor.type
         for tensor in header.tensors
         if not re.fullmatch(kind.biases, tensor.name) and _is_matrix(header, tensor)
     }
@@ -110,19 +113,52 @@ def config_of(header: GgufHeader) -> dict[str, Any]:
         data[kind.count] = experts
         for key, name in _OF_EXPERTS.items():
             _copy(header, f"{architecture}.{key}", name, data)
+    data |= _others(header, f"{architecture}.")
     data["tie_word_embeddings"] = not any(tensor.name == "output.weight" for tensor in header.tensors)
     return data | {"quantization_config": {"quant_method": "gguf", "tensors": types}}
 
 
+def words_of(header: GgufHeader) -> OwnWords:
+    """Fields of a config.json as the header of this file calls them."""
+    architecture = header.fields["general.architecture"]
+    names = {name: f"{architecture}.{key}" for key, name in (_FIELDS | _OF_EXPERTS).items()}
+    count = dict.fromkeys(("num_experts", "num_local_experts"), f"{architecture}.expert_count")
+    return OwnWords(names | count | {"quantization_config": "types of tensors"})
+
+
 def _dimensions(header: GgufHeader, architecture: Any) -> dict[str, Any]:
-    """Dimensions by the header; rows of the embedding by its tensor."""
+    """Dimensions by the header, with llama.cpp's own defaults; rows of the embedding by its tensor."""
     data: dict[str, Any] = {}
     for key, name in _FIELDS.items():
         _copy(header, f"{architecture}.{key}", name, data)
+    heads, hidden = data.get("num_attention_heads"), data.get("hidden_size")
+    data.setdefault("num_key_value_heads", heads)
+    if isinstance(heads, int) and isinstance(hidden, int) and heads > 0:
+        data.setdefault("head_dim", hidden // heads)
     embedding = next((tensor for tensor in header.tensors if tensor.name == "token_embd.weight"), None)
     if embedding is None or len(embedding.shape) != 2:
         raise InputError(f"{header.name}: tensor token_embd.weight is missing or no matrix")
     return data | {"vocab_size": embedding.shape[1]}
+
+
+def _others(header: GgufHeader, prefix: str) -> dict[str, Any]:
+    """What the header says of the architecture and nothing here reads, under its own names.
+
+    Raises:
+        InputError: where values have another width than keys.
+    """
+    read = {*_FIELDS, *_OF_EXPERTS, "expert_count"}
+    widths = [header.fields.get(f"{prefix}attention.{name}_length") for name in ("key", "value")]
+    if None not in widths and widths[0] != widths[1]:
+        raise InputError(
+            f"{header.name}: field {prefix}attention.value_length: expected {widths[0]}, as of keys, found "
+            f"{widths[1]!r:.60}; give the config.json of the model, with --weights-dtype"
+        )
+    return {
+        key: f"a list of {len(value)}" if isinstance(value, range) else value
+        for key, value in header.fields.items()
+        if key.startswith(prefix) and key.removeprefix(prefix) not in (*read, "attention.value_length")
+    }
 
 
 def _copy(header: GgufHeader, key: str, name: str, data: dict[str, Any]) -> None:
@@ -148,17 +184,17 @@ def _is_matrix(header: GgufHeader, tensor: GgufTensor) -> bool:
     return True
 
 
-def _module(header: GgufHeader, tensor: GgufTensor) -> str:
+def _module(header: GgufHeader, tensor: GgufTensor, modules: Mapping[str, str]) -> str:
     """The name of a matrix as in a config."""
     if tensor.name in _ENDS:
         return _ENDS[tensor.name]
     found = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", tensor.name)
-    if found is None or found.group(2) not in _MODULES:
+    if found is None or found.group(2) not in modules:
         raise InputError(
             f"{header.name}: tensor {tensor.name!r:.80} is none that is read; give the config.json of the "
             "model, with --weights-dtype"
         )
-    return f"layers.{found.group(1)}.{_MODULES[found.group(2)]}"
+    return f"layers.{found.group(1)}.{modules[found.group(2)]}"
 
 
 def read_tensors(section: Config) -> Scheme:
@@ -176,5 +212,5 @@ def read_tensors(section: Config) -> Scheme:
         )
         for kind, names in types.items()
     ]
-    source = source_of(section, f"types of the tensors: {', '.join(sorted(types))}")
+    source = source_of(section, ", ".join(sorted(types)))
     return Scheme(source, rules, file="GGUF")
