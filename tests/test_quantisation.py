@@ -412,6 +412,16 @@ CASES = {
         DENSE,
         {"weights": "nf4-dq", "head": "bf16", "activation": "bf16"},
     ),
+    "Quark, fp8 with int8 KV cache": (
+        {
+            "quant_method": "quark",
+            "exclude": ["lm_head"],
+            "global_quant_config": {"weight": {"dtype": "fp8_e4m3", "qscheme": "per_tensor"}},
+            "kv_cache_quant_config": {"*k_proj": {"output_tensors": {"dtype": "int8"}}},
+        },
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "bf16", "kv": "int8"},
+    ),
     "Quark, fp8 with fp8 KV cache (Llama-3.1-FP8-KV)": (
         {
             "quant_method": "quark",
@@ -586,6 +596,22 @@ def test_sidecar_alone() -> None:
         "activation": "nvfp4",
         "kv": "fp8",
     }
+
+
+def test_two_files_that_contradict_each_other_are_refused() -> None:
+    """One may say less than the other."""
+    stated = {"quantization_config": modelopt("NVFP4", ignore=["lm_head"], kv_cache_scheme=KV8)}
+
+    def read(**more: Any) -> dict[str, str]:
+        return found(stated, DENSE, sidecar={"quantization": {"exclude_modules": ["lm_head"], **more}})
+
+    alone = found(stated, DENSE)
+    assert read(quant_algo="NVFP4", kv_cache_quant_algo="FP8") == alone
+    assert read(quant_algo="NVFP4") == alone
+    with pytest.raises(InputError, match=r"NVFP4, KV cache fp8; but hf_quant_config.json: .*FP8, KV cache"):
+        read(quant_algo="FP8")
+    with pytest.raises(InputError, match=r"NVFP4, KV cache fp8; but hf_quant_config.json.* KV cache int8"):
+        read(quant_algo="NVFP4", kv_cache_quant_algo="INT8")
 
 
 def test_expert_dtype_beside_the_block() -> None:
