@@ -13,7 +13,7 @@ from mantile.library.architecture import Architecture
 from mantile.library.documents import parse_json, read_text
 from mantile.library.errors import InputError
 from mantile.library.gguf_header import read_gguf
-from mantile.library.huggingface.architectures import FIELD, read_class
+from mantile.library.huggingface.architectures import FIELD, OTHER_CLASS, read_class
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.families import FAMILIES, read_architecture
 from mantile.library.huggingface.gguf import config_of, words_of
@@ -54,8 +54,9 @@ def parse_config(data: Any, name: str, sidecar: Any = None) -> Architecture:
     of_type = read_class(data, name, model_type)
     architecture = read_architecture(Config(name, model_type, fields, sidecar=sidecar))
     unread = fields.unread()
-    if of_type:
-        unread.pop(FIELD, None)
+    named = unread.pop(FIELD, None)
+    if named is not None and not of_type:
+        unread[OTHER_CLASS] = named
     return architecture.model_copy(update={"unread": unread})
 
 

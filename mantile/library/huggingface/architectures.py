@@ -9,6 +9,8 @@ from typing import Any
 from mantile.library.errors import InputError
 
 FIELD = "architectures"
+OTHER_CLASS = "architectures[0]"
+"""The path of a class that is not of the model type, which nobody reads."""
 _DRAFT = re.compile(r"eagle|medusa|dflash|nextn(?:model)?$|mtp(?:model)?$|draft", re.IGNORECASE)
 _HEADLESS = re.compile(
     r"(?<!LMHead)Model$|ForSequenceClassification|ForTokenClassification|ForQuestionAnswering|ForMaskedLM"

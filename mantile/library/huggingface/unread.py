@@ -14,6 +14,7 @@ _WHY = {
         torchscript transformers_version use_bfloat16 return_dict prefix task_specific_params problem_type
         id2label label2id quantization_status observer observer_kwargs""",
     "code beside the file, which is not run: the class is read by its model type": "auto_map",
+    "its class is that of the model type": "architectures",
     "training only": """
         aux_loss_alpha attention_dropout attention_probs_dropout_prob attn_pdrop embd_pdrop embedding_dropout
         finetuning_task hidden_dropout ignore_index initializer_range init_std moe_shared_expert_overlap
