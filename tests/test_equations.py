@@ -76,6 +76,15 @@ def test_shards_of_all_ranks_are_the_whole_model(make: Make, model: str, tp: int
     assert at("memory.weights") * tp == stored + (tp - 1) * vectors
 
 
+def test_a_cache_is_as_large_as_its_data_type_says(make: Make) -> None:
+    """Llama-3.1-8B keeps 65,536 values for a token; scales are counted, and figures of 16 bit stand in."""
+    bits = {"bf16": 16, "fp8": 8, "int8": 8, "int8-kv": 8.25, "int4-kv": 4.25, "q8_0": 8.5, "q4_0": 4.5}
+    for kind, size in bits.items():
+        at = look(make(model="llama-3.1-8b", accelerator="a100-80gb-sxm", tp=1, kv_dtype=kind))
+        assert at("memory.kv_bytes_per_token") == 65_536 * size / 8, kind
+        assert at("hardware.kv_format") == ("fp8" if kind == "fp8" else "bf16"), kind
+
+
 def test_kv_heads_are_copied_where_there_are_more_ranks_than_heads(make: Make) -> None:
     """Four KV heads on eight ranks: half of the saving is gone, and every rank holds one whole head."""
     four, eight = (
@@ -448,6 +457,8 @@ def deciding(made: Estimate, factor: str, weights: str = "ffn") -> tuple[str, fl
         ({"kv_dtype": "fp8", "framework": "sglang"}, "attention_decode", "hopper/sglang.fp8", 4),
         ({"kv_dtype": "fp8", "framework": "atom"}, "attention_decode", "hopper.fp8", 3),
         ({"kv_dtype": "fp16"}, "attention_decode", "hopper/vllm.bf16", 4),
+        ({"kv_dtype": "int8"}, "attention_decode", "hopper/vllm.bf16", 4),
+        ({"kv_dtype": "int4-kv"}, "attention_decode", "hopper/vllm.bf16", 4),
         ({}, "step_host", "global", 1),
         ({"accelerator": "rtx-4090"}, "memory_usable", "global", 1),
     ],

@@ -424,7 +424,7 @@ def test_a_wrong_scenario_is_told_by_field(change: dict[str, Any], message: str)
         ({"decode": {"accelerator": "h300"}}, r"unknown accelerator 'h300'"),
         ({"framework": "vlm"}, r"unknown framework 'vlm'; did you mean vllm"),
         ({"model": "llama-3.1-8"}, r"unknown model 'llama-3\.1-8'; did you mean llama-3\.1-8b"),
-        ({"kv_dtype": "int4"}, r"unknown kv data type 'int4'"),
+        ({"kv_dtype": "int4"}, r"unknown kv data type 'int4'; did you mean int8 or int4-kv"),
         ({"weights_dtype": "fp9"}, r"unknown weights data type 'fp9'; did you mean fp8"),
         ({"attention_dtype": "fp9"}, r"unknown weights data type 'fp9'; did you mean fp8"),
         ({"head_dtype": "same"}, r"unknown weights data type 'same'"),
@@ -528,12 +528,19 @@ def test_a_spelling_that_is_not_clear_is_refused_with_what_could_be_meant(given:
 
 
 @pytest.mark.parametrize("model_type", ["nemotron-nas", "quantum_llama", "LLAMA", "mixtral_v9"])
-def test_an_architecture_we_do_not_know_is_refused_by_name(model_type: str) -> None:
+def test_an_architecture_we_do_not_know_is_refused_by_name(
+    model_type: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Never guessed from fields that happen to be there."""
+    monkeypatch.setattr("mantile.library.from_code.can_record", lambda: False)
+    monkeypatch.setattr("mantile.library.from_code.process.can_record", lambda: False)
     with pytest.raises(InputError) as raised:
         parse_config(LLAMA | {"model_type": model_type}, "config.json")
     told = str(raised.value)
-    assert told.startswith(f"config.json: model_type '{model_type}' is not supported; supported: ")
+    assert told.startswith(
+        f"config.json: model_type '{model_type}' is not supported by a reader of ours, and "
+    )
+    assert "mantile[transformers]" in told
     assert told.partition("supported: ")[2].split(", ") == list(FAMILIES)
     with pytest.raises(InputError, match=rf"^config\.json: .*text_config\.model_type.*'{model_type}'"):
         parse_config(

@@ -161,7 +161,7 @@ def test_a_path_that_exists_goes_before_a_hub_id(here: Callable[..., Path]) -> N
         (
             {"m__model_gguf": ""},
             "m",
-            "m: holds GGUF files of llama.cpp and no config.json; expected the model",
+            "m: holds GGUF files of llama.cpp and no config.json; expected one of them (model.gguf",
         ),
         ({"m__notes_json": {}}, "m", "m: has no config.json; it holds notes.json; expected the config.json"),
         ({"m__inner__config_json": LLAMA}, "m", "expected one inside: inner/config.json"),
@@ -169,13 +169,17 @@ def test_a_path_that_exists_goes_before_a_hub_id(here: Callable[..., Path]) -> N
         (
             {"model_gguf": ""},
             "model.gguf",
-            "model.gguf: a file of weights; expected the config.json that lies",
+            "model.gguf: ends inside its header",
         ),
-        ({"notes": ""}, "./notes", "notes: expected a .json file such as config.json, or a folder"),
+        ({"notes": ""}, "./notes", "notes: expected a .json file such as config.json, a folder"),
         ({}, "./nothing", "nothing: No such file or folder; expected a config.json, or its folder"),
         ({}, "../nothing/config.json", "config.json: No such file or folder"),
         ({}, "~/nothing", "nothing: No such file or folder"),
-        ({"params_json": {"dim": 4096, "n_layers": 32}}, "params.json", "in its maker's own form; expected"),
+        (
+            {"params_json": {"dim": 4096, "n_layers": 32}},
+            "params.json",
+            "in the form of Mistral's params.json, but",
+        ),
         (
             {"m__adapter_config_json": {"peft_type": "LORA", "base_model_name_or_path": "some-lab/base"}},
             "m",

@@ -78,7 +78,9 @@ def found(
     """Data types without their sources, weights_dtype as `weights`; an embedding in 16 bit is left out."""
     config = Config("config.json", "llama", data, sidecar=sidecar)
     types = {
-        name.removesuffix("_dtype"): choice.value for name, choice in choices(config, layers, shared).items()
+        name.removesuffix("_dtype"): choice.value
+        for name, choice in choices(config, layers, shared).items()
+        if name != "file"
     }
     if types.get("embedding") == "bf16":
         del types["embedding"]
@@ -252,6 +254,21 @@ CASES = {
         DENSE,
         {"weights": "bf16", "head": "bf16", "kv": "fp8"},
     ),
+    "ModelOpt, KV cache in int8 only": (
+        modelopt("NO_QUANT", kv_cache_quant_algo="INT8"),
+        DENSE,
+        {"weights": "bf16", "head": "bf16", "kv": "int8"},
+    ),
+    "compressed-tensors, KV cache in int8": (
+        compressed(FLOAT8, TOKEN8, kv_cache_scheme={"num_bits": 8, "type": "int"}),
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "fp8", "kv": "int8"},
+    ),
+    "compressed-tensors, KV cache in int4": (
+        compressed(FLOAT8, TOKEN8, kv_cache_scheme={"num_bits": 4, "type": "int"}),
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "fp8", "kv": "int4-kv"},
+    ),
     "ModelOpt MIXED_PRECISION (Nemotron 3)": (
         modelopt(
             "MIXED_PRECISION",
@@ -394,6 +411,16 @@ CASES = {
         {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True},
         DENSE,
         {"weights": "nf4-dq", "head": "bf16", "activation": "bf16"},
+    ),
+    "Quark, fp8 with int8 KV cache": (
+        {
+            "quant_method": "quark",
+            "exclude": ["lm_head"],
+            "global_quant_config": {"weight": {"dtype": "fp8_e4m3", "qscheme": "per_tensor"}},
+            "kv_cache_quant_config": {"*k_proj": {"output_tensors": {"dtype": "int8"}}},
+        },
+        DENSE,
+        {"weights": "fp8", "head": "bf16", "activation": "bf16", "kv": "int8"},
     ),
     "Quark, fp8 with fp8 KV cache (Llama-3.1-FP8-KV)": (
         {
@@ -548,6 +575,7 @@ def test_mlx_states_it_at_the_top() -> None:
     }
     found = kept(Config("config.json", "qwen3_moe", data), MOE, experts=8, expert_size=512)
     assert found.choices["weights_dtype"].value == found.choices["head_dtype"].value == "int4-g64"
+    assert found.choices["file"].value == "MLX"
     assert found.layers[3] == ("attention", "moe_int8-g64")
     assert found.blocks["moe_int8-g64"].stored == {"expert_up": "int8-g64"}
 
@@ -568,6 +596,22 @@ def test_sidecar_alone() -> None:
         "activation": "nvfp4",
         "kv": "fp8",
     }
+
+
+def test_two_files_that_contradict_each_other_are_refused() -> None:
+    """One may say less than the other."""
+    stated = {"quantization_config": modelopt("NVFP4", ignore=["lm_head"], kv_cache_scheme=KV8)}
+
+    def read(**more: Any) -> dict[str, str]:
+        return found(stated, DENSE, sidecar={"quantization": {"exclude_modules": ["lm_head"], **more}})
+
+    alone = found(stated, DENSE)
+    assert read(quant_algo="NVFP4", kv_cache_quant_algo="FP8") == alone
+    assert read(quant_algo="NVFP4") == alone
+    with pytest.raises(InputError, match=r"NVFP4, KV cache fp8; but hf_quant_config.json: .*FP8, KV cache"):
+        read(quant_algo="FP8")
+    with pytest.raises(InputError, match=r"NVFP4, KV cache fp8; but hf_quant_config.json.* KV cache int8"):
+        read(quant_algo="NVFP4", kv_cache_quant_algo="INT8")
 
 
 def test_expert_dtype_beside_the_block() -> None:

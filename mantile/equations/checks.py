@@ -379,6 +379,7 @@ def structure(rows: Rows, estimate: Checked) -> Iterator[Check]:
 def weights(rows: Rows, workers: Workers, decode: Pass) -> Check:
     """Matrices of all layers on a rank: as the products of a pass use them, and as they lie in memory."""
     matrices = [matrix for matrix in workers.tensors.of_layers if matrix.weights != VECTORS]
+    of_product = {(matrix.of_class, matrix.layers): matrix for matrix in reversed(matrices)}
     used = [
         rows(
             f"used.{_identifier(matrix)}",
@@ -386,7 +387,7 @@ def weights(rows: Rows, workers: Workers, decode: Pass) -> Check:
             "parameter",
             sum_of(list(_multiplied(matrix, workers, decode))) * matrix.layers,
         )
-        for matrix in matrices
+        for matrix in reversed(of_product.values())  # whatever data types a class is kept in
     ]
     multiplied = rows(
         "multiplied", "Matrix weights on a rank, as multiplied", "parameter", sum_range(span(used))
@@ -421,10 +422,10 @@ def _multiplied(matrix: RankWeights, workers: Workers, decode: Pass) -> Iterator
         work = module.operation
         if module.tensors and not any(tensor.matrix for tensor in module.tensors):
             continue  # a table, such as one of embeddings
-        if isinstance(work, GroupedMatMul) and work.stored == matrix.weights:
+        if isinstance(work, GroupedMatMul) and matrix.of_class == "experts":
             assert workers.plan.experts is not None
             yield workers.plan.experts.per_rank * _row(block, "parameters")
-        elif isinstance(work, MatMul) and work.stored == matrix.weights:
+        elif isinstance(work, MatMul) and work.weights == matrix.of_class:
             yield _row(block, "parameters")
 
 

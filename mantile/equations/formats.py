@@ -142,7 +142,7 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
     activations = _number(rows, "activation", inputs.activation_dtype, types)
     kv = _number(rows, "kv", inputs.kv_dtype, types)
     chosen = _activations(rows, activations, inputs, hardware, types)
-    kv_format, kv_bytes = _kv(rows, kv, hardware, types)
+    kv_format, kv_bytes = _kv(rows, kv, types)
     checkpoint = _Checkpoint(ir)
     classes, stored, sections = _classes(ir, inputs, checkpoint, chosen, hardware, types)
     native = _native(chosen, classes)
@@ -425,17 +425,16 @@ def _quantised(
     )
 
 
-def _kv(rows: Rows, number: Quantity, hardware: Hardware, types: DataTypes) -> tuple[Quantity, Quantity]:
+def _kv(rows: Rows, number: Quantity, types: DataTypes) -> tuple[Quantity, Quantity]:
     """The KV format, by which efficiency figures are found, and bytes of a value."""
     key = rows("kv_key", "Peak name of the KV data type", "1", index(span(types.peak), number))
-    sixteen_bit = rows("kv_sixteen_bit", "KV cache is 16 bit", "flag", _is_sixteen_bit(key, hardware))
     return (
         rows(
             "kv_format",
             "KV format",
             "1",
-            where(sixteen_bit > 0, "bf16", key),
-            "decode attention is measured alike for all 16-bit caches",
+            where(equal(key, "fp8"), "fp8", "bf16"),
+            "attention was timed over caches in 16 bit and fp8; figures of 16 bit stand in for other types",
         ),
         rows(
             "kv_bytes",

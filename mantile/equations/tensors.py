@@ -35,6 +35,11 @@ class RankWeights:
     title: str
     words: str
 
+    @property
+    def of_class(self) -> str:
+        """The class, whatever data type the weights are kept in."""
+        return self.weights.partition(".")[0]
+
 
 @dataclass(frozen=True)
 class Tensors:

@@ -137,12 +137,14 @@ def _stored(model: Model, scenario: Scenario) -> dict[str, Any]:
 def _published(model: Model, scenario: Scenario, engine: str, library: Library) -> dict[str, Any]:
     """The data types in which the model is published for a framework.
 
-    Those of the checkpoint, unless the framework has files of its own. There, weights in a format that it
-    keeps stay, and the head has the framework's format, or that of weights which are as wide.
+    Those of the checkpoint, unless the framework has files of its own. There, a file of GGUF or MLX stays as
+    it is, weights in a format that it keeps stay, and the head has the framework's format, or that of weights
+    which are as wide.
     """
     stored = _stored(model, scenario)
     framework = next((item for item in library.frameworks if item.id == engine), None)
-    if framework is None or framework.weights == CHECKPOINT:
+    is_file = "file" in model.architecture.choices and scenario.weights_dtype is None
+    if framework is None or framework.weights == CHECKPOINT or is_file:
         return stored  # an unknown name is refused below
     of_checkpoint = str(model.architecture.choices["weights_dtype"].value)
     formats = {field: value for field, value in stored.items() if not field.endswith("_dtype")}

@@ -15,7 +15,7 @@ from mantile.library.errors import InputError, unknown
 from mantile.library.files import replacing
 from mantile.library.hub import MAIN, HubName, fetch_code, fetch_config, hub_name
 from mantile.library.huggingface import SIDECAR, parse_config, read_config
-from mantile.library.huggingface.other_kinds import WEIGHTS
+from mantile.library.huggingface.other_kinds import GGUF, WEIGHTS
 from mantile.library.model_names import Known, names_an_embedder
 from mantile.library.profile_facts import check_sources
 from mantile.library.profiles import data_folder
@@ -67,9 +67,10 @@ def load_model(name: str, trust_remote_code: bool = False) -> Model:
     """A model by what a user calls it.
 
     Args:
-        name: our id of it, in any spelling, or id@version; the path of a config.json, of a folder that holds
-            one, or of a file as models/ has them; its hub id or the address of its page there. A path that
-            exists goes before a hub id. A hub id that we do not ship is read from the hub.
+        name: our id of it, in any spelling, or id@version; the path of a config.json, of a params.json of
+            Mistral, of a folder that holds one, of a GGUF file, or of a file as models/ has them; its hub id
+            or the address of its page there. A path that exists goes before a hub id. A hub id that we do not
+            ship is read from the hub.
         trust_remote_code: whether code that lies beside its config.json may run, without network, where
             neither we nor transformers can read its type.
 
@@ -85,7 +86,7 @@ def load_model(name: str, trust_remote_code: bool = False) -> Model:
         return _shipped(name)
     path = Path(name).expanduser()
     suffix = path.suffix.lower()
-    if name and (_exists(path) or suffix in (".json", ".yaml") or suffix in WEIGHTS or _PATH.match(name)):
+    if name and (_exists(path) or suffix in (".json", ".yaml", GGUF, *WEIGHTS) or _PATH.match(name)):
         return _from_path(path, trust_remote_code)
     called, at, version = name.partition("@")
     if at and not version:
@@ -152,18 +153,19 @@ def _from_path(path: Path, trust_remote_code: bool) -> Model:
     """A model of the user, called like its folder, or like its file where that is not called config.json."""
     if not _exists(path):
         raise InputError(f"{path}: No such file or folder; expected a config.json, or its folder")
-    if not path.is_dir() and path.suffix.lower() in WEIGHTS:
+    suffix = "" if path.is_dir() else path.suffix.lower()
+    if suffix in WEIGHTS:
         raise InputError(f"{path}: a file of weights; expected the config.json that lies beside them")
-    if not path.is_dir() and path.suffix.lower() == ".yaml":
+    if suffix == ".yaml":
         return load(Model, path)
-    if not path.is_dir() and path.suffix.lower() != ".json":
+    if suffix not in ("", ".json", GGUF) or not (suffix or path.is_dir()):
         raise InputError(
-            f"{path}: expected a .json file such as config.json, a folder that holds one, or a .yaml file as "
-            "`mantile models add` writes them"
+            f"{path}: expected a .json file such as config.json, a folder that holds one, a .gguf file, or a "
+            ".yaml file as `mantile models add` writes them"
         )
     place = path.resolve()
     if not path.is_dir():
-        place = place.parent if path.stem == "config" else place.with_suffix("")
+        place = place.parent if path.stem in ("config", "params") else place.with_suffix("")
     architecture = read_config(path, trust_remote_code)
     return Model(
         id=_identifier(place.name),

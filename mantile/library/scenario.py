@@ -271,7 +271,7 @@ class Inputs(Deployment):
     )
     head_dtype: Text | None = field(
         "LM head",
-        "data type of the LM head, and of an embedding that is the head too",
+        "data type of the LM head, and of a tied embedding",
         group=DEPLOYMENT,
         otherwise="the checkpoint's; with other weights as files in their data type have it",
         initial="bf16",
@@ -304,7 +304,7 @@ class Inputs(Deployment):
     )
     ffn_dtype: Text | None = field(
         "FFN weights",
-        f"data type of dense FFNs and shared experts; {SAME}: as the weights",
+        f"dense FFNs and shared experts; {SAME}: as the weights",
         group=DEPLOYMENT,
         default=SAME,
         otherwise=_CHECKPOINT,

@@ -397,7 +397,36 @@ _MEASURED_OF_0_9 = {
 """Formulas of Calibration before, by the ids of their rows, as regular expressions both."""
 _WHY_0_9 = (_ENDS, _ROWS, _ROWS, _RELEASES, _RELEASES)
 
+_ONE_MORE_INPUT = {
+    r"typed\.faults": r"=\[typed\.bound\.flag\.\d+\]-SUM\(\{[^{}]*\}\)",
+    r"typed\.first": r"=IF\(\[typed\.faults\]>0,MATCH\(0,\{[^{}]*\},0\),1\)",
+    r"typed\.first\.\w+": r"=IF\(\[typed\.faults\]>0,INDEX\(\{[^{}]*\},\[typed\.first\]\),\"–\"\)",
+    r"stamp\.inputs\.(?:decode\.)?attention_dtype\.edits": (
+        r"=IF\(\[stamp\.([\w.]+)\.now\]=\[stamp\.\1\.held\],\[stamp\.([\w.]+head_dtype)\.edits\],"
+        r"\[stamp\.\2\.edits\]\+1\)"
+    ),
+    r"stamp\.edit\.\d+\.place": (
+        r"=IF\((\[stamp\.edit\.\d+\.number\])<=\[[\w.]+\.edits\],MATCH\(\1,\{[^{}]*\},0\),0\)"
+    ),
+    r"stamp\.edit\.\d+\.(?:cell|was|now)": (
+        r"=IF\((\[stamp\.edit\.\d+\.place\])>0,INDEX\(\{[^{}]*\},\1\),\"–\"\)"
+    ),
+}
+"""Lists of all inputs, before the data type of an embedding was one of them."""
+
 CHANGES: tuple[Change, ...] = (
+    *(
+        Change(
+            since=(0, 11), ids=ids, formula=formula, why="the data type of an embedding is an input as well"
+        )
+        for ids, formula in _ONE_MORE_INPUT.items()
+    ),
+    Change(
+        since=(0, 11),
+        ids=r"hardware\.kv_format",
+        formula=_in_any_case('IF([hardware.kv_sixteen_bit]>0,"bf16",[hardware.kv_key])'),
+        why="caches in int8 and int4 are read as well as those in 16 bit; 0.10.0 knew 16 bit and fp8 only",
+    ),
     Change(
         since=(0, 11),
         ids=r"memory\.embedding_weights",

@@ -27,12 +27,34 @@ def read_from_code(config: Config, folder: Path | None = None) -> Architecture:
         InputError: if torch and transformers are not installed, or the class cannot be read.
     """
     if not can_record():
-        raise InputError(
-            f"{config.name}: model_type {config.model_type!r:.80} is not supported by a reader of ours; "
-            "expected torch and transformers, by which its class is read (pip install "
-            f"'mantile[transformers]'), or one of {', '.join(FAMILIES)}"
-        )
+        raise _refusal(config, "its class is read where torch and transformers are installed (pip install "
+                       "'mantile[transformers]')")  # fmt: skip
     recording = record(dict(config.data), config.name, folder)
+    if "unknown" in recording:
+        raise _refusal(config, f"{recording['unknown']} has no class of it{_own_code(config)}")
     architecture = read_recording(recording, config)
     known = {*recording["known"], "quantization_config", "model_type"}
     return architecture.model_copy(update={"unread": unknown_fields(config.data, known)})
+
+
+def _refusal(config: Config, why: str) -> InputError:
+    return InputError(
+        f"{config.name}: model_type {config.model_type!r:.80} is not supported by a reader of ours, and {why}; "
+        f"supported: {', '.join(FAMILIES)}"
+    )
+
+
+def _own_code(config: Config) -> str:
+    """What to do where a config names code of its own."""
+    named = config.data.get("auto_map")
+    modules = (
+        sorted({f"{str(one).partition('.')[0]}.py" for one in named.values()})
+        if isinstance(named, dict)
+        else []
+    )
+    if not modules:
+        return ""
+    return (
+        f"; its own code ({', '.join(modules)[:120]}) runs only where you say so: mantile models add MODEL "
+        "--trust-remote-code"
+    )

@@ -5,7 +5,8 @@ transformers, and imports nothing of ours: the process that starts it takes away
 write files (`process`).
 
 Input, JSON on stdin: config (the content of a config.json), folder (with the model's own code; "" where no
-code of others may run). Output, JSON on the file descriptor that the argument names: {"error": text}, or
+code of others may run). Output, JSON on the file descriptor that the argument names: {"error": text},
+{"unknown": version of transformers} where it has no such class, or
 
     class, library      of the model, and the version of transformers
     tokens              of the prompt that was run
@@ -316,6 +317,9 @@ def record(request: dict[str, Any]) -> dict[str, Any]:
     import transformers
 
     transformers.logging.set_verbosity_error()
+    of_others = request["folder"] and request["config"].get("auto_map")
+    if request["config"]["model_type"] not in transformers.CONFIG_MAPPING and not of_others:
+        return {"unknown": f"transformers {transformers.__version__}"}
     recorder = Recorder()
     register_attention(torch, recorder)
     torch.distributions.Distribution.set_default_validate_args(False)  # which would look at values

@@ -12,17 +12,22 @@ from typing import Any
 from mantile.library.architecture import Architecture
 from mantile.library.documents import parse_json, read_text
 from mantile.library.errors import InputError
-from mantile.library.huggingface.architectures import FIELD, read_class
+from mantile.library.gguf_header import read_gguf
+from mantile.library.huggingface.architectures import FIELD, OTHER_CLASS, read_class
 from mantile.library.huggingface.config import Config, Uncovered
 from mantile.library.huggingface.families import FAMILIES, read_architecture
+from mantile.library.huggingface.gguf import config_of, words_of
+from mantile.library.huggingface.mistral_params import FILE as PARAMS
+from mantile.library.huggingface.mistral_params import WORDS, config_of_params, is_params
 from mantile.library.huggingface.other_kinds import EMBEDDER, lacking_config, refuse_other_kinds
+from mantile.library.huggingface.own_words import OwnWords
 from mantile.library.huggingface.unread import Recorded
 
 SIDECAR = "hf_quant_config.json"
 
 
 def parse_config(data: Any, name: str, sidecar: Any = None, trusted: Path | None = None) -> Architecture:
-    """A config.json's content to an architecture.
+    """The content of a config.json, or of a params.json of Mistral, to an architecture.
 
     Args:
         data: the parsed JSON.
@@ -36,6 +41,8 @@ def parse_config(data: Any, name: str, sidecar: Any = None, trusted: Path | None
     """
     if not isinstance(data, dict):
         raise InputError(f"{name}: expected a JSON object, found {type(data).__name__}")
+    if is_params(data):
+        return _parse_other(config_of_params(data, name), name, WORDS, sidecar)
     refuse_other_kinds(data, name)
     fields = Recorded(data)
     model_type = fields.get("model_type")
@@ -58,20 +65,37 @@ def parse_config(data: Any, name: str, sidecar: Any = None, trusted: Path | None
             raise
         return read_from_code(Config(name, model_type, data, sidecar=sidecar), trusted)
     unread = fields.unread()
-    if of_type:
-        unread.pop(FIELD, None)
+    named = unread.pop(FIELD, None)
+    if named is not None and not of_type:
+        unread[OTHER_CLASS] = named
     return architecture.model_copy(update={"unread": unread})
 
 
+def _parse_other(data: dict[str, Any], name: str, words: OwnWords, sidecar: Any = None) -> Architecture:
+    """A file of another form, as a config.json; sources and errors call its fields as it does."""
+    try:
+        return words.architecture(parse_config(data, name, sidecar))
+    except InputError as error:
+        raise InputError(words.text(str(error))) from error
+
+
 def read_config(path: Path, trust_remote_code: bool = False) -> Architecture:
-    """A config.json, or its folder, to an architecture; a hf_quant_config.json beside it is read too.
+    """A config.json or params.json, the folder of one, or a GGUF file to an architecture.
+
+    A hf_quant_config.json beside a config.json is read too.
 
     Raises:
-        InputError: as `parse_config`; for a folder without config.json, with what it holds.
+        InputError: as `parse_config`; for a folder without any of these, with what it holds.
     """
-    file = path / "config.json" if path.is_dir() else path
-    if path.is_dir() and not file.is_file():
-        raise lacking_config(str(path), _files_in(path), lambda name: _content(path / name))
+    if path.suffix.lower() == ".gguf":
+        header = read_gguf(path)
+        return _parse_other(config_of(header), str(path), words_of(header))
+    file = path
+    if path.is_dir():
+        names = ("config.json", PARAMS)
+        file = next((path / name for name in names if (path / name).is_file()), path / names[0])
+        if not file.is_file():
+            raise lacking_config(str(path), _files_in(path), lambda name: _content(path / name))
     if file.with_name(EMBEDDER).is_file():
         raise InputError(f"{file}: an embedding model, as {EMBEDDER} beside it says; it writes no tokens")
     beside = file.with_name(SIDECAR)

@@ -9,6 +9,8 @@ from typing import Any
 from mantile.library.errors import InputError
 
 FIELD = "architectures"
+OTHER_CLASS = "architectures[0]"
+"""The path of a class that is not of the model type, which nobody reads."""
 _DRAFT = re.compile(r"eagle|medusa|dflash|nextn(?:model)?$|mtp(?:model)?$|draft", re.IGNORECASE)
 _HEADLESS = re.compile(
     r"(?<!LMHead)Model$|ForSequenceClassification|ForTokenClassification|ForQuestionAnswering|ForMaskedLM"
@@ -31,7 +33,8 @@ def read_class(fields: Mapping[str, Any], name: str, model_type: str) -> bool:
         read_class({"architectures": ["LlamaForCausalLM"]}, "config.json", "llama")    # True
     """
     stated = fields.get(FIELD)
-    named = stated[0] if isinstance(stated, list) and stated else None
+    classes = [one for one in stated if isinstance(one, str)] if isinstance(stated, list) else []
+    named = next((one for one in classes if not _HEADLESS.search(one)), classes[0] if classes else None)
     if not isinstance(named, str):
         return True
     if _DRAFT.search(named):

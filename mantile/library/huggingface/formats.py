@@ -15,6 +15,8 @@ CLASSES = (*BODY_CLASSES, "head")
 """Classes of what multiplies."""
 ALL_CLASSES = (*CLASSES, "embedding")
 """Classes that a rule may name one by one."""
+_KV_TYPES: dict[tuple[Any, Any], str] = {(8, "float"): "fp8", (8, "int"): "int8", (4, "int"): "int4-kv"}
+"""Our data type of a KV cache by bits and type of compressed-tensors."""
 _INT4 = {32: "int4-g32", 64: "int4-g64", 128: "int4", -1: "int4", 0: "int4"}
 
 
@@ -45,6 +47,7 @@ class Scheme:
         ignored: modules that stay in 16 bit whatever the rules say; `ignored_source` is the field that names
             them.
         kv: data type of the KV cache, if the scheme fixes it.
+        file: kind of file that frameworks with files of their own take as it is; empty of others.
     """
 
     source: str
@@ -52,6 +55,7 @@ class Scheme:
     ignored: ModulePatterns | None = None
     ignored_source: str = ""
     kv: str = ""
+    file: str = ""
 
     def format(self, kind: str, names: Sequence[str]) -> Format | None:
         """The format of a matrix by its class and by the names it may have; None is 16 bit."""
@@ -99,6 +103,10 @@ def kv_cache_scheme(section: Config) -> str:
     if isinstance(stated, str) and stated.upper() == "FP8":
         return "fp8"
     scheme = section.section("kv_cache_scheme", "kv")
-    if scheme.data.get("num_bits") != 8 or scheme.data.get("type") != "float":
-        raise section.invalid("kv_cache_scheme", "num_bits 8 and type float")
-    return "fp8"
+    stated = (scheme.data.get("num_bits"), scheme.data.get("type"))
+    kind = next((kind for key, kind in _KV_TYPES.items() if key == stated), None)
+    if kind is None:
+        raise section.invalid(
+            "kv_cache_scheme", "num_bits 8 and type float or int, or num_bits 4 and type int"
+        )
+    return kind

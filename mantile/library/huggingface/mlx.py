@@ -31,7 +31,7 @@ def read_mlx(section: Config) -> Scheme:
         rules.append(Rule(format, ALL_CLASSES, ModulePatterns(section, f"{section.path}{name}", [module])))
     bits = section.integer("bits").value
     rules.append(Rule(_format(section), ALL_CLASSES))
-    return Scheme(source_of(section, f"MLX, {bits} bit"), rules)
+    return Scheme(source_of(section, f"MLX, {bits} bit"), rules, file="MLX")
 
 
 def _own_format(section: Config, name: str) -> Format | None:

@@ -41,15 +41,17 @@ _ALGORITHMS: dict[str, tuple[str, str] | None] = {
     "UNQUANTIZED": None,
     "NO_QUANT": None,
 }
+_CACHES = {"FP8": "fp8", "INT8": "int8"}
+"""Our data type of a KV cache by ModelOpt's name."""
 
 
 def read_modelopt(section: Config) -> Scheme:
     """The scheme of a quantization_config, or of a hf_quant_config.json, in the form of ModelOpt."""
     ignored = ignored_modules(section, "ignore", "exclude_modules")
     cache = section.text("kv_cache_quant_algo", default="").value
-    if cache.upper() not in ("", "FP8", "NONE"):
-        raise section.invalid("kv_cache_quant_algo", "FP8 or null")
-    kv = "fp8" if cache.upper() == "FP8" else kv_cache_scheme(section)
+    if cache.upper() not in ("", "NONE", *_CACHES):
+        raise section.invalid("kv_cache_quant_algo", f"{', '.join(_CACHES)} or null")
+    kv = _CACHES.get(cache.upper()) or kv_cache_scheme(section)
     if section.text("quant_algo", default="").value.upper() == "MIXED_PRECISION":
         source = source_of(section, "ModelOpt MIXED_PRECISION")
         return Scheme(source, _rules_by_module(section), kv=kv, **ignored)

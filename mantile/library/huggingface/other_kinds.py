@@ -12,7 +12,8 @@ from typing import Any
 from mantile.library.errors import InputError
 
 ADAPTER, PIPELINE, EMBEDDER = "adapter_config.json", "model_index.json", "config_sentence_transformers.json"
-WEIGHTS = (".safetensors", ".gguf", ".bin", ".pt", ".pth", ".npz", ".onnx", ".ckpt")
+GGUF = ".gguf"
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".onnx", ".ckpt")
 _MOST = 8  # files that are named
 
 _ENCODER_DECODER = "an encoder-decoder, which reads with one stack of layers and writes with another"
@@ -136,10 +137,12 @@ def lacking_config(name: str, files: Sequence[str], read: Callable[[str], Any]) 
     if inner:
         return InputError(f"{name}: has no config.json itself; expected one inside: {_named(inner)}")
     suffixes = {PurePath(file).suffix.lower() for file in files}
-    if ".gguf" in suffixes:
+    if GGUF in suffixes:
+        weights = sorted(file for file in files if PurePath(file).suffix.lower() == GGUF)
         return InputError(
-            f"{name}: holds GGUF files of llama.cpp and no config.json; expected the model that they were "
-            "made from, with their data type as weights_dtype: q4_0, q4_k_m, q8_0 or f16"
+            f"{name}: holds GGUF files of llama.cpp and no config.json; expected one of them "
+            f"({_named(weights)}; of parts the first), or the model that they were made from, with their "
+            "data type as weights_dtype: q4_0, q4_k_m, q8_0 or f16"
         )
     held = f"it holds {_named(sorted(files))}" if files else "it is empty"
     return InputError(

@@ -34,7 +34,7 @@ class Stored:
 
     Args:
         choices: the data type of the matrices, and of each class that differs; that of activations and KV
-            cache too, where the scheme fixes them.
+            cache, and the kind of file, where the scheme fixes them.
         blocks, layers: as they were given, with the matrices that are kept in a data type of their own.
     """
 
@@ -180,6 +180,8 @@ def _choices(
         choices["activation_dtype"] = _choice(activations, scheme.source)
     if scheme.kv:
         choices["kv_dtype"] = _choice(scheme.kv, scheme.source)
+    if scheme.file:
+        choices["file"] = _choice(scheme.file, scheme.source)
     return choices
 
 

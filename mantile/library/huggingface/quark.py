@@ -52,9 +52,10 @@ def _cache(section: Config) -> str:
     layers = section.section("kv_cache_quant_config", "cache")
     first = layers.section(next(iter(layers.data)), "layer")
     outputs = first.section("output_tensors", "tensor")
-    if outputs.text("dtype", default="").value not in _FP8:
-        raise outputs.invalid("dtype", "fp8_e4m3")
-    return "fp8"
+    kind = outputs.text("dtype", default="").value
+    if kind not in (*_FP8, "int8"):
+        raise outputs.invalid("dtype", "fp8_e4m3 or int8")
+    return "int8" if kind == "int8" else "fp8"
 
 
 def _format(layers: Config) -> Format | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from mantile.library.errors import InputError
 from mantile.library.huggingface.compressed_tensors import read_compressed_tensors
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.formats import (
@@ -18,6 +19,7 @@ from mantile.library.huggingface.formats import (
     int4,
     source_of,
 )
+from mantile.library.huggingface.gguf import read_tensors
 from mantile.library.huggingface.mlx import read_mlx
 from mantile.library.huggingface.modelopt import format_of_algorithm, read_modelopt
 from mantile.library.huggingface.module_patterns import ModulePatterns
@@ -34,12 +36,37 @@ def scheme_of(config: Config) -> Scheme | None:
     The config says so, or the file that it is a section of, or the hf_quant_config.json beside that file.
 
     Raises:
-        InputError: for a method that is not supported, or a field that is wrong.
+        InputError: for a method that is not supported, a field that is wrong, or two files that contradict
+            each other.
     """
+    stated, beside = _stated(config), _beside(config)
+    if stated is None or beside is None:
+        return stated or beside
+    others = _weights(beside) - _weights(stated)
+    if others or (stated.kv and beside.kv and stated.kv != beside.kv):
+        said = [f"{scheme.source}, KV cache {scheme.kv or 'left open'}" for scheme in (stated, beside)]
+        raise InputError(
+            f"{config.name}: {'; but '.join(said)}: expected both files to say the same; leave out "
+            "the one that does not hold"
+        )
+    return stated
+
+
+def _weights(scheme: Scheme) -> set[str]:
+    return {rule.format.weights for rule in scheme.rules if rule.format is not None}
+
+
+def _stated(config: Config) -> Scheme | None:
+    """What the config says, or the file that it is a section of."""
     for part in (config, config.parent):
         for name in _FIELDS:
             if part is not None and part.data.get(name) not in (None, {}):
                 return _read(part.section(name, part.model_type), config)
+    return None
+
+
+def _beside(config: Config) -> Scheme | None:
+    """What the hf_quant_config.json beside the file says."""
     if config.sidecar:
         sidecar = replace(config, data=config.sidecar, path="hf_quant_config.json: ", parent=None)
         if sidecar.data.get("quantization") not in (None, {}):
@@ -195,6 +222,7 @@ def _bitsandbytes(section: Config) -> Scheme:
 
 
 _READERS: dict[str, Callable[[Config], Scheme]] = {
+    "gguf": read_tensors,
     "quark": read_quark,
     "mlx": read_mlx,
     "auto-round": read_auto_round,

@@ -14,6 +14,7 @@ _WHY = {
         torchscript transformers_version use_bfloat16 return_dict prefix task_specific_params problem_type
         id2label label2id quantization_status observer observer_kwargs""",
     "code beside the file, which is not run: the class is read by its model type": "auto_map",
+    "its class is that of the model type": "architectures",
     "training only": """
         aux_loss_alpha attention_dropout attention_probs_dropout_prob attn_pdrop embd_pdrop embedding_dropout
         finetuning_task hidden_dropout ignore_index initializer_range init_std moe_shared_expert_overlap
@@ -35,7 +36,7 @@ _WHY = {
         dequantize dynamic actorder symmetric block_structure""",
     "a number in a formula, the same work": """
         attention_multiplier embedding_multiplier logits_scaling residual_multiplier attention_value_scale
-        attn_logit_softcapping final_logit_softcapping hc_eps layer_norm_eps
+        attn_logit_softcapping final_logit_softcapping hc_eps layer_norm_eps layer_norm_rms_epsilon
         layer_norm_epsilon layernorm_epsilon logit_scale norm_eps norm_epsilon projector_ln_eps
         query_pre_attn_scalar rms_norm_eps routed_scaling_factor scale_attn_weights swiglu_limit
         norm_topk_prob moe_renormalize norm_before_gate""",
@@ -44,7 +45,8 @@ _WHY = {
         moe_router_activation_func""",
     "iterations over a few values, left out": "hc_sinkhorn_iters",
     "angles of positions, the same work": """
-        compress_rope_theta indexer_rope_interleave initial_context_length original_max_position_embeddings
+        compress_rope_theta indexer_rope_interleave initial_context_length llama_4_scaling
+        original_max_position_embeddings yarn
         partial_rotary_factor rope_interleave rope_local_base_freq rope_parameters rope_scaling rope_theta
         rotary rotary_dim rotary_emb_base rotary_pct swa_rope_theta mla_use_nope use_mrope init_pos_emb_time
         pos_emb_type""",
@@ -52,9 +54,10 @@ _WHY = {
         n_group num_expert_group topk_group topk_method use_grouped_topk""",
     "not used by this class here": """
         attention_chunk_size expand expert_intermediate_size experts_per_token first_k_dense_replace
-        full_attention_interval global_head_dim head_dim image_size index_skip_topk_offset index_topk_freq
-        intermediate_size intermediate_size_mlp max_position_embeddings max_window_layers mlp_only_layers
-        mlp_type model_max_length n_ctx n_shared_experts norm_type num_attention_heads num_heads
+        feed_forward_length full_attention_interval global_head_dim head_dim image_size
+        index_skip_topk_offset index_topk_freq intermediate_size intermediate_size_mlp
+        max_position_embeddings max_window_layers mlp_only_layers mlp_type
+        model_max_length n_ctx n_shared_experts norm_type num_attention_heads num_heads
         num_key_value_heads projection_dim qk_head_dim qk_rope_head_dim qkv_bias rms_norm
         shared_expert_intermediate_size sliding_window text_hidden_size time_step_rank top_k_experts
         use_double_wide_mlp use_parallel_residual use_qk_norm use_routing_bias vocab_size
@@ -64,8 +67,8 @@ _WHY = {
     "prediction layers are not run": """
         index_share_for_mtp_iteration mtp_transformer_layers num_mtp_modules use_mtp""",
     "the scenario states image tokens": """
-        default_output_length image_seq_length mm_tokens_per_image use_unified_vision_chunk video_attn_type
-        video_seq_length vision_feature_select_strategy""",
+        default_output_length image_seq_length max_image_size mm_tokens_per_image use_unified_vision_chunk
+        video_attn_type video_seq_length vision_feature_select_strategy""",
     "an encoder, which the class has not": """
         add_cross_attention cross_attention_hidden_size is_decoder is_encoder_decoder""",
     "said by the scheme of the experts": "expert_dtype",
@@ -92,6 +95,8 @@ def why_unread(path: str, value: str) -> str | None:
     key = path.rpartition(".")[2]
     if key.endswith(_TOKENS):
         return "a number of the special tokens"
+    if ".rope." in path:
+        return "angles of positions, the same work"
     why = _OF_PARTS.get(key) if "." in path else None
     why = why or _REASONS.get(key)
     return "says nothing" if why is None and value in _NOTHING else why

@@ -1,0 +1,237 @@
+"""GGUF files: the header is read, and the model is as exact as its tensors."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mantile.estimate.estimate import Estimate
+from mantile.ir.build import build_ir
+from mantile.ir.counts import parameters
+from mantile.library.errors import InputError
+from mantile.library.gguf_header import read_gguf
+from mantile.library.huggingface import read_config
+from mantile.library.huggingface.gguf import TYPES
+from mantile.library.huggingface.unread import why_unread
+from mantile.library.models import load_model
+from mantile.library.profiles import load_library
+
+Make = Callable[..., Estimate]
+Tensors = list[tuple[str, tuple[int, ...], str]]
+NUMBERS = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "q4_k": 12, "q6_k": 14, "iq2_xxs": 16}
+BITS = {"f32": 16, "f16": 16, "q4_0": 4.5, "q8_0": 8.5, "q4_k": 4.5, "q6_k": 6.5625}
+HIDDEN, KV, INNER, WORDS, LAYERS = 512, 128, 1024, 4096, 4
+FIELDS: dict[str, Any] = {
+    "general.architecture": "llama",
+    "llama.block_count": LAYERS,
+    "llama.context_length": 8192,
+    "llama.embedding_length": HIDDEN,
+    "llama.feed_forward_length": INNER,
+    "llama.attention.head_count": 8,
+    "llama.attention.head_count_kv": 2,
+    "llama.attention.layer_norm_rms_epsilon": 1e-5,
+    "tokenizer.ggml.tokens": ["a", "b", "c"],
+    "tokenizer.ggml.scores": [0.5, 0.25],
+}
+
+
+def tensors(tied: bool = False) -> Tensors:
+    """Those of a Q4_K_M file: values and the last matrix of the FFN in Q6_K in every other layer."""
+    found: Tensors = [
+        ("token_embd.weight", (HIDDEN, WORDS), "q4_k"),
+        ("output_norm.weight", (HIDDEN,), "f32"),
+    ]
+    if not tied:
+        found.append(("output.weight", (HIDDEN, WORDS), "q6_k"))
+    for layer in range(LAYERS):
+        more = "q6_k" if layer % 2 else "q4_k"
+        matrices = {
+            "attn_q": (HIDDEN, HIDDEN, "q4_k"),
+            "attn_k": (HIDDEN, KV, "q4_k"),
+            "attn_v": (HIDDEN, KV, more),
+            "attn_output": (HIDDEN, HIDDEN, "q4_k"),
+            "ffn_gate": (HIDDEN, INNER, "q4_k"),
+            "ffn_up": (HIDDEN, INNER, "q4_k"),
+            "ffn_down": (INNER, HIDDEN, more),
+        }
+        found += [(f"blk.{layer}.{name}.weight", (i, o), kind) for name, (i, o, kind) in matrices.items()]
+        found += [(f"blk.{layer}.{name}.weight", (HIDDEN,), "f32") for name in ("attn_norm", "ffn_norm")]
+    return found
+
+
+def text(value: str) -> bytes:
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def entry(value: Any) -> bytes:
+    """A value of a field with its kind."""
+    match value:
+        case str():
+            return struct.pack("<I", 8) + text(value)
+        case int():
+            return struct.pack("<II", 4, value)
+        case float():
+            return struct.pack("<If", 6, value)
+        case _:
+            kind = entry(value[0])[:4]
+            items = b"".join(entry(item)[4:] for item in value)
+            return struct.pack("<I", 9) + kind + struct.pack("<Q", len(value)) + items
+
+
+def write(path: Path, fields: dict[str, Any], listed: Tensors, version: int = 3) -> Path:
+    """A GGUF file of nothing but a header."""
+    parts = [b"GGUF", struct.pack("<IQQ", version, len(listed), len(fields))]
+    parts += [text(key) + entry(value) for key, value in fields.items()]
+    for name, shape, kind in listed:
+        sizes = struct.pack(f"<I{len(shape)}Q", len(shape), *shape)
+        parts.append(text(name) + sizes + struct.pack("<IQ", NUMBERS[kind], 0))
+    path.write_bytes(b"".join(parts))
+    return path
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_parameters_and_bytes_are_those_of_the_file(make: Make, tmp_path: Path, tied: bool) -> None:
+    """Tensor by tensor, with layers of two kinds; norms are counted in 16 bit."""
+    listed = tensors(tied)
+    file = write(tmp_path / "small-q4_k_m.gguf", FIELDS, listed)
+    made = make(model=str(file), accelerator="rtx-4090", framework="llama.cpp", tp=1)
+    assert made.results()["weights_dtype"] == "q4_k"
+    assert made.model.name == "small-q4_k_m"
+    assert made.model.architecture.facts["hidden_size"].source == "llama.embedding_length"
+    assert made.model.architecture.choices["weights_dtype"].source.startswith("types of tensors: q4_k, q6_k")
+    assert parameters(made.equations.ir)["total"] == sum(prod(shape) for _, shape, _ in listed)
+    size = sum(prod(shape) * BITS[kind] / 8 for _, shape, kind in listed)
+    assert made.values()[made.equations.prefill_workers.memory.weights] == size
+    assert len(made.model.architecture.groups()) == 2
+    assert made.results()["head_dtype"] == ("q4_k" if tied else "q6_k")
+
+
+@pytest.mark.parametrize("framework", ["llama.cpp", "vllm"])
+@pytest.mark.parametrize(("kind", "dtype"), [("f16", "fp16"), ("q8_0", "q8_0"), ("q4_0", "q4_0")])
+def test_a_file_is_taken_as_it_is(make: Make, tmp_path: Path, framework: str, kind: str, dtype: str) -> None:
+    """Not quantised again where a framework has files of its own, unless other weights are asked for."""
+    listed = [(name, shape, kind if len(shape) == 2 else "f32") for name, shape, _ in tensors()]
+    asked = {"model": str(write(tmp_path / "m.gguf", FIELDS, listed)), "accelerator": "rtx-4090", "tp": 1}
+    results = make(**asked, framework=framework).results()
+    assert {results[name] for name in ("weights_dtype", "head_dtype", "embedding_dtype")} == {dtype}
+    results = make(**asked, framework=framework, weights_dtype="q5_k").results()
+    assert [results[name] for name in ("weights_dtype", "head_dtype")] == ["q5_k", "q6_k"]
+
+
+def test_biases_of_the_class_and_experts_are_read(make: Make, tmp_path: Path) -> None:
+    """Qwen2 has biases of queries, keys and values; experts lie together in one tensor."""
+    listed = tensors()
+    for layer in range(LAYERS):
+        widths = {"q": HIDDEN, "k": KV, "v": KV}
+        listed += [(f"blk.{layer}.attn_{name}.bias", (width,), "f32") for name, width in widths.items()]
+    fields = {key.replace("llama.", "qwen2."): value for key, value in FIELDS.items()}
+    fields["general.architecture"] = "qwen2"
+    model = load_model(str(write(tmp_path / "m.gguf", fields, listed)))
+    assert parameters(build_ir(model))["total"] == sum(prod(shape) for _, shape, _ in listed)
+    experts, sizes = 4, {"gate": (HIDDEN, INNER), "up": (HIDDEN, INNER), "down": (INNER, HIDDEN)}
+    listed = [item for item in tensors() if "ffn_" not in item[0] or "norm" in item[0]]
+    for layer in range(LAYERS):
+        listed.append((f"blk.{layer}.ffn_gate_inp.weight", (HIDDEN, experts), "f32"))
+        listed += [
+            (f"blk.{layer}.ffn_{name}_exps.weight", (*size, experts), "q4_k") for name, size in sizes.items()
+        ]
+    fields = FIELDS | {"llama.expert_count": experts, "llama.expert_used_count": 2}
+    model = load_model(str(write(tmp_path / "e.gguf", fields, listed)))
+    assert parameters(build_ir(model))["total"] == sum(prod(shape) for _, shape, _ in listed)
+    assert model.architecture.choices["weights_dtype"].value == "q4_k"
+
+
+def test_fused_matrices_have_the_type_of_their_tensor(make: Make, tmp_path: Path) -> None:
+    """Phi-3 keeps query, key and value in one tensor, gate and up in ffn_up."""
+    apart = ("attn_q", "attn_k", "attn_v", "ffn_gate", "ffn_up")
+    listed = [item for item in tensors() if not any(name in item[0] for name in apart)]
+    for layer in range(LAYERS):
+        listed.append((f"blk.{layer}.attn_qkv.weight", (HIDDEN, HIDDEN + 2 * KV), "q6_k"))
+        listed.append((f"blk.{layer}.ffn_up.weight", (HIDDEN, 2 * INNER), "q8_0"))
+    fields = {key.replace("llama.", "phi3."): value for key, value in FIELDS.items()}
+    file = write(tmp_path / "m.gguf", fields | {"general.architecture": "phi3"}, listed)
+    made = make(model=str(file), accelerator="rtx-4090", framework="llama.cpp", tp=1)
+    size = sum(prod(shape) * BITS[kind] / 8 for _, shape, kind in listed)
+    assert made.values()[made.equations.prefill_workers.memory.weights] == size
+
+
+def test_what_is_not_read_is_named(tmp_path: Path) -> None:
+    """A field that is not known among it; what the tokenizer is made of is not."""
+    more = {"llama.rope.scaling.factor": 8.0, "llama.vocab_size": WORDS, "llama.novelty": [1, 2]}
+    unread = read_config(write(tmp_path / "m.gguf", FIELDS | more, tensors())).unread or {}
+    why = {path: why_unread(path, value) for path, value in unread.items()}
+    assert {path for path, reason in why.items() if reason is None} == {"llama.novelty"}
+    assert why["llama.rope.scaling.factor"] == "angles of positions, the same work"
+    assert unread["llama.novelty"] == '"a list of 2"'
+    assert not any(path.startswith("tokenizer") for path in unread)
+
+
+def test_a_file_in_parts_is_read_whole(tmp_path: Path) -> None:
+    listed = tensors()
+    first, second = (tmp_path / f"m-0000{number}-of-00002.gguf" for number in (1, 2))
+    write(first, FIELDS, listed[:5])
+    with pytest.raises(InputError, match=r"one of 2 parts; m-00002-of-00002\.gguf is missing"):
+        read_gguf(first)
+    write(second, {"split.no": 1}, listed[5:])
+    model = load_model(str(first))
+    assert parameters(build_ir(model))["total"] == sum(prod(shape) for _, shape, _ in listed)
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "what"),
+    [
+        ({"general.architecture": "rwkv7"}, [], r"general.architecture 'rwkv7' is not read"),
+        (
+            {"llama.attention.key_length": 64, "llama.attention.value_length": 32},
+            [],
+            r"attention.value_length: expected 64",
+        ),
+        ({"llama.attention.head_count_kv": [2, 2, 1, 2]}, [], r"head_count_kv: expected one value"),
+        (
+            {},
+            [("blk.0.ssm_in.weight", (HIDDEN, HIDDEN), "q4_k")],
+            r"'blk.0.ssm_in.weight' is none that is read",
+        ),
+        ({}, [("blk.0.attn_q.bias", (HIDDEN,), "f32")], r"'blk.0.attn_q.bias' is none that is read"),
+        ({}, [("blk.0.attn_q.weight", (HIDDEN, HIDDEN), "f32")], r"values of f32 are not read"),
+        ({}, [("blk.0.attn_q.weight", (HIDDEN, HIDDEN), "iq2_xxs")], r"values of iq2_xxs are not read"),
+    ],
+)
+def test_what_is_not_read_is_refused_with_a_way_out(
+    tmp_path: Path, change: dict[str, Any], more: Tensors, what: str
+) -> None:
+    file = write(tmp_path / "m.gguf", FIELDS | change, [*tensors(), *more])
+    with pytest.raises(InputError, match=rf"m\.gguf.*{what}.*[Gg]ive the config\.json"):
+        read_config(file)
+
+
+def test_a_field_that_is_wrong_is_named_as_the_file_calls_it(tmp_path: Path) -> None:
+    file = write(tmp_path / "m.gguf", FIELDS | {"llama.attention.head_count": 0}, tensors())
+    with pytest.raises(InputError, match=r"m\.gguf: field llama\.attention\.head_count: expected"):
+        read_config(file)
+
+
+def test_files_that_are_none_end_in_an_error(tmp_path: Path) -> None:
+    """Never in another exception, wherever the header ends."""
+    whole = write(tmp_path / "m.gguf", FIELDS, tensors()).read_bytes()
+    for size in (0, 3, 4, 10, 60, 300, len(whole) - 1):
+        (tmp_path / "cut.gguf").write_bytes(whole[:size])
+        with pytest.raises(InputError, match=r"cut\.gguf: (is no GGUF file|ends inside its header)"):
+            read_gguf(tmp_path / "cut.gguf")
+    write(tmp_path / "old.gguf", FIELDS, tensors(), version=1)
+    with pytest.raises(InputError, match="GGUF version 1: expected 2 or 3"):
+        read_gguf(tmp_path / "old.gguf")
+    (tmp_path / "huge.gguf").write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 2**60, 1))
+    with pytest.raises(InputError, match="expected at most 1,000,000"):
+        read_gguf(tmp_path / "huge.gguf")
+
+
+def test_types_of_values_are_data_types_of_the_library() -> None:
+    library = load_library()
+    for kind in TYPES:
+        assert "weights" in library.datatype(kind, "weights").roles
