@@ -298,9 +298,10 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
 
     Also the name that stands for it in errors; and the bundle, if it is one.
     """
+    from mantile.library.models import is_model_file
     from mantile.library.scenario import merge_fields, parse_scenario
 
-    suffix = Path(what).suffix.lower()
+    suffix = "" if is_model_file(what) else Path(what).suffix.lower()
     data, bundle = None, None
     if suffix in (".yaml", ".yml") or (suffix == ".json" and Path(what).is_file()):
         from mantile.workbook.bundle import read_document

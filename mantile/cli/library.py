@@ -91,7 +91,7 @@ def _add_model(
 
     usual = Path("models")
     path = add_model(name, folder or (usual if usual.is_dir() else Path()), date.today(), trust_remote_code)
-    typer.echo(f"{path}: written; use it with --model {path}")
+    typer.echo(f"{path}: written; give it as the model: mantile estimate {path} ...")
 
 
 @_hardware.command("diff")

@@ -65,9 +65,12 @@ def compare(
     """
     from mantile.cli.output.tables import print_json, working
     from mantile.cli.output.workbooks import print_comparison
+    from mantile.library.models import is_model_file
     from mantile.roundtrip import compare as comparison
 
-    documents = [Path(what).suffix.lower() in (".xlsx", ".yaml", ".yml") for what in (a, b)]
+    documents = [
+        Path(what).suffix.lower() in (".xlsx", ".yaml", ".yml") and not is_model_file(what) for what in (a, b)
+    ]
     if flags and all(documents):
         raise InputError(f"{a}, {b}: flags are for models; what a file says is compared as it is")
     with working("comparing"):

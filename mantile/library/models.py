@@ -105,6 +105,14 @@ def load_model(name: str, trust_remote_code: bool = False) -> Model:
     return _from_hub(asked, trust_remote_code)
 
 
+def is_model_file(name: str) -> bool:
+    """Whether a path is that of a YAML file with a model, as `add_model` writes them, and no scenario."""
+    path = Path(name).expanduser()
+    if path.suffix.lower() != ".yaml" or not _exists(path) or path.is_dir():
+        return False
+    return re.search(r"^architecture:", read_text(path), re.MULTILINE) is not None
+
+
 def add_model(name: str, folder: Path, today: date, trust_remote_code: bool = False) -> Path:
     """Write a model as FOLDER/ID.yaml; nothing else is needed to load it afterwards.
 

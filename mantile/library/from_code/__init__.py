@@ -39,8 +39,8 @@ def read_from_code(config: Config, folder: Path | None = None) -> Architecture:
 
 def _refusal(config: Config, why: str) -> InputError:
     return InputError(
-        f"{config.name}: model_type {config.model_type!r:.80} is not supported by a reader of ours, and {why}; "
-        f"supported: {', '.join(FAMILIES)}"
+        f"{config.name}: model_type {config.model_type!r:.80} is not supported by a reader of ours, and {why}"
+        f"; supported: {', '.join(FAMILIES)}"
     )
 
 

@@ -86,9 +86,15 @@ def _read_attention(
     fused = f"{heads.query} + {heads.key} + {heads.value}"
     left = [heads.query, heads.key, heads.value]
     has_state = any(name.startswith("recurrent_states") for name in cache)
+    indexed = _indexer(reader)
     for index, event in enumerate(reader.events):
         if index == core:
             _core(reader, heads, window, cache, recording)
+            if indexed is not None:
+                reader.drafts[
+                    -1
+                ].remark = "an indexer chooses blocks of tokens; all tokens are attended to here"
+                reader.drafts.insert(-1, indexed)
             if has_state:
                 _recurrence(reader, recording, cache)
         if is_matrix_product(event, reader.parameters):
@@ -239,7 +245,8 @@ def _indexer(reader: BlockReader) -> Draft | None:
     scores = next((event for event in reader.between_results() if _is_indexer(event)), None)
     if scores is None:
         return None
-    _, heads, size = scores.shapes[0]
+    first, second, size = scores.shapes[0]
+    heads = second if first == reader.tokens else first
     book, block = reader.sizes.book, reader.sizes.block
     count, width = book.add("index_heads", heads, block), book.add("index_head_dim", size, block)
     reader.sizes.know(f"{count}*{width}", width, count)

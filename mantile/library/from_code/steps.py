@@ -17,6 +17,7 @@ from mantile.library.from_code.recording import Event, Parameter, Part
 from mantile.library.from_code.sizes import Sizes
 
 SMALL = 0.005  # of a block's values: what is larger and was not run is not left over, but missed
+LONG = 8192  # tokens of a prompt for which what grows faster than it must still be small
 
 
 @dataclass
@@ -163,6 +164,8 @@ class BlockReader:
         of_matrices = sum(one.rows * one.inputs * one.outputs for one in self.events if one.weight)
         for event in self.between_results():
             values = prod(event.shapes[0]) * event.shapes[1][-1]
+            if self.tokens in (event.inputs, event.outputs):  # it grows with the square of the prompt
+                values *= LONG // self.tokens
             if event not in known and values > SMALL * of_matrices:
                 factors = " by ".join(str(list(shape)) for shape in event.shapes)
                 raise InputError(f"{event.module} multiplies two results, {factors}, which is no attention")
@@ -190,15 +193,17 @@ class BlockReader:
     def steps(self) -> tuple[Step, ...]:
         """The drafts as steps."""
         used: dict[str, int] = {}
+        labels: dict[str, int] = {}
         steps = []
         for draft in self.drafts:
             used[draft.step] = used.get(draft.step, 0) + 1
+            labels[draft.label] = labels.get(draft.label, 0) + 1
             name = draft.step if used[draft.step] == 1 else f"{draft.step}_{used[draft.step]}"
             is_read = draft.work in ("product", "experts") or draft.weights in ("head", "embedding")
             steps.append(
                 Step(
                     step=name,
-                    label=draft.label,
+                    label=draft.label + (f" {labels[draft.label]}" if labels[draft.label] > 1 else ""),
                     short=draft.short,
                     work=draft.work,
                     sizes=draft.sizes,
@@ -221,7 +226,7 @@ class BlockReader:
         """A parameter as a checkpoint stores it."""
         pieces = [size for axis in axes for size in (axis, *axis.split(" + "))]
         for name, shape, count in one.stored:
-            usual = axes if len(axes) == len(shape) else ("1",) * len(shape)
+            usual = axes[len(axes) - len(shape) :] if len(axes) >= len(shape) else ("1",) * len(shape)
             sizes = tuple(
                 size if self.sizes.number(size) == number else self.sizes.of(number, one.name, pieces)
                 for size, number in zip(usual, shape, strict=True)
