@@ -385,7 +385,14 @@ def weights(rows: Rows, workers: Workers, decode: Pass) -> Check:
             f"used.{_identifier(matrix)}",
             f"{_label(matrix)}, as multiplied",
             "parameter",
-            sum_of(list(_multiplied(matrix, workers, decode))) * matrix.layers,
+            rows.added(
+                f"used.{_identifier(matrix)}",
+                f"{_label(matrix)}, as multiplied in a layer",
+                "parameter",
+                list(_multiplied(matrix, workers, decode)),
+                most=7,
+            )
+            * matrix.layers,
         )
         for matrix in reversed(of_product.values())  # whatever data types a class is kept in
     ]

@@ -386,7 +386,9 @@ def left_over(shards: _Shards, inputs: Workload, ranks: Ranks) -> LeftOver:
     if rest["kv heads"]:
         of_kv = sum_of(rest["kv heads"])
         kv_heads = rows("kv_left", "KV heads left over", "head", of_kv, "one must divide the other")
-    of_columns = sum_of(rest["columns"] or [inputs.tp - inputs.tp])
+    of_columns = rows.added(
+        "ffn_left", "FFN columns left over", "channel", rest["columns"] or [inputs.tp - inputs.tp], most=4
+    )
     why = "" if rest["columns"] else "there is no FFN"
     columns = rows("ffn_left", "FFN columns left over", "channel", of_columns, why)
     if count is not None:

@@ -277,10 +277,19 @@ def _layers(ir: ModelGraph, plan: Sharding, names: _Names) -> tuple[tuple[RankWe
     return tuple(of_layers), sections
 
 
+def _outside_layers(ir: ModelGraph) -> tuple[list[Tensor], list[Tensor]]:
+    """The matrices before the layers, and those behind them but for the LM head's."""
+    outside = [module.layers is None for module in ir.modules]
+    first = outside.index(False)
+    before = [tensor for module in ir.modules[:first] for tensor in module.tensors if tensor.matrix]
+    after = [module for module in ir.modules[first:] if module.layers is None and module.id != "lm_head"]
+    return before, [tensor for module in after for tensor in module.tensors if tensor.matrix]
+
+
 def _ends(ir: ModelGraph, plan: Sharding) -> tuple[Quantity, Quantity, Quantity, Section]:
     """What a rank holds of embedding, LM head, and the norm before it."""
     owners = _owners(ir)
-    start = ir.module("embedding").tensors
+    start, others = _outside_layers(ir)
     head_matrices = [tensor for tensor in ir.module("lm_head").tensors if tensor.matrix]
     vectors = [tensor for tensor in ir.tensors() if tensor.layers is None and not tensor.matrix]
 
@@ -293,7 +302,8 @@ def _ends(ir: ModelGraph, plan: Sharding) -> tuple[Quantity, Quantity, Quantity,
         "head",
         "LM head weights on a rank",
         "parameter",
-        where(ir.facts["tied_embeddings"] > 0, 0, on_rank(head_matrices or start[:1])),
+        where(ir.facts["tied_embeddings"] > 0, 0, on_rank(head_matrices or start[:1]))
+        + (on_rank(others) if others else 0),
         "a tied head uses the embedding",
     )
     final = rows("final_vectors", "Final norm and bias weights on a rank", "parameter", on_rank(vectors))

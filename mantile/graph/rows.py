@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mantile.graph.quantity import Node, Quantity, Row, Section
+from mantile.graph.quantity import Node, Quantity, Row, Section, sum_of
 from mantile.graph.sentence import lowered
 
 
@@ -58,6 +59,22 @@ class Rows:
         )
         self.rows.append(quantity)
         return quantity
+
+    def added(self, name: str, label: str, unit: str, parts: Sequence[Node], most: int = 8) -> Node:
+        """The sum of figures that stand apart; of many by sums of some, which are rows of their own.
+
+        Args:
+            most: how many a formula may add.
+        """
+        if len(parts) <= most:
+            return sum_of(parts)
+        some = [parts[start : start + most] for start in range(0, len(parts), most)]
+        return sum_of(
+            [
+                self(f"{name}.{number}", f"{label}, part {number}", unit, sum_of(members))
+                for number, members in enumerate(some, start=1)
+            ]
+        )
 
     def add(self, *rows: Row) -> None:
         """Add rows made elsewhere."""

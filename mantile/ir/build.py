@@ -227,7 +227,14 @@ def _once(builder: DecoderBuilder, name: str) -> list[Module]:
     """What was recorded before the layers, or after them; nothing where the architecture is read by hand."""
     if name not in builder.architecture.blocks:
         return []
-    return recorded(builder, BlockFacts(builder, builder.architecture.blocks[name]))
+    modules = recorded(builder, BlockFacts(builder, builder.architecture.blocks[name]))
+    if name == AFTER:  # only the last token of a request goes on
+        works = ((module, module.operation) for module in modules)
+        modules = [
+            replace(module, operation=replace(work, rows="requests")) if isinstance(work, MatMul) else module
+            for module, work in works
+        ]
+    return modules
 
 
 def _before_layers(builder: DecoderBuilder) -> list[Module]:

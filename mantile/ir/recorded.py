@@ -70,8 +70,7 @@ def _operation(builder: DecoderBuilder, step: Step) -> Operation:
     sizes = {name: _size(builder, size) for name, size in step.sizes.items()}
     match step.work:
         case "product":
-            last = step.weights == "head"
-            return MatMul(sizes["inputs"], sizes["outputs"], step.weights, "requests" if last else "tokens")
+            return MatMul(sizes["inputs"], sizes["outputs"], step.weights)
         case "experts":
             return GroupedMatMul(
                 sizes["inputs"], sizes["outputs"], _fact(sizes["count"]), _fact(sizes["per_token"])

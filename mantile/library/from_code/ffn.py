@@ -71,14 +71,13 @@ def _stacked(reader: BlockReader, event: Event, shared: list[Event]) -> None:
     parameter = reader.parameters[event.weight]
     is_last = event is shared[-1]
     count = book.add("shared_experts", parameter.shape[0], block)
-    size = book.add("shared_expert_size", shared[-1].inputs, block)
-    inner = " + ".join([f"{size}*{count}"] * (1 if is_last else event.outputs // shared[-1].inputs))
+    size = book.add("shared_expert_size", shared[-1].inputs * parameter.shape[0], block)
+    inner = " + ".join([size] * (1 if is_last else event.outputs // shared[-1].inputs))
     inputs, outputs = (inner, reader.hidden) if is_last else (reader.hidden, inner)
     name = ("shared_down", "Shared experts down", "down") if is_last else (
         "shared_up", "Shared experts up", "up"
     )  # fmt: skip
-    known = (reader.hidden, size)
-    axes = (count, *(reader.sizes.of(axis, event.module, known) for axis in parameter.shape[1:]))
+    axes = (count, *(reader.sizes.of(axis, event.module, (reader.hidden,)) for axis in parameter.shape[1:]))
     reader.drafts.append(
         Draft(*name, "product", {"inputs": inputs, "outputs": outputs}, event.module, weights="ffn",
               kind="moe", parts=[(parameter, axes)])

@@ -209,7 +209,7 @@ def _read_before(reader: BlockReader, book: FactBook) -> None:
             draft.weights = "embedding"
             draft.parts.append((table, (rows, width)))
         elif is_matrix_product(event, reader.parameters):
-            reader.product(event, weights="ffn")
+            reader.product(event, weights="head")
         elif event.kind == "leaf" and "norm" in event.class_name.lower():
             reader.norm(event)
     reader.claim_the_rest("")
@@ -223,7 +223,7 @@ def _read_after(reader: BlockReader, book: FactBook) -> None:
         if heads and event is heads[-1]:
             _lm_head(reader, event, book)
         elif is_matrix_product(event, reader.parameters):
-            reader.product(event, weights="ffn")
+            reader.product(event, weights="head")
         elif event.kind == "leaf" and "norm" in event.class_name.lower():
             reader.norm(event)
             norms += 1

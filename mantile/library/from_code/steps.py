@@ -73,10 +73,10 @@ class BlockReader:
         )
         outputs = known.pop("outputs", "") or self.sizes.of(event.outputs, event.module)
         parts = [(parameter, _axes(parameter, event, inputs, outputs))]
-        if event.rows > self.tokens and not event.rows % self.tokens:  # the same matrix for every head, say
-            outputs = self.sizes.of(event.outputs * event.rows // self.tokens, event.module, counts=False)
         if event.bias in self.parameters:
             parts.append((self.parameters[event.bias], (outputs,)))
+        if event.rows > self.tokens:
+            return self._often(event, parts)
         before = next((draft for draft in self.drafts if self._reads_alike(draft, event, inputs)), None)
         if before is not None:
             before.sizes["outputs"] += f" + {outputs}"
@@ -100,6 +100,22 @@ class BlockReader:
         )
         self.drafts.append(draft)
         return draft
+
+    def _often(self, event: Event, parts: list[tuple[Parameter, tuple[Size, ...]]]) -> Draft:
+        """A product of several rows of each token, such as one for every head, with one small matrix."""
+        done = event.rows * event.inputs * event.outputs // self.tokens
+        sizes = {
+            "state": "0",
+            "conv": "0",
+            "kernel": self.sizes.book.add("conv_kernel", 1, f"{self.sizes.block}_none"),
+            "macs": self.sizes.of(done, event.module, counts=False),
+        }
+        label, remark = _spoken(event.module), "one matrix for several rows of each token"
+        self.drafts.append(
+            Draft(step_name(event.module), label, _short(event.module), "recurrence", sizes, event.module,
+                  remark=remark, parts=parts)
+        )  # fmt: skip
+        return self.drafts[-1]
 
     def _reads_alike(self, draft: Draft, event: Event, inputs: Size) -> bool:
         return (
