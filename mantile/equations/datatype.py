@@ -37,7 +37,7 @@ class DataTypes:
 
     def sections(self) -> tuple[Section, ...]:
         """Their blocks."""
-        return (
+        sections = (
             Section("Data types", self.ids),
             Section("Bits per value", self.bits),
             Section("Peak used by a data type", self.peak),
@@ -47,10 +47,15 @@ class DataTypes:
             Section("LM head beside weights of a data type", self.heads),
             Section("Embedding beside weights of a data type", self.embeddings),
         )
+        return tuple(section for section in sections if section.rows)
 
 
-def datatypes(library: Library) -> DataTypes:
-    """The data types of the library."""
+def datatypes(library: Library, tied: bool) -> DataTypes:
+    """The data types of the library.
+
+    Args:
+        tied: the embedding is the LM head too, and has no data type of its own.
+    """
     kinds = library.datatypes
     assert kinds[0].id == "bf16", "results and fallbacks are bf16, the first data type"
     return DataTypes(
@@ -110,5 +115,7 @@ def datatypes(library: Library) -> DataTypes:
             "datatype",
             FactKind("embedding", "Embedding beside such weights", "1", _ENDS),
             {kind.id: kind.embedding or "bf16" for kind in kinds},
-        ),
+        )
+        if not tied
+        else (),
     )

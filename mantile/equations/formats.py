@@ -137,7 +137,7 @@ class Formats:
 
 def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGraph) -> Formats:
     """The rows of the Hardware sheet about data types."""
-    types = datatypes(library)
+    types = datatypes(library, tied="embedding" not in ir.weight_classes())
     rows = Rows("hardware")
     activations = _number(rows, "activation", inputs.activation_dtype, types)
     kv = _number(rows, "kv", inputs.kv_dtype, types)
@@ -273,9 +273,7 @@ def _end_defaults(
 
     Beside other weights they are as files in that data type have them.
     """
-    ends = {"head": types.heads} | (
-        {"embedding": types.embeddings} if "embedding" in ir.weight_classes() else {}
-    )
+    ends = {"head": types.heads} | ({"embedding": types.embeddings} if types.embeddings else {})
     defaults: dict[str, Quantity] = {}
     for name, of_files in ends.items():
         field = f"{name}_dtype"

@@ -137,6 +137,8 @@ def _term(builder: DecoderBuilder, names: tuple[str, ...]) -> Node:
         return result
     if len(facts) == 1:
         return builder.count(facts[0], split)
+    if roles[1] == "kv_lora_rank":  # of absorbed products alone; no width of the class
+        return builder.count(facts[0], split) * facts[1]
     identifier, label = _WIDTHS.get((roles[0], roles[1]), (f"{names[0]}_{names[1]}", _label(facts)))
     width = builder.width(identifier, label, facts[0], facts[1], split)
     for fact in facts[2:]:

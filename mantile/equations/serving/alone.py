@@ -24,7 +24,6 @@ from mantile.graph.quantity import (
     maximum,
     minimum,
     span,
-    sum_of,
     sum_range,
     where,
 )
@@ -144,7 +143,8 @@ def operations(rows: Rows, prefill: Pass) -> Quantity:
                 f"operations_of.{number}", f"Operations of all layers, group {number}", "1", once * layers
             )
         )
-    return rows("operations", "Operations of a prefill pass", "1", sum_of(of_groups or [as_node(0)]))
+    total = rows.added("operations_of_all", "Operations", "1", of_groups or [as_node(0)])
+    return rows("operations", "Operations of a prefill pass", "1", total)
 
 
 def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, prefill: Pass) -> Pipeline:

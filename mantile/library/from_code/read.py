@@ -345,7 +345,7 @@ def _prove(recording: Recording, architecture: Architecture) -> None:
             ours[tensor.name, shape] += copies * layers[name]
     theirs: Counter[tuple[str, tuple[int, ...]]] = Counter()
     held = [one for part in (recording.before, recording.after, *recording.layers) for one in part.parameters]
-    for one in (*held, *recording.never_run):
+    for one in (*held, *recording.beside()):
         for name, shape, count in one.stored:
             theirs[name, shape or (1,)] += count
     for key in (ours - theirs) | (theirs - ours):

@@ -178,7 +178,7 @@ class Recording:
         counts: Counter[tuple[str, Shape, bool]] = Counter()
         for one in self.never_run:
             for name, shape, count in one.stored:
-                counts[name, shape, one.buffer] += count
+                counts[_NUMBER.sub(r"\1{}", name), shape, one.buffer] += count
         return tuple(
             Parameter(f"{name} {shape}", shape, buffer, ((name, shape, count),))
             for (name, shape, buffer), count in counts.items()
@@ -261,9 +261,13 @@ class Recording:
 
 
 def _parameter(data: Mapping[str, Any], start: int, layer: int | None) -> Parameter:
-    """A parameter, its stored parts gathered by name and shape."""
+    """A parameter, its parts gathered by name and shape; {} stands for its layer, and for a number of them."""
     counts: Counter[tuple[str, Shape]] = Counter()
     for name, shape in data["stored"]:
-        counts[_NUMBER.sub(r"\1{}", name), tuple(shape)] += 1
+        if len(data["stored"]) > 1:
+            name = _NUMBER.sub(r"\1{}", name)
+        elif layer is not None:
+            name = re.sub(rf"(^|\.){layer}(?=\.|$)", r"\1{}", name, count=1)
+        counts[name, tuple(shape)] += 1
     stored = tuple((name, shape, count) for (name, shape), count in counts.items())
     return Parameter(data["name"][start:], tuple(data["shape"]), data["buffer"], stored, data["run"])
