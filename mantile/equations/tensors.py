@@ -293,17 +293,23 @@ def _ends(ir: ModelGraph, plan: Sharding) -> tuple[Quantity, Quantity, Quantity,
     head_matrices = [tensor for tensor in ir.module("lm_head").tensors if tensor.matrix]
     vectors = [tensor for tensor in ir.tensors() if tensor.layers is None and not tensor.matrix]
 
+    def each(members: Sequence[Tensor]) -> list[Node]:
+        return [plan.on_rank(_product(tensor.shape), owners[tensor]) for tensor in members]
+
     def on_rank(members: Sequence[Tensor]) -> Node:
-        return sum_of([plan.on_rank(_product(tensor.shape), owners[tensor]) for tensor in members])
+        return sum_of(each(members))
 
     rows = Rows("tensors")
-    embedding = rows("embedding", "Embedding weights on a rank", "parameter", on_rank(start))
+    of_start = rows.added("embedding", "Embedding weights on a rank", "parameter", each(start), most=3)
+    embedding = rows("embedding", "Embedding weights on a rank", "parameter", of_start)
+    behind = (
+        rows("behind", "Weights behind the layers on a rank", "parameter", on_rank(others)) if others else 0
+    )
     head = rows(
         "head",
         "LM head weights on a rank",
         "parameter",
-        where(ir.facts["tied_embeddings"] > 0, 0, on_rank(head_matrices or start[:1]))
-        + (on_rank(others) if others else 0),
+        where(ir.facts["tied_embeddings"] > 0, 0, on_rank(head_matrices or start[:1])) + behind,
         "a tied head uses the embedding",
     )
     final = rows("final_vectors", "Final norm and bias weights on a rank", "parameter", on_rank(vectors))

@@ -201,7 +201,7 @@ class _LayerCounts:
         ids = {quantity.id for quantity in self._sums.values()}
         identifier = f"model.layers_with.{name}"
         if identifier in ids:
-            identifier = f"model.layers_with.{listed}"
+            identifier, common = f"model.layers_with.{listed}", []
         titles = [self._title(block) for block in common[:1]] or [
             " and ".join(self._title(block) for block in kind) for kind in kinds
         ]
@@ -210,7 +210,8 @@ class _LayerCounts:
     def _title(self, block: str) -> str:
         """What a block is called in a label: "linear attention", "MoE"."""
         title, kind = block_title(block), self._blocks[block].kind
-        plain = kind in FFN_KINDS or kind.startswith("mamba") or "attention" in title
+        is_ffn = kind in FFN_KINDS or (kind == "recorded" and block.partition("_")[0] in ("ffn", "moe"))
+        plain = is_ffn or kind.startswith("mamba") or "attention" in title
         return title if plain else f"{title} attention"
 
     def _sum(self, identifier: str, label: str, kinds: tuple[LayerKind, ...]) -> Quantity:

@@ -41,6 +41,10 @@ _WIDTHS = {
     ("attention_heads", "value_head_dim"): ("result_width", "Width of all results"),
     ("kv_heads", "head_dim"): ("kv_width", "Width of all key heads"),
     ("kv_heads", "value_head_dim"): ("value_width", "Width of all value heads"),
+    ("attention_heads", "qk_nope_head_dim"): ("query_plain_width", "Width of all queries without position"),
+    ("attention_heads", "qk_rope_head_dim"): ("query_rope_width", "Width of all queries with position"),
+    ("attention_heads", "v_head_dim"): ("result_width", "Width of all results"),
+    ("attention_heads", "kv_lora_rank"): ("absorbed_width", "Width of all absorbed queries"),
 }
 _FFN_PARTS: dict[str, Part] = {"experts": "experts", "router": "experts", "ffn": "ffn", "head": "head"}
 
@@ -137,8 +141,6 @@ def _term(builder: DecoderBuilder, names: tuple[str, ...]) -> Node:
         return result
     if len(facts) == 1:
         return builder.count(facts[0], split)
-    if roles[1] == "kv_lora_rank":  # of absorbed products alone; no width of the class
-        return builder.count(facts[0], split) * facts[1]
     identifier, label = _WIDTHS.get((roles[0], roles[1]), (f"{names[0]}_{names[1]}", _label(facts)))
     width = builder.width(identifier, label, facts[0], facts[1], split)
     for fact in facts[2:]:

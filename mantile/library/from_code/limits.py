@@ -1,12 +1,14 @@
 """What the recorder may not do; this file is run alone, and starts the recorder.
 
 Memory and processor time are bounded by the operating system. An audit hook of Python refuses connections,
-processes and files opened to be written, after the libraries are imported.
+processes and files opened to be written, after the libraries are imported. This stops accidents and what is
+written in Python; machine code that a model brings along could go around it, so trust is still asked for.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import sys
 import tempfile
@@ -22,8 +24,12 @@ REFUSED = (
     "os.posix_spawn",
     "os.spawn",
     "os.fork",
-    "shutil.",
+    "os.kill",
 )
+C_CALLS = re.compile(
+    r"system|popen|v?fork|clone3?|exec.*|posix_spawnp?|socket|connect|open.*|creat|unlink|rename"
+)
+COPYING = ("shutil.copyfile", "shutil.copymode", "shutil.copystat", "shutil.copytree", "shutil.move")
 CHANGING = (
     "os.remove",
     "os.rename",
@@ -40,6 +46,10 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 def refuse(event: str, arguments: tuple[object, ...]) -> None:
     """Stop what a class has no need of."""
     if event.startswith(REFUSED) or (event in CHANGING and not _is_scratch(arguments[0])):
+        raise PermissionError(f"{event} is not allowed to the class of a model")
+    if event == "ctypes.dlsym" and C_CALLS.fullmatch(str(arguments[1])):
+        raise PermissionError(f"{arguments[1]} of C is not allowed to the class of a model")
+    if event.startswith("shutil.") and not _is_scratch(arguments[1 if event in COPYING else 0]):
         raise PermissionError(f"{event} is not allowed to the class of a model")
     if event == "open" and isinstance(arguments[0], str | bytes):
         mode, flags = arguments[1], arguments[2]

@@ -261,7 +261,7 @@ class Recording:
 
 
 def _parameter(data: Mapping[str, Any], start: int, layer: int | None) -> Parameter:
-    """A parameter, its parts gathered by name and shape; {} stands for its layer, and for a number of them."""
+    """A parameter, its parts gathered by name and shape; {} stands for its layer, and for the parts."""
     counts: Counter[tuple[str, Shape]] = Counter()
     for name, shape in data["stored"]:
         if len(data["stored"]) > 1:
