@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from mantile.library.architecture import Size
+from mantile.library.errors import InputError
 from mantile.library.from_code.recording import Event, Recording, Shape
 from mantile.library.from_code.steps import BlockReader, Draft, is_matrix_product
 
@@ -45,14 +46,19 @@ def read_mixer(reader: BlockReader, recording: Recording, cache: dict[str, Shape
 def _eager_shapes(reader: BlockReader, cache: dict[str, Shape]) -> tuple[Shape, ...] | None:
     """Query, key and value of a class that works attention out by itself: two products of results."""
     keys = cache.get("keys")
-    if keys is None:
-        return None
-    for event in reader.events:
-        if event.kind != "product" or event.weight or event.outputs != reader.tokens:
+    products = reader.between_results()
+    for event in products:
+        if event.outputs != reader.tokens:
             continue
         heads = event.rows // reader.tokens
-        values = cache.get("values", keys)
-        return (1, heads, reader.tokens, event.inputs), keys, values
+        if keys is not None:
+            return (1, heads, reader.tokens, event.inputs), keys, cache.get("values", keys)
+        last = products[-1]
+        fused = {one.outputs for one in reader.events if one.weight and one.inputs != one.outputs}
+        if cache or len(products) != 2 or last.inputs != reader.tokens or 3 * heads * event.inputs not in fused:
+            return None
+        ours = (1, heads, reader.tokens, event.inputs)  # a class without a cache: each head has its own keys
+        return ours, ours, ours
     return None
 
 
@@ -106,6 +112,8 @@ def _read_attention(
                 reader.product(event, kind=heads.kind, inputs=inputs, outputs=outputs, **names)
         elif event.kind == "attention" and index > core:
             _core(reader, heads, event.window, {}, recording, again=True)
+        elif reader.mixes_channels(event):
+            reader.mixing_convolution(event, heads.kind)
         elif event.kind == "convolution" and not has_state and event.weight in reader.parameters:
             reader.convolution(event)
         elif _is_norm(event):
@@ -276,11 +284,18 @@ def _latent_product(
 
 
 def _read_recurrence(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> None:
-    """A mixer with a state that does not grow, or with a short convolution alone."""
+    """A mixer with a state that does not grow, or with a short convolution alone.
+
+    Raises:
+        InputError: if what it keeps was not seen.
+    """
     core = next(
         (i for i, event in enumerate(reader.events) if event.kind == "convolution"),
         next((i for i, event in enumerate(reader.events) if event.kind == "product" and not event.weight), 0),
     )
+    if not any(name.startswith(("recurrent_states", "conv_states")) for name in cache):
+        place = reader.events[core].module
+        raise InputError(f"{place} looks back, and what it keeps of the tokens before was not seen")
     book, block = reader.sizes.book, reader.sizes.block
     hidden = reader.sizes.number(reader.hidden)
     last = next((one for one in reversed(reader.events) if is_matrix_product(one, reader.parameters)), None)
@@ -304,6 +319,8 @@ def _read_recurrence(reader: BlockReader, recording: Recording, cache: dict[str,
                 )
             else:
                 reader.product(event, kind="linear")
+        elif reader.mixes_channels(event):
+            reader.mixing_convolution(event, "linear")
         elif _is_norm(event):
             reader.norm(event)
     reader.claim_the_rest("linear")
@@ -311,7 +328,9 @@ def _read_recurrence(reader: BlockReader, recording: Recording, cache: dict[str,
 
 def _recurrence(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> None:
     """The convolution and the state of a mixer."""
-    convolution = next((event for event in reader.events if event.kind == "convolution"), None)
+    convolution = next(
+        (one for one in reader.events if one.kind == "convolution" and not reader.mixes_channels(one)), None
+    )
     states = [shape for name, shape in cache.items() if name.startswith("recurrent_states")]
     convolved = [shape for name, shape in cache.items() if name.startswith("conv_states")]
     book, block, sizes = reader.sizes.book, reader.sizes.block, reader.sizes

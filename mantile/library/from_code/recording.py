@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -80,7 +81,37 @@ class Part:
 
     events: tuple[Event, ...]
     parameters: tuple[Parameter, ...]
-    cache: Mapping[str, Shape]
+    caches: tuple[Mapping[str, Shape], ...] = ({},)
+
+    @property
+    def cache(self) -> Mapping[str, Shape]:
+        """What its first mixer keeps."""
+        return self.caches[0]
+
+    def pieces(self) -> tuple[Part, ...]:
+        """A part for each of its mixers, where it keeps as much as several layers."""
+        modules = list(dict.fromkeys(event.module for event in self.events if event.kind == "attention"))
+        if len(self.caches) == 1 or len(modules) != len(self.caches):
+            return (self,)
+        starts = [0, *(self._start(module) for module in modules[1:])]
+        stretches = [self.events[start:end] for start, end in pairwise([*starts, len(self.events)])]
+        held: list[list[Parameter]] = [[] for _ in stretches]
+        for one in self.parameters:
+            place = one.name.rpartition(".")[0]
+            used = [any(event.module == place or event.weight == one.name for event in events)
+                    for events in stretches]  # fmt: skip
+            held[used.index(True) if any(used) else 0].append(one)
+        return tuple(
+            Part(events, tuple(parameters), (cache,))
+            for events, parameters, cache in zip(stretches, held, self.caches, strict=True)
+        )
+
+    def _start(self, module: str) -> int:
+        """The first event of a mixer: the norms before it are its own."""
+        index = next(i for i, one in enumerate(self.events) if f"{one.module}.".startswith(f"{module}."))
+        while self.events[index - 1].kind == "leaf" and "norm" in self.events[index - 1].class_name.lower():
+            index -= 1
+        return index
 
     @cached_property
     def signature(self) -> str:
@@ -90,7 +121,7 @@ class Part:
             (one.name, one.shape, one.buffer, [(name, shape, many) for name, shape, many in one.stored])
             for one in self.parameters
         ]
-        return json.dumps([events, parameters, sorted(self.cache.items())])
+        return json.dumps([events, parameters, [sorted(cache.items()) for cache in self.caches]])
 
 
 _COMPARED = (
@@ -163,7 +194,9 @@ class Recording:
         caches = self._caches(count)
         for index in range(count):
             prefix = f"{self._stack}.{index}."
-            events = [self._event(event, prefix) for place, event in places if place == index]
+            events = _without_first_rows(
+                [self._event(event, prefix) for place, event in places if place == index], self.tokens
+            )
             self.layers.append(Part(tuple(events), tuple(held[index]), caches[index]))
         parts: list[Part] = []
         for stretch in (places[:first], places[last + 1 :]):
@@ -189,18 +222,27 @@ class Recording:
         modules = {event.module for event in events}
         held = [one for one in outside if one.name.rpartition(".")[0] in modules or one.name in
                 {name for event in events for name in (event.weight, event.bias)}]  # fmt: skip
-        return Part(tuple(events), tuple(held), {})
+        return Part(tuple(events), tuple(held))
 
-    def _caches(self, layers: int) -> list[dict[str, Shape]]:
-        """What each layer keeps."""
+    def _caches(self, layers: int) -> list[tuple[Mapping[str, Shape], ...]]:
+        """What each layer keeps: once for each of its mixers."""
         found = [
             {name: tuple(shape) for name, shape in entry.items() if name != "class"}
             for entry in self.data["caches"]
         ]
         found += [{} for _ in range(layers - len(found))] if self._keeps_in_order(found) else []
+        mixers = len(found) // layers
+        if mixers > 1 and len(found) == mixers * layers and self._mixers() == {mixers}:
+            return [tuple(found[start : start + mixers]) for start in range(0, len(found), mixers)]
         if found and len(found) != layers:
             raise self.refusal(f"{len(found)} of its {layers} layers have a cache, and it is not seen which")
-        return found or [{} for _ in range(layers)]
+        return [(cache,) for cache in found or [{}] * layers]
+
+    def _mixers(self) -> set[int]:
+        """In how many modules a layer looks back."""
+        layer = re.compile(re.escape(self._stack) + r"\.(\d+)\.")
+        modules = {event["module"] for event in self.data["events"] if event["kind"] == "attention"}
+        return set(Counter(match[1] for module in modules if (match := layer.match(module))).values())
 
     def _keeps_in_order(self, found: Sequence[Mapping[str, Shape]]) -> bool:
         """Whether the caches are those of the first layers: keys are kept where attention was seen."""
@@ -258,6 +300,12 @@ class Recording:
             source=event["source"],
             shapes=tuple(shapes),
         )
+
+
+def _without_first_rows(events: list[Event], tokens: int) -> list[Event]:
+    """Without products that a matrix makes of what stands before the first token, besides those of all."""
+    of_all = {event.weight for event in events if event.kind == "product" and event.rows >= tokens}
+    return [one for one in events if one.kind != "product" or one.rows >= tokens or one.weight not in of_all]
 
 
 def _parameter(data: Mapping[str, Any], start: int, layer: int | None) -> Parameter:

@@ -150,6 +150,23 @@ class BlockReader:
         )
         self.drafts.append(draft)
 
+    def mixes_channels(self, event: Event) -> bool:
+        """Whether a convolution works like a matrix: each of its results is made of several channels."""
+        kernel = self.parameters.get(event.weight)
+        return event.kind == "convolution" and kernel is not None and kernel.shape[1] > 1
+
+    def mixing_convolution(self, event: Event, kind: str) -> None:
+        """A convolution over tokens and channels, as the product that it is with each token."""
+        kernel = self.parameters[event.weight]
+        outputs = self.sizes.of(kernel.shape[0], event.module, counts=False)
+        inputs = self.sizes.of(prod(kernel.shape[1:]), f"{event.module}_in", counts=False)
+        axes = (outputs, *(self.sizes.of(axis, event.module, counts=False) for axis in kernel.shape[1:]))
+        step, label = step_name(event.module), _spoken(event.module)
+        sizes = {"inputs": inputs, "outputs": outputs}
+        draft = Draft(step, label, _short(event.module), "product", sizes, event.module, kind=kind)
+        draft.parts.append((kernel, axes))
+        self.drafts.append(draft)
+
     def between_results(self) -> list[Event]:
         """The products that no matrix of the block takes part in."""
         return [event for event in self.events if event.kind == "product" and not event.weight]
@@ -247,7 +264,7 @@ def step_name(module: str) -> str:
 
 def _spoken(module: str) -> str:
     """A module's name as a label: self_attn.q_norm is "Self attn q norm"."""
-    words = module.replace("_", " ").replace(".", " ")
+    words = " ".join(part for part in module.replace("_", " ").split(".") if not part.isdigit())
     return words[:1].upper() + words[1:]
 
 
