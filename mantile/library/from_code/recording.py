@@ -304,8 +304,8 @@ class Recording:
 
 def _without_first_rows(events: list[Event], tokens: int) -> list[Event]:
     """Without products that a matrix makes of what stands before the first token, besides those of all."""
-    of_all = {event.weight for event in events if event.kind == "product" and event.rows >= tokens}
-    return [one for one in events if one.kind != "product" or one.rows >= tokens or one.weight not in of_all]
+    whole = {one.weight for one in events if one.kind == "product" and one.weight and one.rows >= tokens}
+    return [one for one in events if one.weight not in whole or one.rows >= tokens or one.kind != "product"]
 
 
 def _parameter(data: Mapping[str, Any], start: int, layer: int | None) -> Parameter:
