@@ -33,19 +33,24 @@ _INDEXED = {
     "indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 256, "indexer_budget": 2048,
     "indexer_compress_ratio": 16,
 }
-_ROPE = {"rope_type": "default", "rope_theta": 1e4}
+_ROPE: dict[str, Any] = {"rope_type": "default", "rope_theta": 1e4}
 _COMPASS = {"rope_parameters": {"full_attention": _ROPE}}
 VALID: dict[str, dict[str, Any]] = {
     "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "hidden_size": 1152, "num_attention_heads": 16}},
     "bamba": {"attn_layer_indices": [9, 18, 27]},
     "cohere_compass": {"text_config": _COMPASS},
     "cohere_compass_text": _COMPASS,
-    "dbrx": {"attn_config": {"rope_theta": 5e5, "kv_n_heads": 8}},
+    "dbrx": {"attn_config": {"rope_theta": 5e5, "kv_n_heads": 8, "clip_qkv": 8}},
     "dots1": {"n_routed_experts": 128, "num_experts_per_tok": 6, "n_shared_experts": 2},
     "glm46v": _TEXT, "glm4v": _TEXT, "glmga": _TEXT,
     "granitemoehybrid": _HYBRID,
-    "hunyuan_v1_dense": _HEAD, "hunyuan_v1_moe": _HEAD, "hunyuan_vl": {"text_config": _HEAD},
+    "hunyuan_v1_dense": _HEAD, "hunyuan_v1_moe": _HEAD, "hunyuan_vl": {"text_config": _HEAD | {"rope_parameters": _ROPE | {"mrope_section": [16, 16, 16, 16]}}},
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
+    "chameleon": {"vocabulary_map": {"<image>": 4}},
+    "deepseek_ocr2": {"text_config": {"mlp_layer_types": ["dense"] + ["sparse"] * 31, "num_experts_per_tok": 6, "n_routed_experts": 64, "n_shared_experts": 2}},
+    "granite4_vision": {"downsample_rate": "4/8", "deepstack_layer_map": [[-19, 9], [-13, 6]]},
+    "perception_lm": {"vision_config": {"architecture": "vit_base_patch16_224", "model_args": {"embed_dim": 768}}},
+    "step3p7": {"text_config": {"layer_types": (["full_attention"] + ["sliding_attention"] * 3) * 11 + ["full_attention"], "sliding_window": 512}},
     "qwen4_exp": {"text_config": _INDEXED}, "qwen4_exp_text": _INDEXED,
 }
 """Fields to add where the defaults of a class are none that it runs with."""

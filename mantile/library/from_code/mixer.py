@@ -243,10 +243,17 @@ def _is_indexer(event: Event) -> bool:
 
 
 def _indexer(reader: BlockReader) -> Draft | None:
-    """The scores by which an indexer selects tokens, as they are worked out after its projections."""
+    """The scores by which an indexer selects tokens, as they are worked out after its projections.
+
+    Raises:
+        InputError: if it scores groups of tokens: what an engine keeps of a group is not seen in the class.
+    """
     scores = next((event for event in reader.between_results() if _is_indexer(event)), None)
     if scores is None:
         return None
+    if scores.shapes[1][-1] != reader.tokens:
+        groups = scores.shapes[1][-1]
+        raise InputError(f"{scores.module} scores {groups} groups of {reader.tokens} tokens, not each of them")
     _, heads, size = scores.shapes[0]
     book, block = reader.sizes.book, reader.sizes.block
     count, width = book.add("index_heads", heads, block), book.add("index_head_dim", size, block)

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import prod
@@ -197,7 +197,8 @@ class Recording:
             events = _without_first_rows(
                 [self._event(event, prefix) for place, event in places if place == index], self.tokens
             )
-            self.layers.append(Part(tuple(events), tuple(held[index]), caches[index]))
+            events, parameters = _stack_experts(events, held[index])
+            self.layers.append(Part(tuple(events), tuple(parameters), caches[index]))
         parts: list[Part] = []
         for stretch in (places[:first], places[last + 1 :]):
             events = [self._event(event, "") for _, event in stretch]
@@ -306,6 +307,29 @@ def _without_first_rows(events: list[Event], tokens: int) -> list[Event]:
     """Without products that a matrix makes of what stands before the first token, besides those of all."""
     whole = {one.weight for one in events if one.kind == "product" and one.weight and one.rows >= tokens}
     return [one for one in events if one.weight not in whole or one.rows >= tokens or one.kind != "product"]
+
+
+def _stack_experts(
+    events: list[Event], parameters: list[Parameter]
+) -> tuple[list[Event], list[Parameter]]:
+    """Experts that stand below each other in one matrix as a parameter of three dimensions, read once.
+
+    They are told by a router: it gives as many scores as the matrix is read in equal slices.
+    """
+    chooses = next((i for i, event in enumerate(events) if event.kind == "choice"), len(events))
+    scores = {event.outputs for event in events[:chooses] if event.kind == "product" and event.weight}
+    stacked = {}
+    for one in parameters:
+        slices = [event for event in events[chooses:] if event.kind == "product" and event.weight == one.name]
+        values = {event.inputs * event.outputs for event in slices}
+        count = one.size // values.pop() if len(values) == 1 else 0
+        if len(one.shape) == 2 and count in scores and len(slices) >= count:
+            stacked[one.name] = (count, one.shape[0] // count, one.shape[1])
+    first = {name: next(i for i, event in enumerate(events) if event.weight == name) for name in stacked}
+    return (
+        [event for i, event in enumerate(events) if event.kind != "product" or first.get(event.weight, i) == i],
+        [replace(one, shape=stacked.get(one.name, one.shape)) for one in parameters],
+    )
 
 
 def _parameter(data: Mapping[str, Any], start: int, layer: int | None) -> Parameter:

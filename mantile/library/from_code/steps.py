@@ -7,6 +7,7 @@ decide what a step is called.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -178,9 +179,12 @@ class BlockReader:
             InputError: for one; how its work grows with the prompt was not seen.
         """
         of_matrices = sum(one.rows * one.inputs * one.outputs for one in self.events if one.weight)
+        done: Counter[str] = Counter()  # a class may go token by token
         for event in self.between_results():
-            values = prod(event.shapes[0]) * event.shapes[1][-1]
-            if event not in known and values > SMALL * of_matrices:
+            if event in known:
+                continue
+            done[event.module] += prod(event.shapes[0]) * event.shapes[1][-1]
+            if done[event.module] > SMALL * of_matrices:
                 factors = " by ".join(str(list(shape)) for shape in event.shapes)
                 raise InputError(f"{event.module} multiplies two results, {factors}, which is no attention")
 
@@ -239,6 +243,8 @@ class BlockReader:
         pieces = [size for axis in axes for size in (axis, *axis.split(" + "))]
         for name, shape, count in one.stored:
             usual = axes if len(axes) == len(shape) else ("1",) * len(shape)
+            if len(axes) == len(shape) + 1 and "+" not in axes[1]:  # experts below each other in one matrix
+                usual = (f"{axes[1]}*{axes[0]}", *axes[2:])
             sizes = tuple(
                 size if self.sizes.number(size) == number else self.sizes.of(number, one.name, pieces)
                 for size, number in zip(usual, shape, strict=True)
