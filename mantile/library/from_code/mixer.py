@@ -38,9 +38,21 @@ def read_mixer(reader: BlockReader, recording: Recording, cache: dict[str, Shape
     if shapes is not None and _is_latent(reader, recording):
         _read_latent(reader, recording, shapes)
     elif shapes is not None:
+        _refuse_selection(reader)
         _read_attention(reader, shapes, cores[0].window if cores else 0, recording, cache)
     else:
         _read_recurrence(reader, recording, cache)
+
+
+def _refuse_selection(reader: BlockReader) -> None:
+    """Stop at attention that chooses what it looks at, which we price with latent attention alone.
+
+    Raises:
+        InputError: for it.
+    """
+    choice = next((event for event in reader.events if event.kind == "choice"), None)
+    if choice is not None:
+        raise InputError(f"{choice.module or 'a mixer'} chooses {choice.outputs} of the tokens before")
 
 
 def _eager_shapes(reader: BlockReader, cache: dict[str, Shape]) -> tuple[Shape, ...] | None:
@@ -55,7 +67,12 @@ def _eager_shapes(reader: BlockReader, cache: dict[str, Shape]) -> tuple[Shape, 
             return (1, heads, reader.tokens, event.inputs), keys, cache.get("values", keys)
         last = products[-1]
         fused = {one.outputs for one in reader.events if one.weight and one.inputs != one.outputs}
-        if cache or len(products) != 2 or last.inputs != reader.tokens or 3 * heads * event.inputs not in fused:
+        if (
+            cache
+            or len(products) != 2
+            or last.inputs != reader.tokens
+            or 3 * heads * event.inputs not in fused
+        ):
             return None
         ours = (1, heads, reader.tokens, event.inputs)  # a class without a cache: each head has its own keys
         return ours, ours, ours
@@ -253,7 +270,9 @@ def _indexer(reader: BlockReader) -> Draft | None:
         return None
     if scores.shapes[1][-1] != reader.tokens:
         groups = scores.shapes[1][-1]
-        raise InputError(f"{scores.module} scores {groups} groups of {reader.tokens} tokens, not each of them")
+        raise InputError(
+            f"{scores.module} scores {groups} groups of {reader.tokens} tokens, not each of them"
+        )
     _, heads, size = scores.shapes[0]
     book, block = reader.sizes.book, reader.sizes.block
     count, width = book.add("index_heads", heads, block), book.add("index_head_dim", size, block)

@@ -53,10 +53,12 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     blocks: dict[str, Block] = {BEFORE: before}
     layers: list[LayerKind] = []
     for layer in recording.layers:
-        for part in layer.pieces():
-            if part.signature not in kinds:
-                kinds[part.signature] = _layer(recording, book, part, blocks)
-        layers.append(tuple(name for part in layer.pieces() for name in kinds[part.signature]))
+        if layer.signature not in kinds:
+            names: LayerKind = ()
+            for part in layer.pieces():
+                names += _layer(recording, book, part, blocks, names)
+            kinds[layer.signature] = names
+        layers.append(kinds[layer.signature])
     if not any(split(part)[0] for part in recording.layers):
         raise recording.refusal("no layer was seen to look back at the tokens before")
     blocks[AFTER] = _once(recording, book, AFTER, recording.after)
@@ -115,8 +117,14 @@ def _hidden_size(recording: Recording) -> int:
     return shapes[-1]
 
 
-def _layer(recording: Recording, book: FactBook, part: Part, blocks: dict[str, Block]) -> LayerKind:
-    """The blocks of a layer; those that are there already are used again."""
+def _layer(
+    recording: Recording, book: FactBook, part: Part, blocks: dict[str, Block], taken: LayerKind
+) -> LayerKind:
+    """The blocks of a layer; those that are there already are used again.
+
+    Args:
+        taken: blocks that the layer has before: none stands twice in one layer.
+    """
     if not part.events:
         blocks["not_run"] = _not_run(recording, book, "not_run", part.parameters)
         return ("not_run",)
@@ -142,7 +150,7 @@ def _layer(recording: Recording, book: FactBook, part: Part, blocks: dict[str, B
             except InputError as error:
                 raise recording.refusal(str(error)) from None
             block = Block(kind="recorded", steps=reader.steps())
-            if blocks.get(name) in (None, block):
+            if name not in taken and blocks.get(name) in (None, block):
                 break
             number += 1
             name = f"{title}_{number}"

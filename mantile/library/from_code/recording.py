@@ -309,9 +309,7 @@ def _without_first_rows(events: list[Event], tokens: int) -> list[Event]:
     return [one for one in events if one.weight not in whole or one.rows >= tokens or one.kind != "product"]
 
 
-def _stack_experts(
-    events: list[Event], parameters: list[Parameter]
-) -> tuple[list[Event], list[Parameter]]:
+def _stack_experts(events: list[Event], parameters: list[Parameter]) -> tuple[list[Event], list[Parameter]]:
     """Experts that stand below each other in one matrix as a parameter of three dimensions, read once.
 
     They are told by a router: it gives as many scores as the matrix is read in equal slices.
@@ -327,7 +325,11 @@ def _stack_experts(
             stacked[one.name] = (count, one.shape[0] // count, one.shape[1])
     first = {name: next(i for i, event in enumerate(events) if event.weight == name) for name in stacked}
     return (
-        [event for i, event in enumerate(events) if event.kind != "product" or first.get(event.weight, i) == i],
+        [
+            event
+            for i, event in enumerate(events)
+            if event.kind != "product" or first.get(event.weight, i) == i
+        ],
         [replace(one, shape=stacked.get(one.name, one.shape)) for one in parameters],
     )
 
