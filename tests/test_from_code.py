@@ -221,7 +221,7 @@ def record(config: Fields) -> Fields:
 @pytest.mark.parametrize(
     ("config", "layers", "kv"),
     [
-        (TWO_MIXERS, 2 * [("attention", "moe", "attention_2", "ffn")], 2 * 2 * 2 * (24 + 8)),
+        (TWO_MIXERS, 2 * [("attention", "moe"), ("attention", "ffn")], 2 * 2 * 2 * (24 + 8)),
         (IN_ONE_MATRIX, 2 * [("attention", "moe")], 2 * 2 * 2 * 2 * 8),
         (NO_CACHE, 2 * [("attention", "ffn")], 2 * 2 * 2 * 48),
         (LOOKS_AT_IMAGES, [("attention", "ffn"), ("not_run",), ("attention", "ffn")], 2 * 2 * 2 * 2 * 8),

@@ -54,10 +54,7 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     layers: list[LayerKind] = []
     for layer in recording.layers:
         if layer.signature not in kinds:
-            names: LayerKind = ()
-            for part in layer.pieces():
-                names += _layer(recording, book, part, blocks, names)
-            kinds[layer.signature] = names
+            kinds[layer.signature] = _layer(recording, book, layer, blocks)
         layers.append(kinds[layer.signature])
     if not any(split(part)[0] for part in recording.layers):
         raise recording.refusal("no layer was seen to look back at the tokens before")
@@ -117,14 +114,8 @@ def _hidden_size(recording: Recording) -> int:
     return shapes[-1]
 
 
-def _layer(
-    recording: Recording, book: FactBook, part: Part, blocks: dict[str, Block], taken: LayerKind
-) -> LayerKind:
-    """The blocks of a layer; those that are there already are used again.
-
-    Args:
-        taken: blocks that the layer has before: none stands twice in one layer.
-    """
+def _layer(recording: Recording, book: FactBook, part: Part, blocks: dict[str, Block]) -> LayerKind:
+    """The blocks of a layer; those that are there already are used again."""
     if not part.events:
         blocks["not_run"] = _not_run(recording, book, "not_run", part.parameters)
         return ("not_run",)
@@ -150,7 +141,7 @@ def _layer(
             except InputError as error:
                 raise recording.refusal(str(error)) from None
             block = Block(kind="recorded", steps=reader.steps())
-            if name not in taken and blocks.get(name) in (None, block):
+            if blocks.get(name) in (None, block):
                 break
             number += 1
             name = f"{title}_{number}"
@@ -307,7 +298,7 @@ def _agree(recording: Recording, architecture: Architecture, config: Config) -> 
                 continue
             found = {fact.value for key, fact in architecture.facts.items() if key.partition(".")[0] == role}
             if role == "layers":
-                found = {len(architecture.sequence())}
+                found = {len(architecture.sequence()), recording.built}  # one of ours for each mixer
             is_off = not found and name in recording.data["known"]  # experts of a class that may be dense
             if value not in found and not is_off and (found or role.startswith("expert")):
                 seen = " and ".join(map(str, sorted(found))) or "none"

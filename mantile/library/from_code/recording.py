@@ -151,6 +151,11 @@ class Recording:
         self.layers: list[Part] = []
         self.before, self.after, self.never_run = self._cut()
 
+    @property
+    def built(self) -> int:
+        """The layers of the class; one with several mixers is several of ours."""
+        return int(self.data["lists"][self._stack])
+
     def refusal(self, why: str) -> InputError:
         """The error that the class is not one that can be read."""
         return InputError(
@@ -181,7 +186,7 @@ class Recording:
                   for event in self.data["events"]]  # fmt: skip
         inside = [index for index, (place, _) in enumerate(places) if place is not None]
         first, last = inside[0], inside[-1]
-        count = self.data["lists"][self._stack]
+        count = self.built
         held: list[list[Parameter]] = [[] for _ in range(count)]
         outside: list[Parameter] = []
         for one in self.data["parameters"]:
@@ -198,7 +203,7 @@ class Recording:
                 [self._event(event, prefix) for place, event in places if place == index], self.tokens
             )
             events, parameters = _stack_experts(events, held[index])
-            self.layers.append(Part(tuple(events), tuple(parameters), caches[index]))
+            self.layers += Part(tuple(events), tuple(parameters), caches[index]).pieces()
         parts: list[Part] = []
         for stretch in (places[:first], places[last + 1 :]):
             events = [self._event(event, "") for _, event in stretch]
