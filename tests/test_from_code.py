@@ -178,3 +178,87 @@ def test_our_readers_agree_with_the_code(family: str) -> None:
     left, right = comparable(ours), comparable(theirs)
     differing = {key for key in left if left[key] != right[key]}
     assert differing == OTHERWISE.get(family, set()), {key: (left[key], right[key]) for key in differing}
+
+
+TWO_MIXERS = {
+    "model_type": "longcat_flash",
+    **{
+        "hidden_size": 48,
+        "num_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+        "vocab_size": 101,
+    },
+    **{"q_lora_rank": 20, "kv_lora_rank": 24, "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "head_dim": 8},
+    **{"v_head_dim": 10, "ffn_hidden_size": 72, "n_routed_experts": 6, "zero_expert_num": 0, "moe_topk": 2},
+    "expert_ffn_hidden_size": 26,
+}
+IN_ONE_MATRIX = {
+    **{"model_type": "dbrx", "d_model": 48, "n_heads": 6, "n_layers": 2, "vocab_size": 101},
+    "attn_config": {"kv_n_heads": 2, "rope_theta": 5e5, "clip_qkv": 8},
+    "ffn_config": {"hidden_size": 48, "ffn_hidden_size": 26, "moe_num_experts": 6, "moe_top_k": 2},
+}
+NO_CACHE = {"model_type": "openai-gpt", "n_embd": 48, "n_head": 6, "n_layer": 2, "vocab_size": 101}
+LOOKS_AT_IMAGES = {
+    "model_type": "mllama",
+    "text_config": {
+        **{"hidden_size": 48, "num_attention_heads": 6, "num_key_value_heads": 2, "num_hidden_layers": 3},
+        **{"intermediate_size": 72, "vocab_size": 101, "cross_attention_layers": [1], "pad_token_id": 0},
+    },
+}
+
+
+def record(config: Fields) -> Fields:
+    """What a class does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return recorder.record({"config": copy.deepcopy(config), "folder": ""})
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+@pytest.mark.parametrize(
+    ("config", "layers", "kv"),
+    [
+        (TWO_MIXERS, 2 * [("attention", "moe"), ("attention_2", "ffn")], 2 * 2 * 2 * (24 + 8)),
+        (IN_ONE_MATRIX, 2 * [("attention", "moe")], 2 * 2 * 2 * 2 * 8),
+        (NO_CACHE, 2 * [("attention", "ffn")], 2 * 2 * 2 * 48),
+        (LOOKS_AT_IMAGES, [("attention", "ffn"), ("not_run",), ("attention", "ffn")], 2 * 2 * 2 * 2 * 8),
+    ],
+    ids=["two mixers in a layer", "experts in one matrix", "no cache", "layers not run"],
+)
+def test_layers_that_are_built_otherwise(config: Fields, layers: list[Any], kv: int) -> None:
+    """Blocks of each layer, and the KV bytes of a token, counted by hand."""
+    architecture = read(config, record(config))
+    assert architecture.sequence() == layers
+    assert kv_bytes_per_token(ir_of(architecture))["all_layers"] == kv
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+def test_experts_that_stand_in_one_matrix_are_told_apart() -> None:
+    """Two of six are used."""
+    counts = parameters(ir_of(read(IN_ONE_MATRIX, record(IN_ONE_MATRIX))))
+    routed = 3 * 6 * 26 * 48
+    layer = 48 * (48 + 2 * 2 * 8) + 48 * 48 + 2 * 48 + 48 * 6 + routed
+    assert counts["total"] == 2 * 101 * 48 + 48 + 2 * layer
+    assert counts["active"] == counts["total"] - 2 * 4 * routed // 6
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"model_type": "rwkv", "hidden_size": 64, "num_hidden_layers": 2}, "no layer was seen to look back"),
+        ({"model_type": "recurrent_gemma", "num_hidden_layers": 3}, "what it keeps .* was not seen"),
+        ({"model_type": "glm5_next"}, "scores 4 groups of 61 tokens"),
+    ],
+)
+def test_what_is_kept_or_chosen_unseen_is_refused(config: Fields, words: str) -> None:
+    """A state that no cache holds, and an indexer of groups."""
+    with pytest.raises(InputError, match=words):
+        read(config, record(config))

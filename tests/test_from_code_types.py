@@ -22,15 +22,29 @@ from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.families import FAMILIES
 
 TYPES = (
-    "afmoe", "apertus", "arcee", "aria_text", "biogpt", "bitnet", "bloom", "cohere2_moe",
-    "ctrl", "cwm", "diffllama", "emu3", "ernie4_5", "ernie4_5_moe", "exaone4", "exaone_moe",
-    "falcon_h1", "flex_olmo", "flint", "fuyu", "git", "got_ocr2", "gpt-sw3", "gpt_neo",
-    "gpt_neox_japanese", "granite_swa", "granitemoe", "granitemoe_swa", "granitemoeshared", "helium",
-    "hunyuan_v1_dense", "hunyuan_v1_moe", "hy_v3", "hyperclovax", "internlm3", "iquestcoder", "jais2",
-    "kolibri1", "lfm2", "lfm3", "mellum", "minimax", "minimax_m3_vl_text", "moss_transcribe_diarize",
-    "mpt", "nanochat", "olmo", "olmo_hybrid", "olmoe", "opt", "persimmon", "phi4_multimodal",
-    "seed_oss", "smollm3", "solar_open", "vaultgemma", "xglm",
+    "afmoe", "apertus", "arcee", "aria_text", "bamba", "biogpt", "bitnet", "bloom", "cohere2_moe", "ctrl",
+    "cwm", "diffllama", "doge", "dots1", "emu3", "ernie4_5", "ernie4_5_moe", "exaone4",
+    "exaone_moe", "falcon_h1", "flex_olmo", "flint", "fuyu", "git", "got_ocr2", "gpt-sw3", "gpt_neo",
+    "gpt_neox_japanese", "granite_swa", "granitemoe", "granitemoe_swa", "granitemoehybrid",
+    "granitemoeshared", "helium", "hunyuan_v1_dense", "hunyuan_v1_moe", "hy_v3", "hyperclovax",
+    "internlm3", "iquestcoder", "jais2", "kolibri1", "lfm2", "lfm2_moe", "lfm3",
+    "mellum", "minimax", "minimax_m3_vl_text", "moss_transcribe_diarize", "mpt", "nanochat", "olmo",
+    "olmo_hybrid", "olmoe", "opt", "persimmon", "phi4_multimodal", "seed_oss", "smollm3", "solar_open",
+    "vaultgemma", "xglm", "zaya",
 )  # fmt: skip
+STATED: dict[str, dict[str, Any]] = {
+    "bamba": {"attn_layer_indices": [1], "mamba_n_heads": 4, "mamba_d_head": "auto", "mamba_chunk_size": 16},
+    "granitemoehybrid": {
+        "num_hidden_layers": 3,
+        "layer_types": ["linear_attention", "linear_attention", "full_attention"],
+        "mamba_n_heads": 4,
+        "mamba_d_head": "auto",
+        "mamba_chunk_size": 16,
+    },
+    "lfm2_moe": {"num_hidden_layers": 4, "layer_types": ["conv", "conv", "full_attention", "conv"]},
+    "zaya": {"num_experts_per_tok": 1},
+}
+"""Fields that a type needs besides, or has other than `small_config` has them."""
 TOKENS = 61
 pytestmark = [
     pytest.mark.exhaustive,
@@ -60,6 +74,7 @@ def small_config(model_type: str) -> dict[str, Any]:
         "head_dim": size,
         "vocab_size": chance.choice((97, 101, 113)),
         "moe_intermediate_size": 26,
+        "n_shared_experts": 1,
         "shared_intermediate_size": 34,
         "shared_expert_intermediate_size": 30,
         "num_experts_per_tok": 2,
@@ -73,7 +88,10 @@ def small_config(model_type: str) -> dict[str, Any]:
     )
     fields |= {name: value for name, value in wanted.items() if name in fields} | {"model_type": model_type}
     lists = ("layer_types", "mlp_layer_types", "layers_block_type", "rope_parameters", "rope_scaling")
-    return {name: value for name, value in fields.items() if name not in lists or not isinstance(value, list)}
+    plain = {
+        name: value for name, value in fields.items() if name not in lists or not isinstance(value, list)
+    }
+    return plain | STATED.get(model_type, {})
 
 
 def counted(config: dict[str, Any]) -> tuple[int, int, int]:

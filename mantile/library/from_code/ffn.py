@@ -24,7 +24,7 @@ def read_ffn(reader: BlockReader, recording: Recording) -> None:
         elif any(event is one for one in shared):
             _stacked(reader, event, shared)
         elif is_matrix_product(event, reader.parameters):
-            if facts and event.parent in _parents(experts) and _chooses(reader, event, facts[0]):
+            if facts and _parents([event]) & _parents(experts) and _chooses(reader, event, facts[0]):
                 _router(reader, event, facts[0])
             else:
                 _dense(reader, event, inner[event.parent], kind)
@@ -42,7 +42,7 @@ def _products(reader: BlockReader) -> list[Event]:
 
 
 def _parents(experts: list[Event]) -> set[str]:
-    """The modules that hold the experts, in which the router stands."""
+    """The modules around some events: those that hold experts hold their router as well."""
     return {parent for event in experts for parent in (event.parent, event.parent.rpartition(".")[0])}
 
 

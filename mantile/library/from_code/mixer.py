@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import prod
 
 from mantile.library.architecture import Size
+from mantile.library.errors import InputError
 from mantile.library.from_code.recording import Event, Recording, Shape
 from mantile.library.from_code.steps import BlockReader, Draft, is_matrix_product
 
@@ -37,22 +38,44 @@ def read_mixer(reader: BlockReader, recording: Recording, cache: dict[str, Shape
     if shapes is not None and _is_latent(reader, recording):
         _read_latent(reader, recording, shapes)
     elif shapes is not None:
+        _refuse_selection(reader)
         _read_attention(reader, shapes, cores[0].window if cores else 0, recording, cache)
     else:
         _read_recurrence(reader, recording, cache)
 
 
+def _refuse_selection(reader: BlockReader) -> None:
+    """Stop at attention that chooses what it looks at, which we price with latent attention alone.
+
+    Raises:
+        InputError: for it.
+    """
+    choice = next((event for event in reader.events if event.kind == "choice"), None)
+    if choice is not None:
+        raise InputError(f"{choice.module or 'a mixer'} chooses {choice.outputs} of the tokens before")
+
+
 def _eager_shapes(reader: BlockReader, cache: dict[str, Shape]) -> tuple[Shape, ...] | None:
     """Query, key and value of a class that works attention out by itself: two products of results."""
     keys = cache.get("keys")
-    if keys is None:
-        return None
-    for event in reader.events:
-        if event.kind != "product" or event.weight or event.outputs != reader.tokens:
+    products = reader.between_results()
+    for event in products:
+        if event.outputs != reader.tokens:
             continue
         heads = event.rows // reader.tokens
-        values = cache.get("values", keys)
-        return (1, heads, reader.tokens, event.inputs), keys, values
+        if keys is not None:
+            return (1, heads, reader.tokens, event.inputs), keys, cache.get("values", keys)
+        last = products[-1]
+        fused = {one.outputs for one in reader.events if one.weight and one.inputs != one.outputs}
+        if (
+            cache
+            or len(products) != 2
+            or last.inputs != reader.tokens
+            or 3 * heads * event.inputs not in fused
+        ):
+            return None
+        ours = (1, heads, reader.tokens, event.inputs)  # a class without a cache: each head has its own keys
+        return ours, ours, ours
     return None
 
 
@@ -112,6 +135,8 @@ def _read_attention(
                 reader.product(event, kind=heads.kind, inputs=inputs, outputs=outputs, **names)
         elif event.kind == "attention" and index > core:
             _core(reader, heads, event.window, {}, recording, again=True)
+        elif reader.mixes_channels(event):
+            reader.mixing_convolution(event, heads.kind)
         elif event.kind == "convolution" and not has_state and event.weight in reader.parameters:
             reader.convolution(event)
         elif _is_norm(event):
@@ -241,10 +266,19 @@ def _is_indexer(event: Event) -> bool:
 
 
 def _indexer(reader: BlockReader) -> Draft | None:
-    """The scores by which an indexer selects tokens, as they are worked out after its projections."""
+    """The scores by which an indexer selects tokens, as they are worked out after its projections.
+
+    Raises:
+        InputError: if it scores groups of tokens: what an engine keeps of a group is not seen in the class.
+    """
     scores = next((event for event in reader.between_results() if _is_indexer(event)), None)
     if scores is None:
         return None
+    if scores.shapes[1][-1] != reader.tokens:
+        groups = scores.shapes[1][-1]
+        raise InputError(
+            f"{scores.module} scores {groups} groups of {reader.tokens} tokens, not each of them"
+        )
     first, second, size = scores.shapes[0]
     heads = second if first == reader.tokens else first
     book, block = reader.sizes.book, reader.sizes.block
@@ -283,11 +317,18 @@ def _latent_product(
 
 
 def _read_recurrence(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> None:
-    """A mixer with a state that does not grow, or with a short convolution alone."""
+    """A mixer with a state that does not grow, or with a short convolution alone.
+
+    Raises:
+        InputError: if what it keeps was not seen.
+    """
     core = next(
         (i for i, event in enumerate(reader.events) if event.kind == "convolution"),
         next((i for i, event in enumerate(reader.events) if event.kind == "product" and not event.weight), 0),
     )
+    if not any(name.startswith(("recurrent_states", "conv_states")) for name in cache):
+        place = reader.events[core].module
+        raise InputError(f"{place} looks back, and what it keeps of the tokens before was not seen")
     book, block = reader.sizes.book, reader.sizes.block
     hidden = reader.sizes.number(reader.hidden)
     last = next((one for one in reversed(reader.events) if is_matrix_product(one, reader.parameters)), None)
@@ -311,6 +352,8 @@ def _read_recurrence(reader: BlockReader, recording: Recording, cache: dict[str,
                 )
             else:
                 reader.product(event, kind="linear")
+        elif reader.mixes_channels(event):
+            reader.mixing_convolution(event, "linear")
         elif _is_norm(event):
             reader.norm(event)
     reader.claim_the_rest("linear")
@@ -318,7 +361,9 @@ def _read_recurrence(reader: BlockReader, recording: Recording, cache: dict[str,
 
 def _recurrence(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> None:
     """The convolution and the state of a mixer."""
-    convolution = next((event for event in reader.events if event.kind == "convolution"), None)
+    convolution = next(
+        (one for one in reader.events if one.kind == "convolution" and not reader.mixes_channels(one)), None
+    )
     states = [shape for name, shape in cache.items() if name.startswith("recurrent_states")]
     convolved = [shape for name, shape in cache.items() if name.startswith("conv_states")]
     book, block, sizes = reader.sizes.book, reader.sizes.block, reader.sizes

@@ -52,13 +52,15 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     kinds: dict[str, LayerKind] = {}
     blocks: dict[str, Block] = {BEFORE: before}
     layers: list[LayerKind] = []
-    for part in recording.layers:
-        if part.signature not in kinds:
-            kinds[part.signature] = _layer(recording, book, part, blocks)
-        layers.append(kinds[part.signature])
+    for layer in recording.layers:
+        if layer.signature not in kinds:
+            kinds[layer.signature] = _layer(recording, book, layer, blocks)
+        layers.append(kinds[layer.signature])
+    if not any(split(part)[0] for part in recording.layers):
+        raise recording.refusal("no layer was seen to look back at the tokens before")
     blocks[AFTER] = _once(recording, book, AFTER, recording.after)
     if recording.never_run:
-        blocks[BESIDE] = _beside(recording, book)
+        blocks[BESIDE] = _not_run(recording, book, BESIDE, recording.beside())
     head = next((event.weight for event in reversed(recording.after.events) if event.kind == "product"), "")
     book.facts["tied_embeddings"] = Fact(
         value=int(recording.is_tied(head)), origin="code", source=recording.class_name
@@ -114,6 +116,9 @@ def _hidden_size(recording: Recording) -> int:
 
 def _layer(recording: Recording, book: FactBook, part: Part, blocks: dict[str, Block]) -> LayerKind:
     """The blocks of a layer; those that are there already are used again."""
+    if not part.events:
+        blocks["not_run"] = _not_run(recording, book, "not_run", part.parameters)
+        return ("not_run",)
     mixer, ffn = split(part)
     names = []
     for events, is_mixer in ((mixer, True), (ffn, False)):
@@ -167,7 +172,7 @@ def _title(events: Sequence[Event], parameters: dict[str, Parameter], part: Part
     attention = [event for event in events if event.kind == "attention"]
     if attention:
         return "sliding" if attention[0].window else "attention"
-    return "attention" if "keys" in part.cache else "linear"
+    return "attention" if "keys" in part.cache or not part.cache else "linear"
 
 
 def _once(recording: Recording, book: FactBook, name: str, part: Part) -> Block:
@@ -179,14 +184,15 @@ def _once(recording: Recording, book: FactBook, name: str, part: Part) -> Block:
     return Block(kind="recorded", steps=reader.steps())
 
 
-def _beside(recording: Recording, book: FactBook) -> Block:
-    """What the class stores and a text does not run: towers for images or sound."""
-    sizes = Sizes(book, BESIDE)
+def _not_run(recording: Recording, book: FactBook, name: str, parameters: Sequence[Parameter]) -> Block:
+    """What the class stores and a text does not run: towers for images or sound, layers that look at them."""
+    sizes = Sizes(book, name)
     sizes.know("hidden_size")
     reader = BlockReader(sizes, (), {}, recording.tokens)
-    draft = reader.small("gate", "1", BESIDE, label="Beside the decoder, not run", short="beside")
+    label = "Beside the decoder, not run" if name == BESIDE else "Not run by a text"
+    draft = reader.small("gate", "1", name, label=label, short="not run" if name != BESIDE else "beside")
     draft.weights = "head"
-    draft.parts = [(one, tuple(sizes.of(axis, one.name) for axis in one.shape)) for one in recording.beside()]
+    draft.parts = [(one, tuple(sizes.of(axis, one.name) for axis in one.shape)) for one in parameters]
     return Block(kind="recorded", steps=reader.steps())
 
 
@@ -292,8 +298,9 @@ def _agree(recording: Recording, architecture: Architecture, config: Config) -> 
                 continue
             found = {fact.value for key, fact in architecture.facts.items() if key.partition(".")[0] == role}
             if role == "layers":
-                found = {len(architecture.sequence())}
-            if value not in found and (found or role.startswith("expert")):
+                found = {len(architecture.sequence()), recording.built}  # one of ours for each mixer
+            is_off = not found and name in recording.data["known"]  # experts of a class that may be dense
+            if value not in found and not is_off and (found or role.startswith("expert")):
                 seen = " and ".join(map(str, sorted(found))) or "none"
                 raise InputError(
                     f"{config.name}: field {name} is {value}, and {recording.class_name} runs with {seen}; "
@@ -318,6 +325,9 @@ def _prove_products(recording: Recording, architecture: Architecture) -> None:
         theirs = 0.0
         weights = {one.name: one for one in part.parameters}
         for event in part.events:
+            kernel = weights.get(event.weight)
+            if event.kind == "convolution" and kernel is not None and kernel.shape[1] > 1:
+                theirs += kernel.size
             if event.kind != "product" or (event.weight not in weights and part is not recording.after):
                 continue
             stacked = event.weight in weights and len(weights[event.weight].shape) == 3

@@ -263,7 +263,8 @@ def attempts(torch: Any, model: Any, recorder: Recorder) -> Any:
                 continue
             else:
                 output = decoder(input_ids=tokens, use_cache=True, **more)
-                head(output[0])
+                if decoder.get_output_embeddings() is not head:  # else it ran its head itself
+                    head(output[0])
             return output.get("past_key_values") or output.get("cache_params")
         except Exception as error:
             first = first or error
@@ -282,12 +283,21 @@ def caches_of(torch: Any, cache: Any) -> list[dict[str, Any]]:
                     shapes[f"{name}.{key}" if key != name else name] = list(tensor.shape)
         kept.append(shapes)
     for name, states in vars(cache).items() if cache is not None else ():
-        if isinstance(states, list) and name != "layers":  # states beside the layers, by their number
-            for index, state in enumerate(states):
-                if isinstance(state, torch.Tensor) and state.dim() > 1:
+        for index, state in numbered(states) if name != "layers" else ():  # states beside the layers
+            for number, tensor in enumerate(state if isinstance(state, list | tuple) else (state,)):
+                if isinstance(tensor, torch.Tensor) and tensor.dim() > 1:
                     kept += [{"class": ""} for _ in range(index + 1 - len(kept))]
-                    kept[index][f"recurrent_states.{name}"] = list(state.shape)
+                    kept[index][f"recurrent_states.{name}" + (f".{number}" if number else "")] = list(
+                        tensor.shape
+                    )
     return kept
+
+
+def numbered(states: Any) -> list[tuple[int, Any]]:
+    """What is kept by the number of the layer."""
+    if isinstance(states, dict):
+        return [(key, state) for key, state in states.items() if isinstance(key, int)]
+    return list(enumerate(states)) if isinstance(states, list) else []
 
 
 def plain(value: Any) -> Any:

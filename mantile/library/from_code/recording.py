@@ -6,8 +6,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -80,7 +81,37 @@ class Part:
 
     events: tuple[Event, ...]
     parameters: tuple[Parameter, ...]
-    cache: Mapping[str, Shape]
+    caches: tuple[Mapping[str, Shape], ...] = ({},)
+
+    @property
+    def cache(self) -> Mapping[str, Shape]:
+        """What its first mixer keeps."""
+        return self.caches[0]
+
+    def pieces(self) -> tuple[Part, ...]:
+        """A part for each of its mixers, where it keeps as much as several layers."""
+        modules = list(dict.fromkeys(event.module for event in self.events if event.kind == "attention"))
+        if len(self.caches) == 1 or len(modules) != len(self.caches):
+            return (self,)
+        starts = [0, *(self._start(module) for module in modules[1:])]
+        stretches = [self.events[start:end] for start, end in pairwise([*starts, len(self.events)])]
+        held: list[list[Parameter]] = [[] for _ in stretches]
+        for one in self.parameters:
+            place = one.name.rpartition(".")[0]
+            used = [any(event.module == place or event.weight == one.name for event in events)
+                    for events in stretches]  # fmt: skip
+            held[used.index(True) if any(used) else 0].append(one)
+        return tuple(
+            Part(events, tuple(parameters), (cache,))
+            for events, parameters, cache in zip(stretches, held, self.caches, strict=True)
+        )
+
+    def _start(self, module: str) -> int:
+        """The first event of a mixer: the norms before it are its own."""
+        index = next(i for i, one in enumerate(self.events) if f"{one.module}.".startswith(f"{module}."))
+        while self.events[index - 1].kind == "leaf" and "norm" in self.events[index - 1].class_name.lower():
+            index -= 1
+        return index
 
     @cached_property
     def signature(self) -> str:
@@ -90,7 +121,7 @@ class Part:
             (one.name, one.shape, one.buffer, [(name, shape, many) for name, shape, many in one.stored])
             for one in self.parameters
         ]
-        return json.dumps([events, parameters, sorted(self.cache.items())])
+        return json.dumps([events, parameters, [sorted(cache.items()) for cache in self.caches]])
 
 
 _COMPARED = (
@@ -119,6 +150,11 @@ class Recording:
         self._stack = self._find_stack()
         self.layers: list[Part] = []
         self.before, self.after, self.never_run = self._cut()
+
+    @property
+    def built(self) -> int:
+        """The layers of the class; one with several mixers is several of ours."""
+        return int(self.data["lists"][self._stack])
 
     def refusal(self, why: str) -> InputError:
         """The error that the class is not one that can be read."""
@@ -150,7 +186,7 @@ class Recording:
                   for event in self.data["events"]]  # fmt: skip
         inside = [index for index, (place, _) in enumerate(places) if place is not None]
         first, last = inside[0], inside[-1]
-        count = self.data["lists"][self._stack]
+        count = self.built
         held: list[list[Parameter]] = [[] for _ in range(count)]
         outside: list[Parameter] = []
         for one in self.data["parameters"]:
@@ -163,8 +199,11 @@ class Recording:
         caches = self._caches(count)
         for index in range(count):
             prefix = f"{self._stack}.{index}."
-            events = [self._event(event, prefix) for place, event in places if place == index]
-            self.layers.append(Part(tuple(events), tuple(held[index]), caches[index]))
+            events = _without_first_rows(
+                [self._event(event, prefix) for place, event in places if place == index], self.tokens
+            )
+            events, parameters = _stack_experts(events, held[index])
+            self.layers += Part(tuple(events), tuple(parameters), caches[index]).pieces()
         parts: list[Part] = []
         for stretch in (places[:first], places[last + 1 :]):
             events = [self._event(event, "") for _, event in stretch]
@@ -189,18 +228,27 @@ class Recording:
         modules = {event.module for event in events}
         held = [one for one in outside if one.name.rpartition(".")[0] in modules or one.name in
                 {name for event in events for name in (event.weight, event.bias)}]  # fmt: skip
-        return Part(tuple(events), tuple(held), {})
+        return Part(tuple(events), tuple(held))
 
-    def _caches(self, layers: int) -> list[dict[str, Shape]]:
-        """What each layer keeps."""
+    def _caches(self, layers: int) -> list[tuple[Mapping[str, Shape], ...]]:
+        """What each layer keeps: once for each of its mixers."""
         found = [
             {name: tuple(shape) for name, shape in entry.items() if name != "class"}
             for entry in self.data["caches"]
         ]
         found += [{} for _ in range(layers - len(found))] if self._keeps_in_order(found) else []
+        mixers = len(found) // layers
+        if mixers > 1 and len(found) == mixers * layers and self._mixers() == {mixers}:
+            return [tuple(found[start : start + mixers]) for start in range(0, len(found), mixers)]
         if found and len(found) != layers:
             raise self.refusal(f"{len(found)} of its {layers} layers have a cache, and it is not seen which")
-        return found or [{} for _ in range(layers)]
+        return [(cache,) for cache in found or [{}] * layers]
+
+    def _mixers(self) -> set[int]:
+        """In how many modules a layer looks back."""
+        layer = re.compile(re.escape(self._stack) + r"\.(\d+)\.")
+        modules = {event["module"] for event in self.data["events"] if event["kind"] == "attention"}
+        return set(Counter(match[1] for module in modules if (match := layer.match(module))).values())
 
     def _keeps_in_order(self, found: Sequence[Mapping[str, Shape]]) -> bool:
         """Whether the caches are those of the first layers: keys are kept where attention was seen."""
@@ -258,6 +306,37 @@ class Recording:
             source=event["source"],
             shapes=tuple(shapes),
         )
+
+
+def _without_first_rows(events: list[Event], tokens: int) -> list[Event]:
+    """Without products that a matrix makes of what stands before the first token, besides those of all."""
+    whole = {one.weight for one in events if one.kind == "product" and one.weight and one.rows >= tokens}
+    return [one for one in events if one.weight not in whole or one.rows >= tokens or one.kind != "product"]
+
+
+def _stack_experts(events: list[Event], parameters: list[Parameter]) -> tuple[list[Event], list[Parameter]]:
+    """Experts that stand below each other in one matrix as a parameter of three dimensions, read once.
+
+    They are told by a router: it gives as many scores as the matrix is read in equal slices.
+    """
+    chooses = next((i for i, event in enumerate(events) if event.kind == "choice"), len(events))
+    scores = {event.outputs for event in events[:chooses] if event.kind == "product" and event.weight}
+    stacked = {}
+    for one in parameters:
+        slices = [event for event in events[chooses:] if event.kind == "product" and event.weight == one.name]
+        values = {event.inputs * event.outputs for event in slices}
+        count = one.size // values.pop() if len(values) == 1 else 0
+        if len(one.shape) == 2 and count in scores and len(slices) >= count:
+            stacked[one.name] = (count, one.shape[0] // count, one.shape[1])
+    first = {name: next(i for i, event in enumerate(events) if event.weight == name) for name in stacked}
+    return (
+        [
+            event
+            for i, event in enumerate(events)
+            if event.kind != "product" or first.get(event.weight, i) == i
+        ],
+        [replace(one, shape=stacked.get(one.name, one.shape)) for one in parameters],
+    )
 
 
 def _parameter(data: Mapping[str, Any], start: int, layer: int | None) -> Parameter:

@@ -7,6 +7,7 @@ decide what a step is called.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -167,6 +168,23 @@ class BlockReader:
         )
         self.drafts.append(draft)
 
+    def mixes_channels(self, event: Event) -> bool:
+        """Whether a convolution works like a matrix: each of its results is made of several channels."""
+        kernel = self.parameters.get(event.weight)
+        return event.kind == "convolution" and kernel is not None and kernel.shape[1] > 1
+
+    def mixing_convolution(self, event: Event, kind: str) -> None:
+        """A convolution over tokens and channels, as the product that it is with each token."""
+        kernel = self.parameters[event.weight]
+        outputs = self.sizes.of(kernel.shape[0], event.module, counts=False)
+        inputs = self.sizes.of(prod(kernel.shape[1:]), f"{event.module}_in", counts=False)
+        axes = (outputs, *(self.sizes.of(axis, event.module, counts=False) for axis in kernel.shape[1:]))
+        step, label = step_name(event.module), _spoken(event.module)
+        sizes = {"inputs": inputs, "outputs": outputs}
+        draft = Draft(step, label, _short(event.module), "product", sizes, event.module, kind=kind)
+        draft.parts.append((kernel, axes))
+        self.drafts.append(draft)
+
     def between_results(self) -> list[Event]:
         """The products that no matrix of the block takes part in."""
         return [event for event in self.events if event.kind == "product" and not event.weight]
@@ -178,11 +196,15 @@ class BlockReader:
             InputError: for one; how its work grows with the prompt was not seen.
         """
         of_matrices = sum(one.rows * one.inputs * one.outputs for one in self.events if one.weight)
+        done: Counter[str] = Counter()  # a class may go token by token
         for event in self.between_results():
+            if event in known:
+                continue
             values = prod(event.shapes[0]) * event.shapes[1][-1]
             if self.tokens in (event.inputs, event.outputs):  # it grows with the square of the prompt
                 values *= LONG // self.tokens
-            if event not in known and values > SMALL * of_matrices:
+            done[event.module] += values
+            if done[event.module] > SMALL * of_matrices:
                 factors = " by ".join(str(list(shape)) for shape in event.shapes)
                 raise InputError(f"{event.module} multiplies two results, {factors}, which is no attention")
 
@@ -243,6 +265,8 @@ class BlockReader:
         pieces = [size for axis in axes for size in (axis, *axis.split(" + "))]
         for name, shape, count in one.stored:
             usual = axes[len(axes) - len(shape) :] if len(axes) >= len(shape) else ("1",) * len(shape)
+            if len(axes) == len(shape) + 1 and count == 1 and "+" not in axes[1]:
+                usual = (f"{axes[1]}*{axes[0]}", *axes[2:])  # experts below each other in one matrix
             sizes = tuple(
                 size if self.sizes.number(size) == number else self.sizes.of(number, one.name, pieces)
                 for size, number in zip(usual, shape, strict=True)
@@ -268,7 +292,7 @@ def step_name(module: str) -> str:
 
 def _spoken(module: str) -> str:
     """A module's name as a label: self_attn.q_norm is "Self attn q norm"."""
-    words = module.replace("_", " ").replace(".", " ")
+    words = " ".join(part for part in module.replace("_", " ").split(".") if not part.isdigit())
     return words[:1].upper() + words[1:]
 
 

@@ -22,11 +22,13 @@ _HEARING = "a decoder that also hears"
 _ENCODER = "an encoder, as embeddings, rerankers and classifiers use it: it writes no tokens"
 _VISION = "a vision model without a decoder"
 _DENOISING = "a diffusion language model: it writes by denoising many tokens at once, not one after another"
+_DRAFTER = "a drafter for speculative decoding, which works on what another model keeps"
+_POLICY = "a policy for robots: it writes movements, not text"
 _KINDS: dict[str, str] = {
     _ENCODER_DECODER: """
-        bart bigbird_pegasus blenderbot blenderbot-small encoder-decoder florence2 fsmt led longt5 m2m_100
-        marian mbart mt5 mvp nllb-moe pegasus pegasus_x pix2struct plbart prophetnet rag switch_transformers
-        t5 t5gemma t5gemma2 udop umt5 vision-encoder-decoder""",
+        bart bert-generation bigbird_pegasus blenderbot blenderbot-small blip encoder-decoder florence2 fsmt
+        led longt5 m2m_100 marian mbart mt5 mvp nllb-moe pegasus pegasus_x pix2struct plbart pp_formulanet
+        prophetnet rag switch_transformers t5 t5gemma t5gemma2 trocr udop umt5 vision-encoder-decoder""",
     _AUDIO: """
         audio-spectrogram-transformer bark canary clap clvp cohere_asr csm dac data2vec-audio dia encodec
         fastspeech2_conformer hubert kyutai_speech_to_text mimi moonshine moonshine_streaming moshi musicgen
@@ -35,7 +37,7 @@ _KINDS: dict[str, str] = {
         wav2vec2-bert wav2vec2-conformer wavlm whisper xcodec xcodec2""",
     _HEARING: """
         audioflamingo3 glmasr granite_speech granite_speech_plus musicflamingo qwen2_5_omni qwen2_audio
-        qwen3_asr qwen3_omni_moe vibevoice vibevoice_asr voxtral voxtral_realtime""",
+        qwen3_asr qwen3_omni_moe qwen3_omni_moe_thinker vibevoice vibevoice_asr voxtral voxtral_realtime""",
     _ENCODER: """
         albert bert big_bird camembert convbert data2vec-text deberta deberta-v2 distilbert dpr electra ernie
         esm eurobert flaubert fnet funnel gte ibert jina_embeddings_v3 layoutlm layoutlmv2 layoutlmv3 lilt
@@ -48,6 +50,8 @@ _KINDS: dict[str, str] = {
         efficientnet focalnet hiera ijepa levit mask2former metaclip_2 mobilevit mobilevitv2 owlv2 owlvit
         poolformer pvt pvt_v2 regnet resnet rt_detr sam sam2 sam_hq segformer siglip siglip2 swin swinv2
         timm_wrapper vit vit_mae vit_msn yolos""",
+    _DRAFTER: "gemma4_assistant gemma4_unified_assistant",
+    _POLICY: "pi0",
     _DENOISING: "diffusion_gemma diffusion_gemma_text dream llada llada2_moe sdar",
 }
 _KIND_OF: dict[str, str] = {name: kind for kind, names in _KINDS.items() for name in names.split()}
