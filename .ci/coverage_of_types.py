@@ -1,7 +1,4 @@
-"""Which text-generating types of the class library are answered: by a reader of ours, from code, or not.
-
-Run by hand; needs torch and transformers: python .ci/coverage_of_types.py [TYPE ...]
-"""
+"""Which types of the class library that write text are answered; run by hand: ... [TYPE ...]."""
 
 from __future__ import annotations
 
@@ -35,8 +32,7 @@ def config_of(model_type: str) -> dict[str, Any]:
     import transformers
 
     config = transformers.CONFIG_MAPPING[model_type](**VALID.get(model_type, {})).to_dict()
-    data: dict[str, Any] = json.loads(json.dumps(config, default=str))
-    return data | {"model_type": model_type}
+    return {**json.loads(json.dumps(config, default=str)), "model_type": model_type}
 
 
 def answer(model_type: str) -> tuple[str, str, str]:
@@ -54,8 +50,7 @@ def answer(model_type: str) -> tuple[str, str, str]:
         config = config_of(model_type)
         seen = recorder.record({"config": config, "folder": ""})
         architecture = read_recording(seen, Config(model_type, model_type, config))
-        ir = build_ir(Model(id="m", name="m", source="", architecture=architecture))
-        counts = describe(ir, 61, False)
+        counts = describe(build_ir(Model(id="m", name="m", source="", architecture=architecture)), 61, False)
     except Exception as error:
         return model_type, REFUSED, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     kv = counts["kv_bytes_per_token"]["all_layers"]
@@ -76,8 +71,7 @@ def main() -> None:
             counts[how] += 1
             print(f"{model_type:28} {how:22} {why}", flush=True)
     decoders = counts.total() - counts[OTHER]
-    answered = counts[READER] + counts[CODE]
-    print(counts, f"{answered} of {decoders} decoders, {answered / max(decoders, 1):.1%}")
+    print(counts, f"{counts[READER] + counts[CODE]} of {decoders} decoders are answered")
 
 
 if __name__ == "__main__":
