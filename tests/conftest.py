@@ -147,6 +147,7 @@ KINDS = (
     "deepseek-v3.2",
     "deepseek-v4-flash",
     "gpt-oss-120b",
+    "hy3",
     "jamba-v0.1",
     "kimi-linear-48b-a3b",
     "llama-4-scout",
@@ -156,7 +157,8 @@ KINDS = (
 )
 """A model of every kind of layer.
 
-Attention, latent with an indexer, compressed, windows, Mamba, delta, chunks, Mamba 2, gated delta, vision.
+Attention, latent with an indexer, compressed, windows, recorded, Mamba, delta, chunks, Mamba 2, gated delta,
+vision.
 """
 
 
@@ -173,6 +175,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.stem in NOT_TRACED:
             item.add_marker("no_cover")
+
+
+@pytest.fixture(autouse=True)
+def _classes_are_not_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests are the same whether or not torch is installed; those that need it are marked so."""
+    if "transformers" not in request.keywords:
+        for place in ("mantile.library.from_code", "mantile.library.from_code.process"):
+            monkeypatch.setattr(f"{place}.can_record", lambda: False)
 
 
 def few_of(values: Iterable[Any], *few: Any) -> list[Any]:

@@ -397,11 +397,11 @@ def test_what_is_of_somebody_else_or_another_revision_is_not_ours(cut_off: dict[
         ),
         (
             LLAMA | {"architectures": ["LlamaModel"]},
-            "architectures 'LlamaModel': an embedding model: it writes no",
+            "'LlamaModel': its checkpoint has none and generates no tokens",
         ),
         (
             LLAMA | {"architectures": ["LlamaForSequenceClassification"]},
-            "'LlamaForSequenceClassification': a classifier, reranker or reward model: it writes no tokens",
+            "'LlamaForSequenceClassification': its checkpoint has none and generates no tokens",
         ),
     ],
 )

@@ -199,7 +199,10 @@ def test_every_unread_field_of_our_models_has_a_reason() -> None:
     """So that the alert about fields that are not known is clear."""
     recorded = 0
     for name in model_ids():
-        unread = load_model(name).architecture.unread
+        architecture = load_model(name).architecture
+        if {fact.origin for fact in architecture.facts.values()} == {"code"}:
+            continue  # its class knows the field or not; the alert lists what it does not know
+        unread = architecture.unread
         recorded += unread is not None
         assert [path for path, value in (unread or {}).items() if why_unread(path, value) is None] == [], name
     assert recorded >= 70

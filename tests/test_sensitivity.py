@@ -137,6 +137,8 @@ def test_effects_mean_one_thing_everywhere(number: int) -> None:
     live = [identifier for identifier in rows if identifier in ends]
     assert len(live) == 8
     for identifier, row in rows.items():
+        if identifier.startswith("trace.figure."):  # what sources are chosen from
+            continue
         for column, (key, scale) in enumerate((("ttft", 1e3), ("tpot", 1e3), ("usd", 1.0))):
             cell = book.sheets["Assumptions"].cells[row, 9 + column]
             if identifier not in live:

@@ -20,6 +20,7 @@ from mantile.roundtrip.import_workbook import import_workbook
 from mantile.verify.report import Report
 from mantile.verify.signatures import read_signatures
 from mantile.verify.verify import verify
+from mantile.workbook.book import SHARED
 from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
@@ -61,7 +62,9 @@ def statuses(book: EstimateBook, typed: dict[str, Any], edits: dict[str, Any] | 
     """What stands beside the three lines, by our engine."""
     inputs = book.generated_inputs()
     inputs[0] |= {f"signature.{key}": value for key, value in typed.items()}
-    inputs[1] |= edits or {}
+    once = {figure.id for figure, cell in book.addresses.items() if cell.column == SHARED}
+    for scenario in inputs if once & (edits or {}).keys() else inputs[1:]:  # a cell of all is one cell
+        scenario |= edits or {}
     across = book.values(inputs)[-1]
     lines = (figure for figure in book.addresses if re.fullmatch(r"signature\.\w+\.status", figure.id))
     return [across[figure.body] for figure in lines]

@@ -12,6 +12,7 @@ from mantile.graph.quantity import (
     Quantity,
     all_of,
     count_where,
+    equal,
     if_known,
     index,
     is_number,
@@ -59,6 +60,14 @@ def offer(
         "flag",
         index(span(tuple(hardware.own_prices.values())), match(inputs.price_basis, span(tuple(names)))),
         "1 where it was typed by hand: in the scenario, or over that of the library",
+    )
+    begins = hardware.prices["purchase"].id.removesuffix("purchase")
+    typed = all_of(equal(inputs.price_basis, "owned"), hardware.owned_stated > 0)
+    rows(
+        "offer_figure",
+        "Figure of the library that the price follows from",
+        "1",
+        where(typed, f"{begins}own", join(begins, inputs.price_basis)),
     )
     key = rows("offer_key", "Accelerator and basis", "1", join(inputs.accelerator, " ", inputs.price_basis))
     stated = rows(

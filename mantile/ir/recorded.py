@@ -6,6 +6,8 @@ and expert widths and the vocabulary by column. All other widths stand on every 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mantile.graph.quantity import Input, Node, as_node, sum_of
 from mantile.ir.builder import BlockFacts, DecoderBuilder
 from mantile.ir.modules import (
@@ -50,8 +52,26 @@ _FFN_PARTS: dict[str, Part] = {"experts": "experts", "router": "experts", "ffn":
 
 
 def recorded(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
-    """The modules of one recorded block."""
-    return [_module(builder, step) for step in facts.steps]
+    """The modules of one recorded block.
+
+    Partial results that are added up without a norm between them, such as those of routed and shared experts,
+    are summed over the ranks once, after the last.
+    """
+    modules = [_module(builder, step) for step in facts.steps]
+    for index, module in enumerate(modules):
+        if module.reduces and _is_added_up(modules[index + 1 :]):
+            modules[index] = replace(module, reduces=False)
+    return modules
+
+
+def _is_added_up(later: list[Module]) -> bool:
+    """Whether another partial result follows before a norm."""
+    for module in later:
+        if module.reduces:
+            return True
+        if isinstance(module.operation, Elementwise) and module.operation.kind == "norm":
+            return False
+    return False
 
 
 def _module(builder: DecoderBuilder, step: Step) -> Module:

@@ -24,7 +24,6 @@ from mantile.equations.metrics import (
     OUTPUT_TOKENS_PER_S,
     TPOT,
     TTFT,
-    USD_PER_MILLION_OUTPUT_TOKENS,
     Metric,
 )
 from mantile.equations.trace.figures import Figures
@@ -95,7 +94,7 @@ def trace(
         },
         sources={
             **sources,
-            **prices(graph, figures, tables[over(USD_PER_MILLION_OUTPUT_TOKENS)]),
+            **prices(graph, figures),
         },
         generated=figures.generated,
     )

@@ -33,7 +33,6 @@ from mantile.graph.quantity import (
     all_of,
     as_node,
     defined,
-    equal,
     join,
     where,
 )
@@ -150,7 +149,7 @@ def _of_power(graph: EstimateGraph, figures: Figures) -> list[Part]:
 def _of_cost(graph: EstimateGraph, figures: Figures) -> list[Part]:
     found = []
     for of, workers in zip(graph.cost.accelerators, graph.workers, strict=True):
-        hardware, basis = workers.hardware, workers.inputs.price_basis
+        hardware = workers.hardware
         begins = hardware.prices["purchase"].id.removesuffix("purchase")
         for name, price in (
             ("cloud", "cloud"),
@@ -159,34 +158,31 @@ def _of_cost(graph: EstimateGraph, figures: Figures) -> list[Part]:
             ("own", "owned"),
         ):
             figures.of(hardware.prices[price], f"{begins}{name}")
-        own = all_of(equal(basis, "owned"), hardware.owned_stated > 0)
-        found.append(Part(of.hourly, where(own, f"{begins}own", join(begins, basis)), via=of.price))
+        behind = graph.figures[f"{of.price.id.removesuffix('price')}offer_figure"]
+        found.append(Part(of.hourly, behind, via=of.price))
     return found
 
 
-def prices(graph: EstimateGraph, figures: Figures, table: Table) -> dict[Named, tuple[Node, Node]]:
-    """Status and source of the price of each kind of accelerator, by price.
-
-    Args:
-        table: the parts of the cost.
-    """
+def prices(graph: EstimateGraph, figures: Figures) -> dict[Named, tuple[Node, Node]]:
+    """Status and source of the price of each kind of accelerator, by price."""
     return {
-        part.via: offered(graph, part.via, line["lead"], figures.table)
-        for part, line in zip(_of_cost(graph, figures), table, strict=True)
+        part.via: offered(graph, part.via, figures.table)
+        for part in _of_cost(graph, figures)
         if part.via is not None
     }
 
 
-def offered(graph: EstimateGraph, price: Named, key: Named, listed: Table) -> tuple[Node, Node]:
+def offered(graph: EstimateGraph, price: Named, listed: Table) -> tuple[Node, Node]:
     """Status and source of a price: who asks it, where, and on which terms; of one's own how it came there.
 
     Args:
-        key: of what it follows from, in the table `listed`.
+        listed: the figures of the library in use.
     """
     begins = price.id.removesuffix("price")
     own, provider, region, term = (
         graph.figures[f"{begins}offer_{part}"] for part in ("own", "provider", "region", "term")
     )
+    key = graph.figures[f"{begins}offer_figure"]
     asked = join(provider, ", ", region, ", ", term)
     return looked_up(listed, "status", key), where(own > 0, looked_up(listed, "said", key), asked)
 

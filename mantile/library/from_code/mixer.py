@@ -45,13 +45,16 @@ def read_mixer(reader: BlockReader, recording: Recording, cache: dict[str, Shape
 
 
 def _refuse_selection(reader: BlockReader) -> None:
-    """Stop at attention that chooses what it looks at, which we price with latent attention alone.
+    """Stop at attention that chooses what it looks at, unless an indexer scores each token for it.
+
+    It is then priced as if it looked at all of them, and called so.
 
     Raises:
         InputError: for it.
     """
     choice = next((event for event in reader.events if event.kind == "choice"), None)
-    if choice is not None:
+    scored = any(_is_indexer(event) for event in reader.between_results())
+    if choice is not None and not scored:
         raise InputError(f"{choice.module or 'a mixer'} chooses {choice.outputs} of the tokens before")
 
 
@@ -114,9 +117,9 @@ def _read_attention(
         if index == core:
             _core(reader, heads, window, cache, recording)
             if indexed is not None:
-                reader.drafts[
-                    -1
-                ].remark = "an indexer chooses blocks of tokens; all tokens are attended to here"
+                core_draft = reader.drafts[-1]
+                core_draft.label = "Attention core, over all tokens"
+                core_draft.remark = "an indexer chooses blocks of tokens, how many was not seen"
                 reader.drafts.insert(-1, indexed)
             if has_state:
                 _recurrence(reader, recording, cache)

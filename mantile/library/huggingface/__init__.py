@@ -43,9 +43,11 @@ def parse_config(data: Any, name: str, sidecar: Any = None, trusted: Path | None
         raise InputError(f"{name}: expected a JSON object, found {type(data).__name__}")
     if is_params(data):
         return _parse_other(config_of_params(data, name), name, WORDS, sidecar)
-    refuse_other_kinds(data, name)
     fields = Recorded(data)
     model_type = fields.get("model_type")
+    is_ours = isinstance(model_type, str) and model_type in FAMILIES
+    of_type = is_ours and read_class(data, name, str(model_type))
+    refuse_other_kinds(data, name)
     if not isinstance(model_type, str) or not model_type:
         raise InputError(
             f"{name}: field model_type is missing or not a text; supported: {', '.join(FAMILIES)}"
@@ -54,7 +56,6 @@ def parse_config(data: Any, name: str, sidecar: Any = None, trusted: Path | None
         raise InputError(
             f"{name}: {SIDECAR} beside it: expected a JSON object, found {type(sidecar).__name__}"
         )
-    of_type = read_class(data, name, model_type)
     try:
         architecture = read_architecture(Config(name, model_type, fields, sidecar=sidecar))
     except Uncovered:
