@@ -45,7 +45,9 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     """
     name = config.name
     recording = Recording(data, name)
-    book = FactBook(recording.class_name, _fields_by_value(recording.config))
+    known = set(data["known"])
+    fields = {name: value for name, value in recording.config.items() if name in known}
+    book = FactBook(recording.class_name, _fields_by_value(fields))
     hidden = _hidden_size(recording)
     book.add("hidden_size", hidden, "")
     before = _once(recording, book, BEFORE, recording.before)
@@ -266,7 +268,7 @@ def _choices(recording: Recording) -> dict[str, Choice]:
         recording.config.get("hidden_act") or recording.config.get("hidden_activation") or "not known"
     )
     stated = {
-        "norms": "pre",
+        "norms": "as recorded",
         "norm": "as recorded",
         "activation": str(activation),
         "position_embedding": "RoPE" if "rope" in str(recording.config).lower() else "as recorded",

@@ -34,15 +34,18 @@ class FactBook:
             if role in ("width", "parts") and name == role:
                 continue
             if name not in self.facts:
-                self.facts[name] = Fact(value=value, origin="code", source=self._source(value, at))
+                self.facts[name] = Fact(value=value, origin="code", source=self._source(role, value, at))
                 return name
             if self.facts[name].value == value:
                 return name
         raise AssertionError(role)
 
-    def _source(self, value: int, at: str) -> str:
+    def _source(self, role: str, value: int, at: str) -> str:
+        """Where a fact was seen, and the field of the config with this number whose name is nearest to it."""
         fields = self.config.get(value, [])
-        stated = f", {' or '.join(fields[:2])} in the config" if fields and value > 2 else ""
+        words = set(role.split("_"))
+        nearest = max(fields, key=lambda name: len(words & set(name.split("_"))), default="")
+        stated = f", {nearest} in the config" if nearest and value > 2 else ""
         return f"{self.class_name}{': ' + at if at else ''}{stated}"
 
 
