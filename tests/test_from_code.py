@@ -23,6 +23,7 @@ from mantile.library.huggingface import parse_config
 from mantile.library.huggingface.config import Config
 
 RECORDED = Path(__file__).parent / "data" / "recorded_exaone_moe.json"
+FAMILIES = Path(__file__).parent / "data" / "recorded_families.json"  # classes of CONFIGS, as seen
 needs_classes = pytest.mark.skipif(
     not process.can_record(), reason="torch and transformers build the classes; a recording of one is here"
 )
@@ -159,6 +160,14 @@ def comparable(description: Fields) -> dict[str, Any]:
         "shapes": shapes,
         "names": {re.sub(r"\b\d+\b", "{}", tensor["name"]) for tensor in description["tensors"]},
     }
+
+
+@pytest.mark.parametrize("family", ["deepseek_v32", "qwen3_next", "jamba", "gpt_oss"])
+def test_our_readers_agree_with_what_was_recorded(family: str) -> None:
+    """Latent attention with an indexer, delta rules, Mamba, windows and experts with biases."""
+    seen = json.loads(FAMILIES.read_text(encoding="utf-8"))[family]
+    ours = describe(ir_of(parse_config(copy.deepcopy(CONFIGS[family]), "config.json")), 61, True)
+    assert comparable(describe(ir_of(read(CONFIGS[family], seen)), 61, True)) == comparable(ours)
 
 
 @needs_classes

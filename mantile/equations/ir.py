@@ -92,6 +92,7 @@ class ModuleRow:
         split: how the ranks share it, by workers.
         cache: what it keeps of each token, or of each request.
         facts: names of the facts that its dimensions follow from.
+        remark: what is not as the class does it.
     """
 
     id: str
@@ -109,6 +110,7 @@ class ModuleRow:
     split: tuple[Node, ...]
     cache: Quantity | None
     facts: tuple[str, ...]
+    remark: str = ""
 
 
 @dataclass(frozen=True)
@@ -236,6 +238,7 @@ class _Sheet:
             split=tuple(split(module, workers) for workers in self.graph.workers),
             cache=self._cache(module),
             facts=_facts(module),
+            remark=module.remark,
         )
 
     def _vision(self, number: int, parameters: Quantity) -> ModuleRow:

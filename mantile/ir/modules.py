@@ -245,6 +245,7 @@ class Module:
         reduces: its result is partial on every tensor-parallel rank, so that an all-reduce follows.
         kind: of the block it belongs to: mha, gqa, mqa, mla, sliding, chunked, linear, mamba2, dsa, dense,
             moe, ...
+        remark: what is not as the class does it, of modules that were recorded.
     """
 
     id: str
@@ -257,6 +258,7 @@ class Module:
     layers: Node | None = None
     reduces: bool = False
     kind: str = ""
+    remark: str = ""
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,7 @@ def _module(builder: DecoderBuilder, step: Step) -> Module:
         tensors=tuple(_tensor(builder, step, tensor) for tensor in step.tensors),
         kind=step.kind,
         reduces=_reduces(step),
+        remark=step.remark,
     )
 
 

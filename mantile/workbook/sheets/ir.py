@@ -186,9 +186,12 @@ class _Layout:
             link = self._link(self.decode.get(row.id))
             self.book.add_quantity(sheet, at, self.cache, row.cache, look, link=link)
         if fact is not None:
-            sheet.set_text(at, self.origin, self._words(fact), _TEXT.but(fill=_tint(fact)))
+            words = row.remark or self._words(fact)
+            sheet.set_text(at, self.origin, words, _TEXT.but(fill=_tint(fact), wrap=bool(row.remark)))
         sheet.set_style(at, 0, self.last, style.LABEL.but(**_LINE))
-        sheet.heights[at] = max(20, needed_height(str(row.name.value), _NAME, sheet.widths[MODULE]))
+        of_name = needed_height(str(row.name.value), _NAME, sheet.widths[MODULE])
+        of_remark = needed_height(row.remark, _TEXT, sheet.widths[self.origin]) if row.remark else 0
+        sheet.heights[at] = max(20, of_name, of_remark)
         self.row += 1
 
     def _words(self, fact: Fact) -> str:
