@@ -115,7 +115,7 @@ class Formats:
         sixteen_peak: FLOP/s of 16-bit products, which stand in where another format has no path.
         sixteen_format: the name of that peak.
         native: 1 if products run in the formats asked for.
-        best_peak: FLOP/s of the fastest products of the layers.
+        best: FLOP/s of the fastest products of the layers, where it is a row.
         defaults: the data types of activations, LM head and embedding until somebody states them, by input.
     """
 
@@ -126,9 +126,14 @@ class Formats:
     sixteen_peak: Quantity
     sixteen_format: Quantity
     native: Quantity
-    best_peak: Node
+    best: Quantity | None
     defaults: Mapping[str, Quantity]
     sections: tuple[Section, ...]
+
+    @property
+    def best_peak(self) -> Node:
+        """FLOP/s of the fastest products of the layers, of these workers."""
+        return maximum(*_peaks(self.classes)) if self.best is None else self.best
 
     def kept_bytes(self, work: Operation) -> Node:
         """Bytes of a cached value; the keys of an indexer have a format of their own."""
@@ -146,7 +151,7 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
     checkpoint = _Checkpoint(ir)
     classes, stored, sections = _classes(ir, inputs, checkpoint, chosen, hardware, types)
     native = _native(chosen, classes)
-    best = _best_peak(classes) if ir.kept_apart() else ()
+    best = _best_peak(classes) if ir.kept_apart() else None
     defaults = _activation_default(checkpoint, inputs, hardware, types)
     ends = _end_defaults(ir, checkpoint, inputs, types)
     return Formats(
@@ -157,14 +162,14 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
         sixteen_peak=chosen.sixteen_peak,
         sixteen_format=chosen.sixteen_format,
         native=native,
-        best_peak=best[0] if best else maximum(*_peaks(classes)),
+        best=best,
         defaults={"activation_dtype": defaults.last} | ends,
         sections=(
             *types.sections(),
             rows.section("Chosen data types", "activations and KV cache"),
             *checkpoint.sections(),
             *sections,
-            Section("Paths", (native, *best), "0 where another format stands in"),
+            Section("Paths", (native, *((best,) if best else ())), "0 where another format stands in"),
             defaults.section("Activations by default", "until somebody types over them"),
             Section("Ends by default", tuple(ends.values()), "until somebody types over them"),
         ),
@@ -612,10 +617,10 @@ def _peaks(classes: Mapping[str, WeightClass]) -> list[Quantity]:
     return [kind.linear_peak for name, kind in classes.items() if name not in ("router", "head")]
 
 
-def _best_peak(classes: Mapping[str, WeightClass]) -> tuple[Quantity]:
+def _best_peak(classes: Mapping[str, WeightClass]) -> Quantity:
     """The row of the fastest products, where some matrices are kept in a data type of their own."""
     label = "Largest peak of products of the layers"
-    return (Quantity("hardware.best_peak", label, "FLOP/s", maximum(*_peaks(classes))),)
+    return Quantity("hardware.best_peak", label, "FLOP/s", maximum(*_peaks(classes)))
 
 
 def _native(chosen: _Activations, classes: Mapping[str, WeightClass]) -> Quantity:
