@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.ir.modules import ModelGraph
+from mantile.library.from_code.process import can_record
 from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import parse_scenario
@@ -179,8 +180,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def _classes_are_not_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests are the same whether or not torch is installed; those that need it are marked so."""
-    if "transformers" not in request.keywords:
+    """Tests are the same whether or not torch is installed; those that need it are marked so.
+
+    What the recorder changes in transformers is as it was afterwards.
+    """
+    if "transformers" in request.keywords and can_record():
+        from transformers.cache_utils import Cache
+
+        for name in ("get_seq_length", "get_mask_sizes"):
+            monkeypatch.setattr(Cache, name, getattr(Cache, name))
+    elif "transformers" not in request.keywords:
         for place in ("mantile.library.from_code", "mantile.library.from_code.process"):
             monkeypatch.setattr(f"{place}.can_record", lambda: False)
 

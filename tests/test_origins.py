@@ -55,6 +55,7 @@ def _told(book: EstimateBook, solution: Any) -> dict[str, tuple[str, str]]:
             str(solution[sheet.name, row, SOURCE]),
         )
         for row, identifier in sheet.ids.items()
+        if not identifier.startswith("trace.figure.")  # what the others are chosen from
         if (row, SOURCE) in sheet.cells and sheet.cells[row, SOURCE].expression is not None
     }
 
@@ -64,7 +65,7 @@ def _figures(book: EstimateBook, solution: Any) -> dict[str, tuple[str, str]]:
     sheet = book.sheets["Assumptions"]
     keys = {row: cell.text for (row, column), cell in sheet.cells.items() if column == KEY and cell.text}
     return {
-        key: (str(solution[sheet.name, row, FIGURE_STATUS]), str(solution[sheet.name, row, SAID]))
+        key: (str(solution.get((sheet.name, row, FIGURE_STATUS))), str(solution[sheet.name, row, SAID]))
         for row, key in keys.items()
         if (sheet.name, row, SAID) in solution and sheet.cells[row, SAID].expression is not None
     }

@@ -117,7 +117,7 @@ def test_nothing_typed_is_nothing_off(made: Estimate, workbook: Path) -> None:
         float(values[figure])
         for section in made.equations.measured.sections[2:]
         for figure in section.figures()
-    ] == [0.0] * 9
+    ] == [0.0] * 13
     assert lint(workbook) == []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

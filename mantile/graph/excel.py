@@ -47,6 +47,8 @@ def _expression(node: Node, cells: Cells) -> tuple[str, int]:
     parts = [_expression(argument, cells) for argument in node.arguments]
     of = node.arguments[0]
     if node.operation == "index" and isinstance(of, Span | Words) and len(of.members) == 1:
+        if parts[1][0] == "1":
+            return parts[0][0].partition(":")[0], ATOM
         operation = OPERATIONS["choose"]  # Gnumeric finds nothing in a range of one cell
         parts = [parts[1], (parts[0][0].partition(":")[0], ATOM)]
     elif node.operation == "index" and isinstance(of, Span) and cells.lies_in_a_row(of):

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError
 from mantile.workbook.book import FIRST, HEAD_ROW, NOT_AVAILABLE, Cell, Sheet
-from mantile.workbook.history import why_changed
+from mantile.workbook.history import counts_edits_otherwise, why_changed
 from mantile.workbook.looks import Looks
 from mantile.workbook.normal_form import normal_form
 from mantile.workbook.places import Place
@@ -212,6 +212,8 @@ class _Differ:
         Changed on purpose since, or edited. `name` is its sheet in the file.
         """
         generator = self.book.bundle.generator
+        if counts_edits_otherwise(item["id"] or "", generator):
+            return self.diff.not_compared
         why = why_changed(item["id"], self.places.file_formula(name, str(item["found"])), generator)
         if item["id"].startswith(STAMP) and isinstance(item["found"], int | float):
             why = f"the result when {generator} made the file"

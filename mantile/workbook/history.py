@@ -18,6 +18,7 @@ from mantile.workbook import formulas_of_0_9
 _COLUMN = re.compile(r"\]\$?[A-Z]+")  # behind an id
 _FORMER = re.compile(rf"(?<![^.])(?:{'|'.join(map(re.escape, FORMER_IDS))})(?![^.])")
 _VERSION = re.compile(r"mantile (\d+)\.(\d+)")
+_OF_EDITS = re.compile(r"(?:.+\.)?(?:stamp|typed)\.")
 
 
 @dataclass(frozen=True)
@@ -387,7 +388,7 @@ _LANGUAGE = (
     "texts take numbers in a way that means the same in every language of Excel; 0.8.0 had formats with a "
     "sign for decimals or thousands"
 )
-_NOT_PREDICTED = "a plan that cannot be has no prediction; 0.9.0 took what it would reach if it could be"
+_NOT_PREDICTED = "a plan that cannot be has no prediction; 0.10.0 took what it would reach if it could be"
 _MEASURED_OF_0_9 = {
     r"measured\.predicted\.\w+": r"=\[(?:[\w.]+\.)?serving\.\w+\](?:\*\[constant\.\w+\])?",
     r"measured\.ratio\.\w+": rf"=IF\(ISNUMBER\({_ID}\),{_ID}/{_ID},0\)",
@@ -656,7 +657,7 @@ CHANGES: tuple[Change, ...] = (
         )
     ),
     *(
-        Change(since=(0, 10), ids=ids, formula=body, why=_NOT_PREDICTED)
+        Change(since=(0, 11), ids=ids, formula=body, why=_NOT_PREDICTED)
         for ids, body in _MEASURED_OF_0_9.items()
     ),
 )
@@ -682,9 +683,25 @@ def why_changed(identifier: str, formula: str, generator: str) -> str | None:
         formula: of the file, with ids in place of cells.
         generator: the program that made the file, with its version, as its bundle says.
     """
-    match = _VERSION.match(generator)
-    made_by = (int(match[1]), int(match[2])) if match else (0, 0)
+    made_by = _version(generator)
     return next(
         (change.why for change in CHANGES if made_by < change.since and change.explains(identifier, formula)),
         None,
     )
+
+
+def _version(generator: str) -> tuple[int, int]:
+    match = _VERSION.match(generator)
+    return (int(match[1]), int(match[2])) if match else (0, 0)
+
+
+def counts_edits_otherwise(identifier: str, generator: str) -> bool:
+    """Whether a row counts edits or guards inputs, in a file of before 0.11.
+
+    Since then an edit of a cell of all scenarios counts once, and these rows stand elsewhere. What they come
+    to is worked out again.
+
+    Args:
+        generator: the program that made the file, with its version, as its bundle says.
+    """
+    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 11)

@@ -1,7 +1,7 @@
 """Formulas that say the same in another order: H1*(H2*H3) and H3*H1*H2, or MAX(H1,H2) and MAX(H2,H1).
 
 INDEX of a row, too, says the same with and without the number of the one row that there is, and INDEX of one
-cell the same as CHOOSE.
+cell the same as CHOOSE, or as the cell.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _Parser:
             if text == "INDEX(" and len(arguments) == 3 and arguments[1] == _ONE:
                 del arguments[1]
             if text == "INDEX(" and len(arguments) == 2 and _is_one_cell(arguments[0]):
-                return ("CHOOSE(", *reversed(arguments))
+                return arguments[0] if arguments[1] == _ONE else ("CHOOSE(", *reversed(arguments))
             return (text, *arguments)
         if text == "(":
             form = self.level(0)

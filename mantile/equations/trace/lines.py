@@ -27,7 +27,7 @@ WIDEST = "global"
 """The profile that has the figure where others have none."""
 OWN = "override"
 """The status of a figure of one's own; the reason stands beside its cell."""
-TYPED_OVER = "typed over"
+TYPED_OVER = "typed"
 """The status of a figure of the library over which somebody typed: what stands beside it is of the former."""
 _COUNTS = ("1", "parameter", "request", "token")
 _QUOTED = {"FLOP/s": "TFLOP/s", "W": "W"}
