@@ -9,8 +9,9 @@ from typing import Any
 from mantile.graph.quantity import InCase, Node, expression
 from mantile.library.errors import InputError, unknown
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, Sheet
+from mantile.workbook.book import FIRST, HEAD_ROW, Sheet
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.generated import GENERATED
 
 _ALWAYS = ("Cover", "Summary", "Checks")
 _OF_SHEET = re.compile(r"^(?:internal:|=)?'?(\w+)'?!")  # a reference, a link, or a range of a chart
@@ -50,10 +51,11 @@ def show_formulas(book: EstimateBook) -> None:
             for row, at in sheet.cells
             if at == FIRST and sheet.cells[row, at].expression is not None and row in sheet.ids
         ]
-        if not rows or len(sheet.widths) != column:  # not laid out in columns of scenarios
+        has_more = (HEAD_ROW, GENERATED) in sheet.cells  # far behind the scenarios
+        if not rows or not (has_more or len(sheet.widths) == column):  # no columns of scenarios
             continue
-        sheet.widths.append(330)
-        sheet.set_text(3, column, "formula of the base scenario", style.HEADER)
+        sheet.widths[column : column + 1] = [330]
+        sheet.set_text(HEAD_ROW, column, "formula of the base scenario", style.HEADER)
         for row in rows:
             sheet.set_text(row, column, book.formula_text(sheet, sheet.cells[row, FIRST]), style.IDENTIFIER)
 

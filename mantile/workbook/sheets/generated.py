@@ -10,7 +10,7 @@ from mantile.workbook import style
 from mantile.workbook.book import FIRST, HEAD_ROW
 from mantile.workbook.estimate_book import EstimateBook
 
-_COLUMN = FIRST + len(LETTERS) + 1
+GENERATED = FIRST + len(LETTERS) + 1
 """Behind all columns in which scenarios may stand or be typed."""
 _HEAD, _WIDTH, _GAP = "as\u00a0\u00a0\ngenerated\u00a0\u00a0", 88, 64
 
@@ -23,11 +23,11 @@ def add_generated(book: EstimateBook, generated: Mapping[Input, Input]) -> None:
     """
     for name in dict.fromkeys(book.addresses[row].sheet for row in generated):
         sheet = book.sheets[name]
-        sheet.set_text(HEAD_ROW, _COLUMN, _HEAD, style.HEADER_WRAP.but(colour=style.GREY))
-        sheet.widths += [_GAP] * (_COLUMN - len(sheet.widths)) + [_WIDTH]
+        sheet.set_text(HEAD_ROW, GENERATED, _HEAD, style.HEADER_WRAP.but(colour=style.GREY))
+        sheet.widths += [_GAP] * (GENERATED - len(sheet.widths)) + [_WIDTH]
     for row, held in generated.items():
         address = book.addresses[row]
         look = style.value(held.unit, role="fixed", integer=held.integer).but(colour=style.GREY)
         if not held.value:
             look = style.zero_as_dash(look)
-        book.add_constant(book.sheets[address.sheet], address.row, _COLUMN, held, look)
+        book.add_constant(book.sheets[address.sheet], address.row, GENERATED, held, look)
