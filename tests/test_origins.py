@@ -169,10 +169,7 @@ def test_a_figure_typed_over_that_of_the_library_has_nobodys_source(what: Any) -
     assert f"{TYPED_OVER}: {TYPED_SOURCE}" in said
     figures = _figures(book, after)
     assert figures["hardware.memory_bandwidth"] == (TYPED_OVER, TYPED_SOURCE)
-    assert {key for key, told in figures.items() if told[0] == TYPED_OVER} == {
-        "hardware.memory_bandwidth",
-        "efficiency.interference",
-    }
+    assert {key for key, told in figures.items() if told[0] == TYPED_OVER} == {"hardware.memory_bandwidth"}
     if what == 2000.0:
         path = paths_of(book, model.calculate(book.sheets, {bandwidth: what}))[TPOT]
         assert path[-2][4] == TYPED_OVER and path[-1][2] == TYPED_SOURCE

@@ -65,7 +65,11 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
     ("inputs.system", "hgx", "System, Summary!C5 holds 'hgx'; expected default"),
     ("inputs.framework", "vLLM 2", "Framework, Summary!D5 holds 'vLLM 2'; expected"),
     ("inputs.weights_dtype", "int3", "Weights, Summary!E5 holds 'int3'; expected bf16"),
-    ("inputs.kv_dtype", 8, "KV cache, Summary!G5 holds '8'; expected one of bf16, fp16, fp8"),
+    (
+        "inputs.kv_dtype",
+        8,
+        "KV cache, Summary!G5 holds '8'; expected bf16, fp16, fp8, int8 or another of its list of 8",
+    ),
     (
         "inputs.batching",
         "dynamic",

@@ -259,6 +259,6 @@ def error_of_all(measured: Measured, scenarios: int) -> Quantity:
         "measured.error_of_all",
         "Error of all scenarios",
         "1",
-        if_known(sum_of(errors), sum_of(errors)),
+        if_known(sum_of(errors), *errors),
         note="a solver makes it small by changing the factors above within their bounds",
     )
