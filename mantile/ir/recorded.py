@@ -6,6 +6,7 @@ and expert widths and the vocabulary by column. All other widths stand on every 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from mantile.graph.quantity import Input, Node, as_node, sum_of
@@ -55,23 +56,27 @@ def recorded(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
     """The modules of one recorded block.
 
     Partial results that are added up without a norm between them, such as those of routed and shared experts,
-    are summed over the ranks once, after the last.
+    are summed over the ranks once: with those of routed experts, whose tokens may be sent to other ranks, else
+    after the last.
     """
     modules = [_module(builder, step) for step in facts.steps]
+    sums: list[int] = []
     for index, module in enumerate(modules):
-        if module.reduces and _is_added_up(modules[index + 1 :]):
-            modules[index] = replace(module, reduces=False)
+        if module.reduces:
+            sums.append(index)
+        elif isinstance(module.operation, Elementwise) and module.operation.kind == "norm":
+            _sum_once(modules, sums)
+            sums = []
+    _sum_once(modules, sums)
     return modules
 
 
-def _is_added_up(later: list[Module]) -> bool:
-    """Whether another partial result follows before a norm."""
-    for module in later:
-        if module.reduces:
-            return True
-        if isinstance(module.operation, Elementwise) and module.operation.kind == "norm":
-            return False
-    return False
+def _sum_once(modules: list[Module], sums: Sequence[int]) -> None:
+    """Of the modules whose partial results are added up, one is followed by the sum over the ranks."""
+    routed = [index for index in sums if isinstance(modules[index].operation, GroupedMatMul)]
+    for index in sums:
+        if index != (routed or sums)[-1]:
+            modules[index] = replace(modules[index], reduces=False)
 
 
 def _module(builder: DecoderBuilder, step: Step) -> Module:
