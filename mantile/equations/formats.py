@@ -169,7 +169,9 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
             rows.section("Chosen data types", "activations and KV cache"),
             *checkpoint.sections(),
             *sections,
-            Section("Paths", (native, *(() if best is None else (best,))), "0 where another format stands in"),
+            Section(
+                "Paths", (native, *(() if best is None else (best,))), "0 where another format stands in"
+            ),
             defaults.section("Activations by default", "until somebody types over them"),
             Section("Ends by default", tuple(ends.values()), "until somebody types over them"),
         ),

@@ -171,11 +171,14 @@ class _Sheet:
 
     def made(self) -> IrSheet:
         rows: list[ModuleRow] = []
-        if self.stored.vision is not None:
+        if self.ir.vision is not None and self.stored.vision is not None:
             rows.append(self._vision(len(rows) + 1, self.stored.vision))
         for module in self.ir.modules:
             rows.append(self._module(len(rows) + 1, module))
-        apart = tuple(self._prediction(len(rows) + 1))
+        apart: list[ModuleRow] = []
+        if self.ir.vision is None and self.stored.vision is not None:
+            apart.append(self._vision(len(rows) + 1, self.stored.vision))
+        apart += self._prediction(len(rows) + len(apart) + 1)
         sums = [
             Quantity(f"ir.{name}", f"All {unit}s", unit, sum_range(span(figures)))
             for name, unit, figures in (
@@ -183,12 +186,12 @@ class _Sheet:
                 ("bytes", "B", [row.bytes for row in rows]),
             )
         ]
-        listed = self.stored.parameters if self.stored.vision is None else self._with_vision()
+        listed = self.stored.parameters if self.ir.vision is None else self._with_vision()
         check = where(equal(sums[0], listed), "✓ sums to the tensor list", "✗ not the tensor list")
         return IrSheet(
             title=self._title(rows, sums[1]),
             rows=tuple(rows),
-            apart=apart,
+            apart=tuple(apart),
             parameters=sums[0],
             bytes=sums[1],
             shares=tuple(row.bytes / sums[1] for row in rows),
@@ -242,7 +245,7 @@ class _Sheet:
         )
 
     def _vision(self, number: int, parameters: Quantity) -> ModuleRow:
-        """The vision tower, in 16 bit on every rank of the first stage."""
+        """The vision tower, in 16 bit on every rank of the first stage; or towers that a text does not run."""
         members = [(t, self.stored.beside[t]) for t in self.ir.tower() if t in self.stored.beside]
         sizes, all_values = self._listed(number, members, sixteen_bit=True), _parameters(number, parameters)
         return ModuleRow(

@@ -13,7 +13,7 @@ from math import prod
 from typing import Any
 
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Node, as_node
+from mantile.graph.quantity import Input, Node, ancestors, as_node
 from mantile.ir.modules import (
     FULL,
     Attention,
@@ -73,7 +73,8 @@ def parameters(ir: ModelGraph) -> dict[str, int]:
 
     Returns:
         total, active: with the vision tower. Active are all but the experts that a token does not go through.
-        active_without_input_embedding: a tied embedding is the LM head too and stays in.
+        active_without_input_embedding: nor tables that layers look tokens up in; a tied embedding is the LM head
+            too and stays in.
         embedding: of the input embedding.
         vision: of towers and projectors.
     """
@@ -87,10 +88,28 @@ def parameters(ir: ModelGraph) -> dict[str, int]:
     return {
         "total": total + vision,
         "active": active + vision,
-        "active_without_input_embedding": active if facts.value("tied_embeddings") else active - embedding,
+        "active_without_input_embedding": active
+        - _looked_up(ir)
+        - (0 if facts.value("tied_embeddings") else embedding),
         "embedding": embedding,
         "vision": vision,
     }
+
+
+def _looked_up(ir: ModelGraph) -> int:
+    """Parameters of tables beside the embedding with a row for each token, which no product reads."""
+    works = ((module, module.operation) for module in ir.modules)
+    tables = [
+        tensor
+        for module, work in works
+        if isinstance(work, Elementwise) and work.kind == "embedding" and module.id != "embedding"
+        for tensor in module.tensors
+    ]
+    return _size(tensor for tensor in tables if _has_vocabulary(tensor.shape[0]))
+
+
+def _has_vocabulary(size: Node) -> bool:
+    return any(node.id.startswith("model.vocabulary") for node in ancestors(size) if isinstance(node, Input))
 
 
 def kv_bytes_per_token(ir: ModelGraph) -> dict[str, int]:

@@ -6,7 +6,7 @@ and expert widths and the vocabulary by column. All other widths stand on every 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mantile.graph.quantity import Input, Node, as_node, sum_of
@@ -56,8 +56,8 @@ def recorded(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
     """The modules of one recorded block.
 
     Partial results that are added up without a norm between them, such as those of routed and shared experts,
-    are summed over the ranks once: with those of routed experts, whose tokens may be sent to other ranks, else
-    after the last.
+    are summed over the ranks once: with those of routed experts, whose tokens may be sent to other ranks,
+    else after the last.
     """
     modules = [_module(builder, step) for step in facts.steps]
     sums: list[int] = []
@@ -111,16 +111,18 @@ def _operation(builder: DecoderBuilder, step: Step) -> Operation:
                 result=sizes["result"],
                 key=sizes["key"],
                 value=sizes["value"],
-                span=AttentionSpan("sliding", _fact(sizes["window"])) if "window" in sizes else FULL,
+                span=_span(sizes),
                 kept="kept" not in sizes,
             )
         case "latent_attention":
-            span = AttentionSpan("selected", _fact(sizes["selected"])) if "selected" in sizes else FULL
             return LatentAttention(
-                expanded=sizes["expanded"], absorbed=sizes["absorbed"], latent=sizes["latent"], span=span
+                expanded=sizes["expanded"],
+                absorbed=sizes["absorbed"],
+                latent=sizes["latent"],
+                span=_span(sizes),
             )
         case "indexer":
-            return Indexer(sizes["query"], sizes["heads"], sizes["key"])
+            return _indexer(sizes)
         case "recurrence":
             return Recurrence(
                 state=sizes["state"],
@@ -131,6 +133,24 @@ def _operation(builder: DecoderBuilder, step: Step) -> Operation:
             )
         case kind:
             return Elementwise(kind, sizes["width"])
+
+
+def _span(sizes: Mapping[str, Node]) -> AttentionSpan:
+    """How far back attention looks."""
+    if "window" in sizes:
+        return AttentionSpan("sliding", _fact(sizes["window"]))
+    if "selected" in sizes:
+        return AttentionSpan("selected", _fact(sizes["selected"]))
+    return FULL
+
+
+def _indexer(sizes: Mapping[str, Node]) -> Indexer:
+    """Scores of every token before, or of groups of them."""
+    query, heads, key = sizes["query"], sizes["heads"], sizes["key"]
+    if "every" not in sizes:
+        return Indexer(query, heads, key)
+    every = _fact(sizes["every"])
+    return Indexer(query / every, heads / every, key, entry_tokens=every)
 
 
 def _part(step: Step, operation: Operation) -> Part:

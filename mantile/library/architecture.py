@@ -122,8 +122,9 @@ class Step(Strict):
         step: what it is called; steps of blocks that are read by hand are called alike.
         sizes: product: inputs, outputs; experts: the same of one expert, count, per_token; attention: query,
             key, value, result, window where it has one, and kept, 0, where it looks at what an earlier layer
-            keeps; latent_attention: expanded, absorbed, latent; recurrence: state, conv, kernel, macs, and
-            chunk where it works in chunks; all others: width.
+            keeps; latent_attention: expanded, absorbed, latent; both have selected where an indexer chooses;
+            indexer: query, heads, key, and every where it scores groups of tokens; recurrence: state, conv,
+            kernel, macs, and chunk where it works in chunks; all others: width.
         weights: the class that the data type of its matrices follows.
         kind: of the block it belongs to.
         remark: what a reader should know, where it is priced as something that it is not quite.

@@ -80,6 +80,10 @@ FACTS: dict[str, FactKind] = {
     "index_head_dim": FactKind(
         "Indexer head size", "channel", "width of an indexer head, and of its key cache"
     ),
+    "index_group": FactKind("Tokens per indexer group", "row", "tokens that an indexer scores together"),
+    "index_kept": FactKind(
+        "Indexer channels kept", "channel", "values of a token that an indexer keeps, its key among them"
+    ),
     "index_topk": FactKind(
         "Tokens selected", "token/request", "tokens that the indexer selects for attention"
     ),

@@ -32,11 +32,12 @@ class Heads:
 def read_mixer(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> None:
     """The steps of a mixer, in the order of its events."""
     cores = [event for event in reader.events if event.kind == "attention"]
+    reader.mixer = cores[0].module.partition(".")[0] if cores else ""
     shapes = cores[0].shapes if cores else _eager_shapes(reader, cache)
     if shapes is not None and not any(name.startswith("recurrent_states") for name in cache):
         reader.refuse_other_products(_known_products(reader, cores))
     if shapes is not None and _is_latent(reader, recording):
-        _read_latent(reader, recording, shapes)
+        _read_latent(reader, recording, shapes, cache)
     elif shapes is not None:
         _refuse_selection(reader)
         _read_attention(reader, shapes, cores[0].window if cores else 0, recording, cache)
@@ -112,18 +113,18 @@ def _read_attention(
     fused = f"{heads.query} + {heads.key} + {heads.value}"
     left = [heads.query, heads.key, heads.value]
     has_state = any(name.startswith("recurrent_states") for name in cache)
-    indexed = _indexer(reader)
+    indexed = _indexer(reader, recording, cache)
     for index, event in enumerate(reader.events):
         if index == core:
             _core(reader, heads, window, cache, recording)
             if indexed is not None:
-                core_draft = reader.drafts[-1]
-                core_draft.label = "Attention core, over all tokens"
-                core_draft.remark = "an indexer chooses blocks of tokens, how many was not seen"
+                reader.drafts[-1].sizes["selected"] = _selected(reader, recording)
                 reader.drafts.insert(-1, indexed)
             if has_state:
                 _recurrence(reader, recording, cache)
-        if is_matrix_product(event, reader.parameters):
+        if indexed is not None and _in_indexer(event):
+            _indexer_step(reader, event, indexed)
+        elif is_matrix_product(event, reader.parameters):
             if index < core:
                 size = _first_of(reader, event.outputs, [*left, heads.query, fused, both, f"{both} + {heads.key} + {heads.value}", f"{heads.key} + {heads.value}"])  # fmt: skip  # noqa: E501
                 if size in left:
@@ -191,7 +192,9 @@ def _is_latent(reader: BlockReader, recording: Recording) -> bool:
     return isinstance(rank, int) and any(event.inputs == rank and event.weight for event in reader.events)
 
 
-def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape, ...]) -> None:
+def _read_latent(
+    reader: BlockReader, recording: Recording, shapes: tuple[Shape, ...], cache: dict[str, Shape]
+) -> None:
     """Latent attention: keys and values of all heads are made of one latent, which is what is kept."""
     (_, heads, _, size), _, value = shapes
     book, block = reader.sizes.book, reader.sizes.block
@@ -214,7 +217,7 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
     query, latent = _sum(plain, rotated), _sum(rank, turned)
     absorbed = f"{count}*{rank}"
     reader.sizes.know(query, f"{plain} + {result}", latent, rank, count)
-    indexed = _indexer(reader)
+    indexed = _indexer(reader, recording, cache)
     if config.get("q_lora_rank"):
         reader.sizes.know(book.add("q_lora_rank", int(config["q_lora_rank"]), block))
     core = _core_index(reader)
@@ -237,7 +240,7 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
             }
             if indexed is not None:
                 reader.drafts.append(indexed)
-                sizes["selected"] = book.add("index_topk", int(config["index_topk"]), block)
+                sizes["selected"] = _selected(reader, recording)
             reader.drafts.append(
                 Draft(
                     "attention",
@@ -249,7 +252,9 @@ def _read_latent(reader: BlockReader, recording: Recording, shapes: tuple[Shape,
                     kind="mla",
                 )
             )
-        if is_matrix_product(event, reader.parameters):
+        if indexed is not None and _in_indexer(event):
+            _indexer_step(reader, event, indexed)
+        elif is_matrix_product(event, reader.parameters):
             _latent_product(reader, event, index < core, query, f"{plain} + {result}", result, rank)
         elif _is_norm(event):
             reader.norm(event, "mla" if "." in event.module else "")
@@ -260,7 +265,7 @@ def _known_products(reader: BlockReader, cores: list[Event]) -> list[Event]:
     """The products of results that attention or an indexer stands for."""
     products = reader.between_results()
     eager = [one for one in products if reader.tokens in (one.inputs, one.outputs)]
-    scores = [one for one in products if _is_indexer(one) and reader.tokens == one.shapes[1][-1]]
+    scores = [one for one in products if _is_indexer(one)]
     return eager if not cores and len(eager) == 2 else scores
 
 
@@ -268,27 +273,82 @@ def _is_indexer(event: Event) -> bool:
     return event.module.rpartition(".")[2] == "indexer"
 
 
-def _indexer(reader: BlockReader) -> Draft | None:
+def _in_indexer(event: Event) -> bool:
+    """Whether an event is one of an indexer, or of a module in it."""
+    return "indexer" in event.module.split(".")
+
+
+def _indexer(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> Draft | None:
     """The scores by which an indexer selects tokens, as they are worked out after its projections.
 
-    Raises:
-        InputError: if it scores groups of tokens: what an engine keeps of a group is not seen in the class.
+    It scores each token before, or groups of them; what it keeps of a token is what the class keeps.
     """
     scores = next((event for event in reader.between_results() if _is_indexer(event)), None)
     if scores is None:
         return None
-    if scores.shapes[1][-1] != reader.tokens:
-        groups = scores.shapes[1][-1]
-        raise InputError(
-            f"{scores.module} scores {groups} groups of {reader.tokens} tokens, not each of them"
-        )
     first, second, size = scores.shapes[0]
     heads = second if first == reader.tokens else first
     book, block = reader.sizes.book, reader.sizes.block
     count, width = book.add("index_heads", heads, block), book.add("index_head_dim", size, block)
     reader.sizes.know(f"{count}*{width}", width, count)
     sizes = {"query": f"{count}*{width}", "heads": count, "key": width}
-    return Draft("indexer", "Indexer scores", "indexer", "indexer", sizes, scores.module, kind="dsa")
+    remark = ""
+    if scores.shapes[1][-1] != reader.tokens:
+        sizes["every"] = book.add("index_group", _group(scores, recording), block)
+        kept = next((shape[-1] for name, shape in cache.items() if "index" in name), size)
+        if kept != size:
+            sizes["key"] = book.add("index_kept", kept, block)
+            remark = "keeps of each token what the class keeps; an engine may keep less"
+    return Draft(
+        "indexer", "Indexer scores", "indexer", "indexer", sizes, scores.module, kind="dsa", remark=remark
+    )
+
+
+def _group(scores: Event, recording: Recording) -> int:
+    """How many tokens an indexer scores together: the one field of the config that gives as many groups.
+
+    Raises:
+        InputError: if none does, or several.
+    """
+    groups = scores.shapes[1][-1]
+    fields = {
+        value
+        for name, value in recording.config.items()
+        if name.startswith("index_") and isinstance(value, int) and not isinstance(value, bool) and value > 1
+        and -(-recording.tokens // value) == groups
+    }  # fmt: skip
+    if len(fields) != 1:
+        raise InputError(
+            f"{scores.module} scores {groups} groups of {recording.tokens} tokens, and no field says how "
+            "large a group is"
+        )
+    return fields.pop()
+
+
+def _selected(reader: BlockReader, recording: Recording) -> str:
+    """The fact that says how many tokens an indexer selects: one by one, or as blocks.
+
+    Raises:
+        InputError: if the config does not say it.
+    """
+    config = recording.config
+    blocks, size = config.get("index_topk_blocks"), config.get("index_block_size")
+    selected = (
+        blocks * size if isinstance(blocks, int) and isinstance(size, int) else config.get("index_topk")
+    )
+    if not isinstance(selected, int):
+        raise InputError("an indexer selects tokens, and no field of the config says how many")
+    return reader.sizes.book.add("index_topk", selected, reader.sizes.block)
+
+
+def _indexer_step(reader: BlockReader, event: Event, indexed: Draft) -> None:
+    """A product or a norm of an indexer: it has widths of its own, and every rank has all of it."""
+    heads, _, width = indexed.sizes["query"].partition("*")
+    own = [indexed.sizes["query"], width, heads]
+    if is_matrix_product(event, reader.parameters):
+        reader.product(event, kind="dsa", outputs=_first_of(reader, event.outputs, own))
+    elif _is_norm(event):
+        reader.norm(event, "dsa", own)
 
 
 def _sum(*sizes: Size) -> Size:

@@ -70,9 +70,7 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     kept = stored(config, blocks, layers, book.facts)
     blocks, layers = kept.blocks, kept.layers
     _count_layers(book, layers)
-    positions = next(
-        (recording.config[key] for key in _POSITIONS if isinstance(recording.config.get(key), int)), 0
-    )
+    positions = _positions(recording)
     if positions:
         book.add("max_positions", positions, "")
     architecture = validate(
@@ -90,6 +88,17 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     _prove_products(recording, architecture)
     _agree(recording, architecture, config)
     return architecture
+
+
+def _positions(recording: Recording) -> int:
+    """The longest sequence that the config states; 0 where it states none."""
+    config = recording.config
+    return next((config[key] for key in _POSITIONS if isinstance(config.get(key), int)), 0)
+
+
+def _position_tables(recording: Recording) -> range:
+    """How many rows a table of positions may have: some classes have a few before the first position."""
+    return range(_positions(recording), _positions(recording) + 9)
 
 
 def _fields_by_value(config: Any) -> dict[int, list[str]]:
@@ -182,7 +191,10 @@ def _once(recording: Recording, book: FactBook, name: str, part: Part) -> Block:
     sizes = Sizes(book, name)
     sizes.know("hidden_size")
     reader = BlockReader(sizes, part.events, {one.name: one for one in part.parameters}, recording.tokens)
-    (_read_before if name == BEFORE else _read_after)(reader, book)
+    if name == BEFORE:
+        _read_before(reader, book, _position_tables(recording))
+    else:
+        _read_after(reader, book)
     return Block(kind="recorded", steps=reader.steps())
 
 
@@ -198,15 +210,20 @@ def _not_run(recording: Recording, book: FactBook, name: str, parameters: Sequen
     return Block(kind="recorded", steps=reader.steps())
 
 
-def _read_before(reader: BlockReader, book: FactBook) -> None:
-    """The embedding, and what else is done to it."""
+def _read_before(reader: BlockReader, book: FactBook, positions: range) -> None:
+    """The embedding, and what else is done to it.
+
+    Args:
+        positions: how many rows a table of positions may have; others have rows for tokens.
+    """
     for event in reader.events:
         table = reader.parameters.get(event.weight)
         if event.kind == "lookup" and table is not None:
             if any(part is table for draft in reader.drafts for part, _ in draft.parts):
                 continue
             first = not any(draft.step == "embedding" for draft in reader.drafts)
-            rows = book.add("vocabulary" if first else "position_rows", table.shape[0], BEFORE, event.module)
+            role = "position_rows" if not first and table.shape[0] in positions else "vocabulary"
+            rows = book.add(role, table.shape[0], BEFORE, event.module)
             width = reader.sizes.of(table.shape[1], event.module, ("hidden_size",))
             draft = reader.small(
                 "embedding",

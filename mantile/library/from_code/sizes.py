@@ -70,13 +70,13 @@ class Sizes:
 
         Args:
             at: the module where it was seen.
-            counts: whether it may be how many there are of something, such as heads.
+            counts: whether it may be how many there are of something, such as heads, or a width over all.
         """
         for size in prefer:
             if self.number(size) == number:
                 return size
         for value, size in self.known:
-            if value == number and (counts or size.partition(".")[0] not in COUNTS):
+            if value == number and (counts or re.split(r"[.*]", size)[0] not in COUNTS):
                 return size
         if number == 1:
             return "1"

@@ -53,6 +53,7 @@ class BlockReader:
         events: in order.
         parameters: what the block holds, by name.
         hidden: the size of the residual stream.
+        mixer: the module in which attention looks back; what stands beside it has no widths of its heads.
     """
 
     sizes: Sizes
@@ -60,6 +61,7 @@ class BlockReader:
     parameters: dict[str, Parameter]
     tokens: int
     hidden: Size = "hidden_size"
+    mixer: str = ""
     drafts: list[Draft] = field(default_factory=list)
 
     def product(self, event: Event, **known: str) -> Draft:
@@ -69,10 +71,11 @@ class BlockReader:
             known: step, label, short, weights, kind, inputs, outputs, as far as they are known.
         """
         parameter = self.parameters[event.weight]
+        counts = self._may_have_heads(event)
         inputs = known.pop("inputs", "") or self.sizes.of(
             event.inputs, f"{event.module}_in", (self.hidden,), counts=False
         )
-        outputs = known.pop("outputs", "") or self.sizes.of(event.outputs, event.module)
+        outputs = known.pop("outputs", "") or self.sizes.of(event.outputs, event.module, counts=counts)
         parts = [(parameter, _axes(parameter, event, inputs, outputs))]
         if event.bias in self.parameters:
             parts.append((self.parameters[event.bias], (outputs,)))
@@ -101,6 +104,10 @@ class BlockReader:
         )
         self.drafts.append(draft)
         return draft
+
+    def _may_have_heads(self, event: Event) -> bool:
+        """Whether a width may be one over heads: not beside the module that has them."""
+        return not self.mixer or event.module.partition(".")[0] == self.mixer
 
     def _often(self, event: Event, parts: list[tuple[Parameter, tuple[Size, ...]]]) -> Draft:
         """A product of several rows of each token, such as one for every head, with one small matrix."""
@@ -149,7 +156,7 @@ class BlockReader:
         """
         held = [one for name, one in self.parameters.items() if name.rpartition(".")[0] == event.module]
         values = prod(event.shapes[0]) // self.tokens
-        width = self.sizes.of(values, event.module, (self.hidden, *heads))
+        width = self.sizes.of(values, event.module, (self.hidden, *heads), counts=self._may_have_heads(event))
         of_heads = values > event.shapes[0][-1]
         short = {"short": "QK norm"} if of_heads else {}
         draft = self.small("qk_norm" if of_heads else "norm", width, event.module, kind=kind, **short)
