@@ -245,7 +245,7 @@ class _Sheet:
         )
 
     def _vision(self, number: int, parameters: Quantity) -> ModuleRow:
-        """The vision tower, in 16 bit on every rank of the first stage; or towers that a text does not run."""
+        """The vision tower, in 16 bit on every rank of the first stage; or towers that no text runs."""
         members = [(t, self.stored.beside[t]) for t in self.ir.tower() if t in self.stored.beside]
         sizes, all_values = self._listed(number, members, sixteen_bit=True), _parameters(number, parameters)
         return ModuleRow(

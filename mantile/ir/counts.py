@@ -73,8 +73,8 @@ def parameters(ir: ModelGraph) -> dict[str, int]:
 
     Returns:
         total, active: with the vision tower. Active are all but the experts that a token does not go through.
-        active_without_input_embedding: nor tables that layers look tokens up in; a tied embedding is the LM head
-            too and stays in.
+        active_without_input_embedding: nor other tables that tokens are looked up in; a tied embedding is
+            the LM head too and stays in.
         embedding: of the input embedding.
         vision: of towers and projectors.
     """

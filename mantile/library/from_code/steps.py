@@ -297,9 +297,19 @@ def step_name(module: str) -> str:
     )
 
 
+_CONTAINERS = (
+    "model", "language_model", "text_model", "decoder", "transformer", "self_attn", "self_attention",
+    "linear_attn", "attn", "mlp", "block_sparse_moe",
+)  # fmt: skip
+_WORDS = {"proj": "projection", "layernorm": "norm", "rmsnorm": "norm", "ln": "norm", "norms": "norm",
+          "ffn": "FFN", "kv": "KV", "qkv": "QKV", "moe": "MoE"}  # fmt: skip
+
+
 def _spoken(module: str) -> str:
-    """A module's name as a label: self_attn.q_norm is "Self attn q norm"."""
-    words = " ".join(part for part in module.replace("_", " ").split(".") if not part.isdigit())
+    """A module's name as a label: self_attn.q_proj is "Q projection"."""
+    *around, last = [part for part in module.split(".") if not part.isdigit()] or [module]
+    parts = [*(part for part in around if part not in _CONTAINERS), last]
+    words = " ".join(_WORDS.get(word, word) for part in parts for word in part.split("_"))
     return words[:1].upper() + words[1:]
 
 
