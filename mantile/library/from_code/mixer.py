@@ -282,10 +282,15 @@ def _indexer(reader: BlockReader, recording: Recording, cache: dict[str, Shape])
     """The scores by which an indexer selects tokens, as they are worked out after its projections.
 
     It scores each token before, or groups of them; what it keeps of a token is what the class keeps.
+
+    Raises:
+        InputError: if the class scores the tokens for one query after another.
     """
     scores = next((event for event in reader.between_results() if _is_indexer(event)), None)
     if scores is None:
         return None
+    if len(scores.shapes[0]) != 3:
+        raise InputError(f"{scores.module} works through one query after another")
     first, second, size = scores.shapes[0]
     heads = second if first == reader.tokens else first
     book, block = reader.sizes.book, reader.sizes.block
