@@ -264,10 +264,9 @@ def test_experts_that_stand_in_one_matrix_are_told_apart() -> None:
     [
         ({"model_type": "rwkv", "hidden_size": 64, "num_hidden_layers": 2}, "no layer was seen to look back"),
         ({"model_type": "recurrent_gemma", "num_hidden_layers": 3}, "what it keeps .* was not seen"),
-        ({"model_type": "glm5_next"}, "scores 4 groups of 61 tokens"),
     ],
 )
 def test_what_is_kept_or_chosen_unseen_is_refused(config: Fields, words: str) -> None:
-    """A state that no cache holds, and an indexer of groups."""
+    """States that no cache holds."""
     with pytest.raises(InputError, match=words):
         read(config, record(config))
