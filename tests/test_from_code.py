@@ -21,6 +21,7 @@ from mantile.library.from_code import process, read_from_code, recorder
 from mantile.library.from_code.read import read_recording
 from mantile.library.huggingface import parse_config
 from mantile.library.huggingface.config import Config
+from mantile.library.huggingface.unread import unknown_fields
 
 RECORDED = Path(__file__).parent / "data" / "recorded_exaone_moe.json"
 FAMILIES = Path(__file__).parent / "data" / "recorded_families.json"  # classes of CONFIGS, as seen
@@ -129,6 +130,31 @@ def test_without_the_libraries_the_way_out_is_named(
     monkeypatch.setattr("mantile.library.from_code.can_record", lambda: False)
     with pytest.raises(InputError, match=r"mantile\[transformers\].*llama"):
         read_from_code(Config("config.json", "exaone_moe", recorded[0]))
+
+
+def test_a_type_that_nobody_has_is_refused_with_its_nearest(
+    recorded: tuple[Fields, Fields], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slip in model_type, and the types of the library that are called alike."""
+    answer = {"unknown": "transformers 5", "types": ["bert", "exaone4", "exaone_moe"]}
+    monkeypatch.setattr("mantile.library.from_code.can_record", lambda: True)
+    monkeypatch.setattr("mantile.library.from_code.record", lambda *_: answer)
+    with pytest.raises(InputError, match=r"transformers 5 has no class of it \(it has exaone_moe, exaone4\)"):
+        read_from_code(Config("config.json", "exaone_mo", recorded[0]))
+
+
+def test_key_heads_that_do_not_divide_the_heads_are_refused() -> None:
+    """Five KV heads of six: no class runs it."""
+    config = {**CONFIGS["llama"], "num_attention_heads": 6, "num_key_value_heads": 5, "head_dim": 8}
+    with pytest.raises(InputError, match=r"kv_heads: 5 .* does not divide the 6 attention heads"):
+        parse_config(config, "config.json")
+
+
+def test_fields_of_labels_and_angles_are_known_as_a_whole() -> None:
+    """A class knows id2label, not each label; of a section it knows each field."""
+    data = {"id2label": {"0": "LABEL_0"}, "text_config": {"hidden_size": 8, "mtp": 1}, "other": 2}
+    known = {"id2label", "text_config", "hidden_size"}
+    assert unknown_fields(data, known) == {"text_config.mtp": "1", "other": "2"}
 
 
 # --- with torch and transformers ----------------------------------------------------------------------------

@@ -127,7 +127,7 @@ def kv_bytes_per_token(ir: ModelGraph) -> dict[str, int]:
                 continue
             case Attention(span=span):
                 values = _share(operation.key + operation.value)
-                limited = span.length is not None and bool(span.length.value)
+                limited = span.kind != "selected" and span.length is not None and bool(span.length.value)
             case LatentAttention(span=span):
                 values, limited = _share(operation.latent, operation.entry_tokens), span.kind == "sliding"
             case Indexer():

@@ -270,6 +270,21 @@ class Architecture(Strict):
         return self
 
     @model_validator(mode="after")
+    def _heads_are_shared_out(self) -> Architecture:
+        sliding = "sliding_heads" if "sliding_heads" in self.facts else "attention_heads"
+        for shared, total in (
+            ("kv_heads", "attention_heads"),
+            ("global_kv_heads", "attention_heads"),
+            ("sliding_kv_heads", sliding),
+        ):
+            if self.value(shared) and self.value(total) % self.value(shared):
+                raise ValueError(
+                    f"{shared}: {self.value(shared)} ({self.facts[shared].source}) does not divide the "
+                    f"{self.value(total)} attention heads; expected as many query heads for each of them"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _names_are_known(self) -> Architecture:
         for block in self.blocks.values():
             used = {*block.uses.values(), *(name for step in block.steps for name in step.facts())}

@@ -6,6 +6,7 @@ and what was seen is cut into layers (`recording`) and read as steps (`steps`, `
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 
 from mantile.library.architecture import Architecture
@@ -31,7 +32,10 @@ def read_from_code(config: Config, folder: Path | None = None) -> Architecture:
                        "'mantile[transformers]')")  # fmt: skip
     recording = record(dict(config.data), config.name, folder)
     if "unknown" in recording:
-        raise _refusal(config, f"{recording['unknown']} has no class of it{_own_code(config)}")
+        own_code = _own_code(config)
+        close = [] if own_code else get_close_matches(config.model_type.lower(), recording["types"], n=3)
+        hint = f" (it has {', '.join(close)})" if close else ""
+        raise _refusal(config, f"{recording['unknown']} has no class of it{hint}{own_code}")
     architecture = read_recording(recording, config)
     known = {*recording["known"], "quantization_config", "model_type"}
     return architecture.model_copy(update={"unread": unknown_fields(config.data, known)})

@@ -6,7 +6,7 @@ write files (`process`).
 
 Input, JSON on stdin: config (the content of a config.json), folder (with the model's own code; "" where no
 code of others may run). Output, JSON on the file descriptor that the argument names: {"error": text},
-{"unknown": version of transformers} where it has no such class, or
+{"unknown": version of transformers, "types": those it has} where it has no such class, or
 
     class, library      of the model, and the version of transformers
     tokens              of the prompt that was run
@@ -329,7 +329,10 @@ def record(request: dict[str, Any]) -> dict[str, Any]:
     transformers.logging.set_verbosity_error()
     of_others = request["folder"] and request["config"].get("auto_map")
     if request["config"]["model_type"] not in transformers.CONFIG_MAPPING and not of_others:
-        return {"unknown": f"transformers {transformers.__version__}"}
+        return {
+            "unknown": f"transformers {transformers.__version__}",
+            "types": sorted(transformers.CONFIG_MAPPING),
+        }
     recorder = Recorder()
     register_attention(torch, recorder)
     torch.distributions.Distribution.set_default_validate_args(False)  # which would look at values

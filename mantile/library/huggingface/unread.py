@@ -105,12 +105,14 @@ def why_unread(path: str, value: str) -> str | None:
 def unknown_fields(data: Mapping[str, Any], known: Container[str], path: str = "") -> dict[str, str]:
     """The fields that a class does not have, by their path, as JSON; long values are cut.
 
+    A section is a field called config, such as text_config; any other field is known as a whole.
+
     Example:
         unknown_fields({"hidden_size": 64, "mtp": 1}, {"hidden_size"})    # {"mtp": "1"}
     """
     left: dict[str, str] = {}
     for key, value in data.items():
-        if isinstance(value, dict) and key in known:
+        if isinstance(value, dict) and key in known and key.endswith("config"):
             left |= unknown_fields(value, known, f"{path}{key}.")
         elif key not in known:
             left[f"{path}{key}"] = _as_json(value)
