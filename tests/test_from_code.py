@@ -285,6 +285,22 @@ def test_experts_that_stand_in_one_matrix_are_told_apart() -> None:
 @needs_classes
 @pytest.mark.exhaustive
 @pytest.mark.transformers
+@pytest.mark.parametrize("model_type", ["voxtral", "qwen2_audio", "granite_speech"])
+def test_what_hears_is_read_with_its_tower_beside_the_decoder(model_type: str) -> None:
+    """A text does not run the tower for sound: it is stored, and no step of the decoder."""
+    import transformers
+
+    config = json.loads(json.dumps(transformers.CONFIG_MAPPING[model_type]().to_dict(), default=str))
+    ir = ir_of(read(config, record(config)))
+    size = parameters(ir)
+    assert size["vision"] > 100e6
+    assert not any("audio" in tensor.name for tensor in ir.tensors())
+    assert size["active_without_input_embedding"] <= size["total"] - size["vision"]
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
 @pytest.mark.parametrize(
     ("config", "words"),
     [

@@ -21,7 +21,8 @@ from mantile.graph import quantity as q
 from mantile.graph.evaluate import CHUNK, Program, evaluate
 from mantile.graph.excel import formula
 from mantile.graph.operations import OPERATIONS, format_text
-from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span
+from mantile.graph.quantity import Apply, Cases, InCase, Input, Literal, Node, Quantity, Span
+from mantile.graph.sentence import sentence
 from mantile.verify.engines import soffice, with_libreoffice
 from mantile.workbook.read import read_cells
 
@@ -48,6 +49,9 @@ class OneColumn:
 
     def across(self, node: InCase) -> str:
         return f"{'ABC'[node.case]}{self.rows[node.figure]}"
+
+    def beside(self, node: Cases) -> str:
+        return f"A{self.rows[node.figure]}:{'ABC'[node.count - 1]}{self.rows[node.figure]}"
 
     def range(self, members: Span) -> str:
         return f"A{self.rows[members.members[0]]}:A{self.rows[members.members[-1]]}"
@@ -258,6 +262,7 @@ def test_text_and_quotes_are_printed_as_excel_reads_them() -> None:
     assert formula(q.join("x", q.percent(A + B, 1)), CELLS) == '="x"&ROUND((A1+A2)*100,1)+0&"%"'
     assert formula(Apply("join", (A + B, Literal("x"))), CELLS) == '=A1+A2&"x"'
     assert formula(InCase(B, 2), CELLS) == "=C2"
+    assert formula(q.sum_range(Cases(B, 3, "all B")), CELLS) == "=SUM(A2:C2)"
     assert formula(q.sum_range(q.span(COLUMN)), CELLS) == "=SUM(A12:A15)"
     assert formula(q.index(q.span(COLUMN), A), CELLS) == "=INDEX(A12:A15,A1)"
     assert formula(q.index(q.span(COLUMN[:1]), A), CELLS) == "=CHOOSE(A1,A12)"
@@ -635,3 +640,15 @@ def test_a_figure_across_cases_takes_the_value_of_that_case() -> None:
     cases = [inner.run({"a": value}) for value in (2.0, 5.0)]
     assert Program([gain]).run({}, cases)[gain] == 6.0
     assert formula(gain.body, OneColumn(size)) == "=B1-A1"
+
+
+def test_a_figure_in_several_cases_is_summed_and_counted() -> None:
+    """One of three cases is not known: it is no part of the sum, and it is counted."""
+    size = Quantity("size", "Size", "1", q.where(A > 4, q.NOT_KNOWN, A * B))
+    both = Quantity("both", "Both", "1", q.sum_range(Cases(size, 3, "all sizes")))
+    unknown = Quantity("unknown", "Unknown", "1", q.count_where(Cases(size, 3, "all sizes"), q.NOT_KNOWN))
+    cases = [Program([size]).run({"a": value}) for value in (2.0, 5.0, 4.0)]
+    values = Program([both, unknown]).run({}, cases)
+    assert values[both] == (2.0 + 4.0) * 2.0
+    assert values[unknown] == 1
+    assert sentence(both) == "sum of all sizes"

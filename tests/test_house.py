@@ -173,12 +173,13 @@ def test_no_exception_is_idle(library: Library) -> None:
 READERS = ("workbook", "cli", "roundtrip", "verify", "estimate")
 # What they may name of graph/quantity.py: what nodes are, and walks over them.
 NODES = {
-    "Apply", "InCase", "Input", "Literal", "Named", "Node", "Number", "Operand", "Quantity", "Row", "Section",
+    "Apply", "Cases", "InCase", "Input", "Literal", "Named", "Node", "Number", "Operand", "Quantity", "Row",
+    "Section",
     "Span", "Value", "Words", "NOT_KNOWN",
     "ancestors", "children", "dependents", "expression", "is_named", "precedents",
     "same_in_all_cases",
 }  # fmt: skip
-MAKERS = {"Quantity", "Rows", "Apply", "InCase", "Literal", "Section", "Span", "GraphRewrite"}
+MAKERS = {"Quantity", "Rows", "Apply", "Cases", "InCase", "Literal", "Section", "Span", "GraphRewrite"}
 # Where readers may do more, and what.
 ALLOWED = {
     ("workbook/estimate_book.py", "Input"),  # the exchange rate of a template

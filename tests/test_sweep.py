@@ -110,11 +110,8 @@ def require_equal(
                 "decode_system",
             ):  # there the system that `default` stands for
                 assert value == point[name], (point, name)
-            elif name not in found and name in (
-                *("decode_system", "workers_ratio", "load", "load_state"),
-                *("head_dtype", "embedding_dtype"),
-            ):
-                continue  # other points have decode workers, a load, or ends in a data type of their own
+            elif name not in found and name in ("decode_system", "workers_ratio", "load", "load_state"):
+                continue  # other points have decode workers or a load
             elif same_sides and name == "reasons":
                 assert {code.removeprefix("DECODE_") for code in value.split()} == set(found[name].split()), (
                     point

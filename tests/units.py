@@ -14,7 +14,18 @@ from typing import Any
 import pint
 
 from mantile.graph.operations import OPERATIONS
-from mantile.graph.quantity import Apply, InCase, Input, Literal, Named, Node, Quantity, Span, ancestors
+from mantile.graph.quantity import (
+    Apply,
+    Cases,
+    InCase,
+    Input,
+    Literal,
+    Named,
+    Node,
+    Quantity,
+    Span,
+    ancestors,
+)
 
 _DEFINITIONS = """
 kilo- = 1e3 = k-
@@ -102,7 +113,7 @@ def check_units(figures: Iterable[Named]) -> None:
     for node in ancestors(*figures):
         if isinstance(node, Literal):
             found[node] = None
-        elif isinstance(node, Input | InCase):
+        elif isinstance(node, Input | InCase | Cases):
             found[node] = parse(node.unit if isinstance(node, Input) else node.figure.unit)
         elif isinstance(node, Span):
             contents = node.members[0].id.startswith("typed.content.")  # what cells hold, whatever that is

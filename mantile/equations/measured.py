@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mantile.equations.display import converted, in_scenario, in_unit
+from mantile.equations.display import converted, in_unit
 from mantile.equations.efficiency import FactorInUse
 from mantile.equations.factors import OF_TPOT, OF_TTFT
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, TTFT_P50, Metric
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     NOT_KNOWN,
+    Cases,
     Input,
     Node,
     Quantity,
     Section,
     all_of,
+    count_where,
     defined,
     if_known,
     is_number,
     logarithm,
     span,
-    sum_of,
     sum_range,
     where,
 )
@@ -254,11 +255,11 @@ def _name(factor: FactorInUse) -> str:
 
 def error_of_all(measured: Measured, scenarios: int) -> Quantity:
     """How far off the predictions of all scenarios are together."""
-    errors = [in_scenario(measured.error, scenario) for scenario in range(scenarios)]
+    errors = Cases(measured.error, scenarios, "all errors")
     return Quantity(
         "measured.error_of_all",
         "Error of all scenarios",
         "1",
-        if_known(sum_of(errors), *errors),
-        note="a solver makes it small by changing the factors above within their bounds",
+        where(count_where(errors, NOT_KNOWN) > 0, NOT_KNOWN, sum_range(errors)),
+        note="a solver makes it small",
     )

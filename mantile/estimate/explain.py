@@ -9,6 +9,7 @@ from typing import Any, Protocol, cast
 from mantile.equations.graph import EstimateGraph
 from mantile.graph.excel import formula
 from mantile.graph.quantity import (
+    Cases,
     InCase,
     Input,
     Named,
@@ -267,6 +268,9 @@ class _Ids:
 
     def across(self, node: InCase) -> str:
         return f"{node.figure.id}[{node.case}]"
+
+    def beside(self, node: Cases) -> str:
+        return f"{node.figure.id}[0:{node.count}]"
 
     def range(self, members: Span) -> str:
         first, last = members.members[0].id, members.members[-1].id

@@ -406,8 +406,8 @@ def _varied_fields(asked: _Asked, equations: EstimateGraph, group: tuple[str, ..
     points = _ends(group[0], numbers) if numbers else _combinations(group, asked.over)
     resolved = [asked.resolved(**point).values for point in points]
     return {
-        # What follows from a number is that number.
-        f"inputs.{field}": asked.array(group, numbers or [column[field] for column in resolved])
+        # What follows from a number is that number; None where nobody states it, so that it follows.
+        f"inputs.{field}": asked.array(group, numbers or [column.get(field) for column in resolved])
         for field in equations.inputs.named()
         if any(column.get(field) != resolved[0].get(field) for column in resolved)
     }

@@ -14,6 +14,7 @@ import numpy as np
 from mantile.graph.operations import OPERATIONS, Members
 from mantile.graph.quantity import (
     Apply,
+    Cases,
     InCase,
     Input,
     Literal,
@@ -61,7 +62,7 @@ class Program:
         self.outputs = tuple(outputs)
         self.inputs: list[Input] = []
         self.literals: list[Literal] = []
-        self.across: list[InCase] = []
+        self.across: list[InCase | Cases] = []
         self.words: dict[Words, Members] = {}
         self.steps: list[_Step] = []
         for node in ancestors(*self.outputs):  # the most frequent kinds first
@@ -77,7 +78,7 @@ class Program:
                 self.literals.append(node)
             elif isinstance(node, Span):
                 self.steps.append((node, _as_members, node.members))
-            elif isinstance(node, InCase):
+            elif isinstance(node, InCase | Cases):
                 self.across.append(node)
             elif isinstance(node, Words):
                 self.words[node] = Members(node.texts)
@@ -129,7 +130,10 @@ class Program:
             asked = not inputs.keys().isdisjoint(words.keys)
             values[words] = Members(map(inputs.get, words.keys, texts)) if asked else texts
         for other in self.across:
-            values[other] = cases[other.case][other.figure]
+            if isinstance(other, Cases):
+                values[other] = Members(cases[one.case][one.figure] for one in other.each())
+            else:
+                values[other] = cases[other.case][other.figure]
         return values, steps
 
     def partial(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from mantile.graph.operations import ATOM, NEGATIVE, OPERATIONS
-from mantile.graph.quantity import Apply, InCase, Input, Literal, Node, Quantity, Span, Words
+from mantile.graph.quantity import Apply, Cases, InCase, Input, Literal, Node, Quantity, Span, Words
 
 
 class Cells(Protocol):
@@ -14,6 +14,8 @@ class Cells(Protocol):
     def cell(self, node: Input | Quantity) -> str: ...
 
     def across(self, node: InCase) -> str: ...
+
+    def beside(self, node: Cases) -> str: ...
 
     def range(self, members: Span) -> str: ...
 
@@ -35,6 +37,8 @@ def _expression(node: Node, cells: Cells) -> tuple[str, int]:
         return cells.cell(node), ATOM
     if isinstance(node, InCase):
         return cells.across(node), ATOM
+    if isinstance(node, Cases):
+        return cells.beside(node), ATOM
     if isinstance(node, Span):
         return cells.range(node), ATOM
     if isinstance(node, Words):

@@ -283,6 +283,24 @@ class InCase(Node):
     words: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Cases(Node):
+    """A figure as the first cases have it, side by side, for sums and counts across cases.
+
+    Args:
+        count: of the cases.
+        words: what the figures are called in a sentence: "errors of all scenarios".
+    """
+
+    figure: Named
+    count: int
+    words: str
+
+    def each(self) -> tuple[InCase, ...]:
+        """The figure in one case after the other."""
+        return tuple(InCase(self.figure, case) for case in range(self.count))
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Section:
     """Quantities that are read together, in order.
@@ -539,7 +557,7 @@ def substitute(node: Node, replacements: Mapping[Node, Node]) -> Node:
     """An expression with some of its figures replaced by others; bodies of figures are left alone."""
     if node in replacements:
         return replacements[node]
-    if isinstance(node, Input | Quantity | InCase):
+    if isinstance(node, Input | Quantity | InCase | Cases):
         return node
     return rebuilt(node, lambda part: substitute(part, replacements))
 
@@ -613,7 +631,7 @@ def same_in_all_cases(*nodes: Node) -> set[Node]:
     """The nodes, and what they follow from, that follow from shared inputs only."""
     same: set[Node] = set()
     for node in ancestors(*nodes):
-        shared = node.shared if isinstance(node, Input) else not isinstance(node, InCase)
+        shared = node.shared if isinstance(node, Input) else not isinstance(node, InCase | Cases)
         if shared and same.issuperset(() if isinstance(node, Input) else children(node)):
             same.add(node)
     return same

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from mantile.graph.operations import ATOM, COMPARISON, OPERATIONS, PRODUCT, SUM
 from mantile.graph.quantity import (
     Apply,
+    Cases,
     InCase,
     Input,
     Literal,
@@ -126,6 +127,8 @@ class _Printer:
         """Words for any node."""
         if isinstance(node, Input | Quantity):
             return _Phrase(self.names[node])
+        if isinstance(node, Cases):
+            return _Phrase(node.words)
         if isinstance(node, InCase):
             return _Phrase(f"{self.names[node.figure]} {node.words}".rstrip())
         if isinstance(node, Literal):
@@ -340,7 +343,8 @@ def _chain(operation: str, node: Node) -> list[Node]:
 
 def _total(printer: _Printer, *nodes: Node) -> _Phrase:
     """ "sum of A, B and C"; one part is that part."""
-    if len(nodes) == 1 and (not isinstance(nodes[0], Span) or len(nodes[0].members) == 1):
+    several = isinstance(nodes[0], Cases) or (isinstance(nodes[0], Span) and len(nodes[0].members) > 1)
+    if len(nodes) == 1 and not several:
         return printer.phrase(nodes[0])
     return _Phrase(f"sum of {printer.listed(nodes)}", PHRASE)
 

@@ -15,7 +15,7 @@ from xlsxwriter.utility import xl_col_to_name
 
 from mantile.graph.evaluate import Program
 from mantile.graph.excel import formula
-from mantile.graph.quantity import InCase, Input, Named, Node, Quantity, Span, Value, Words, ancestors
+from mantile.graph.quantity import Cases, InCase, Input, Named, Node, Quantity, Span, Value, Words, ancestors
 from mantile.workbook.charts import Chart
 from mantile.workbook.style import Style
 from mantile.workbook.style import value as value_style
@@ -374,8 +374,9 @@ class Book:
                 if cell.expression is not None:
                     roots[cell.scenario].append(cell.expression)
         for node in ancestors(*roots[ACROSS]):
-            if isinstance(node, InCase):
-                roots[node.case].append(node.figure)
+            for one in node.each() if isinstance(node, Cases) else (node,):
+                if isinstance(one, InCase):
+                    roots[one.case].append(one.figure)
         programs: dict[tuple[Node, ...], Program] = {}  # the cases of one variation show the same
         for nodes in roots:
             if tuple(nodes) not in programs:
@@ -437,6 +438,10 @@ class _Cells:
 
     def across(self, node: InCase) -> str:
         return self.book.reference_to(node.figure, node.case, self.sheet)
+
+    def beside(self, node: Cases) -> str:
+        first, *_, last = map(self.across, (*node.each()[:1], *node.each()[-1:]))
+        return first if first == last else f"{first}:{last.rpartition('!')[2]}"
 
     def range(self, members: Span) -> str:
         first, last = self.book.block(members)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from mantile.graph.quantity import InCase, Node, expression
+from mantile.graph.quantity import Cases, InCase, Node, expression
 from mantile.library.errors import InputError, unknown
 from mantile.workbook import style
 from mantile.workbook.book import FIRST, HEAD_ROW, Sheet
@@ -76,7 +76,7 @@ def _needed(book: EstimateBook, sheet: Sheet) -> Iterator[str]:
 
 def _homes(book: EstimateBook, node: Node) -> Iterator[str]:
     for part in expression(node):
-        figure = part.figure if isinstance(part, InCase) else part
+        figure = part.figure if isinstance(part, InCase | Cases) else part
         if figure in book.addresses:
             yield book.addresses[figure].sheet
 

@@ -163,7 +163,11 @@ def build(torch: Any, transformers: Any, config: Any, folder: str) -> Any:
     """The model on the meta device, with our attention where its class has a choice."""
     trusted = {"trust_remote_code": True} if folder else {}
     error: Exception | None = None
-    classes = (transformers.AutoModelForCausalLM, transformers.AutoModelForImageTextToText)
+    classes = (
+        transformers.AutoModelForCausalLM,
+        transformers.AutoModelForMultimodalLM,
+        transformers.AutoModelForImageTextToText,
+    )
     for auto in reversed(classes) if hasattr(config, "text_config") else classes:
         for attention in ("recorded", "eager"):
             try:

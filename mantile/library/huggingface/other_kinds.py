@@ -18,7 +18,7 @@ _MOST = 8  # files that are named
 
 _ENCODER_DECODER = "an encoder-decoder, which reads with one stack of layers and writes with another"
 _AUDIO = "an audio model"
-_HEARING = "a decoder that also hears"
+_HEARING = "a decoder that also hears, whose class does not run without sound"
 _ENCODER = "an encoder, as embeddings, rerankers and classifiers use it: it writes no tokens"
 _VISION = "a vision model without a decoder"
 _DENOISING = "a diffusion language model: it writes by denoising many tokens at once, not one after another"
@@ -36,8 +36,8 @@ _KINDS: dict[str, str] = {
         sew-d speech-encoder-decoder speech_to_text speecht5 unispeech unispeech-sat vits wav2vec2
         wav2vec2-bert wav2vec2-conformer wavlm whisper xcodec xcodec2""",
     _HEARING: """
-        audioflamingo3 glmasr granite_speech granite_speech_plus musicflamingo qwen2_5_omni qwen2_audio
-        qwen3_asr qwen3_omni_moe qwen3_omni_moe_thinker vibevoice vibevoice_asr voxtral voxtral_realtime""",
+        audioflamingo3 musicflamingo qwen2_5_omni qwen3_omni_moe qwen3_omni_moe_thinker vibevoice
+        voxtral_realtime""",
     _ENCODER: """
         albert bert big_bird camembert convbert data2vec-text deberta deberta-v2 distilbert dpr electra ernie
         esm eurobert flaubert fnet funnel gte ibert jina_embeddings_v3 layoutlm layoutlmv2 layoutlmv3 lilt
