@@ -644,7 +644,7 @@ def test_a_figure_across_cases_takes_the_value_of_that_case() -> None:
 
 def test_a_figure_in_several_cases_is_summed_and_counted() -> None:
     """One of three cases is not known: it is no part of the sum, and it is counted."""
-    size = Quantity("size", "Size", "1", q.where(A > 4, q.NOT_KNOWN, A * B))
+    size = Quantity("size", "Size", "1", q.where(A > B + B, q.NOT_KNOWN, A * B))
     both = Quantity("both", "Both", "1", q.sum_range(Cases(size, 3, "all sizes")))
     unknown = Quantity("unknown", "Unknown", "1", q.count_where(Cases(size, 3, "all sizes"), q.NOT_KNOWN))
     cases = [Program([size]).run({"a": value}) for value in (2.0, 5.0, 4.0)]
