@@ -74,6 +74,7 @@ class Dimensions:
     Args:
         head: the LM head, which one token of a prompt is multiplied with.
         kv_bytes: B per channel and token of the KV cache.
+        prompt_tokens: of a prompt, those that no cache holds.
     """
 
     weights: tuple[Weights, ...]
@@ -83,6 +84,7 @@ class Dimensions:
     prefill: Machine
     decode: Machine
     prompts: Node
+    prompt_tokens: Node
     input_tokens: Node
     output_tokens: Node
     decode_requests: Node
@@ -192,11 +194,11 @@ def ttft(rows: _Rows, dimensions: Dimensions, model: _Model) -> Quantity:
         "prompt_tokens",
         "tokens to prefill",
         "token",
-        dimensions.prompts * dimensions.input_tokens,
+        dimensions.prompts * dimensions.prompt_tokens,
         called="prompt tokens",
     )
     reaches = [
-        (core, core.query, _reach(rows, core, "prompt", "the prompt", dimensions.input_tokens))
+        (core, core.query, _reach(rows, core, "prompt", "the prompt", dimensions.prompt_tokens))
         for core in dimensions.cores
         if core.query is not None
     ]

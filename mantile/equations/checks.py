@@ -604,7 +604,14 @@ def memory(of: _Of) -> Iterator[Check]:
         "host_asked",
         "Memory asked of the host",
         "GB",
-        sum_of([inputs.offload_weights, inputs.offload_kv, inputs.kv_swap]),
+        sum_of(
+            [
+                inputs.offload_weights,
+                inputs.offload_kv,
+                inputs.kv_swap,
+                *(() if inputs.prefix_host is None else (inputs.prefix_host,)),
+            ]
+        ),
     )
     possible = of.row(
         "host_possible",
@@ -670,6 +677,9 @@ def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "a token for each at least",
     )
     yield Check("CP_EXCEEDS_INPUT", groups, inputs.input_tokens)
+    heads = estimate.workers[0].memory.heads
+    if heads is not None:
+        yield Check("PREFIX_EXCEEDS_INPUT", heads.least, inputs.input_tokens)
     if inputs.image_tokens is not None:
         yield Check("IMAGES_EXCEED_INPUT", inputs.image_tokens, inputs.input_tokens)
     useless = rows(
@@ -825,6 +835,11 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     yield Check("TPOT_FAR_FROM_FLOOR", times, far)
     yield Check("PRICE_UNKNOWN", money.known, yes)
     yield Check("PRICE_OLD", money.prices_young, yes)
+    found = estimate.workers[0].memory.prefix
+    if found is not None:
+        yield Check("PREFIXES_WITHOUT_ROOM", found.kept, sides.fixed(1, "1"))
+    if found is not None and any(isinstance(module.operation, Recurrence) for module in estimate.ir.modules):
+        yield Check("PREFIX_OF_STATES", found.hit_rate, sides.fixed(0, "1"))
     yield Check("POWER_UNKNOWN", money.power_known, yes)
     unread = estimate.ir.model.architecture.unread
     if unread is not None:

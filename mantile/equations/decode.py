@@ -50,7 +50,7 @@ def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
         "Requests that decode where prompts fill every step",
         "request",
         workers.memory.step_tokens
-        / (inputs.input_tokens * (1 + workers.memory.redone))
+        / (workers.prompt * (1 + workers.memory.redone))
         * inputs.output_tokens
         / TOKENS_PER_STEP,
         "so many prompts enter in a step, and so many steps each stays",

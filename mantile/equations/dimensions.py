@@ -33,6 +33,7 @@ def dimensions(
         prefill=_machine(prefill_workers, prefill_workers.ranks.replica),
         decode=_machine(decode_workers, decode_workers.ranks.stage),
         prompts=prefill.phase.requests,
+        prompt_tokens=prefill_workers.prompt,
         input_tokens=inputs.input_tokens,
         output_tokens=inputs.output_tokens,
         decode_requests=decode.phase.requests,

@@ -152,19 +152,26 @@ class EstimateGraph:
 
 
 def build_graph(
-    ir: ModelGraph, library: Library, disaggregated: bool = False, open_loop: bool = False
+    ir: ModelGraph,
+    library: Library,
+    disaggregated: bool = False,
+    open_loop: bool = False,
+    caches_prefixes: bool = False,
 ) -> EstimateGraph:
     """The equations of a model.
 
     Args:
         disaggregated: whether decode workers are described apart from those that prefill.
         open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
+        caches_prefixes: whether prompts may find a part of themselves in a cache.
     """
-    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop)
+    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop, caches_prefixes)
     known = frameworks(library)
     prefill_workers = workers(ir, library, known, inputs, ranks)
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
+    if prefill_workers.memory.heads is not None:
+        inputs.set_default("prefix_hit_rate", prefill_workers.memory.heads.hit_rate)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     memory = fullest(sets)

@@ -71,6 +71,14 @@ class Workload:
     request_rate: Input | None = None
     load_duration: Input | None = None
     token_budget: Input
+    prefix_hit_rate: Input | None = None
+    shared_prefix: Input | None = None
+    turns: Input | None = None
+    prefixes: Input | None = None
+    prefix_block: Input | None = None
+    prefix_host: Input | None = None
+    prefix_disk: Input | None = None
+    prefix_disk_bandwidth: Input | None = None
     image_tokens: Input | None = None
     microbatches: Input
     max_requests: Input
@@ -153,7 +161,11 @@ class Ranks:
 
 
 def workload(
-    library: Library, ir: ModelGraph, disaggregated: bool, open_loop: bool = False
+    library: Library,
+    ir: ModelGraph,
+    disaggregated: bool,
+    open_loop: bool = False,
+    caches_prefixes: bool = False,
 ) -> tuple[Workload, Ranks, tuple[Section, ...]]:
     """The inputs, the numbers of ranks they make, and their blocks.
 
@@ -163,6 +175,7 @@ def workload(
     Args:
         disaggregated: whether decode workers get inputs of their own.
         open_loop: whether requests may arrive at a rate.
+        caches_prefixes: whether prompts may find a part of themselves in a cache.
     """
     classes = ir.weight_classes()
     there_are = {
@@ -172,6 +185,7 @@ def workload(
         "embedding": "embedding" in classes,
         "decode workers": disaggregated,
         "request rate": open_loop,
+        "prefix cache": caches_prefixes,
     }
     inputs = {}
     for field in SCENARIO_FIELDS.values():

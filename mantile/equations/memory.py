@@ -53,6 +53,7 @@ from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.plan import Sharding, Stages, scope
+from mantile.equations.prefix import Heads, Prefix, heads, prefix
 from mantile.equations.tensors import VECTORS, RankWeights, Tensors
 from mantile.graph.quantity import (
     Input,
@@ -104,6 +105,8 @@ class Memory:
         redone: prompts prefilled again for each request, as its place was given to others.
         swapped: bytes that go to the host and come back instead, of each request on a rank.
         fits: 1 where `used` is at most `limit`.
+        heads, prefix: what prompts have at their head, and what is found of it; None where no scenario caches
+            prefixes.
     """
 
     stage_weights: tuple[Quantity, ...]
@@ -132,6 +135,8 @@ class Memory:
     batch: Quantity
     redone: Quantity
     swapped: Quantity
+    heads: Heads | None
+    prefix: Prefix | None
     sections: tuple[Section, ...]
 
 
@@ -149,11 +154,15 @@ def memory(
     """The rows of the Memory sheet."""
     stored = weights(ir, inputs, formats, tensors)
     held = admission(inputs, ranks, known)
-    caches = kv_bytes(ir, inputs, formats, plan, held)
+    prompts = heads(inputs)
+    caches = kv_bytes(ir, inputs, formats, plan, held, prompts)
     on_stages = stages(inputs, plan.stages, stored, caches)
     extra = working(ir, inputs, ranks, known, efficiency, plan)
     room = capacity(ir, inputs, hardware, efficiency, on_stages, extra, held, caches, plan.stages)
-    total = used(inputs, hardware, on_stages, extra, room)
+    total = used(inputs, hardware, on_stages, extra, room, caches)
+    found = None
+    if prompts is not None and caches.kept_of_token is not None:
+        found = prefix(inputs, prompts, total.free, caches.kept_of_token, efficiency)
     return Memory(
         stage_weights=on_stages.weights,
         stage_kv=on_stages.kv,
@@ -181,7 +190,10 @@ def memory(
         batch=room.batch,
         redone=room.again.redone,
         swapped=room.again.swapped,
+        heads=prompts,
+        prefix=found,
         sections=(
+            *(() if prompts is None else (prompts.section,)),
             stored.section,
             held.section,
             caches.section,
@@ -189,6 +201,7 @@ def memory(
             extra.section,
             room.section,
             total.section,
+            *(() if found is None else (found.section,)),
         ),
     )
 
@@ -333,6 +346,8 @@ class Caches:
         per_token: bytes of a token in all layers.
         to_come: bytes, in all layers, that a running request gets until its end; None where nothing grows.
         layers: bytes of a request in a layer of each kind.
+        kept_of_token: bytes of a token of a prefix on a rank of the fullest stage; `shared` of what all
+            requests share. None where no scenario caches prefixes.
     """
 
     growing: tuple[Cache, ...]
@@ -340,6 +355,8 @@ class Caches:
     per_token: Quantity
     to_come: Node | None
     layers: Mapping[Input, Quantity]
+    kept_of_token: Quantity | None
+    shared: Quantity | None
     section: Section
 
 
@@ -398,11 +415,19 @@ def admission(inputs: Workload, ranks: Ranks, known: Frameworks) -> _Held:
     return _Held(share, length, full, rows.section("KV admission", "when a request gets its place"))
 
 
-def kv_bytes(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding, held: _Held) -> Caches:
-    """The caches of one request."""
+def kv_bytes(
+    ir: ModelGraph,
+    inputs: Workload,
+    formats: Formats,
+    plan: Sharding,
+    held: _Held,
+    prompts: Heads | None = None,
+) -> Caches:
+    """The caches of one request; what all requests share is none of them's."""
     rows, per_request, states = Rows("memory"), Rows("memory"), Rows("memory")
     kept = {module.id: what for module in ir.modules if (what := _kept(module)) is not None}
-    tokens, to_come = cached_tokens(rows, inputs, held, [span for _, span in kept.values()])
+    shared = None if prompts is None else prompts.shared
+    tokens, to_come = cached_tokens(rows, inputs, held, [span for _, span in kept.values()], shared)
     caches: list[Cache] = []
     states_of: dict[str, State] = {}
     members: dict[Input, list[Node]] = {kind.count: [] for kind in ir.layers}
@@ -441,11 +466,54 @@ def kv_bytes(ir: ModelGraph, inputs: Workload, formats: Formats, plan: Sharding,
         )
         for limit, left in to_come.items()
     ]
+    of_token = of_shared = None
+    if prompts is not None:
+        of_token = _of_prefix(
+            rows, ir, inputs, plan, caches, {key: _limit(span) for key, (_, span) in kept.items()}
+        )
+        of_shared = rows(
+            "shared_prefix",
+            "KV cache of what all requests share",
+            "B",
+            ONE_REQUEST * prompts.shared * of_token,
+            "once",
+        )
     layers = by_kind(rows, ir, "layer_kv", "KV cache and states of a request in a", "B/request", members)
     section = rows.section(
         "KV cache of a request", "of a layer and rank; states of recurrent layers included"
     )
-    return Caches(tuple(caches), states_of, per_token, sum_of(grown) if grown else None, layers, section)
+    return Caches(
+        growing=tuple(caches),
+        states=states_of,
+        per_token=per_token,
+        to_come=sum_of(grown) if grown else None,
+        layers=layers,
+        kept_of_token=of_token,
+        shared=of_shared,
+        section=section,
+    )
+
+
+def _of_prefix(
+    rows: Rows,
+    ir: ModelGraph,
+    inputs: Workload,
+    plan: Sharding,
+    caches: Sequence[Cache],
+    limits: Mapping[str, Input | None],
+) -> Quantity:
+    """Bytes of a token of a prefix on a rank; what lies in a window is left out."""
+    parts: list[Node] = []
+    for limit in dict.fromkeys(limits[cache.module.id] for cache in caches):
+        of_limit = sum_of([cache.in_layers for cache in caches if limits[cache.module.id] is limit])
+        parts.append(of_limit if limit is None else where(limit > 0, 0, of_limit))
+    return rows(
+        "prefix_bytes_per_token",
+        "KV bytes of a token of a prefix on a rank",
+        "B/token",
+        sum_of(parts or [as_node(0)]) * plan.stages.fullest / ir.total_layers / inputs.cp,
+        "on the fullest stage, in layers that look back without limit",
+    )
 
 
 def _kept(module: Module) -> tuple[Node, AttentionSpan] | None:
@@ -464,13 +532,18 @@ def _limit(span: AttentionSpan) -> Input | None:
 
 
 def cached_tokens(
-    rows: Rows, inputs: Workload, held: _Held, spans: Iterable[AttentionSpan]
+    rows: Rows,
+    inputs: Workload,
+    held: _Held,
+    spans: Iterable[AttentionSpan],
+    shared: Quantity | None = None,
 ) -> tuple[dict[Input | None, Quantity], dict[Input | None, Quantity]]:
     """Tokens that a rank keeps of a request, and those it still gets, by how many attention looks back."""
     limits = dict.fromkeys(map(_limit, spans))
 
     def _within(length: Quantity, limit: Input | None) -> Node:
-        return length if limit is None else where(limit > 0, minimum(length, limit), length)
+        whole = length if shared is None else length - shared
+        return whole if limit is None else where(limit > 0, minimum(length, limit), whole)
 
     kept = {
         limit: rows(
@@ -764,7 +837,13 @@ def capacity(
         "on the fullest stage; the oldest one always ends",
     )
     cache_room = rows(
-        "cache_room", "Room for caches and logits", "B", room + inputs.offload_kv * GIGA, "host memory too"
+        "cache_room",
+        "Room for caches and logits",
+        "B",
+        room + inputs.offload_kv * GIGA
+        if caches.shared is None
+        else maximum(0, room + inputs.offload_kv * GIGA - caches.shared),
+        "host memory too",
     )
     of_request = rows(
         "request_held", "Room of a running request", "B/request", on_stages.per_request + logits
@@ -929,12 +1008,23 @@ class _Used:
 
 
 def used(
-    inputs: Workload, hardware: Hardware, on_stages: _OnStages, extra: _Working, room: _Capacity
+    inputs: Workload,
+    hardware: Hardware,
+    on_stages: _OnStages,
+    extra: _Working,
+    room: _Capacity,
+    caches: Caches,
 ) -> _Used:
     """What the batch and all else come to."""
     rows = Rows("memory")
     on_rank = rows("seats", "Requests on a rank", "request", maximum(1, room.batch / inputs.attention_dp))
-    all_kv = rows("all_kv", "KV cache of the batch", "B", on_rank * on_stages.per_request + room.growth)
+    of_batch = on_rank * on_stages.per_request + room.growth
+    all_kv = rows(
+        "all_kv",
+        "KV cache of the batch",
+        "B",
+        of_batch if caches.shared is None else of_batch + caches.shared,
+    )
     logits = rows("logits", "Logits", "B", on_rank * extra.logits_per_request)
     host_kv = rows(
         "host_kv",

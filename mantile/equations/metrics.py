@@ -561,6 +561,18 @@ LOAD = Metric(
     headline_digits=0,
     of_plan=False,
 )
+PREFIX_HITS = Metric(
+    attribute="prefix_hits",
+    id="prefix.hit_rate",
+    key="prefix_hits",
+    label="Prefix hits",
+    unit="1",
+    definition="share of the prompt tokens that are found in a cache, where prompts may find any",
+    shown_unit="%",
+    digits=1,
+    headline_digits=0,
+    of_plan=False,
+)
 WORKERS_RATIO = Metric(
     attribute="workers_ratio",
     id="serving.workers_ratio",

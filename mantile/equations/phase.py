@@ -71,6 +71,10 @@ class SpanRows:
     id_suffix: str
     label_suffix: str
 
+    def of(self, part: str) -> SpanRows:
+        """Where the rows of a part of the prompt go."""
+        return SpanRows(self.rows, f"{self.id_suffix}.{part}", f"{self.label_suffix}, {part}")
+
     def __call__(self, name: str, label: str, body: Node, note: str = "", called: str = "") -> Quantity:
         """A row of tokens per request."""
         return self.rows(

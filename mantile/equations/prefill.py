@@ -38,7 +38,7 @@ Which module is of which kind says `forward.block`; what modules a model has, ma
 
 from __future__ import annotations
 
-from mantile.equations.constant import HALF, ONE_REQUEST
+from mantile.equations.constant import HALF, ONE_REQUEST, ONE_TOKEN
 from mantile.equations.moe import coverage
 from mantile.equations.phase import Phase, SpanRows, context, norm_tokens, tokens_by_scope
 from mantile.equations.workers import Workers
@@ -57,17 +57,17 @@ def prefill(workers: Workers, ir: ModelGraph) -> Phase:
         "request",
         maximum(1, prompts / inputs.attention_dp),
     )
-    tokens = rows("tokens", "Tokens in the pass", "token", prompts * inputs.input_tokens, called="tokens")
+    tokens = rows("tokens", "Tokens in the pass", "token", prompts * workers.prompt, called="tokens")
     on_rank = rows(
         "rank_tokens",
         "Tokens of a rank in attention",
         "token",
-        of_group * inputs.input_tokens / inputs.cp,
+        of_group * workers.prompt / inputs.cp,
         called="tokens of a rank",
     )
     scoped = tokens_by_scope(rows, tokens, on_rank, workers, ir)
     in_norms = norm_tokens(rows, on_rank, workers)
-    contexts = context(rows, ir, lambda span, row: mean_context(span, row, inputs.input_tokens))
+    contexts = context(rows, ir, lambda span, row: prompt_context(span, row, workers))
     batch = workers.memory.prompt_batch
     passes = rows(
         "passes",
@@ -111,6 +111,23 @@ def requests(rows: Rows, workers: Workers) -> Quantity:
         ),
         "continuous batching prefills one prompt for each attention group, static batching the whole batch",
     )
+
+
+def prompt_context(span: AttentionSpan, row: SpanRows, workers: Workers) -> tuple[Node, str]:
+    """Tokens that a token of the prompt which is worked out attends to on average, and why.
+
+    Where the head of the prompt was found, all pairs of the prompt but those of its head.
+    """
+    prompt, found = workers.inputs.input_tokens, workers.memory.prefix
+    of_prompt, why = mean_context(span, row, prompt)
+    if found is None:
+        return of_prompt, why
+    whole = row("context_whole", "Mean of the whole prompt", of_prompt, why)
+    before = row("head", "Head of the prompt that is found", maximum(ONE_TOKEN / ONE_REQUEST, found.found))
+    of_head = row(
+        "context_head", "Mean of the head that is found", mean_context(span, row.of("head"), before)[0]
+    )
+    return (whole * prompt - of_head * found.found) / found.computed, "of what is not found"
 
 
 def mean_context(span: AttentionSpan, row: SpanRows, prompt: Node) -> tuple[Node, str]:

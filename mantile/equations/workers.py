@@ -14,7 +14,7 @@ from mantile.equations.network import Network, network
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
 from mantile.equations.tensors import Tensors, tensors
-from mantile.graph.quantity import Quantity, Section, maximum
+from mantile.graph.quantity import Node, Quantity, Section, maximum
 from mantile.graph.rewrite import GraphRewrite
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
@@ -36,6 +36,12 @@ class Workers:
     tensors: Tensors
     network: Network
     memory: Memory
+
+    @property
+    def prompt(self) -> Node:
+        """Tokens of a prompt to work out: those that no cache holds."""
+        found = self.memory.prefix
+        return self.inputs.input_tokens if found is None else found.computed
 
     def sections(self) -> tuple[Section, ...]:
         """All blocks of figures that follow from what these accelerators are."""

@@ -43,6 +43,7 @@ from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
     INPUT_NAMES,
+    PREFIX_FIELDS,
     SCENARIO_FIELDS,
     Case,
     Override,
@@ -378,7 +379,8 @@ def _graph(asked: _Asked) -> EstimateGraph:
     scenario, name = asked.scenario, asked.name
     architecture = build_ir(apply_model_overrides(asked.model, scenario.overrides, name))
     rated = "request_rate" in asked.over or scenario.open_loop
-    equations = build_graph(architecture, asked.library, asked.apart, rated)
+    prefixes = scenario.caches_prefixes or not asked.over.keys().isdisjoint(PREFIX_FIELDS)
+    equations = build_graph(architecture, asked.library, asked.apart, rated, prefixes)
     named = equations.inputs.named()
     unused = next((key for key in asked.over if key not in asked.swept and key not in named), None)
     if unused is not None:

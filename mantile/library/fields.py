@@ -22,7 +22,9 @@ Whole = Annotated[int, Field(strict=True)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
 Value = str | int | float
 Listed = Literal["accelerators", "systems", "frameworks", "datatypes"]
-Needs = Literal["experts", "dense FFNs", "embedding", "images", "decode workers", "request rate"]
+Needs = Literal[
+    "experts", "dense FFNs", "embedding", "images", "decode workers", "request rate", "prefix cache"
+]
 
 
 @dataclass(frozen=True)

@@ -447,6 +447,89 @@ class Inputs(Deployment):
         most=MOST_TOKENS,
         aliases=("max_num_batched_tokens",),
     )
+    prefix_hit_rate: Real | None = field(
+        "Prefix hit rate",
+        "share of the prompt tokens whose keys and values lie in a cache; they are not worked out again",
+        otherwise="follows from shared prefix and turns",
+        initial=0,
+        follows="prefix cache",
+        least=0,
+        most=1,
+        aliases=("cache_hit_rate", "prefix_cache_hit_rate"),
+        needs="prefix cache",
+    )
+    shared_prefix: Whole | None = field(
+        "Shared prefix",
+        "tokens at the head of every prompt that all requests share, such as a system prompt",
+        unit="token/request",
+        default=0,
+        least=0,
+        most=MOST_TOKENS,
+        aliases=("system_prompt_tokens", "shared_prefix_len"),
+        needs="prefix cache",
+    )
+    turns: Real | None = field(
+        "Turns of a conversation",
+        "prompts of a conversation, on average, each with all that was said before at its head",
+        unit="1",
+        default=1,
+        least=1,
+        most=1000,
+        needs="prefix cache",
+    )
+    prefixes: Whole | None = field(
+        "Different prefixes",
+        (
+            "conversations or documents that requests come back to, over all replicas, each in any order; "
+            "0: there is room for all of them"
+        ),
+        unit="request",
+        default=0,
+        least=0,
+        most=MOST_REQUESTS,
+        needs="prefix cache",
+    )
+    prefix_block: Whole | None = field(
+        "Block of the prefix cache",
+        "tokens that are found or missed together: 16 in vLLM, 1 in SGLang and llama.cpp, 32 in TensorRT-LLM",
+        unit="token/request",
+        default=16,
+        least=1,
+        most=4096,
+        aliases=("block_size", "page_size", "tokens_per_block"),
+        needs="prefix cache",
+    )
+    prefix_host: Real | None = field(
+        "Prefixes on the host",
+        "host memory, per accelerator, for prefixes that have no room beside the batch; fetched when found",
+        group=DEPLOYMENT,
+        unit="GB",
+        default=0,
+        least=0,
+        most=10_000,
+        aliases=("kv_offloading_size", "hicache_size"),
+        needs="prefix cache",
+    )
+    prefix_disk: Real | None = field(
+        "Prefixes on disk",
+        "room on disk, per accelerator, for prefixes that the host has no room for; fetched when found",
+        group=DEPLOYMENT,
+        unit="GB",
+        default=0,
+        least=0,
+        most=1_000_000,
+        needs="prefix cache",
+    )
+    prefix_disk_bandwidth: Real | None = field(
+        "Bandwidth of the disk",
+        "at which prefixes are read from disk, per accelerator; 5 GB/s is a usual SSD of one's own",
+        group=DEPLOYMENT,
+        unit="GB/s",
+        default=5,
+        least=0.001,
+        most=10_000,
+        needs="prefix cache",
+    )
     image_tokens: Whole | None = field(
         "Image tokens",
         "input tokens that stand for images; the vision tower works on them",
@@ -803,11 +886,22 @@ class Scenario(Case):
         return any(case.request_rate for case in (self, *self.variants))
 
     @property
+    def caches_prefixes(self) -> bool:
+        """Whether prompts find a part of themselves in a cache, in some column at least."""
+        return any(
+            getattr(case, name) is not None for case in (self, *self.variants) for name in PREFIX_FIELDS
+        )
+
+    @property
     def disaggregated(self) -> bool:
         """Whether decode workers have inputs of their own, in some column at least."""
         return any(
             case.decode is not None or case.serving == "disaggregated" for case in (self, *self.variants)
         )
+
+
+PREFIX_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.needs == "prefix cache")
+"""What prompts may find in a cache, and where: an estimate has rows of it where a scenario states one."""
 
 
 def load_scenario(path: str) -> Scenario:

@@ -175,17 +175,18 @@ def match_runs(
         calibration = calibrate(matched)
     """
     library = library or load_library()
-    groups: dict[tuple[str, bool, bool], list[Run]] = {}
+    groups: dict[tuple[str, tuple[bool, bool, bool]], list[Run]] = {}
     for run in runs:
         scenario = run.scenario()
-        groups.setdefault((run.model, scenario.disaggregated, scenario.open_loop), []).append(run)
+        parts = scenario.disaggregated, scenario.open_loop, scenario.caches_prefixes
+        groups.setdefault((run.model, parts), []).append(run)
     batches: list[Batch] = []
     rejected: list[RejectedRun] = []
-    for (name, disaggregated, open_loop), members in groups.items():
+    for (name, parts), members in groups.items():
         progress(name)
         try:
             model = (models or {}).get(name) or load_model(name)
-            equations = build_graph(build_ir(model), library, disaggregated, open_loop)
+            equations = build_graph(build_ir(model), library, *parts)
         except InputError as error:
             rejected += [RejectedRun(run.id, str(error)) for run in members]
             continue

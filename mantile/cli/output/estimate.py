@@ -47,6 +47,7 @@ _ROWS: tuple[_Row, ...] = (
     _of(metrics.KV_CAPACITY_SEQUENCES),
     ("Request rate, requests/s", "request_rate", number),
     _of(metrics.LOAD),
+    _of(metrics.PREFIX_HITS),
     ("Load is", "load_state", number),
     ("Load lasts, s", "load_duration", number),
     _of(metrics.TTFT),

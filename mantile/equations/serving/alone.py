@@ -100,6 +100,11 @@ def prompt(
         maximum(stages.through, host),
         "the host starts operations while others run",
     )
+    found = prefill_workers.memory.prefix
+    if found is not None:
+        of_prompt = pipe(
+            "prefill_fetched", "Prefill of the prompt, its prefix fetched", "s", of_prompt + found.fetch
+        )
     handover = others = None
     sections: list[Section] = []
     if ranks.disaggregated is not None:
@@ -162,7 +167,7 @@ def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, pr
         "prefill_chunks",
         "Chunks of a pass",
         "1",
-        where(continuous > 0, maximum(1, inputs.input_tokens * ONE_REQUEST / workers.memory.step_tokens), 1),
+        where(continuous > 0, maximum(1, workers.prompt * ONE_REQUEST / workers.memory.step_tokens), 1),
         "the last may be a part; a static batch is prefilled in one pass",
     )
     host = next(block for block in prefill.blocks if block.id == "host")
@@ -214,7 +219,7 @@ def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, pr
         "prefill_fills",
         "Times the pipeline is filled for a prompt",
         "1",
-        where(at_once > 0, minimum(chunks, maximum(1, inputs.input_tokens * ONE_REQUEST / at_once)), 1),
+        where(at_once > 0, minimum(chunks, maximum(1, workers.prompt * ONE_REQUEST / at_once)), 1),
     )
     through = rows(
         "prefill_through",

@@ -105,7 +105,7 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         "prompts_per_step",
         "Prompts in a full step",
         "1",
-        setting.prefill_workers.memory.step_tokens / (inputs.input_tokens * ONE_REQUEST),
+        setting.prefill_workers.memory.step_tokens / (setting.prefill_workers.prompt * ONE_REQUEST),
     )
     per_token = rows(
         "prompts_per_token",
