@@ -451,6 +451,7 @@ def test_the_scaling_book_is_reproduced_to_the_printed_digit(
             prefill=chips,
             decode=chips,
             prompts=given_("prompts", "request", 1),
+            prompt_tokens=given_("prompt_tokens", "token/request", context),
             input_tokens=given_("input_tokens", "token/request", context),
             output_tokens=given_("output_tokens", "token/request", 0),
             decode_requests=given_("decode_requests", "request", batch),
@@ -492,7 +493,7 @@ def test_the_floor_of_a_70b_model_is_plain_arithmetic(make: Make) -> None:
 
 def test_a_floor_is_a_figure_with_a_name() -> None:
     """Everything a floor is made of stands on the sheet, so that it can be followed like any other number."""
-    given_ = [Input(f"given.{number}", f"Given {number}", "1", 1.0) for number in range(23)]
+    given_ = [Input(f"given.{number}", f"Given {number}", "1", 1.0) for number in range(24)]
     spare = iter(given_)
     plain: dict[str, Any] = {
         field: Machine(next(spare), next(spare), next(spare))

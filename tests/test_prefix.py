@@ -1,4 +1,4 @@
-"""What prompts find in a cache: limits, pairs of tokens, room and turns; conversations and a cache simulated."""
+"""What prompts find in a cache: limits, pairs of tokens, room, turns; conversations and a cache simulated."""
 
 from __future__ import annotations
 

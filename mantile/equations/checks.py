@@ -837,7 +837,7 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     yield Check("PRICE_OLD", money.prices_young, yes)
     found = estimate.workers[0].memory.prefix
     if found is not None:
-        yield Check("PREFIXES_WITHOUT_ROOM", found.kept, sides.fixed(1, "1"))
+        yield Check("PREFIXES_WITHOUT_ROOM", found.hit_rate, found.asked)
     if found is not None and any(isinstance(module.operation, Recurrence) for module in estimate.ir.modules):
         yield Check("PREFIX_OF_STATES", found.hit_rate, sides.fixed(0, "1"))
     yield Check("POWER_UNKNOWN", money.power_known, yes)

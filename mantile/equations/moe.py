@@ -39,19 +39,25 @@ def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quan
     draws = minimum(
         (tokens / ONE_TOKEN) ** workers.efficiency["routing_spread"], SATURATED * count / per_token
     )  # LibreOffice knows no smaller power
+    untouched = rows(
+        "untouched",
+        "Share of the experts not touched",
+        "1",
+        missed**draws,
+        "a token misses an expert by chance; skewed routing counts as fewer tokens",
+    )
     share = rows(
         "coverage",
         "Share of the experts touched",
         "1",
-        1 - missed**draws,
-        "a token misses an expert by chance; skewed routing counts as fewer tokens",
+        1 - untouched,
         called="expert coverage",
     )
     deviation = rows(
         "coverage_deviation",
         "Deviation of that share between ranks",
         "1",
-        (share * (1 - share) / ranks.per_rank) ** HALF,
+        (share * untouched / ranks.per_rank) ** HALF,
         "as of independent draws",
         called="deviation of the coverage",
     )

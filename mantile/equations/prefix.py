@@ -43,15 +43,14 @@ class Prefix:
     Args:
         found: tokens of it whose keys and values lie in a cache; `computed` are the others.
         fetch: seconds until what lies on the host or on disk is here.
-        kept: share of the prefixes of one's own that has room somewhere.
-        hit_rate: share of the prompt that is found.
+        hit_rate: share of the prompt that is found; `asked` if every prefix had room.
     """
 
     found: Quantity
     computed: Quantity
-    kept: Quantity
     fetch: Quantity
     hit_rate: Quantity
+    asked: Quantity
     section: Section
 
 
@@ -185,7 +184,19 @@ def prefix(
         where(on_host > 0, size * on_host / link, 0) + size * on_disk / (inputs.prefix_disk_bandwidth * GIGA),
         "over the host link, and from disk",
     )
+    asked = rows(
+        "asked",
+        "Share of a prompt that may be found",
+        "1",
+        before / inputs.input_tokens,
+        "if every prefix had room",
+    )
     rate = rows("hit_rate", "Share of a prompt that is found", "1", found / inputs.input_tokens)
     return Prefix(
-        found, computed, kept, fetch, rate, rows.section("Prefix cache", "what is not worked out again")
+        found=found,
+        computed=computed,
+        fetch=fetch,
+        hit_rate=rate,
+        asked=asked,
+        section=rows.section("Prefix cache", "what is not worked out again"),
     )

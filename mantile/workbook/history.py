@@ -424,6 +424,12 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 11),
+        ids=_OF_PASS + r"coverage(?:_deviation)?",
+        formula=r"=(?:1-.*\^.*|\(\[[\w.]+\]\*\(1-\[[\w.]+\]\)/\[[\w.]+\]\)\^\[constant\.half\])",
+        why="the share of experts that are not touched is a row: one less the share that is rounds otherwise",
+    ),
+    Change(
+        since=(0, 11),
         ids=r"hardware\.kv_format",
         formula=_in_any_case('IF([hardware.kv_sixteen_bit]>0,"bf16",[hardware.kv_key])'),
         why="caches in int8 and int4 are read as well as those in 16 bit; 0.10.0 knew 16 bit and fp8 only",
