@@ -155,9 +155,30 @@ def random_value(figure: Input, dice: random.Random) -> Any:
         )  # no ties where a text shows one digit
     if not figure.value:  # what nobody states, or nothing is asked of
         return round(dice.uniform(0, 50), 3)
-    return (
-        round(float(figure.value) * dice.uniform(0.3, 2), 4) + 0.00003
-    )  # no ties where a text shows a whole percent
+    value = round(float(figure.value) * dice.uniform(0.3, 2), 4) + 0.00003  # no ties of whole percents
+    return round(value, 5)  # as somebody types it: of what has 17 digits, engines join 15 or all to a text
+
+
+TOGETHER = (
+    ".pair_bandwidth",
+    ".torus_axes",
+    ".domains",
+    ".scale_out_bandwidth",
+    "model.attention_heads",
+    "model.kv_heads",
+    "model.experts_per_token",
+    "model.experts",
+)
+"""How the ids of figures end that mean something only together: one typed alone may be refused."""
+
+
+def possible_value(figure: Input, dice: random.Random) -> Any:
+    """Something an input may be set to, within its range."""
+    for _ in range(100):
+        value = random_value(figure, dice)
+        if isinstance(value, str) or not figure.outside(value):
+            return value
+    return round(dice.uniform(figure.minimum or 0, figure.maximum or 1), 3)
 
 
 def follow_edits(book: EstimateBook, folder: Path, sets: int, seed: str) -> tuple[set[str], set[str]]:

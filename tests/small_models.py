@@ -547,6 +547,42 @@ CONFIGS |= {
     ),
 }
 
+_WIDER = {
+    4: """
+        num_attention_heads num_key_value_heads num_heads n_head num_kv_heads linear_num_key_heads
+        linear_num_value_heads mamba_num_heads n_groups index_n_heads swa_num_attention_heads
+        swa_num_key_value_heads num_global_key_value_heads""",
+    16: """
+        head_dim global_head_dim v_head_dim swa_head_dim swa_v_head_dim qk_nope_head_dim qk_rope_head_dim
+        linear_key_head_dim linear_value_head_dim mamba_head_dim index_head_dim rotary_dim mamba_dt_rank
+        kv_lora_rank q_lora_rank mrope_section""",
+    64: """
+        hidden_size n_embd embed_dim out_hidden_size intermediate_size n_inner ffn_hidden_size
+        intermediate_size_mlp moe_intermediate_size shared_expert_intermediate_size
+        moe_shared_expert_intermediate_size vocab_size vocab_size_per_layer_input max_position_embeddings
+        sliding_window attention_chunk_size index_topk projector_input_dim projector_output_dim
+        vision_output_dim projection_hidden_size""",
+    256: "n_positions",
+}
+_BY = {name: factor for factor, names in _WIDER.items() for name in names.split()}
+
+
+def wide(config: Fields) -> Fields:
+    """A config of `CONFIGS` as wide as published models are: work that takes longer than starting it.
+
+    Heads are so many that four ranks share them.
+    """
+    return {name: _wider(name, value) for name, value in config.items()}
+
+
+def _wider(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return wide(value)
+    if isinstance(value, list) and name in _BY:
+        return [_wider(name, one) for one in value]
+    return value * _BY[name] if name in _BY and isinstance(value, int) else value
+
+
 COUNTED: dict[str, tuple[int, int, int, int]] = {
     "llama": (118_744, 83, 6_038_784, 600),
     "llama, tied": (103_296, 47, 5_485_824, 480),

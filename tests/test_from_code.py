@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
 import warnings
 from collections import Counter
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small_models import CONFIGS
+from small_models import CONFIGS, wide
 
+from mantile.estimate.estimate import estimate
 from mantile.ir.build import build_ir
 from mantile.ir.counts import caches, describe, kv_bytes_per_token, parameters
 from mantile.library.architecture import Architecture, Model
@@ -22,9 +25,14 @@ from mantile.library.from_code.read import read_recording
 from mantile.library.huggingface import parse_config
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.unread import unknown_fields
+from mantile.library.models import add_model, load_model
+from mantile.library.scenario import parse_scenario
 
-RECORDED = Path(__file__).parent / "data" / "recorded_exaone_moe.json"
-FAMILIES = Path(__file__).parent / "data" / "recorded_families.json"  # classes of CONFIGS, as seen
+DATA = Path(__file__).parent / "data"
+RECORDED = DATA / "recorded_exaone_moe.json"
+FAMILIES = DATA / "recorded_families.json"  # classes of CONFIGS made wide, as seen
+MODELS = DATA / "models_from_code"  # what `mantile models add` makes of the configs in it
+ANEW = "MANTILE_RECORD" in os.environ  # write what is on file anew
 needs_classes = pytest.mark.skipif(
     not process.can_record(), reason="torch and transformers build the classes; a recording of one is here"
 )
@@ -38,14 +46,36 @@ def recorded() -> tuple[Fields, Fields]:
     return data["config"], data["recording"]
 
 
+def on_file() -> dict[str, tuple[Fields, Fields]]:
+    """Every recording that is on file: the config, and what its class was seen to do."""
+    apart = json.loads(RECORDED.read_text(encoding="utf-8"))
+    families = json.loads(FAMILIES.read_text(encoding="utf-8"))
+    return {family: (wide(CONFIGS[family]), seen) for family, seen in families.items()} | {
+        "exaone_moe": (apart["config"], apart["recording"])
+    }
+
+
+def put_on_file(anew: dict[str, Fields]) -> None:
+    """Write recordings, by family, in place of those on file."""
+    apart = {"config": on_file()["exaone_moe"][0], "recording": anew["exaone_moe"]}
+    families = {family: seen for family, seen in anew.items() if family != "exaone_moe"}
+    RECORDED.write_text(json.dumps(apart) + "\n", encoding="utf-8")
+    FAMILIES.write_text(json.dumps(families, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
 def read(config: Fields, recording: Fields) -> Architecture:
     """A recording as an architecture."""
     return read_recording(recording, Config("config.json", config["model_type"], config))
 
 
+def model_of(architecture: Architecture) -> Model:
+    """A model with an architecture."""
+    return Model(id="small", name="small", source="test", architecture=architecture)
+
+
 def ir_of(architecture: Architecture) -> Any:
     """The modules of an architecture."""
-    return build_ir(Model(id="small", name="small", source="test", architecture=architecture))
+    return build_ir(model_of(architecture))
 
 
 def test_layers_heads_windows_and_experts_are_seen(recorded: tuple[Fields, Fields]) -> None:
@@ -188,12 +218,101 @@ def comparable(description: Fields) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("family", ["deepseek_v32", "qwen3_next", "jamba", "gpt_oss"])
+BOTH = ("deepseek_v32", "qwen3_next", "jamba", "gpt_oss")  # on file, and read by readers of ours
+
+
+@pytest.mark.parametrize("family", BOTH)
 def test_our_readers_agree_with_what_was_recorded(family: str) -> None:
     """Latent attention with an indexer, delta rules, Mamba, windows and experts with biases."""
-    seen = json.loads(FAMILIES.read_text(encoding="utf-8"))[family]
-    ours = describe(ir_of(parse_config(copy.deepcopy(CONFIGS[family]), "config.json")), 61, True)
-    assert comparable(describe(ir_of(read(CONFIGS[family], seen)), 61, True)) == comparable(ours)
+    config, seen = on_file()[family]
+    ours = describe(ir_of(parse_config(copy.deepcopy(config), "config.json")), 61, True)
+    assert comparable(describe(ir_of(read(config, seen)), 61, True)) == comparable(ours)
+
+
+PLANS = ({"tp": 1}, {"tp": 4}, {"tp": 4, "ep": 4}, {"tp": 1, "attention_dp": 4, "ep": 4})
+NEAR = 0.05  # relative: of TTFT and TPOT
+
+
+def furthest(ours: Architecture, theirs: Architecture) -> float:
+    """The largest difference of TTFT or TPOT under any plan, relative to our reader's."""
+    apart = []
+    for plan in PLANS:
+        if "ep" in plan and "experts" not in ours.facts:
+            continue
+        fields = {"model": "small", "accelerator": "h100-sxm", "input_tokens": 4000, "output_tokens": 200}
+        scenario = parse_scenario(fields | {"concurrency": 64} | plan, "scenario")
+        left, right = (estimate(scenario, model_of(one)) for one in (ours, theirs))
+        for one, other in ((left.ttft, right.ttft), (left.tpot, right.tpot)):
+            assert one is not None and other is not None, plan
+            apart.append(abs(other / one - 1))
+    return max(apart)
+
+
+@pytest.mark.parametrize("family", BOTH)
+def test_estimates_of_what_was_recorded_are_those_of_our_readers(family: str) -> None:
+    """TTFT and TPOT, on one rank, on four, with experts apart, and with tokens that are sent to them."""
+    config, seen = on_file()[family]
+    assert furthest(parse_config(copy.deepcopy(config), "config.json"), read(config, seen)) < NEAR
+
+
+PUBLISHED = {
+    **{"olmoe": (6.92e9, 1e7), "granitemoe": (3.3e9, 1e8), "lfm2": (1.17e9, 1e7), "minimax": (456e9, 1e9)},
+    "falcon-h1": (1_554_859_392, 1),
+}
+"""Parameters of the models in the folder as their makers state them, and one of the last digit stated."""
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_models_on_file_have_the_parameters_that_are_published(name: str) -> None:
+    """The configs hold the dimensions of published models."""
+    stated, digit = PUBLISHED[name]
+    total = parameters(build_ir(load_model(str(MODELS / f"{name}.yaml"))))["total"]
+    assert abs(total - stated) <= digit / 2
+
+
+def record(config: Fields) -> Fields:
+    """What a class does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return recorder.record({"config": copy.deepcopy(config), "folder": ""})
+
+
+def read_twice(config: Fields) -> tuple[Architecture, Architecture]:
+    """A config as our reader reads it, and as its class does."""
+    ours = parse_config(copy.deepcopy(config), "config.json")
+    if config["model_type"] == "kimi_k2":  # which transformers knows by another name
+        config = config | {"model_type": "deepseek_v3"}
+    return ours, read(config, record(config))
+
+
+@needs_classes
+@pytest.mark.transformers
+def test_recordings_on_file_are_what_the_classes_do() -> None:
+    """Recorded anew, each is the same: no test stands on what a recorder no longer sees."""
+    anew = {family: json.loads(json.dumps(record(config))) for family, (config, _) in on_file().items()}
+    if ANEW:
+        put_on_file(anew)
+    for family, (_, seen) in on_file().items():
+        if seen["library"] != anew[family]["library"]:
+            pytest.skip(f"recorded with {seen['library']}")
+        assert {key for key in anew[family] if anew[family][key] != seen.get(key)} == set(), family
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+@pytest.mark.parametrize("config", sorted((MODELS / "configs").glob("*.json")), ids=lambda path: path.stem)
+def test_models_on_file_are_what_their_configs_give(config: Path, tmp_path: Path) -> None:
+    """Added anew, each is the same."""
+    written = add_model(str(config), tmp_path, date(2026, 11, 24))
+    kept = MODELS / written.name
+    if ANEW:
+        kept.write_bytes(written.read_bytes())
+    made, there = load_model(str(written)).architecture, load_model(str(kept)).architecture
+    library = made.facts["hidden_size"].source.partition(" of ")[2].partition(",")[0]
+    if library not in there.facts["hidden_size"].source:
+        pytest.skip(f"made otherwise than with {library}")
+    assert made == there
 
 
 @needs_classes
@@ -202,17 +321,29 @@ def test_our_readers_agree_with_what_was_recorded(family: str) -> None:
 @pytest.mark.parametrize("family", [family for family in CONFIGS if family not in REFUSED])
 def test_our_readers_agree_with_the_code(family: str) -> None:
     """Parameters, shapes, names, KV bytes and FLOPs: two ways to read a config that share nothing."""
-    config = copy.deepcopy(CONFIGS[family])
-    ours = describe(ir_of(parse_config(copy.deepcopy(config), "config.json")), 61, True)
-    if config["model_type"] == "kimi_k2":  # which transformers knows by another name
-        config["model_type"] = "deepseek_v3"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        seen = recorder.record({"config": copy.deepcopy(config), "folder": ""})
-    theirs = describe(ir_of(read(config, seen)), 61, True)
+    ours, theirs = (describe(ir_of(one), 61, True) for one in read_twice(CONFIGS[family]))
     left, right = comparable(ours), comparable(theirs)
     differing = {key for key in left if left[key] != right[key]}
     assert differing == OTHERWISE.get(family, set()), {key: (left[key], right[key]) for key in differing}
+
+
+FURTHER = {
+    "falcon, grouped": 0.55,  # the class keeps a copy of the keys for every query head
+    "llama4_text": 0.75,  # a chunk is a mask in the class: attention looks at all tokens
+    "llama4": 0.75,
+    "glm_moe_dsa": 0.06,  # layers that look at what an earlier one chose are read as if they looked at all
+    "mamba2": 0.15,  # norm, convolution and products with the state stand on every rank
+}
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+@pytest.mark.parametrize("family", [family for family in CONFIGS if family not in REFUSED])
+def test_estimates_of_our_readers_agree_with_those_of_the_code(family: str) -> None:
+    """TTFT and TPOT of wide models; those that are further apart are so for a reason that is known."""
+    apart = furthest(*read_twice(wide(CONFIGS[family])))
+    assert (NEAR < apart < FURTHER[family]) if family in FURTHER else apart < NEAR
 
 
 TWO_MIXERS = {
@@ -241,13 +372,6 @@ LOOKS_AT_IMAGES = {
         **{"intermediate_size": 72, "vocab_size": 101, "cross_attention_layers": [1], "pad_token_id": 0},
     },
 }
-
-
-def record(config: Fields) -> Fields:
-    """What a class does."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return recorder.record({"config": copy.deepcopy(config), "folder": ""})
 
 
 @needs_classes

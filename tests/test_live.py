@@ -11,18 +11,23 @@ from typing import Any
 
 import openpyxl
 import pytest
-from live import follow_edits, random_value
+from live import TOGETHER, follow_edits, loaded, possible_value, random_value
 
-from mantile.estimate.estimate import estimate
+from mantile.equations.signature import SIGNATURE
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.architecture import Model
 from mantile.library.huggingface import parse_config
 from mantile.library.models import load_model
 from mantile.library.scenario import parse_scenario
-from mantile.verify.engines import soffice
-from mantile.verify.verify import TOLERANCE, verify
+from mantile.roundtrip.import_workbook import import_workbook
+from mantile.verify.engines import recalculate, soffice
+from mantile.verify.verify import TOLERANCE, difference, scale_of, verify, verify_with_all
+from mantile.workbook.book import FIRST
+from mantile.workbook.bundle import read_bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
+from mantile.workbook.read import read_cells
 from mantile.workbook.write import build_workbook, write_workbook
 
 CONFIGS: dict[str, dict[str, Any]] = {
@@ -63,6 +68,20 @@ SERVED: dict[str, dict[str, Any]] = {
     "nemotron-3-nano": {"tp": 2},
     "kimi-k2.5": {"tp": 8, "image_tokens": 500},
 }
+OWN_FILES = Path(__file__).parent / "data" / "models_from_code"
+READ_FROM_CODE: dict[str, dict[str, Any]] = {
+    "hy3": {"tp": 8, "ep": 8},
+    "exaone-4.0-32b": {"tp": 4, "input_tokens": 6000},
+    "minimax-m3-nvfp4": {"tp": 8, "ep": 4},
+    "gemma-4-e2b": {"tp": 1},
+    "olmoe": {"tp": 2, "ep": 2},
+    "granitemoe": {"tp": 8},
+    "falcon-h1": {"tp": 2},
+    "lfm2": {"tp": 1, "weights_dtype": "fp8"},
+    "minimax": {"tp": 8, "weights_dtype": "fp8", "ep": 8},
+    "bailing-hybrid": {"tp": 4, "ep": 2},
+}
+"""Models read from the code of their classes, shipped or in `OWN_FILES`, and how they are served."""
 
 
 def _book(kind: str) -> EstimateBook:
@@ -145,6 +164,93 @@ def test_workbooks_of_other_architectures_are_as_live(model: str, tmp_path: Path
     }
     touched, _ = follow_edits(lay_out(estimate(parse_scenario(short, "scenario"))), tmp_path, FEWER, model)
     assert len(touched) > min(25, 2.5 * FEWER), "the sets should reach across all kinds of inputs"
+
+
+def _from_code(model: str, short: bool = False) -> Estimate:
+    """A model read from code; short: with two layers of each kind, as the list of them is not tested."""
+    own = OWN_FILES / f"{model}.yaml"
+    named = str(own) if own.exists() else model
+    fields = {
+        "model": named,
+        "accelerator": "h200-sxm",
+        "input_tokens": 3000,
+        "output_tokens": 200,
+        "concurrency": 12,
+        "date": "2026-11-21",
+    } | READ_FROM_CODE[model]
+    if short:
+        layers = load_model(named).architecture.groups().values()
+        fields["overrides"] = [{"id": f"model.{name}", "value": 2, "reason": "short"} for name in layers]
+    return estimate(parse_scenario(fields, "scenario"))
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("model", READ_FROM_CODE if EVERY else list(READ_FROM_CODE)[::3])
+def test_workbooks_of_models_read_from_code_are_as_live(model: str, tmp_path: Path) -> None:
+    """Built, linted, verified by all engines that are installed, and edited."""
+    made = _from_code(model)
+    assert {fact.origin for fact in made.model.architecture.facts.values()} == {"code"}
+    path = build_workbook(made, tmp_path / "whole.xlsx")
+    assert lint(path) == []
+    reports = verify_with_all(path)
+    assert not reports.refused
+    assert soffice() is None or "libreoffice" in reports.engines
+    for engine, found in reports.engines.items():
+        report = found.to_dict()
+        assert report["ok"] and report["compared"] == report["formulas"] < 18_000, engine
+        assert report["max_relative_error"] <= TOLERANCE, engine
+    touched, kinds = follow_edits(lay_out(_from_code(model, short=True)), tmp_path, FEWER, model)
+    assert "model" in kinds
+    assert len(touched) > min(25, 2.5 * FEWER), "the sets should reach across all kinds of inputs"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
+@pytest.mark.parametrize("model", READ_FROM_CODE if EVERY else list(READ_FROM_CODE)[::3])
+def test_libreoffice_says_of_an_edited_workbook_what_a_fresh_one_says(model: str, tmp_path: Path) -> None:
+    """Inputs, figures of the model and overrides typed; LibreOffice's figures against those of a new build.
+
+    The new one is built from what is read back from the edited file.
+    """
+    dice = random.Random(model)
+    book = lay_out(_from_code(model, short=True))
+    inputs = {figure.id: figure for figure in book.estimate.equations.all_inputs()} | book.own_inputs
+    alone = sorted(
+        identifier
+        for identifier, column in book.input_cells
+        if column == 0 and not identifier.endswith(TOGETHER) and not identifier.startswith(SIGNATURE)
+    )
+    facts = [
+        identifier
+        for identifier in alone
+        if identifier.startswith("model.") and not identifier.startswith("model.layers")
+    ]  # the list of layers is made with the workbook
+    overrides = [identifier for identifier in alone if identifier.endswith(".override")]
+    chosen = [*dice.sample(facts, 4), *dice.sample(overrides, 3), "inputs.accelerator", "inputs.tp"]
+    chosen += ["inputs.input_tokens", "inputs.concurrency", "inputs.weights_dtype"]
+    opened = loaded(write_workbook(book, tmp_path / "run.xlsx"))
+    for name in chosen:
+        sheet, row, column = book.input_cells[name, 0]
+        opened[sheet].cell(row + 1, column + 1).value = possible_value(inputs[name], dice)
+    opened.save(tmp_path / "edited.xlsx")
+    again = recalculate(tmp_path / "edited.xlsx", tmp_path)
+    stored = read_cells(again).stored
+    found = import_workbook(again)
+    assert {change["id"] for change in found.changes} <= set(chosen)
+    assert len(found.changes) >= 9, "an edit is seen, unless it is what stood there"
+    fresh = read_bundle(found.write(tmp_path / "run.json", bundle=True)).estimate()
+    values = fresh.values()
+    compared = 0
+    for figure in book.estimate.equations.quantities():
+        address = book.addresses.get(figure)
+        if address is None or address.column is not None or figure.id.endswith(("_told", "offer_number")):
+            continue  # no cell of its own, or what the library tells, before and after
+        theirs = stored[address.sheet].get((address.row, FIRST))
+        mine = fresh.figure(figure.id)
+        error = difference(values[mine], theirs, scale_of(mine, values))
+        assert error <= TOLERANCE, (figure.id, values[mine], theirs)
+        compared += 1
+    assert compared > 700
 
 
 @pytest.mark.exhaustive

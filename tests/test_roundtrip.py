@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 from conftest import few_of
-from live import Typed, as_written, exit_status, few, loaded, place, random_value, typed_into
+from live import TOGETHER, Typed, as_written, exit_status, few, loaded, place, possible_value, typed_into
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
 from mantile.equations.signature import SIGNATURE
 from mantile.estimate.estimate import Estimate, estimate
-from mantile.graph.quantity import Input, ancestors, children
+from mantile.graph.quantity import ancestors, children
 from mantile.library.dump import dump_scenario
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
@@ -139,28 +139,6 @@ def _imported(file: File, monkeypatch: pytest.MonkeyPatch) -> Imported:
     return import_workbook(file.path)
 
 
-# Figures that mean something only together with others: typed alone they may be refused.
-TOGETHER = (
-    ".pair_bandwidth",
-    ".torus_axes",
-    ".domains",
-    ".scale_out_bandwidth",
-    "model.attention_heads",
-    "model.kv_heads",
-    "model.experts_per_token",
-    "model.experts",
-)
-
-
-def _possible(figure: Input, dice: random.Random) -> Any:
-    """Something an input may be set to, within its range."""
-    for _ in range(100):
-        value = random_value(figure, dice)
-        if isinstance(value, str) or not figure.outside(value):
-            return value
-    return round(dice.uniform(figure.minimum or 0, figure.maximum or 1), 3)
-
-
 def _edits(book: EstimateBook, dice: random.Random) -> tuple[Typed, set[str]]:
     """Cells typed into and the kinds of edit.
 
@@ -197,7 +175,7 @@ def _edits(book: EstimateBook, dice: random.Random) -> tuple[Typed, set[str]]:
     while len(typed) < EDITS:
         kind = dice.choice(sorted(groups))
         identifier, column = dice.choice(groups[kind])
-        typed[place(book, identifier, column)] = _possible(inputs[identifier], dice)
+        typed[place(book, identifier, column)] = possible_value(inputs[identifier], dice)
         kinds.add(kind)
     if "added" in kinds:
         typed["Inputs", 3, FIRST + book.columns] = "a column of one's own"

@@ -125,7 +125,9 @@ def _read_attention(
         if indexed is not None and _in_indexer(event):
             _indexer_step(reader, event, indexed)
         elif is_matrix_product(event, reader.parameters):
-            if index < core:
+            if index < core and not reader.may_have_heads(event):
+                reader.product(event, kind=heads.kind)
+            elif index < core:
                 size = _first_of(reader, event.outputs, [*left, heads.query, fused, both, f"{both} + {heads.key} + {heads.value}", f"{heads.key} + {heads.value}"])  # fmt: skip  # noqa: E501
                 if size in left:
                     left.remove(size)

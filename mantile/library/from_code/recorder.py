@@ -314,13 +314,14 @@ def plain(value: Any) -> Any:
 
 
 def known_fields(config: Any) -> list[str]:
-    """The names of the fields that a class of configs has, and those of its sections."""
+    """The names of the fields of a class of configs, in code and in files, and those of its sections."""
     names: set[str] = set()
     pending = [type(config), *(getattr(config, "sub_configs", None) or {}).values()]
     for kind in pending:
         for base in kind.__mro__:
             names |= set(getattr(base, "__annotations__", ()))
-        names |= set(getattr(kind, "attribute_map", None) or ())
+        for name, stored in (getattr(kind, "attribute_map", None) or {}).items():
+            names |= {name, stored}
     return sorted(names)
 
 

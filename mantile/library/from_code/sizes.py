@@ -81,7 +81,7 @@ class Sizes:
         if number == 1:
             return "1"
         for value, size in self.known:
-            if value > 16 and number % value == 0 and number // value <= 4 and "*" not in size + "+":
+            if value > 16 and number % value == 0 and number // value <= 4 and _may_repeat(size):
                 return " + ".join([size] * (number // value))
         name = self.book.add("width", number, _identifier(at), at)
         self.know(name)
@@ -93,6 +93,11 @@ class Sizes:
             if value == number and "*" not in size and "+" not in size:
                 return size
         return self.book.add("parts", number, _identifier(at), at)
+
+
+def _may_repeat(size: Size) -> bool:
+    """Whether a multiple of a size is that many of it: of a width of one module alone it is by chance."""
+    return "*" not in size and not size.startswith("width.")
 
 
 def _identifier(at: str) -> str:

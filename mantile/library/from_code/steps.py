@@ -71,7 +71,7 @@ class BlockReader:
             known: step, label, short, weights, kind, inputs, outputs, as far as they are known.
         """
         parameter = self.parameters[event.weight]
-        counts = self._may_have_heads(event)
+        counts = self.may_have_heads(event)
         inputs = known.pop("inputs", "") or self.sizes.of(
             event.inputs, f"{event.module}_in", (self.hidden,), counts=False
         )
@@ -105,7 +105,7 @@ class BlockReader:
         self.drafts.append(draft)
         return draft
 
-    def _may_have_heads(self, event: Event) -> bool:
+    def may_have_heads(self, event: Event) -> bool:
         """Whether a width may be one over heads: not beside the module that has them."""
         return not self.mixer or event.module.partition(".")[0] == self.mixer
 
@@ -156,7 +156,7 @@ class BlockReader:
         """
         held = [one for name, one in self.parameters.items() if name.rpartition(".")[0] == event.module]
         values = prod(event.shapes[0]) // self.tokens
-        width = self.sizes.of(values, event.module, (self.hidden, *heads), counts=self._may_have_heads(event))
+        width = self.sizes.of(values, event.module, (self.hidden, *heads), counts=self.may_have_heads(event))
         of_heads = values > event.shapes[0][-1]
         short = {"short": "QK norm"} if of_heads else {}
         draft = self.small("qk_norm" if of_heads else "norm", width, event.module, kind=kind, **short)
