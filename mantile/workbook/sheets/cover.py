@@ -261,8 +261,12 @@ def _limits(estimate: Estimate) -> list[str]:
     limits = [
         f"Steady state {', or '.join(loops)}; no peaks, no failures.",
         "TTFT is a mean and the less certain of the two latencies: measured TTFT spreads widely.",
-        "No prefix caching, no speculative decoding.",
+        "No speculative decoding."
+        if estimate.scenario.caches_prefixes
+        else "No prefix caching, no speculative decoding.",
     ]
+    if estimate.scenario.caches_prefixes:
+        limits.append("Requests come back to every prefix equally often, and to the replica that holds it.")
     if estimate.model.architecture.value("experts"):
         limits.append("Experts are chosen evenly.")
     if estimate.scenario.disaggregated:
