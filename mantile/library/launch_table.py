@@ -1,4 +1,4 @@
-"""What the flags of a serving engine mean for a scenario, as profiles/launch/ holds them: a file for each engine.
+"""What the flags of a serving engine mean for a scenario, a file of profiles/launch/ for each engine.
 
 A flag sets a field, or a fact from which fields follow; or it says nothing about speed; or it changes what no
 field stands for: then it is listed with a sentence, or refused where the answer would be wrong by much.
@@ -52,6 +52,7 @@ class LaunchFlag(Strict):
         scale: the field's value ÷ the flag's.
         per_group: whether the flag counts one group of attention-DP, and the field the replica.
         values: values of the field by those of the flag; None: nothing is set.
+        otherwise: what it means for the answer where a value sets nothing; empty: nothing.
         pair: a flag that must be given the same value.
         least: of a number, where that of the field does not hold.
         unless: values with which the flag says nothing.
@@ -67,6 +68,7 @@ class LaunchFlag(Strict):
     scale: float = 1
     per_group: bool = False
     values: dict[str, str | None] = Field(default_factory=dict)
+    otherwise: str = ""
     pair: str | None = None
     least: int | None = None
     unless: tuple[str, ...] = ()
@@ -180,8 +182,8 @@ class LaunchTable(Strict):
     def unknown(self, name: str) -> str:
         """The error about a flag that is not in the table, with the nearest, and a way out."""
         nearest = near(_plain(name), self.by_name)
-        hint = f"{nearest}; " if nearest.startswith("did you mean") else ""
-        return f"{name}: no flag of {self.name} that Mantile knows; {hint}--ignore-unknown passes over it"
+        hint = f"; {nearest}" if nearest.startswith("did you mean") else ""
+        return f"{name}: no flag of {self.name} that Mantile knows; --ignore-unknown passes over it{hint}"
 
 
 def _plain(name: str) -> str:
