@@ -180,7 +180,7 @@ OWN: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
     "vLLM, all it can be told": (
         "numactl -N 0 vllm serve Qwen/Qwen3-30B-A3B -tp=2 -dp 2 --max_num_seqs 64 "
         "--max-num-batched-tokens 16K --kv-cache-dtype fp8_e5m2 "
-        "--gpu-memory-utilization 0.90 -q fp8 --cpu-offload-gb 10 --no-enable-chunked-prefill > log.txt 2>&1 &",
+        "--gpu-memory-utilization 0.90 -q fp8 --cpu-offload-gb 10 --no-enable-chunked-prefill > log 2>&1 &",
         {
             "model": "qwen3-30b-a3b",
             "tp": 2,
@@ -256,7 +256,7 @@ def test_what_no_field_stands_for_is_told() -> None:
         "HF_TOKEN=hidden vllm serve Qwen/Qwen3-32B --enforce-eager --api-key hidden --enable-lora", **LOAD
     )
     assert [remark.flag for remark in launch.not_modelled] == ["--enforce-eager", "--enable-lora"]
-    assert launch.ignored == ("--api-key", "HF_TOKEN")
+    assert launch.ignored == ("HF_TOKEN", "--api-key")
     assert "hidden" not in str(launch)
     assert [remark.flag for remark in launch.defaults] == ["--gpu-memory-utilization"]
     assert not mt.read_launch("vllm serve Qwen/Qwen3-32B --gpu-memory-utilization 0.9").defaults
@@ -301,11 +301,26 @@ def test_what_no_field_stands_for_is_told() -> None:
         ("llama-server -hf ggml-org/gpt-oss-20b-GGUF -ctk q8_0 -ctv q4_0", "the same as -ctk q8_0"),
         ("llama-server -hf ggml-org/gpt-oss-20b-GGUF --rpc a:1", "a pipeline over other machines"),
         ("llama-server -hf x/unheard-of-GGUF", "unknown model"),
+        ("LLAMA_ARG_CTX_SIZE=8 llama-server -hf ggml-org/gpt-oss-20b-GGUF", "LLAMA_ARG_CTX_SIZE: a variable"),
+        ("llama-server -hf ggml-org/gpt-oss-20b-GGUF -ngl ²", "-ngl ²: expected a whole number, auto or all"),
+        (f"vllm serve Qwen/Qwen3-32B -tp {'9' * 5000}", "expected a whole number from 1 to 1,024"),
+        (f"vllm serve {'x/' * 1000}", "String should have at most 1000 characters"),
+        ("x " * 60_000, "120,000 characters; expected at most 100,000"),
+        ("bash -c \"it's 'x y\"", "starts no engine"),
     ],
 )
 def test_what_would_be_answered_wrongly_is_refused(line: str, message: str) -> None:
     with pytest.raises(mt.InputError, match=message):
         mt.read_launch(line, **LOAD)
+
+
+def test_variables_and_switches_that_are_off() -> None:
+    """Variables of the engine may change anything; a switch that is off says nothing."""
+    line = "VLLM_USE_DEEP_GEMM=1 OMP_NUM_THREADS=8 vllm serve Qwen/Qwen3-30B-A3B"
+    launch = mt.read_launch(f"{line} --no-enforce-eager --enable-expert-parallel=False -tp 2", **LOAD)
+    assert [remark.flag for remark in launch.not_modelled] == ["VLLM_USE_DEEP_GEMM"]
+    assert launch.ignored == ("OMP_NUM_THREADS", "--no-enforce-eager", "--enable-expert-parallel")
+    assert "ep" not in launch.fields
 
 
 def test_unknown_flags_are_passed_over_if_asked_for() -> None:

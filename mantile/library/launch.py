@@ -20,7 +20,7 @@ from mantile.library.launch_table import LaunchFlag, LaunchTable
 from mantile.library.launch_words import Words, split_line
 from mantile.library.models import known_models, load_model
 from mantile.library.profiles import load_library
-from mantile.library.scenario import REQUIRED, SCENARIO_FIELDS, Case, merge_fields
+from mantile.library.scenario import REQUIRED, SCENARIO_FIELDS, Scenario, merge_fields
 
 MEMORY = "efficiency.memory_usable"
 RESERVE = "efficiency.runtime_reserve"
@@ -100,14 +100,13 @@ def read_launch(line: str, ignore_unknown: bool = False, **fields: Any) -> Launc
     reading = _Reading(split_line(line), ignore_unknown, str(fields.pop("model", "")))
     merged = merge_fields(reading.scenario(), fields, "launch line")
     reading.check_lengths(merged)
-    validate(
-        Case, {name: value for name, value in merged.items() if name in Case.model_fields}, "launch line"
-    )
+    unstated = {name: SCENARIO_FIELDS[name].initial or "unstated" for name in REQUIRED if name not in merged}
+    validate(Scenario, unstated | merged, "launch line")
     return Launch(
         reading.table.id,
         merged,
         tuple(reading.not_modelled),
-        tuple(dict.fromkeys((*reading.ignored, *reading.environment))),
+        tuple(dict.fromkeys(reading.ignored)),
         tuple(reading.defaults()),
     )
 
@@ -139,6 +138,7 @@ class _Reading:
     called: dict[str, _Given] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._read_variables()
         self._read_words(self.line.words)
         for given in list(self.given.values()):
             try:
@@ -152,9 +152,14 @@ class _Reading:
     def table(self) -> LaunchTable:
         return self.line.table
 
-    @property
-    def environment(self) -> tuple[str, ...]:
-        return tuple(self.line.environment)
+    def _read_variables(self) -> None:
+        for name in self.line.environment:
+            if self.table.flag_variables and name.startswith(self.table.flag_variables):
+                self.problems.append(f"{name}: a variable that stands for a flag; expected the flag")
+            elif name.startswith((*self.table.variables, "NCCL_")):
+                self.not_modelled.append(Remark(name, "a variable of the engine; Mantile reads flags alone."))
+            else:
+                self.ignored.append(name)
 
     # --- words ----------------------------------------------------------------------------------------------
 
@@ -168,14 +173,23 @@ class _Reading:
                 continue
             name, equals, value = word.partition("=")
             flag = self.table.find(name)
-            if flag is None:
+            if flag is None and self._switched_off(name):
+                self.ignored.append(name)
+            elif flag is None:
                 self._unknown(name)
                 if not equals and rest and not rest[0].startswith("-"):
                     rest.pop(0)
+            elif equals and flag.takes == "none" and value.lower() in ("false", "0"):
+                self.ignored.append(name)
             elif equals:
                 self._give(flag, name, value)
             else:
                 self._give(flag, name, self._value(flag, name, rest))
+
+    def _switched_off(self, name: str) -> bool:
+        """Whether it is --no-SWITCH of a switch that is off anyway."""
+        switch = self.table.find(f"--{name.removeprefix('--no-')}") if name.startswith("--no-") else None
+        return switch is not None and switch.takes == "none"
 
     def _value(self, flag: LaunchFlag, name: str, rest: list[str]) -> str:
         """The value behind a flag, taken off the words that follow."""
@@ -223,7 +237,7 @@ class _Reading:
 
     def _read_file(self, called: str, path: str) -> None:
         """Flags of a configuration file; those of the line itself go before them."""
-        if not Path(path).is_file():
+        if not _is_here(path):
             self.not_modelled.append(
                 Remark(called, f"{path} is not here: what it sets is not in the scenario; give it as flags.")
             )
@@ -314,8 +328,12 @@ class _Reading:
 
     def _whole(self, given: _Given, least: float | None, most: float | None) -> int:
         text = given.value
-        number = int(text) if re.fullmatch(r"-?\d+", text) else None
-        if number is None and self.table.human_numbers and re.fullmatch(r"\d+(\.\d+)?[kKmMgG]", text):
+        number = int(text) if re.fullmatch(r"-?[0-9]{1,15}", text) else None
+        if (
+            number is None
+            and self.table.human_numbers
+            and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?[kKmMgG]", text)
+        ):
             number = int(float(text[:-1]) * _HUMAN[text[-1]])
         if number is None or (least is not None and number < least) or (most is not None and number > most):
             raise given.wrong(f"a whole number{_range(least, most)}")
@@ -427,7 +445,7 @@ class _Reading:
         if layers in ("auto", "all", "-1"):
             return
         given = self.called["gpu_layers"]
-        if not layers.isdigit():
+        if not re.fullmatch(r"[0-9]{1,9}", layers):
             raise given.wrong("a whole number, auto or all")
         whole = len(self.architecture.sequence()) if self.architecture is not None else _ALL_LAYERS
         if int(layers) < whole:
@@ -486,6 +504,14 @@ class _Reading:
                 yield Remark(default.flag, f"not given: the engine takes {default.value}; {default.note}.")
 
 
+def _is_here(path: str) -> bool:
+    """Whether there is a file or folder of that name."""
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # too long for a name, and so on
+        return False
+
+
 def _may_be_number(flag: LaunchFlag) -> bool:
     """Whether a value that is not among the named ones may be a number."""
     if flag.field is not None:
@@ -510,7 +536,7 @@ def _flat(data: Any, above: str = "") -> Iterator[tuple[str, str]]:
 def _known(name: str) -> tuple[str, str | None]:
     """Our id of a model, and the data type of the checkpoint if that is not the entry's; else the name as it
     is."""
-    if re.match(r"[~./\\]", name) or Path(name).exists() or name.count("/") > 1:
+    if re.match(r"[~./\\]", name) or _is_here(name) or name.count("/") > 1:
         return name, None
     found = known_models().find(name)
     if found is not None:

@@ -36,7 +36,7 @@ def launch_line(scenario: Scenario) -> str:
         InputError: if the engine has no table, or cannot be told what a field says.
 
     Example:
-        mantile.launch_line(mantile.load_scenario("chat.yaml"))
+        mantile.launch_line(mantile.load_scenario("workbooks/llama-3.3-70b-h100.yaml"))
         # "vllm serve meta-llama/Llama-3.3-70B-Instruct --tensor-parallel-size 8"
     """
     framework = scenario.framework or str(SCENARIO_FIELDS["framework"].default)

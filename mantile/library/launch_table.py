@@ -136,6 +136,8 @@ class LaunchTable(Strict):
         positional: whether the model may stand without a flag.
         tp_counts: what its tensor parallelism counts where groups share the experts: the ranks of a group, or
             all ranks.
+        variables: beginnings of names of variables that change what the engine does.
+        flag_variables: the beginning of names of variables that stand for flags; empty: there are none.
         human_numbers: whether 8k is 8,000 and 8K 8,192.
     """
 
@@ -145,6 +147,8 @@ class LaunchTable(Strict):
     images: tuple[str, ...]
     positional: bool
     tp_counts: Literal["group", "ranks"]
+    variables: tuple[str, ...] = ()
+    flag_variables: str = ""
     human_numbers: bool = False
     groups: tuple[LaunchGroup, ...]
     defaults: tuple[LaunchDefault, ...] = ()

@@ -14,6 +14,7 @@ _CONTINUED = re.compile(r"\\[ \t]*(?:#[^\n]*)?\r?\n")  # documents put comments 
 _COMMENT = re.compile(r"^[ \t]*#[^\n]*$", re.MULTILINE)
 _ASSIGNED = re.compile(r"^(?:--env=)?([A-Z_][A-Z0-9_]*)=(.*)$", re.DOTALL)
 _ENDS = {"&", "&&", "||", "|", ";"}
+_LONGEST = 100_000  # characters of a line
 _REDIRECTED = re.compile(r"^(?:[12&]?>|<)")
 
 
@@ -38,6 +39,8 @@ def split_line(line: str) -> Words:
     Raises:
         InputError: if it starts no engine that has a table, or its quotes are not closed.
     """
+    if len(line) > _LONGEST:
+        raise InputError(f"launch line: {len(line):,} characters; expected at most {_LONGEST:,}")
     text = _COMMENT.sub("", _CONTINUED.sub(" ", line))
     try:
         words = [word.strip() for word in shlex.split(text)]
@@ -56,16 +59,25 @@ def split_line(line: str) -> Words:
 def _found(words: Sequence[str]) -> Words | None:
     tables = launch_tables().values()
     starts = [(table, start) for table in tables for start in table.starts]
+    starts.sort(key=lambda pair: -len(pair[1]))
     for place in range(len(words)):
-        for table, start in sorted(starts, key=lambda pair: -len(pair[1])):
-            if _begins(words[place:], start):
+        for table, start in starts:
+            if _begins(words[place : place + len(start)], start):
                 return _words(table, words, place, place + len(start))
     for place, word in enumerate(words):
         for table in tables:
             if any(image in word for image in table.images):
                 return _words(table, words, place, place + 1)
-    inner = (_found(shlex.split(word)) for word in words if re.search(r"\s", word) and word.count("'") != 1)
+    inner = (_within(word) for word in words if re.search(r"\s", word))
     return next((found for found in inner if found is not None), None)
+
+
+def _within(word: str) -> Words | None:
+    """The line that is one word of another: bash -c "vllm serve ..."."""
+    try:
+        return _found(shlex.split(word))
+    except ValueError:
+        return None
 
 
 def _begins(words: Sequence[str], start: Sequence[str]) -> bool:
