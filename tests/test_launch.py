@@ -228,6 +228,14 @@ OWN: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
 }
 
 
+STARTS = {
+    "vllm": "vllm serve ",
+    "sglang": "python3 -m sglang.launch_server --model-path ",
+    "trtllm": "trtllm-serve ",
+    "llama.cpp": "llama-server -",
+}
+
+
 def figures(fields: Any) -> dict[str, float]:
     return {override["id"]: float(override["value"]) for override in fields.get("overrides", ())}
 
@@ -242,6 +250,7 @@ def test_a_line_means_what_it_says_and_is_written_again(name: str) -> None:
     assert own == expected
     written = mt.launch_line(mt.Scenario(**first.fields))
     assert mt.read_launch(written, **LOAD).fields == first.fields
+    assert written.startswith(STARTS[first.framework])
     assert not first.missing
 
 
@@ -372,6 +381,7 @@ def test_no_line_says_less_than_the_scenario(fields: dict[str, Any], message: st
 def test_tables_hold_together(table: LaunchTable) -> None:
     """No name twice, sentences that end, fields that an engine is told, values that a field may have."""
     assert table.by_name
+    assert table.of_fact("model")
     assert all(table.find(default.flag) for default in table.defaults)
     for flag in (flag for group in table.groups for flag in group.flags):
         assert not flag.not_modelled or flag.not_modelled.endswith("."), flag.name

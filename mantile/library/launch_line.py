@@ -47,7 +47,9 @@ def launch_line(scenario: Scenario) -> str:
         )
     if scenario.disaggregated:
         raise InputError("decode: prefill and decode workers are launched by lines of their own")
-    line = shlex.join([*table.starts[0], *_words(table, scenario)])
+    start = table.starts[0]
+    program = ("python3", *start) if start[0] == "-m" else start
+    line = shlex.join([*program, *_words(table, scenario)])
     _require_same(scenario, read_launch(line), table)
     return line
 
@@ -65,7 +67,10 @@ def _words(table: LaunchTable, scenario: Scenario) -> Iterator[str]:
         yield from _groups(table, values, groups)
     for name, value in values.items():
         for flag in table.of_field(name):
-            yield from _flag(flag, value, groups if flag.per_group else 1)
+            said = list(_flag(flag, value, groups if flag.per_group else 1))
+            yield from said
+            if said and flag.pair is None:
+                break
     yield from _memory(table, scenario)
 
 
@@ -74,19 +79,25 @@ def _model(table: LaunchTable, model: str, stored: str | None) -> Iterator[str]:
     known = known_models()
     if table.of_fact("gguf_repository") is not None:
         if model not in known.hub_ids:
-            yield from ("--model", model)
+            yield from (_model_flag(table), model)
             return
         title = known.hub_ids[model].rpartition("/")[2]
         yield from ("-hf", f"{_REPOSITORY}/{title}-GGUF" + (f":{stored.upper()}" if stored else ""))
         return
     checkpoint = next((key for key, of in known.checkpoints.items() if of == (model, stored)), None)
     named = checkpoint if stored and checkpoint else known.hub_ids.get(model, model)
-    yield from ((named,) if table.positional else ("--model", named))
+    yield from ((named,) if table.positional else (_model_flag(table), named))
     if stored and not checkpoint:
         for fact in ("quantization", "sixteen_bit"):
             flag = table.of_fact(fact)
             if flag is not None and stored in flag.values.values():
                 yield from _flag(flag, stored)
+
+
+def _model_flag(table: LaunchTable) -> str:
+    flag = table.of_fact("model")
+    assert flag is not None, f"profiles/launch/{table.id}.yaml has no flag of the model"
+    return flag.name
 
 
 def _groups(table: LaunchTable, values: dict[str, Any], groups: int) -> Iterator[str]:
@@ -132,7 +143,7 @@ def _flag(flag: LaunchFlag, value: Any, groups: int = 1) -> Iterator[str]:
     if said is None:
         if isinstance(value, str):
             return
-        said = f"{value / groups / flag.scale:.12g}"
+        said = f"{round(value / groups / flag.scale, 6):.12g}"
     if flag.name.startswith("-"):
         yield from (flag.name, said)
     else:
