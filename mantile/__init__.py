@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from mantile.estimate.sensitivity import drivers
     from mantile.estimate.sweep import sweep
     from mantile.library.errors import InputError
+    from mantile.library.launch import read_launch
+    from mantile.library.launch_line import launch_line
     from mantile.library.models import load_model
     from mantile.library.profiles import load_library
     from mantile.library.scenario import Scenario, load_scenario
@@ -44,6 +46,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "estimate": "mantile.estimate.estimate",
     "explain": "mantile.estimate.explain",
     "import_workbook": "mantile.roundtrip.import_workbook",
+    "launch_line": "mantile.library.launch_line",
     "lint": "mantile.workbook.lint",
     "load_library": "mantile.library.profiles",
     "load_measurements": "mantile.measured.load",
@@ -51,6 +54,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "load_scenario": "mantile.library.scenario",
     "match_runs": "mantile.measured.match",
     "plan": "mantile.estimate.plan",
+    "read_launch": "mantile.library.launch",
     "reconcile": "mantile.measured.reconcile",
     "sweep": "mantile.estimate.sweep",
     "trace": "mantile.estimate.explain",
@@ -71,6 +75,7 @@ __all__ = [
     "estimate",
     "explain",
     "import_workbook",
+    "launch_line",
     "lint",
     "load_library",
     "load_measurements",
@@ -78,6 +83,7 @@ __all__ = [
     "load_scenario",
     "match_runs",
     "plan",
+    "read_launch",
     "reconcile",
     "sweep",
     "trace",

@@ -317,7 +317,7 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
         )
     name = f"{what} with {', '.join(map(field_flag, flags))}" if flags else what
     if isinstance(data, dict) and flags:
-        data = merge_fields(data, _with_overrides(data, flags), name)
+        data = merge_fields(data, with_overrides(data, flags), name)
     return parse_scenario(data, name), name, bundle
 
 
@@ -336,7 +336,7 @@ def _require_fields(model: str, flags: Mapping[str, Any]) -> None:
         )
 
 
-def _with_overrides(data: Mapping[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
+def with_overrides(data: Mapping[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
     """Flags whose overrides stand beside those of a scenario file, in place of those of the same figure."""
     stated = data.get("overrides") or []
     if "overrides" not in flags or not isinstance(stated, list):
