@@ -17,7 +17,7 @@ code of others may run). Output, JSON on the file descriptor that the argument n
     tied                {name: name of the parameter that it is}
     lists               {name of a list of modules: its length}
     events              in execution order: products, attention, choices, rows looked up in a table, modules
-                        without children
+                        without children, with the channels that they take the mean of
     caches              for each layer that keeps something: {name: shape}, after the prompt
 """
 
@@ -45,6 +45,7 @@ class Recorder:
         self.by_expert: set[Any] = set()
         self.sources: dict[int, int] = {}
         self.read: set[str | None] = set()
+        self.over: dict[str, int] = {}
         self.held: list[Any] = []  # a storage that were freed would give its address to another
 
     def add(self, kind: str, **fields: Any) -> None:
@@ -97,6 +98,8 @@ def listening(torch: Any, recorder: Recorder) -> Any:
                 recorder.product(name, tensors)
             elif name == "embedding":
                 recorder.add("lookup", parameter=recorder.owner(tensors[0]), shape=list(result.shape))
+            elif name == "mean" and recorder.path:
+                recorder.over[recorder.path[-1]] = int(tensors[0].shape[-1])
             elif name == "topk":
                 recorder.add("choice", chosen=int(args[1]))
             elif name in VIEWS and tensors and isinstance(result, torch.Tensor):
@@ -231,8 +234,9 @@ def run(torch: Any, model: Any, recorder: Recorder) -> Any:
             recorder.path.pop()
             first = output[0] if isinstance(output, tuple) else output
             if is_leaf and isinstance(first, torch.Tensor):
+                shape, over = list(first.shape), recorder.over.pop(name, 0)
                 recorder.events.append(
-                    {"kind": "leaf", "module": name, "class": kind, "shape": list(first.shape)}
+                    {"kind": "leaf", "module": name, "class": kind, "shape": shape, "over": over}
                 )
 
         return left

@@ -55,6 +55,7 @@ class Event:
         shapes: of the factors, or of query, key and value.
         window: how far back attention looks; 0 is without limit.
         class_name: of a module without children.
+        over: channels that it takes the mean of, as a norm does; 0 where it was not seen to.
     """
 
     kind: str
@@ -68,6 +69,7 @@ class Event:
     shapes: tuple[Shape, ...] = ()
     window: int = 0
     class_name: str = ""
+    over: int = 0
 
     @property
     def parent(self) -> str:
@@ -126,6 +128,7 @@ class Part:
 
 _COMPARED = (
     "kind", "module", "weight", "bias", "inputs", "outputs", "rows", "shapes", "window", "class_name",
+    "over",
 )  # fmt: skip
 
 
@@ -265,7 +268,8 @@ class Recording:
         module = event["module"].removeprefix(prefix).removeprefix(prefix[:-1])
         match event["kind"]:
             case "leaf":
-                return Event("leaf", module, shapes=(tuple(event["shape"]),), class_name=event["class"])
+                shape, over = tuple(event["shape"]), event.get("over", 0)
+                return Event("leaf", module, shapes=(shape,), class_name=event["class"], over=over)
             case "attention":
                 shapes = tuple(tuple(event[name]) for name in ("query", "key", "value"))
                 return Event("attention", module, shapes=shapes, window=event["window"])
