@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 
+from mantile.equations.plan import mentions
+from mantile.graph.quantity import Literal, Node
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe
+from mantile.ir.modules import MatMul, Recurrence
 from mantile.library.architecture import Model
 from mantile.library.from_code import process, recorder
 from mantile.library.from_code.read import read_recording
@@ -33,18 +36,22 @@ TYPES = (
     "vaultgemma", "xglm", "zaya",
 )  # fmt: skip
 STATED: dict[str, dict[str, Any]] = {
-    "bamba": {"attn_layer_indices": [1], "mamba_n_heads": 4, "mamba_d_head": "auto", "mamba_chunk_size": 16},
+    "bamba": {"attn_layer_indices": [1], "mamba_n_heads": 4, "mamba_d_head": "auto", "mamba_chunk_size": 64},
     "granitemoehybrid": {
         "num_hidden_layers": 3,
         "layer_types": ["linear_attention", "linear_attention", "full_attention"],
         "mamba_n_heads": 4,
         "mamba_d_head": "auto",
-        "mamba_chunk_size": 16,
+        "mamba_chunk_size": 64,
     },
     "lfm2_moe": {"num_hidden_layers": 4, "layer_types": ["conv", "conv", "full_attention", "conv"]},
+    "minimax": {"block_size": 61},
     "zaya": {"num_experts_per_tok": 1},
 }
-"""Fields that a type needs besides, or has other than `small_config` has them."""
+"""Fields that a type needs besides, or has other than `small_config` has them.
+
+Chunks are as long as the prompt: what a class passes on between chunks is left out on purpose.
+"""
 TOKENS = 61
 pytestmark = [
     pytest.mark.exhaustive,
@@ -132,3 +139,25 @@ def test_a_type_without_reader_is_counted_as_torch_counts_it(model_type: str) ->
     prefill = ours["prefill_flops"]
     counted_by_us = prefill["linear"] + prefill["attention_full_square"] + prefill["other"]
     assert abs(counted_by_us / flops - 1) < 0.01
+
+
+HYBRIDS = ("bamba", "falcon_h1", "granitemoehybrid", "lfm2_moe", "lfm3", "minimax", "olmo_hybrid")
+
+
+@pytest.mark.parametrize("model_type", HYBRIDS)
+def test_ranks_share_what_a_mixer_with_a_state_is_made_of(model_type: str) -> None:
+    """Its matrices, the state or the convolution's inputs that it keeps, and its products."""
+    config = small_config(model_type)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seen = recorder.record({"config": copy.deepcopy(config), "folder": ""})
+    architecture = read_recording(seen, Config("config.json", model_type, config))
+    ir = build_ir(Model(id="small", name="small", source="test", architecture=architecture))
+    shared = [width.total for width in ir.widths]
+    works = [module.operation for module in ir.modules if module.kind == "linear"]
+    sizes = [
+        size for work in works for name in ("inputs", "outputs", "state", "conv", "macs", "width")
+        if isinstance(size := getattr(work, name, None), Node) and size is not ir.facts["hidden_size"]
+    ]  # fmt: skip
+    assert {type(work) for work in works} >= {MatMul, Recurrence}
+    assert all(isinstance(size, Literal) or any(mentions(size, one) for one in shared) for size in sizes)

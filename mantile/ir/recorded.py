@@ -1,7 +1,8 @@
 """Blocks that were recorded when a model class was run: their steps as modules.
 
-What tensor parallelism splits follows from the facts that a width is made of: heads and KV heads by head, FFN
-and expert widths and the vocabulary by column. All other widths stand on every rank.
+What tensor parallelism splits follows from the facts that a width is made of: heads, KV heads, heads that
+keep a state and groups of them by head, FFN and expert widths and the vocabulary by column. All other widths
+stand on every rank. A norm over the whole of a width that is split is summed over the ranks.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mantile.graph.quantity import Input, Node, as_node, sum_of
-from mantile.ir.builder import BlockFacts, DecoderBuilder
+from mantile.ir.builder import BlockFacts, DecoderBuilder, signature
 from mantile.ir.modules import (
     FULL,
     Attention,
@@ -33,6 +34,7 @@ _SPLITS: dict[str, Split] = {
     "attention_heads": "heads",
     "kv_heads": "kv heads",
     "state_heads": "heads",
+    "state_groups": "kv heads",
     "mixer_size": "columns",
     "ffn_size": "columns",
     "expert_size": "columns",
@@ -73,10 +75,20 @@ def recorded(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
 
 def _sum_once(modules: list[Module], sums: Sequence[int]) -> None:
     """Of the modules whose partial results are added up, one is followed by the sum over the ranks."""
-    routed = [index for index in sums if isinstance(modules[index].operation, GroupedMatMul)]
+    alike: dict[object, list[int]] = {}
     for index in sums:
-        if index != (routed or sums)[-1]:
-            modules[index] = replace(modules[index], reduces=False)
+        alike.setdefault(signature(_outputs(modules[index])), []).append(index)
+    for added in alike.values():
+        routed = [index for index in added if isinstance(modules[index].operation, GroupedMatMul)]
+        for index in added:
+            if index != (routed or added)[-1]:
+                modules[index] = replace(modules[index], reduces=False)
+
+
+def _outputs(module: Module) -> Node:
+    """The channels of a product."""
+    assert isinstance(module.operation, MatMul | GroupedMatMul)
+    return module.operation.outputs
 
 
 def _module(builder: DecoderBuilder, step: Step) -> Module:
@@ -97,7 +109,7 @@ def _module(builder: DecoderBuilder, step: Step) -> Module:
 
 def _operation(builder: DecoderBuilder, step: Step) -> Operation:
     """What a step computes."""
-    sizes = {name: _size(builder, size) for name, size in step.sizes.items()}
+    sizes = {name: _size(builder, size) for name, size in step.sizes.items() if name != "macs"}
     match step.work:
         case "product":
             return MatMul(sizes["inputs"], sizes["outputs"], step.weights)
@@ -128,11 +140,29 @@ def _operation(builder: DecoderBuilder, step: Step) -> Operation:
                 state=sizes["state"],
                 conv=sizes["conv"],
                 kernel=_fact(sizes["kernel"]),
-                macs=sizes["macs"],
+                macs=_macs(builder, step, sizes["state"]),
                 chunk=_fact(sizes["chunk"]) if "chunk" in sizes else None,
             )
+        case "norm" if _is_split(step.sizes["width"]):
+            return Elementwise("qk_norm", sizes["width"], wide=True)
         case kind:
             return Elementwise(kind, sizes["width"])
+
+
+def _macs(builder: DecoderBuilder, step: Step, state: Node) -> Node:
+    """Multiply-adds of a token: with the others of its chunk, where heads are a factor, and with states."""
+    chunk = step.sizes.get("chunk")
+    sides: dict[str, list[Node]] = {}
+    others: list[Node] = []
+    for names in size_terms(step.sizes["macs"]):
+        if names[2:] == (chunk,) and _split(names[0]):
+            sides.setdefault(names[0], []).append(builder.facts[names[1]])
+        else:
+            others.append(state if "*".join(names) == step.sizes["state"] else _term(builder, names))
+    within = [
+        _term(builder, (heads,)) * builder.facts[str(chunk)] * sum_of(of) for heads, of in sides.items()
+    ]
+    return sum_of([*within, *others])
 
 
 def _span(sizes: Mapping[str, Node]) -> AttentionSpan:
@@ -179,7 +209,7 @@ def _term(builder: DecoderBuilder, names: tuple[str, ...]) -> Node:
         return as_node(int(names[0]))
     facts = [builder.facts[name] for name in names]
     roles = tuple(name.partition(".")[0] for name in names)
-    split = _SPLITS.get(roles[0])
+    split = _split(names[0])
     if split is None:
         result: Node = facts[0]
         for fact in facts[1:]:
@@ -206,7 +236,12 @@ def _reduces(step: Step) -> bool:
 
 
 def _is_split(size: Size) -> bool:
-    return any(name.partition(".")[0] in _SPLITS for term in size_terms(size) for name in term[:1])
+    return any(_split(term[0]) for term in size_terms(size))
+
+
+def _split(name: str) -> Split | None:
+    """How ranks share what a fact counts; None if each has all of it."""
+    return _SPLITS.get(name.partition(".")[0])
 
 
 def _tensor(builder: DecoderBuilder, step: Step, tensor: StoredTensor) -> Tensor:

@@ -191,6 +191,9 @@ FACTS: dict[str, FactKind] = {
     ),
     "mixer_size": FactKind("Mixer size", "channel", "width inside a mixer that keeps a state"),
     "state_heads": FactKind("State heads", "head", "heads that keep a state"),
+    "state_groups": FactKind(
+        "State groups", "group", "groups of heads that share keys and queries of a state"
+    ),
     "state_rows": FactKind("State rows", "channel", "rows of the state of a head"),
     "state_columns": FactKind("State columns", "channel", "columns of the state of a head"),
     "state_chunk": FactKind("State chunk", "row", "tokens that a state is worked through at once in prefill"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mantile.library.architecture import Size
 from mantile.library.from_code.recording import Event, Recording
-from mantile.library.from_code.steps import BlockReader, Draft, is_matrix_product
+from mantile.library.from_code.steps import BlockReader, Draft, is_matrix_product, is_norm
 
 
 def read_ffn(reader: BlockReader, recording: Recording) -> None:
@@ -30,8 +30,8 @@ def read_ffn(reader: BlockReader, recording: Recording) -> None:
                 _dense(reader, event, inner[event.parent], kind)
         elif event.kind == "convolution" and event.weight in reader.parameters:
             reader.convolution(event)
-        elif event.kind == "leaf" and "norm" in event.class_name.lower():
-            reader.norm(event)
+        elif is_norm(event):
+            reader.norm(event, "", [size for size in (inner.get(event.parent),) if size])
         if experts and event is experts[-1]:
             _small_moe(reader, "experts_summed", "Results by token", "sum", _around(facts, reader))
     reader.claim_the_rest(kind)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from mantile.library.architecture import Size
 from mantile.library.errors import InputError
 from mantile.library.from_code.recording import Event, Recording, Shape
-from mantile.library.from_code.steps import BlockReader, Draft, is_matrix_product
-
-CHUNK = 64  # tokens, of classes whose config states none
+from mantile.library.from_code.state import StateReader, module_of_state
+from mantile.library.from_code.steps import BlockReader, Draft, is_matrix_product, is_norm
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,11 @@ def read_mixer(reader: BlockReader, recording: Recording, cache: dict[str, Shape
         _refuse_selection(reader)
         _read_attention(reader, shapes, cores[0].window if cores else 0, recording, cache)
     else:
-        _read_recurrence(reader, recording, cache)
+        reader.mixer = module_of_state(reader)
+        state = StateReader(reader, recording, cache)
+        for index in range(len(reader.events)):
+            state.read(index)
+        reader.claim_the_rest("linear")
 
 
 def _refuse_selection(reader: BlockReader) -> None:
@@ -108,11 +111,11 @@ def _read_attention(
 ) -> None:
     heads = _heads(reader, shapes)
     core = _core_index(reader)
-    known = {heads.query, heads.key, heads.value, heads.result}
-    both = f"{heads.query} + {heads.query}"
-    fused = f"{heads.query} + {heads.key} + {heads.value}"
+    widths = (heads.query, heads.key, heads.value, heads.result)
+    state = _state(reader, recording, cache, core, widths)
+    matrices = [index for index, one in enumerate(reader.events) if is_matrix_product(one, reader.parameters)]
     left = [heads.query, heads.key, heads.value]
-    has_state = any(name.startswith("recurrent_states") for name in cache)
+    fused = _fused(reader, heads, reader.events[:core])
     indexed = _indexer(reader, recording, cache)
     for index, event in enumerate(reader.events):
         if index == core:
@@ -120,35 +123,58 @@ def _read_attention(
             if indexed is not None:
                 reader.drafts[-1].sizes["selected"] = _selected(reader, recording)
                 reader.drafts.insert(-1, indexed)
-            if has_state:
-                _recurrence(reader, recording, cache)
-        if indexed is not None and _in_indexer(event):
+            if state is not None and state.around:
+                state.read_core()
+        is_inside = matrices[0] < index < matrices[-1] and reader.may_have_heads(event)
+        if state is not None and not state.around and state.holds(event):
+            state.read(index)
+        elif indexed is not None and _in_indexer(event):
             _indexer_step(reader, event, indexed)
-        elif is_matrix_product(event, reader.parameters):
+        elif index in matrices:
             if index < core and not reader.may_have_heads(event):
                 reader.product(event, kind=heads.kind)
             elif index < core:
-                size = _first_of(reader, event.outputs, [*left, heads.query, fused, both, f"{both} + {heads.key} + {heads.value}", f"{heads.key} + {heads.value}"])  # fmt: skip  # noqa: E501
+                size = reader.sizes.first_of(event.outputs, [*left, heads.query, *fused])
                 if size in left:
                     left.remove(size)
                 step = {"step": "qkv", "label": "QKV projection", "short": "QKV"} if size else {}
-                reader.product(event, kind=heads.kind, outputs=size or "", **step)
+                reader.product(event, kind=heads.kind, outputs=size, **step)
             else:
-                inputs = _first_of(reader, event.inputs, [heads.result, heads.query])
-                outputs = _first_of(reader, event.outputs, [reader.hidden])
+                inputs = reader.sizes.first_of(event.inputs, [heads.result, heads.query])
+                outputs = reader.sizes.first_of(event.outputs, [reader.hidden])
                 last = bool(inputs) and bool(outputs)
                 names = {"step": "output", "label": "Output projection", "short": "output"} if last else {}
                 reader.product(event, kind=heads.kind, inputs=inputs, outputs=outputs, **names)
         elif event.kind == "attention" and index > core:
             _core(reader, heads, event.window, {}, recording, again=True)
         elif reader.mixes_channels(event):
-            reader.mixing_convolution(event, heads.kind)
-        elif event.kind == "convolution" and not has_state and event.weight in reader.parameters:
-            reader.convolution(event)
-        elif _is_norm(event):
-            reader.norm(event, heads.kind if "." in event.module else "", (heads.query, heads.key))
-    reader.sizes.know(*sorted(known))
+            reader.mixing_convolution(event, heads.kind, widths)
+        elif event.kind == "convolution" and state is None and event.weight in reader.parameters:
+            reader.convolution(event, widths if is_inside else ())
+        elif is_norm(event):
+            kind = heads.kind if "." in event.module else ""
+            reader.norm(event, kind, widths if is_inside else ())
+    reader.sizes.know(*sorted(set(widths)))
     reader.claim_the_rest(heads.kind)
+
+
+def _fused(reader: BlockReader, heads: Heads, before: Sequence[Event]) -> list[Size]:
+    """What one matrix may make at once, the likeliest first: queries with a gate, or with keys and values."""
+    gated, others = f"{heads.query} + {heads.query}", f"{heads.key} + {heads.value}"
+    keys = reader.sizes.number(heads.key)
+    if any(event.weight and event.outputs == keys for event in before):  # which have a matrix of their own
+        return [gated, f"{heads.query} + {others}", f"{gated} + {others}", others]
+    return [f"{heads.query} + {others}", gated, f"{gated} + {others}", others]
+
+
+def _state(
+    reader: BlockReader, recording: Recording, cache: dict[str, Shape], core: int, widths: Sequence[Size]
+) -> StateReader | None:
+    """What reads a state that is kept besides keys and values, by a mixer of its own or inside attention."""
+    if not any(name.startswith("recurrent_states") for name in cache):
+        return None
+    is_inside = module_of_state(reader) == reader.events[core].module.partition(".")[0]
+    return StateReader(reader, recording, cache, widths[:3] if is_inside else ())
 
 
 def _core_index(reader: BlockReader) -> int:
@@ -258,7 +284,7 @@ def _read_latent(
             _indexer_step(reader, event, indexed)
         elif is_matrix_product(event, reader.parameters):
             _latent_product(reader, event, index < core, query, f"{plain} + {result}", result, rank)
-        elif _is_norm(event):
+        elif is_norm(event):
             reader.norm(event, "mla" if "." in event.module else "")
     reader.claim_the_rest("mla")
 
@@ -353,8 +379,8 @@ def _indexer_step(reader: BlockReader, event: Event, indexed: Draft) -> None:
     heads, _, width = indexed.sizes["query"].partition("*")
     own = [indexed.sizes["query"], width, heads]
     if is_matrix_product(event, reader.parameters):
-        reader.product(event, kind="dsa", outputs=_first_of(reader, event.outputs, own))
-    elif _is_norm(event):
+        reader.product(event, kind="dsa", outputs=reader.sizes.first_of(event.outputs, own))
+    elif is_norm(event):
         reader.norm(event, "dsa", own)
 
 
@@ -368,11 +394,11 @@ def _latent_product(
 ) -> None:
     """A product of latent attention, by what it joins."""
     if not before:
-        inputs = _first_of(reader, event.inputs, [result])
+        inputs = reader.sizes.first_of(event.inputs, [result])
         reader.product(
             event, kind="mla", inputs=inputs, step="output", label="Output projection", short="output"
         )
-    elif _first_of(reader, event.inputs, [rank]) and _first_of(reader, event.outputs, [expanded]):
+    elif reader.sizes.first_of(event.inputs, [rank]) and reader.sizes.first_of(event.outputs, [expanded]):
         reader.product(
             event,
             kind="mla",
@@ -383,111 +409,4 @@ def _latent_product(
             short="KV",
         )
     else:
-        reader.product(event, kind="mla", outputs=_first_of(reader, event.outputs, [query]))
-
-
-def _read_recurrence(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> None:
-    """A mixer with a state that does not grow, or with a short convolution alone.
-
-    Raises:
-        InputError: if what it keeps was not seen.
-    """
-    core = next(
-        (i for i, event in enumerate(reader.events) if event.kind == "convolution"),
-        next((i for i, event in enumerate(reader.events) if event.kind == "product" and not event.weight), 0),
-    )
-    if not any(name.startswith(("recurrent_states", "conv_states")) for name in cache):
-        place = reader.events[core].module
-        raise InputError(f"{place} looks back, and what it keeps of the tokens before was not seen")
-    book, block = reader.sizes.book, reader.sizes.block
-    hidden = reader.sizes.number(reader.hidden)
-    last = next((one for one in reversed(reader.events) if is_matrix_product(one, reader.parameters)), None)
-    for index, event in enumerate(reader.events):
-        if index == core:
-            _recurrence(reader, recording, cache)
-        if is_matrix_product(event, reader.parameters):
-            if event is not last and event.inputs == hidden:
-                reader.product(
-                    event, kind="linear", outputs=book.add("mixer_size", event.outputs, block, event.module)
-                )
-            elif event is last and event.outputs == hidden:
-                inputs = book.add("mixer_size", event.inputs, f"{block}_out", event.module)
-                reader.product(
-                    event,
-                    kind="linear",
-                    inputs=inputs,
-                    step="output",
-                    label="Output projection",
-                    short="output",
-                )
-            else:
-                reader.product(event, kind="linear")
-        elif reader.mixes_channels(event):
-            reader.mixing_convolution(event, "linear")
-        elif _is_norm(event):
-            reader.norm(event)
-    reader.claim_the_rest("linear")
-
-
-def _recurrence(reader: BlockReader, recording: Recording, cache: dict[str, Shape]) -> None:
-    """The convolution and the state of a mixer."""
-    convolution = next(
-        (one for one in reader.events if one.kind == "convolution" and not reader.mixes_channels(one)), None
-    )
-    states = [shape for name, shape in cache.items() if name.startswith("recurrent_states")]
-    convolved = [shape for name, shape in cache.items() if name.startswith("conv_states")]
-    book, block, sizes = reader.sizes.book, reader.sizes.block, reader.sizes
-    parameter = reader.parameters.get(convolution.weight) if convolution else None
-    kernel = parameter.shape[-1] if parameter else 1
-    channels = parameter.shape[0] if parameter else sum(shape[1] for shape in convolved)
-    state = "0"
-    if states:
-        state = "*".join(
-            book.add(role, number, block)
-            for role, number in zip(
-                ("state_heads", "state_rows", "state_columns"), states[0][1:], strict=False
-            )
-        )
-    done = sum(_macs(event) for event in reader.events if event.kind == "product" and not event.weight)
-    chunk = recording.config.get("mamba_chunk_size") or recording.config.get("chunk_size") or CHUNK
-    named = {
-        "state": state,
-        "conv": sizes.of(channels, f"{block}_convolved") if channels else "0",
-        "kernel": book.add("conv_kernel", kernel, block),
-        "macs": state,
-    }
-    remark = ""
-    if done and len(states[0] if states else ()) == 4:
-        tokens = -(-reader.tokens // int(chunk)) * int(chunk)
-        named["macs"] = sizes.of(done // tokens, f"{block}_chunk")
-        named["chunk"] = book.add("state_chunk", int(chunk), block)
-    elif states:
-        remark = "priced as one product with the state; the class works it out element by element"
-    draft = Draft(
-        "state_core",
-        "Convolution and state" if states else "Short convolution",
-        "state",
-        "recurrence",
-        named,
-        convolution.module if convolution else reader.events[0].module,
-        kind="linear",
-        remark=remark,
-    )
-    if parameter is not None:
-        draft.parts.append((parameter, tuple(sizes.of(axis, parameter.name) for axis in parameter.shape)))
-    reader.drafts.append(draft)
-
-
-def _macs(event: Event) -> int:
-    """Multiply-adds of a product of results."""
-    left, right = event.shapes[0], event.shapes[1]
-    return prod(left) * right[-1]
-
-
-def _first_of(reader: BlockReader, number: int, sizes: list[Size]) -> Size:
-    """The first of some sizes that a number is; "" if it is none."""
-    return next((size for size in sizes if reader.sizes.number(size) == number), "")
-
-
-def _is_norm(event: Event) -> bool:
-    return event.kind == "leaf" and "norm" in event.class_name.lower()
+        reader.product(event, kind="mla", outputs=reader.sizes.first_of(event.outputs, [query]))

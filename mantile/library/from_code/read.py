@@ -24,7 +24,7 @@ from mantile.library.from_code.ffn import read_ffn
 from mantile.library.from_code.mixer import read_mixer
 from mantile.library.from_code.recording import Event, Parameter, Part, Recording
 from mantile.library.from_code.sizes import FactBook, Sizes
-from mantile.library.from_code.steps import BlockReader, is_matrix_product, split
+from mantile.library.from_code.steps import BlockReader, is_matrix_product, is_norm, split
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.families import RECORDED
 from mantile.library.huggingface.quantisation import stored
@@ -235,7 +235,7 @@ def _read_before(reader: BlockReader, book: FactBook, positions: range) -> None:
             draft.parts.append((table, (rows, width)))
         elif is_matrix_product(event, reader.parameters):
             reader.product(event, weights="head")
-        elif event.kind == "leaf" and "norm" in event.class_name.lower():
+        elif is_norm(event):
             reader.norm(event)
     reader.claim_the_rest("")
 
@@ -249,7 +249,7 @@ def _read_after(reader: BlockReader, book: FactBook) -> None:
             _lm_head(reader, event, book)
         elif is_matrix_product(event, reader.parameters):
             reader.product(event, weights="head")
-        elif event.kind == "leaf" and "norm" in event.class_name.lower():
+        elif is_norm(event):
             reader.norm(event)
             norms += 1
             if norms == 1:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import combinations_with_replacement
 
 from mantile.library.architecture import Fact, Size, size_of
 from mantile.library.facts import FACTS
 
-COUNTS = ("attention_heads", "kv_heads", "state_heads", "experts", "experts_per_token", "shared_experts")
+TERMS = 6  # of a sum: query, key and value, each with a gate
+COUNTS = (
+    "attention_heads", "kv_heads", "state_heads", "state_groups", "mixer_size", "experts",
+    "experts_per_token", "shared_experts",
+)  # fmt: skip
 
 
 @dataclass
@@ -65,6 +70,25 @@ class Sizes:
         """Add sizes that numbers may stand for."""
         self.known += [(self.number(size), size) for size in sizes]
 
+    def know_first(self, *sizes: Size) -> None:
+        """Add sizes that are likelier than those known so far."""
+        self.known[:0] = [(self.number(size), size) for size in sizes]
+
+    def first_of(self, number: int, sizes: Iterable[Size]) -> Size:
+        """The first of some sizes that a number is; "" if it is none."""
+        return next((size for size in sizes if self.number(size) == number), "")
+
+    def made_of(self, number: int, sizes: Iterable[Size]) -> Size:
+        """A number as the sum of as few of some sizes as can be, the first ones first; "" if none."""
+        parts: dict[int, Size] = {}
+        for size in sizes:
+            parts.setdefault(self.number(size), size)
+        for terms in range(1, TERMS + 1):
+            for chosen in combinations_with_replacement(parts, terms):
+                if sum(chosen) == number:
+                    return " + ".join(parts[one] for one in chosen)
+        return ""
+
     def of(self, number: int, at: str, prefer: Iterable[Size] = (), counts: bool = True) -> Size:
         """A number as a size: a preferred one, a known one, or a width of its own.
 
@@ -72,14 +96,12 @@ class Sizes:
             at: the module where it was seen.
             counts: whether it may be how many there are of something, such as heads, or a width over all.
         """
-        for size in prefer:
-            if self.number(size) == number:
-                return size
+        preferred = self.first_of(number, prefer)
+        if preferred or number == 1:
+            return preferred or "1"
         for value, size in self.known:
             if value == number and (counts or re.split(r"[.*]", size)[0] not in COUNTS):
                 return size
-        if number == 1:
-            return "1"
         for value, size in self.known:
             if value > 16 and number % value == 0 and number // value <= 4 and _may_repeat(size):
                 return " + ".join([size] * (number // value))

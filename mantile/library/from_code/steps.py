@@ -8,7 +8,7 @@ decide what a step is called.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
@@ -148,31 +148,47 @@ class BlockReader:
         self.drafts.append(draft)
         return draft
 
-    def norm(self, event: Event, kind: str = "", heads: Iterable[Size] = ()) -> None:
-        """A norm as the module that ran it.
+    def norm(self, event: Event, kind: str = "", widths: Sequence[Size] = ()) -> None:
+        """A norm as the module that ran it; norms of a mixer that follow each other are one step.
+
+        One of each head, or of groups of heads, is a "qk_norm".
 
         Args:
-            heads: widths over all heads, of norms of each head.
+            widths: of results of products, where it may be one of those; () for one of the residual stream.
         """
         held = [one for name, one in self.parameters.items() if name.rpartition(".")[0] == event.module]
         values = prod(event.shapes[0]) // self.tokens
-        width = self.sizes.of(values, event.module, (self.hidden, *heads), counts=self.may_have_heads(event))
-        of_heads = values > event.shapes[0][-1]
-        short = {"short": "QK norm"} if of_heads else {}
-        draft = self.small("qk_norm" if of_heads else "norm", width, event.module, kind=kind, **short)
-        draft.parts += [(one, tuple(self.sizes.of(axis, event.module) for axis in one.shape)) for one in held]
+        width = self.sizes.of(values, event.module, (*widths, self.hidden), counts=self.may_have_heads(event))
+        shape = event.shapes[0]
+        of_heads = len(shape) > 3 or values > (event.over or shape[-1])
+        work: Work = "qk_norm" if of_heads else "norm"
+        before = self.drafts[-1] if widths and self.drafts else None
+        if before is not None and before.work == work and before.module.rpartition(".")[0] == event.parent:
+            before.sizes["width"] += f" + {width}"
+            before.label += f", {_spoken(event.module.rpartition('.')[2]).lower()}"
+            draft = before
+        else:
+            short = {"short": "QK norm"} if of_heads else {}
+            draft = self.small(work, width, event.module, kind=kind, **short)
+        draft.parts += [
+            (one, tuple(self.sizes.of(axis, event.module, (width,)) for axis in one.shape)) for one in held
+        ]
 
-    def convolution(self, event: Event) -> None:
-        """A short convolution over the tokens, whose last inputs are kept."""
+    def convolution(self, event: Event, widths: Sequence[Size] = ()) -> None:
+        """A short convolution over the tokens, whose last inputs are kept.
+
+        Args:
+            widths: as for `norm`.
+        """
         kernel = self.parameters[event.weight]
-        channels = self.sizes.of(kernel.shape[0], event.module, (self.hidden,))
+        channels = self.sizes.made_of(kernel.shape[0], widths) or self.sizes.of(
+            kernel.shape[0], event.module, (self.hidden,)
+        )
         length = self.sizes.book.add("conv_kernel", kernel.shape[-1], self.sizes.block)
         sizes = {"state": "0", "conv": channels, "kernel": length, "macs": "0"}
         step, label = step_name(event.module), _spoken(event.module)
         draft = Draft(step, label, "short conv", "recurrence", sizes, event.module, kind="linear")
-        draft.parts.append(
-            (kernel, (channels, *(self.sizes.of(axis, event.module) for axis in kernel.shape[1:])))
-        )
+        draft.parts.append((kernel, (channels, "1", length)))
         self.drafts.append(draft)
 
     def mixes_channels(self, event: Event) -> bool:
@@ -180,10 +196,16 @@ class BlockReader:
         kernel = self.parameters.get(event.weight)
         return event.kind == "convolution" and kernel is not None and kernel.shape[1] > 1
 
-    def mixing_convolution(self, event: Event, kind: str) -> None:
-        """A convolution over tokens and channels, as the product that it is with each token."""
+    def mixing_convolution(self, event: Event, kind: str, widths: Sequence[Size] = ()) -> None:
+        """A convolution over tokens and channels, as the product that it is with each token.
+
+        Args:
+            widths: that its results may be made of.
+        """
         kernel = self.parameters[event.weight]
-        outputs = self.sizes.of(kernel.shape[0], event.module, counts=False)
+        outputs = self.sizes.made_of(kernel.shape[0], widths) or self.sizes.of(
+            kernel.shape[0], event.module, counts=False
+        )
         inputs = self.sizes.of(prod(kernel.shape[1:]), f"{event.module}_in", counts=False)
         axes = (outputs, *(self.sizes.of(axis, event.module, counts=False) for axis in kernel.shape[1:]))
         step, label = step_name(event.module), _spoken(event.module)
@@ -230,7 +252,8 @@ class BlockReader:
                 raise InputError(f"nothing that was seen reads {name} {list(one.shape)}")
             place = name.rpartition(".")[0]
             near = max(self.drafts, key=lambda draft: _common(draft.module, place), default=None)
-            shape = tuple(self.sizes.of(axis, name) for axis in one.shape)
+            likely = [near.sizes[key] for key in _RESULTS if key in near.sizes] if near is not None else []
+            shape = tuple(self.sizes.of(axis, name, likely) for axis in one.shape)
             if near is None:
                 near = self.small("gate", shape[-1] if shape else "1", name, kind=kind)
             near.rest.append((one, shape))
@@ -287,6 +310,7 @@ class BlockReader:
             )
 
 
+_RESULTS = ("outputs", "width", "conv")  # sizes of a step that a vector beside it may have
 _NAMED = ("qkv", "ffn_up", "shared_up", "router", "latent_in")
 
 
@@ -346,6 +370,11 @@ def is_matrix_product(event: Event, parameters: dict[str, Parameter]) -> bool:
         event.kind == "product"
         and len(parameters[event.weight].shape if event.weight in parameters else ()) == 2
     )
+
+
+def is_norm(event: Event) -> bool:
+    """Whether an event is a norm, by the name of its class."""
+    return event.kind == "leaf" and "norm" in event.class_name.lower()
 
 
 def split(part: Part) -> tuple[list[Event], list[Event]]:
