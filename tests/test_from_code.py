@@ -346,6 +346,19 @@ def test_estimates_of_our_readers_agree_with_those_of_the_code(family: str) -> N
     assert (NEAR < apart < FURTHER[family]) if family in FURTHER else apart < NEAR
 
 
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+def test_experts_may_be_as_many_as_they_are_wide() -> None:
+    """Eight of eight channels, beside a shared expert of eight: no product of it is a router."""
+    config = CONFIGS["qwen3_next"] | dict.fromkeys(
+        ("num_experts", "moe_intermediate_size", "shared_expert_intermediate_size"), 8
+    )
+    theirs = read(config, record(config))
+    assert on_a_rank(theirs, 4) == on_a_rank(parse_config(copy.deepcopy(config), "config.json"), 4)
+    assert sum(step.work == "routing" for step in theirs.blocks["moe"].steps) == 1
+
+
 TWO_MIXERS = {
     "model_type": "longcat_flash",
     **{

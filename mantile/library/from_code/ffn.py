@@ -11,7 +11,7 @@ def read_ffn(reader: BlockReader, recording: Recording) -> None:
     """The steps of an FFN, in the order of its events."""
     reader.refuse_other_products()
     experts, shared = _expert_products(reader)
-    facts = _expert_facts(reader, recording, experts) if experts else ()
+    facts: tuple[str, ...] = _expert_facts(reader, recording, experts) if experts else ()
     kind = "moe" if experts else "dense"
     inner: dict[str, Size] = {}
     for parent in dict.fromkeys(event.parent for event in _products(reader)):
@@ -24,7 +24,8 @@ def read_ffn(reader: BlockReader, recording: Recording) -> None:
         elif any(event is one for one in shared):
             _stacked(reader, event, shared)
         elif is_matrix_product(event, reader.parameters):
-            if facts and _parents([event]) & _parents(experts) and _chooses(reader, event, facts[0]):
+            beside = _parents([event]) & _parents(experts)
+            if beside and not _joins(reader, event, inner) and _chooses(reader, event, facts[0]):
                 _router(reader, event, facts[0])
             else:
                 _dense(reader, event, inner[event.parent], kind)
@@ -44,6 +45,16 @@ def _products(reader: BlockReader) -> list[Event]:
 def _parents(experts: list[Event]) -> set[str]:
     """The modules around some events: those that hold experts hold their router as well."""
     return {parent for event in experts for parent in (event.parent, event.parent.rpartition(".")[0])}
+
+
+def _joins(reader: BlockReader, event: Event, inner: dict[str, Size]) -> bool:
+    """Whether a product is one of an FFN: it joins the residual stream and the width inside."""
+    size = inner[event.parent]
+    if not size:
+        return False
+    width, hidden = reader.sizes.number(size), reader.sizes.number(reader.hidden)
+    leads_in = event.inputs == hidden and event.outputs % width == 0
+    return leads_in or (event.inputs == width and event.outputs == hidden)
 
 
 def _chooses(reader: BlockReader, event: Event, count: Size) -> bool:

@@ -298,7 +298,9 @@ class BlockReader:
             if len(axes) == len(shape) + 1 and count == 1 and "+" not in axes[1]:
                 usual = (f"{axes[1]}*{axes[0]}", *axes[2:])  # experts below each other in one matrix
             sizes = tuple(
-                size if self.sizes.number(size) == number else self.sizes.of(number, one.name, pieces)
+                size
+                if self.sizes.number(size) == number
+                else self.sizes.of(number, one.name, (*size.split(" + "), *pieces))
                 for size, number in zip(usual, shape, strict=True)
             )
             yield StoredTensor(
