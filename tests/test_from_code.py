@@ -109,6 +109,19 @@ def test_every_fact_says_that_it_was_seen(recorded: tuple[Fields, Fields]) -> No
     assert "moe_intermediate_size in the config" in architecture.facts["expert_size"].source
 
 
+def test_what_the_config_leaves_out_is_a_default_of_the_class(recorded: tuple[Fields, Fields]) -> None:
+    """Only fields of the config are in the config, and no fact names a field that only has its number."""
+    config, seen = recorded
+    del config["moe_intermediate_size"]
+    facts = read(config, seen).facts
+    assert facts["expert_size"].source.endswith("moe_intermediate_size by default of the class")
+    assert facts["ffn_size"].source.endswith("intermediate_size in the config")
+    jamba = json.loads(FAMILIES.read_text(encoding="utf-8"))["jamba"]
+    of_heads = read(CONFIGS["jamba"], jamba).facts["head_dim"]
+    assert of_heads.value == CONFIGS["jamba"]["num_experts"]
+    assert "num_experts" not in of_heads.source
+
+
 def test_it_is_written_as_a_document_and_read_back(recorded: tuple[Fields, Fields]) -> None:
     """Nothing but the document is needed afterwards."""
     architecture = read(*recorded)

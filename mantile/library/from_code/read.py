@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mantile.library.architecture import (
@@ -46,8 +47,9 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     name = config.name
     recording = Recording(data, name)
     known = set(data["known"])
-    fields = {name: value for name, value in recording.config.items() if name in known}
-    book = FactBook(recording.class_name, _fields_by_value(fields))
+    book = FactBook(
+        recording.class_name, _numbers(recording.config, known), _numbers(config.data, known, is_whole=True)
+    )
     hidden = _hidden_size(recording)
     book.add("hidden_size", hidden, "")
     before = _once(recording, book, BEFORE, recording.before)
@@ -101,13 +103,19 @@ def _position_tables(recording: Recording) -> range:
     return range(_positions(recording), _positions(recording) + 9)
 
 
-def _fields_by_value(config: Any) -> dict[int, list[str]]:
-    """The names of fields by the whole number that they hold."""
-    fields: dict[int, list[str]] = {}
+def _numbers(config: Mapping[str, Any], known: set[str], is_whole: bool = False) -> dict[str, int]:
+    """The fields that hold a whole number and that the class knows.
+
+    Args:
+        is_whole: with those of its sections, but for towers of images or sound.
+    """
+    found: dict[str, int] = {}
     for name, value in config.items():
-        if isinstance(value, int) and not isinstance(value, bool):
-            fields.setdefault(value, []).append(name)
-    return fields
+        if is_whole and isinstance(value, dict) and not name.startswith(("vision", "audio")):
+            found |= _numbers(value, known, is_whole)
+        elif name in known and isinstance(value, int) and not isinstance(value, bool):
+            found[name] = value
+    return found
 
 
 def _hidden_size(recording: Recording) -> int:
@@ -140,7 +148,7 @@ def _layer(recording: Recording, book: FactBook, part: Part, blocks: dict[str, B
         number, name = 1, title
         while True:
             facts = dict(book.facts)
-            trial = FactBook(book.class_name, book.config, facts)
+            trial = replace(book, facts=facts)
             sizes = Sizes(trial, name)
             sizes.know("hidden_size")
             reader = BlockReader(sizes, events, parameters, recording.tokens)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 
@@ -22,11 +22,13 @@ class FactBook:
     """The facts of an architecture, filled while its blocks are read.
 
     Args:
-        config: names of the fields of the config by their value, for the sources.
+        config: whole numbers among the fields of the class, which fills in its defaults, by name.
+        stated: those that the user's config holds.
     """
 
     class_name: str
-    config: dict[int, list[str]] = field(default_factory=dict)
+    config: Mapping[str, int] = field(default_factory=dict)
+    stated: Mapping[str, int] = field(default_factory=dict)
     facts: dict[str, Fact] = field(default_factory=dict)
 
     def add(self, role: str, value: int, block: str, at: str = "") -> str:
@@ -46,12 +48,31 @@ class FactBook:
         raise AssertionError(role)
 
     def _source(self, role: str, value: int, at: str) -> str:
-        """Where a fact was seen, and the field of the config with this number whose name is nearest to it."""
-        fields = self.config.get(value, [])
-        words = set(role.split("_"))
-        nearest = max(fields, key=lambda name: len(words & set(name.split("_"))), default="")
-        stated = f", {nearest} in the config" if nearest and value > 2 else ""
-        return f"{self.class_name}{': ' + at if at else ''}{stated}"
+        """Where a fact was seen, and the field with this number whose name is nearest to what it means."""
+        kind = FACTS[role]
+        own, meant = _stems(role), _stems(f"{role} {kind.label} {kind.note} {_CALLED.get(role, '')}")
+
+        def nearness(name: str) -> tuple[int, bool, int]:
+            stems = _stems(name)
+            return len(stems & own), self.stated.get(name) == value, len(stems & meant)
+
+        fields = {**self.config, **self.stated}
+        named = [name for name in fields if value > 2 and value in (self.config.get(name), fields[name])]
+        nearest = max((name for name in named if _stems(name) & meant), key=nearness, default="")
+        seen = f"{self.class_name}{': ' + at if at else ''}"
+        if not nearest:
+            return seen
+        is_stated = self.stated.get(nearest) == value
+        return f"{seen}, {nearest} {'in the config' if is_stated else 'by default of the class'}"
+
+
+def _stems(words: str) -> set[str]:
+    """The beginnings of words, without those that say nothing: heads and head, vocabulary and vocab."""
+    return {word[:4] for word in re.split(r"[^a-z]+", words.lower()) if len(word) > 2} - _EMPTY
+
+
+_CALLED = {"hidden_size": "embd model", "ffn_size": "inner"}  # in configs, besides
+_EMPTY = {"the", "that", "and", "for", "one", "num", "numb", "all", "with", "are"}
 
 
 @dataclass

@@ -167,9 +167,10 @@ class StateReader:
         named = {"state": state, "conv": widths.convolved or "0", "kernel": length, "macs": state}
         remark = ""
         if self.results and widths.columns:
-            stated = (self.recording.config.get(name) for name in _CHUNKS)
-            length_of_chunk = next((number for number in stated if isinstance(number, int)), CHUNK)
-            named["chunk"] = book.add("state_chunk", length_of_chunk, block)
+            fields = (self.recording.config.get(name) for name in _CHUNKS)
+            stated = next((number for number in fields if isinstance(number, int)), 0)
+            why = "" if stated else "kernels work in chunks of this length"
+            named["chunk"] = book.add("state_chunk", stated or CHUNK, block, why)
             named["macs"] = self._products(named["chunk"])
         elif self.state:
             remark = "priced as one product with the state; the class works it out element by element"
