@@ -166,6 +166,30 @@ def test_what_would_be_a_guess_is_refused(recorded: tuple[Fields, Fields], chang
         read(config, seen)
 
 
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            "StrictDataclassClassValidationError: Class validation error for validator 'validate_heads':\n"
+            "    ValueError: hidden_size (100) is no multiple of the heads (7).\n    more",
+            "ValueError: hidden_size (100) is no multiple of the heads (7).",
+        ),
+        (
+            "ValidationError: 2 validation errors for SmallConfig\nhidden_size\n"
+            "  Input should be a valid integer\n    For further information see\nlayers\n  Field required",
+            "hidden_size: Input should be a valid integer",
+        ),
+        ("RuntimeError: one line\x07", "RuntimeError: one line"),
+        ("KeyError: 'what'\n", "KeyError: 'what'"),
+        ("ValueError:", "ValueError:"),
+        ("ValueError: " + 99 * "long ", ("ValueError: " + 99 * "long ")[:200]),
+    ],
+)
+def test_an_error_of_a_class_is_one_line(error: str, line: str) -> None:
+    """Its first line that says what is wrong; those of pydantic have headings above it."""
+    assert process.meaning(error) == line
+
+
 def test_without_the_libraries_the_way_out_is_named(
     recorded: tuple[Fields, Fields], monkeypatch: pytest.MonkeyPatch
 ) -> None:

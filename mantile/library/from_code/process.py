@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,8 @@ from mantile.library.from_code.limits import MEMORY, SECONDS
 
 NEEDED = ("torch", "transformers")
 _OFFLINE = {"PATH": os.defpath, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+LONGEST = 200  # characters of an error of a class
+_HEADING = re.compile(r":$|\bvalidation errors? for \S+$")  # what only says that there is more below
 _HERE = Path(__file__).parent
 
 
@@ -78,5 +81,14 @@ def _answer(process: subprocess.Popen[bytes], request: str, pipe: BinaryIO, name
         )
     answer: dict[str, Any] = json.loads(text)
     if "error" in answer:
-        raise InputError(f"{name}: its class cannot be built or run without weights: {answer['error']}")
+        why = meaning(answer["error"])
+        raise InputError(f"{name}: its class cannot be built or run without weights: {why}")
     return answer
+
+
+def meaning(error: str) -> str:
+    """The first line of an error that says what is wrong, with the field that stands alone before it."""
+    lines = [" ".join(line.split()) for line in error.splitlines()]
+    said = [line for line in lines if line and not _HEADING.search(line)] or lines[:1]
+    text = ": ".join(said[: 1 if " " in said[0] else 2])
+    return "".join(letter for letter in text if letter.isprintable())[:LONGEST]

@@ -376,7 +376,7 @@ def main() -> None:
     try:
         answer = record(request)
     except BaseException as error:
-        answer = {"error": f"{type(error).__name__}: {str(error)[:300]}"}
+        answer = {"error": f"{type(error).__name__}: {str(error)[:2000]}"}
     with os.fdopen(answer_to, "w") as file:
         json.dump(answer, file)
 
