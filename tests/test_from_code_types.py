@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from mantile.equations.plan import mentions
+from mantile.estimate.estimate import estimate
 from mantile.graph.quantity import Literal, Node
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe
@@ -23,6 +24,7 @@ from mantile.library.from_code import process, recorder
 from mantile.library.from_code.read import read_recording
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.families import FAMILIES
+from mantile.library.scenario import Scenario
 
 TYPES = (
     "afmoe", "apertus", "arcee", "aria_text", "bamba", "biogpt", "bitnet", "bloom", "cohere2_moe", "ctrl",
@@ -161,3 +163,18 @@ def test_ranks_share_what_a_mixer_with_a_state_is_made_of(model_type: str) -> No
     ]  # fmt: skip
     assert {type(work) for work in works} >= {MatMul, Recurrence}
     assert all(isinstance(size, Literal) or any(mentions(size, one) for one in shared) for size in sizes)
+
+
+@pytest.mark.parametrize("model_type", ["olmo", "nanochat"])
+def test_norms_without_weights_are_estimated(model_type: str) -> None:
+    """A rank holds no vector of them."""
+    config = small_config(model_type)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        seen = recorder.record({"config": copy.deepcopy(config), "folder": ""})
+    architecture = read_recording(seen, Config("config.json", model_type, config))
+    model = Model(id="small", name="small", source="test", architecture=architecture)
+    fields = {"accelerator": "h100-sxm", "input_tokens": 300, "output_tokens": 100, "concurrency": 2}
+    made = estimate(Scenario(model="small", **fields), model)
+    assert made["tensors.final_vectors"].value == 0
+    assert made.memory_per_accelerator is not None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from mantile.equations.formats import class_label
 from mantile.equations.plan import Sharding
-from mantile.graph.quantity import Input, Node, Quantity, Section, span, sum_of, sum_range, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, as_node, span, sum_of, sum_range, where
 from mantile.graph.rows import Rows
 from mantile.graph.sentence import lowered
 from mantile.ir.modules import ModelGraph, Module, Tensor
@@ -297,7 +297,7 @@ def _ends(ir: ModelGraph, plan: Sharding) -> tuple[Quantity, Quantity, Quantity,
         return [plan.on_rank(_product(tensor.shape), owners[tensor]) for tensor in members]
 
     def on_rank(members: Sequence[Tensor]) -> Node:
-        return sum_of(each(members))
+        return sum_of(each(members) or [as_node(0)])  # norms of a class may have no weights
 
     rows = Rows("tensors")
     of_start = rows.added("embedding", "Embedding weights on a rank", "parameter", each(start), most=3)
