@@ -34,6 +34,12 @@ GROUPS: dict[str, Any] = {
         **{"index_head_dim": 24, "index_n_heads": 6, "index_topk": 32, "index_kpool": 8},
     },
 }
+BY_QUERY: dict[str, Any] = {
+    "model_type": "qwen4_exp_text",
+    **{"num_hidden_layers": 4, "vocab_size": 101, "num_experts": 8, "num_experts_per_tok": 2},
+    **{"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 256, "indexer_budget": 2048},
+    "indexer_compress_ratio": 16,
+}
 BLOCKS: dict[str, Any] = {
     "model_type": "minimax_m3_vl_text",
     **{"hidden_size": 96, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 12},
@@ -94,6 +100,19 @@ class TestWithClasses:
             "index_heads*index_head_dim",
             "index_head_dim",
         }
+
+    def test_what_is_done_query_by_query_is_done_for_all_of_them(self) -> None:
+        """Sixteen tokens a block, 2,048 of them chosen; each query of the prompt is scored by itself."""
+        ir = graph(BY_QUERY)
+        facts = ir.model.architecture
+        [work] = [one.operation for one in ir.modules if isinstance(one.operation, Indexer)]
+        assert work.entry_tokens is not None and work.entry_tokens.value == 16
+        assert (facts.value("index_heads"), facts.value("index_head_dim")) == (4, 256)
+        assert facts.value("index_topk") == 2048
+        norms = [one for one in ir.modules if "indexer_k" in one.step]
+        assert len(norms) == 1
+        keys = 2 * (2 * 2 * 256 + 256)
+        assert kv_bytes_per_token(ir)["all_layers"] == keys * facts.value("layers.attention.moe")
 
     def test_a_group_that_no_field_states_is_refused(self) -> None:
         """Two fields may both be the size of a group."""

@@ -310,15 +310,10 @@ def _indexer(reader: BlockReader, recording: Recording, cache: dict[str, Shape])
     """The scores by which an indexer selects tokens, as they are worked out after its projections.
 
     It scores each token before, or groups of them; what it keeps of a token is what the class keeps.
-
-    Raises:
-        InputError: if the class scores the tokens for one query after another.
     """
     scores = next((event for event in reader.between_results() if _is_indexer(event)), None)
     if scores is None:
         return None
-    if len(scores.shapes[0]) != 3:
-        raise InputError(f"{scores.module} works through one query after another")
     first, second, size = scores.shapes[0]
     heads = second if first == reader.tokens else first
     book, block = reader.sizes.book, reader.sizes.block
@@ -347,8 +342,8 @@ def _group(scores: Event, recording: Recording) -> int:
     fields = {
         value
         for name, value in recording.config.items()
-        if name.startswith("index_") and isinstance(value, int) and not isinstance(value, bool) and value > 1
-        and -(-recording.tokens // value) == groups
+        if name.startswith("index") and isinstance(value, int) and not isinstance(value, bool) and value > 1
+        and groups in (recording.tokens // value, -(-recording.tokens // value))
     }  # fmt: skip
     if len(fields) != 1:
         raise InputError(
@@ -366,9 +361,9 @@ def _selected(reader: BlockReader, recording: Recording) -> str:
     """
     config = recording.config
     blocks, size = config.get("index_topk_blocks"), config.get("index_block_size")
-    selected = (
-        blocks * size if isinstance(blocks, int) and isinstance(size, int) else config.get("index_topk")
-    )
+    selected = config.get("index_topk") or config.get("indexer_budget")
+    if isinstance(blocks, int) and isinstance(size, int):
+        selected = blocks * size
     if not isinstance(selected, int):
         raise InputError("an indexer selects tokens, and no field of the config says how many")
     return reader.sizes.book.add("index_topk", selected, reader.sizes.block)
@@ -377,7 +372,7 @@ def _selected(reader: BlockReader, recording: Recording) -> str:
 def _indexer_step(reader: BlockReader, event: Event, indexed: Draft) -> None:
     """A product or a norm of an indexer: it has widths of its own, and every rank has all of it."""
     heads, _, width = indexed.sizes["query"].partition("*")
-    own = [indexed.sizes["query"], width, heads]
+    own = [indexed.sizes["query"], width, heads, f"{indexed.sizes['query']} + {width}"]
     if is_matrix_product(event, reader.parameters):
         reader.product(event, kind="dsa", outputs=reader.sizes.first_of(event.outputs, own))
     elif is_norm(event):

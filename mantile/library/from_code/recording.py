@@ -202,9 +202,8 @@ class Recording:
         caches = self._caches(count)
         for index in range(count):
             prefix = f"{self._stack}.{index}."
-            events = _without_first_rows(
-                [self._event(event, prefix) for place, event in places if place == index], self.tokens
-            )
+            seen = [self._event(event, prefix) for place, event in places if place == index]
+            events = _without_first_rows(_all_queries_at_once(seen, self.tokens), self.tokens)
             events, parameters = _stack_experts(events, held[index])
             self.layers += Part(tuple(events), tuple(parameters), caches[index]).pieces()
         parts: list[Part] = []
@@ -310,6 +309,39 @@ class Recording:
             source=event["source"],
             shapes=tuple(shapes),
         )
+
+
+def _all_queries_at_once(events: list[Event], tokens: int) -> list[Event]:
+    """What a class does for one token after the other, alike for each, as done for all of them together."""
+    alike = [replace(event, source=0) for event in events]
+    joined: list[Event] = []
+    place = 0
+    while place < len(events):
+        period = next(
+            (
+                length
+                for length in range(1, _LONGEST_ROUND + 1)
+                if alike[place : place + length] * tokens == alike[place : place + length * tokens]
+            ),
+            0,
+        )
+        if not period:
+            joined.append(events[place])
+            place += 1
+            continue
+        joined += [_for_all(event, tokens) for event in events[place : place + period]]
+        place += period * tokens
+    return joined
+
+
+_LONGEST_ROUND = 8  # events that are repeated for each token
+
+
+def _for_all(event: Event, tokens: int) -> Event:
+    """An event of one token as that of all; a module without children works on one row of each."""
+    if event.kind == "leaf":
+        return replace(event, shapes=((1, tokens, event.shapes[0][-1]),))
+    return replace(event, rows=event.rows * tokens, shapes=tuple((tokens, *shape) for shape in event.shapes))
 
 
 def _without_first_rows(events: list[Event], tokens: int) -> list[Event]:
