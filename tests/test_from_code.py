@@ -113,13 +113,12 @@ def test_what_the_config_leaves_out_is_a_default_of_the_class(recorded: tuple[Fi
     """Only fields of the config are in the config, and no fact names a field that only has its number."""
     config, seen = recorded
     del config["moe_intermediate_size"]
+    config["bos_token_id"] = seen["config"]["bos_token_id"] = 10  # as large as a head
     facts = read(config, seen).facts
     assert facts["expert_size"].source.endswith("moe_intermediate_size by default of the class")
     assert facts["ffn_size"].source.endswith("intermediate_size in the config")
-    jamba = json.loads(FAMILIES.read_text(encoding="utf-8"))["jamba"]
-    of_heads = read(CONFIGS["jamba"], jamba).facts["head_dim"]
-    assert of_heads.value == CONFIGS["jamba"]["num_experts"]
-    assert "num_experts" not in of_heads.source
+    assert facts["head_dim"].value == 10
+    assert "bos_token_id" not in facts["head_dim"].source
 
 
 def test_it_is_written_as_a_document_and_read_back(recorded: tuple[Fields, Fields]) -> None:
@@ -228,9 +227,9 @@ def test_fields_of_labels_and_angles_are_known_as_a_whole() -> None:
 
 # What the class itself counts otherwise than serving engines keep it, or names otherwise than checkpoints do.
 OTHERWISE = {
-    "falcon, grouped": {"kv"},  # the class keeps a copy of the keys for every query head
-    "llama4_text": {"kv"},  # a chunk is a mask in the class
-    "llama4": {"kv"},
+    "falcon, grouped": {"kv", "ranks"},  # the class keeps a copy of the keys for every query head
+    "llama4_text": {"kv", "ranks"},  # a chunk is a mask in the class
+    "llama4": {"kv", "ranks"},
     "kimi_linear": {"names"},  # the class calls the FFN of the first layer otherwise
     "kimi_k25": {"shapes", "names"},  # query, key and value of its tower
     "qwen3_vl_moe": {"shapes"},  # experts input by output in checkpoints
@@ -255,7 +254,8 @@ def comparable(description: Fields) -> dict[str, Any]:
     }
 
 
-BOTH = ("deepseek_v32", "qwen3_next", "jamba", "gpt_oss")  # on file, and read by readers of ours
+BOTH = ("deepseek_v32", "qwen3_next", "jamba", "gpt_oss", "olmo2", "nemotron_h")
+"""On file, and read by readers of ours."""
 
 
 @pytest.mark.parametrize("family", BOTH)
@@ -264,6 +264,39 @@ def test_our_readers_agree_with_what_was_recorded(family: str) -> None:
     config, seen = on_file()[family]
     ours = describe(ir_of(parse_config(copy.deepcopy(config), "config.json")), 61, True)
     assert comparable(describe(ir_of(read(config, seen)), 61, True)) == comparable(ours)
+
+
+def on_a_rank(architecture: Architecture, tp: int) -> dict[str, float]:
+    """What a rank holds, works out and sums with others where `tp` of them share a model."""
+    fields = {"model": "small", "accelerator": "h100-sxm", "input_tokens": 2000, "output_tokens": 100}
+    scenario = parse_scenario(fields | {"concurrency": 16, "tp": tp}, "scenario")
+    found: Counter[str] = Counter()
+    for node, value in estimate(scenario, model_of(architecture)).values().items():
+        of, _, rest = getattr(node, "id", "").partition(".")
+        name, _, module = rest.partition(".")
+        if rest in ("weights", "kv_bytes_per_request", "all_reduce.count", "inner_reduce.count"):
+            found[f"{of}.{rest}"] += value
+        elif name in ("state_values", "conv_channels"):
+            found[name] += value
+        elif module == "macs":
+            found[f"{of}.macs"] += value
+        elif name == "inner_reduce" and module == "message_bytes":
+            found[f"{of}.inner_bytes"] += value
+    return found
+
+
+@pytest.mark.parametrize("tp", [2, 4, 8])
+@pytest.mark.parametrize("family", BOTH)
+def test_ranks_share_what_was_recorded_as_our_readers_say(family: str, tp: int) -> None:
+    """Weights, states, convolutions, their products and sums, also where ranks are more than heads.
+
+    Heads and groups of state space mixers, keys and values of delta rules, channels of Mamba 1 with a sum
+    inside, a norm over all heads of queries and keys (olmo2), and one of each group of heads (nemotron_h).
+    """
+    config, seen = on_file()[family]
+    ours = on_a_rank(parse_config(copy.deepcopy(config), "config.json"), tp)
+    assert on_a_rank(read(config, seen), tp) == ours
+    assert ("prefill.inner_reduce.count" in ours) == (family in ("jamba", "olmo2"))
 
 
 PLANS = ({"tp": 1}, {"tp": 4}, {"tp": 4, "ep": 4}, {"tp": 1, "attention_dp": 4, "ep": 4})
@@ -357,9 +390,11 @@ def test_models_on_file_are_what_their_configs_give(config: Path, tmp_path: Path
 @pytest.mark.transformers
 @pytest.mark.parametrize("family", [family for family in CONFIGS if family not in REFUSED])
 def test_our_readers_agree_with_the_code(family: str) -> None:
-    """Parameters, shapes, names, KV bytes and FLOPs: two ways to read a config that share nothing."""
-    ours, theirs = (describe(ir_of(one), 61, True) for one in read_twice(CONFIGS[family]))
-    left, right = comparable(ours), comparable(theirs)
+    """Parameters, shapes, names, KV bytes, FLOPs, ranks: two ways to read a config that share nothing."""
+    left, right = (
+        comparable(describe(ir_of(one), 61, True)) | {"ranks": on_a_rank(one, 4)}
+        for one in read_twice(CONFIGS[family])
+    )
     differing = {key for key in left if left[key] != right[key]}
     assert differing == OTHERWISE.get(family, set()), {key: (left[key], right[key]) for key in differing}
 
@@ -369,7 +404,6 @@ FURTHER = {
     "llama4_text": 0.75,  # a chunk is a mask in the class: attention looks at all tokens
     "llama4": 0.75,
     "glm_moe_dsa": 0.06,  # layers that look at what an earlier one chose are read as if they looked at all
-    "mamba2": 0.15,  # norm, convolution and products with the state stand on every rank
 }
 
 

@@ -67,12 +67,12 @@ class FactBook:
 
 
 def _stems(words: str) -> set[str]:
-    """The beginnings of words, without those that say nothing: heads and head, vocabulary and vocab."""
-    return {word[:4] for word in re.split(r"[^a-z]+", words.lower()) if len(word) > 2} - _EMPTY
+    """The beginnings of words, but for those that say nothing: of tok and token, of head and heads."""
+    return {word[:3] for word in re.split(r"[^a-z]+", words.lower()) if len(word) > 2} - _EMPTY
 
 
-_CALLED = {"hidden_size": "embd model", "ffn_size": "inner"}  # in configs, besides
-_EMPTY = {"the", "that", "and", "for", "one", "num", "numb", "all", "with", "are"}
+_CALLED = {"hidden_size": "embd model", "ffn_size": "inner", "state_chunk": "block"}  # in configs, besides
+_EMPTY = {"the", "tha", "and", "for", "one", "num", "all", "wit", "are"}
 
 
 @dataclass
@@ -139,8 +139,8 @@ class Sizes:
 
 
 def _may_repeat(size: Size) -> bool:
-    """Whether a multiple of a size is that many of it: of a width of one module alone it is by chance."""
-    return "*" not in size and not size.startswith("width.")
+    """Whether a multiple of a size is that many of it: of heads, or one module's width, it is by chance."""
+    return "*" not in size and size.partition(".")[0] not in ("width", *COUNTS)
 
 
 def _identifier(at: str) -> str:

@@ -172,6 +172,7 @@ class StateReader:
             why = "" if stated else "kernels work in chunks of this length"
             named["chunk"] = book.add("state_chunk", stated or CHUNK, block, why)
             named["macs"] = self._products(named["chunk"])
+            sizes.know(named["chunk"])
         elif self.state:
             remark = "priced as one product with the state; the class works it out element by element"
         module = reader.events[self.core].module
