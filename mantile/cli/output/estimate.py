@@ -84,8 +84,23 @@ def print_estimate(estimate: Estimate) -> None:
         if path.partition(".")[0] in results[0]:
             table.add_row(label, *(written(_at(result, path)) for result in results))
     console.print(table)
+    _print_nearest(console, estimate)
     _print_profiles(console, estimate)
     print_checks(console, results)
+
+
+def _print_nearest(console: Console, estimate: Estimate) -> None:
+    """The measured run that is nearest to each scenario, in the words of the workbook."""
+    nearest = estimate.equations.nearest
+    if nearest is None:
+        return
+    several = len(estimate.columns) > 1
+    for place, column in enumerate(estimate.columns):
+        values = estimate.values(place)
+        of_column = f" to {column.name}" if several else ""
+        console.print(Text(f"Nearest measured run{of_column}: {values[nearest.words]}"))
+        console.print(Text(f"  differs here: {values[nearest.differences]}"))
+        console.print(Text(f"  source: {values[nearest.source]}"))
 
 
 def _print_profiles(console: Console, estimate: Estimate) -> None:
