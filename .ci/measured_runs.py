@@ -10,9 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mantile.equations.nearest import NEAREST, compared_degrees
 from mantile.equations.workers import degrees
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import join, until
+from mantile.graph.quantity import join
+from mantile.graph.rows import Rows
 from mantile.library.dump import dump_yaml
 from mantile.library.files import replacing
 from mantile.library.runs import MeasuredRuns
@@ -45,9 +47,10 @@ def measured_runs() -> MeasuredRuns:
 def _of_batch(batch: Batch) -> list[dict[str, Any]]:
     """The runs that one graph predicts."""
     graph = batch.equations
-    plan = until(join(*degrees(graph.workers), " "), "  ")
+    plan = join(*degrees(graph.workers), "")
+    here = compared_degrees(Rows(NEAREST), graph.workers)
     times = {name: batch.outputs()[name] for name in TIMES}
-    figures = (plan, graph.serving.accelerators, graph.model.active_parameters, *times.values())
+    figures = (plan, here, graph.serving.accelerators, graph.model.active_parameters, *times.values())
     program, records = Program(figures), []
     for matched in batch.runs:
         values, run, asked = program.run(matched.inputs), matched.run, matched.column.values
@@ -60,7 +63,8 @@ def _of_batch(batch: Batch) -> list[dict[str, Any]]:
                 "active_parameters": int(values[graph.model.active_parameters]),
                 **{name: asked[name] for name in AS_ASKED},
                 "serving": asked.get("serving", "aggregated"),
-                "plan": values[plan],
+                "degrees": values[here],
+                "plan": values[plan].strip(),
                 "accelerators": int(values[graph.serving.accelerators]),
                 **{name: asked[name] for name in NUMBERS},
                 "measured": measured,

@@ -1,27 +1,26 @@
 """The measured run that is nearest to a scenario, what differs, and how well that run itself is estimated.
 
 The distance is a sum, so that a reader can work it out in the head. Another model, accelerator, framework,
-format of weights or kind of serving counts 1, another plan or format of the KV cache a quarter; of active
-parameters, accelerators, tokens and requests per accelerator each doubling counts 1. Of a run whose first
-token was not timed the prompt counts 1 at most. Of runs at the same distance the newest is taken.
+format of weights or kind of serving counts 1, other degrees of parallelism or another format of the KV cache
+a quarter. Of active parameters, accelerators, requests per accelerator, input and output tokens each doubling
+counts 1; of the input tokens of a run whose first token was not timed a tenth. Of runs at the same distance
+the newest is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mantile.equations.checks import TOLERANCE
 from mantile.equations.display import converted
 from mantile.equations.metrics import TPOT, TTFT
 from mantile.equations.model import ModelSize
-from mantile.equations.workers import Workers, degrees
+from mantile.equations.workers import Workers
 from mantile.graph.evaluate import evaluate
 from mantile.graph.quantity import (
     Input,
     Named,
     Node,
-    Operand,
     Quantity,
     Section,
     absolute,
@@ -33,12 +32,10 @@ from mantile.graph.quantity import (
     least,
     logarithm,
     match,
-    minimum,
     rounded,
     span,
     sum_of,
     text,
-    until,
     where,
 )
 from mantile.graph.rows import Rows
@@ -51,16 +48,31 @@ NEAREST = "nearest."
 NOT_MEASURED = "not measured"
 TIMES = {TTFT.key: TTFT, TPOT.key: TPOT}
 """The times that runs report, by the field of a run."""
-
 KINDS = ("measured", "estimated")
+
+_PART = defined(
+    "nearest.part", "Part of a difference", "1", 0.25, "what other degrees or another KV format count"
+)
+_DOUBLING = defined("nearest.doubling", "Doubling", "1", 2, "the ratio that counts 1")
+_BILLION = defined("nearest.billion", "Billion parameters", "parameter", 1e9, "in which words count them")
+_ORDER = 1e-9  # of the newest run; keeps runs at the same distance in one order in every engine
+_UNTIMED = 0.1  # what a doubling of the prompt counts where the first token was not timed
+
 _Table = Mapping[str, tuple[Input, ...]]
 """Facts of the runs that can be near, by field."""
 
-_PART = defined(
-    "nearest.part", "Part of a difference", "1", 0.25, "what another plan or format of the KV cache counts"
-)
-_DOUBLING = defined("nearest.doubling", "Doubling", "1", 2, "what a ratio counts 1 for")
-_BILLION = defined("nearest.billion", "Billion parameters", "parameter", 1e9, "in which words count them")
+
+@dataclass(frozen=True)
+class Compared:
+    """A field that is compared: what stands here, and what the nearest run had.
+
+    Args:
+        words: of either; None where others say it.
+    """
+
+    here: Named
+    there: Quantity
+    words: Callable[[Node], Node] | None
 
 
 @dataclass(frozen=True)
@@ -68,13 +80,13 @@ class Nearest:
     """The nearest measured run.
 
     Args:
-        place: of the run among those that can be near, from 1; the first row of the first block.
+        place: of the run among those that can be near, from 1; the first row of the last block.
         id, source, date, distance: of the run.
-        fields: what is compared, by name: here, and of the run.
+        plan: the degrees of parallelism of the run, in a few letters.
+        fields: what is compared, by name.
         measured, estimated: times of the run by field, in seconds; a text where it was not measured.
         estimated_by: the release that estimated it.
-        words: the run and its times, in a line; `differences` what stands here in its place.
-        sections: what is found, the runs it is chosen from, and their distances.
+        sections: the runs it is chosen from, their distances, and what is found.
     """
 
     place: Quantity
@@ -82,30 +94,59 @@ class Nearest:
     source: Quantity
     date: Quantity
     distance: Quantity
-    fields: dict[str, tuple[Named, Quantity]]
+    plan: Quantity
+    fields: dict[str, Compared]
     measured: dict[str, Quantity]
     estimated: dict[str, Quantity]
     estimated_by: Input
-    words: Quantity
-    differences: Quantity
     sections: tuple[Section, ...]
+
+    def words(self) -> Node:
+        """The run, and its times as measured and estimated, in a line for front sheets."""
+        parts: list[Node | str] = []
+        for field in self.fields.values():
+            if field.words is not None:
+                parts += [field.words(field.there), ", "]
+        parts += [self.plan, where(equal(self.date, NOT_STATED), "", join(", ", self.date))]
+        for name, metric in TIMES.items():
+            unit, digits = metric.display_unit, metric.large_digits
+            measured, estimated = (
+                join(rounded(converted(time, "s", unit), digits), f" {unit}")
+                for time in (self.measured[name], self.estimated[name])
+            )
+            told = join(f" · {metric.label} ", measured, ", estimated ", estimated)
+            parts.append(where(is_number(self.measured[name]), told, ""))
+        return join("Nearest measured run · ", *parts)
+
+    def differences(self, plan: Node) -> Node:
+        """What stands here in place of what the run had, in a line for front sheets.
+
+        Args:
+            plan: the degrees of parallelism here, in a few letters.
+        """
+        parts: list[Node] = []
+        for name, field in self.fields.items():
+            words = plan if name == "degrees" else field.words and field.words(field.here)
+            if words is not None:
+                parts.append(where(equal(field.here, field.there), "", join(" · ", words)))
+        return join("Different here", *parts, where(self.distance > 0, "", " · nothing"))
 
 
 @dataclass(frozen=True)
 class _Field:
-    """What is compared: the field of a run, what stands here, and how words say a value of it.
+    """What is compared.
 
     Args:
-        weight: what another text counts; None of a number, of which doublings count.
-        words: of a value; None where those of the plan say it.
+        name: of the field of a run.
+        here: what stands here.
+        words: of what stands here and of what a run had; None where others say it.
     """
 
     name: str
     label: str
     unit: str
     here: Named
-    weight: Operand | None = None
-    words: Callable[[Node], Node] | None = None
+    words: Callable[[Node], Node] | None
 
 
 def nearest(
@@ -121,76 +162,73 @@ def nearest(
         sets: the accelerators: those that do everything, or prefill and decode workers.
         accelerators: of the whole deployment.
     """
-    measured = library.measured
-    runs = measured.near(ir.model.id, ir.family, float(evaluate(size.active_parameters)))
+    runs = library.measured.near(ir.model.id, ir.family, float(evaluate(size.active_parameters)))
     if not runs:
         return None
     here = Rows("nearest.here")
     fields = _fields(here, ir, sets, size, accelerators)
     table = _table(runs, fields)
-    facts = tuple(fact for column in table.values() for fact in column)
-    keys = _distances(fields, table)
+    steps = _distances(fields, here, table)
+    keys = span(steps[-1])
     found = Rows("nearest")
     place = found(
-        "place",
-        "Place of the nearest run",
-        "number",
-        match(least(span(keys)), span(keys)),
-        "among the measured runs below",
+        "place", "Place of the nearest run", "number", match(least(keys), keys), "among those above"
     )
 
-    def of_run(field: str, label: str, unit: str) -> Quantity:
+    def of_run(field: str, label: str, unit: str = "1") -> Quantity:
         return found(field, f"Nearest run: {label}", unit, index(span(table[field]), place))
 
-    identifier = of_run("id", "id", "1")
+    identifier = of_run("id", "id")
     distance = found(
         "distance",
         "Distance of the nearest run",
         "1",
-        index(span(keys), place) - place * TOLERANCE,
+        index(keys, place) - index(span(table["order"]), place),
         "0: nothing of what is compared differs",
     )
     there = {field.name: of_run(field.name, field.label, field.unit) for field in fields}
+    plan = of_run("plan", "plan")
     times = {
         kind: {
             name: of_run(f"{kind}.{name}", f"{metric.label}, {kind}", "s") for name, metric in TIMES.items()
         }
         for kind in KINDS
     }
-    source, date = of_run("source", "source", "1"), of_run("date", "date", "1")
+    source, date = of_run("source", "source"), of_run("date", "date")
     version = defined(
         "nearest.estimated_by",
         "Release that estimated the runs",
         "1",
-        measured.estimated_by,
-        "estimates of measured runs are those of this release, with its profiles",
+        library.measured.estimated_by,
+        "with its profiles",
     )
-    words = found("words", "Nearest run in words", "1", _words(fields, there, times, date))
-    differences = _differences(found, fields, there, distance)
     return Nearest(
         place=place,
         id=identifier,
         source=source,
         date=date,
         distance=distance,
-        fields={field.name: (field.here, there[field.name]) for field in fields},
+        plan=plan,
+        fields={field.name: Compared(field.here, there[field.name], field.words) for field in fields},
         measured=times["measured"],
         estimated=times["estimated"],
         estimated_by=version,
-        words=words,
-        differences=differences,
         sections=(
             Section(
-                "Nearest measured run",
-                (*found.rows, version),
-                "of the runs below the one at the least distance, as inputs are now",
+                "Measured runs",
+                (_PART, _DOUBLING, _BILLION, *(fact for column in table.values() for fact in column)),
+                "facts of those that can be near; estimates by the release named below",
             ),
             Section(
                 "Distance of measured runs",
-                (_PART, _DOUBLING, _BILLION, *here.rows, *keys),
+                (*here.rows, *(row for step in steps for row in step)),
                 "another model, accelerator, framework, format or serving counts 1, and so does a doubling",
             ),
-            Section("Measured runs", facts, "facts; estimates by the release named above"),
+            Section(
+                "Nearest measured run",
+                (*found.rows, version),
+                "of the runs above the one at the least distance, as inputs are now",
+            ),
         ),
     )
 
@@ -200,18 +238,8 @@ def _fields(
 ) -> tuple[_Field, ...]:
     """What is compared, in the order in which it is told."""
     inputs = sets[0].inputs
-    model = defined("nearest.here.model", "Model here", "1", ir.model.id, "id of the model")
+    model = defined("nearest.here.model", "Model here", "1", ir.model.id, "its id", name="model here")
     here.add(model)
-    disaggregated = sets[0].ranks.disaggregated
-    serving = here(
-        "serving",
-        "Serving here",
-        "1",
-        until("aggregated", " ")
-        if disaggregated is None
-        else where(disaggregated > 0, "disaggregated", "aggregated"),
-    )
-    plan = here("plan", "Plan here", "1", until(join(*degrees(sets), " "), "  "), "degrees above 1")
 
     def number(ending: str) -> Callable[[Node], Node]:
         return lambda value: join(text(value, "0"), ending)
@@ -222,24 +250,53 @@ def _fields(
     def billions(value: Node) -> Node:
         return join(rounded(value / _BILLION, 1), " B active")
 
+    def one(name: str, label: str, figure: Named, words: Callable[[Node], Node] | None = None) -> _Field:
+        return _Field(name, label, figure.unit, figure, words)
+
     return (
-        _Field("model", "model", "1", model, 1, as_is),
-        _Field("active_parameters", "active parameters", "parameter", size.active_parameters, None, billions),
-        _Field("accelerator", "accelerator", "1", inputs.accelerator, 1, as_is),
-        _Field("framework", "framework", "1", inputs.framework, 1, as_is),
-        _Field("weights_dtype", "weights", "1", inputs.weights_dtype, 1, as_is),
-        _Field("kv_dtype", "KV cache", "1", inputs.kv_dtype, _PART, lambda value: join("KV ", value)),
-        _Field("serving", "serving", "1", serving, 1),
-        _Field("plan", "plan", "1", plan, _PART, as_is),
-        _Field("accelerators", "accelerators", "accelerator", accelerators),
-        _Field("input_tokens", "input tokens", "token/request", inputs.input_tokens, words=number(" in")),
-        _Field("output_tokens", "output tokens", "token/request", inputs.output_tokens, words=number(" out")),
-        _Field("concurrency", "concurrency", "request", inputs.concurrency, words=number(" at once")),
+        one("model", "model", model, as_is),
+        one("active_parameters", "active parameters", size.active_parameters, billions),
+        one("accelerator", "accelerator", inputs.accelerator, as_is),
+        one("framework", "framework", inputs.framework, as_is),
+        one("weights_dtype", "weights", inputs.weights_dtype, as_is),
+        one("kv_dtype", "KV cache", inputs.kv_dtype, lambda value: join("KV ", value)),
+        one("serving", "serving", _serving(here, sets)),
+        one("accelerators", "accelerators", accelerators),
+        one("input_tokens", "input tokens", inputs.input_tokens, number(" in")),
+        one("output_tokens", "output tokens", inputs.output_tokens, number(" out")),
+        one("concurrency", "concurrency", inputs.concurrency, number(" at once")),
+        one("degrees", "degrees", compared_degrees(here, sets)),
     )
 
 
-def _table(runs: Sequence[MeasuredRun], fields: Sequence[_Field]) -> dict[str, tuple[Input, ...]]:
+def _serving(here: Rows, sets: tuple[Workers, ...]) -> Named:
+    """Whether prefill and decode have workers of their own, as runs say it."""
+    apart = sets[0].ranks.disaggregated
+    if apart is not None:
+        return here("serving", "Serving here", "1", where(apart > 0, "disaggregated", "aggregated"))
+    serving = defined("nearest.here.serving", "Serving here", "1", "aggregated", "of this workbook")
+    here.add(serving)
+    return serving
+
+
+def compared_degrees(here: Rows, sets: tuple[Workers, ...]) -> Quantity:
+    """The degrees of parallelism in a text; of decode workers too, where they are apart."""
+    names = {"tp": "TP", "ep": " EP", "attention_dp": " DPA", "pp": " PP", "cp": " CP", "dp": " DP"}
+    own = [
+        join(*(part for name, letters in names.items() for part in (letters, getattr(workers.inputs, name))))
+        for workers in sets
+    ]
+    apart = sets[0].ranks.disaggregated
+    if apart is None:
+        return here("degrees", "Degrees here", "1", own[0])
+    prefill = here("degrees_prefill", "Degrees of prefill workers here", "1", own[0])
+    decode = here("degrees_decode", "Degrees of decode workers here", "1", own[-1])
+    return here("degrees", "Degrees here", "1", join(prefill, where(apart > 0, join(" to ", decode), "")))
+
+
+def _table(runs: Sequence[MeasuredRun], fields: Sequence[_Field]) -> _Table:
     """The facts of runs."""
+    columns: dict[str, tuple[Input, ...]] = {}
 
     def column(name: str, label: str, unit: str, values: Sequence[float | str], status: str) -> None:
         columns[name] = tuple(
@@ -255,79 +312,69 @@ def _table(runs: Sequence[MeasuredRun], fields: Sequence[_Field]) -> dict[str, t
             for place, (run, value) in enumerate(zip(runs, values, strict=True), 1)
         )
 
-    columns: dict[str, tuple[Input, ...]] = {}
-    column("number", "number of the run", "number", list(range(1, len(runs) + 1)), "defined")
-    for name, label in (("id", "run"), ("source", "source"), ("date", "date")):
+    for name, label in (("id", "run"), ("source", "source"), ("date", "date"), ("plan", "plan")):
         column(name, label, "1", [getattr(run, name) for run in runs], "measured")
     for field in fields:
-        values = [getattr(run, field.name) for run in runs]
-        column(field.name, field.label, field.unit, values, "measured")
+        column(field.name, field.label, field.unit, [getattr(run, field.name) for run in runs], "measured")
+    loads = [run.concurrency / run.accelerators for run in runs]
+    column("load", "requests per accelerator", "request/accelerator", loads, "measured")
     for kind in KINDS:
         for name, metric in TIMES.items():
             known = [getattr(getattr(run, kind), name) for run in runs]
-            values = [NOT_MEASURED if time is None else time for time in known]
-            column(f"{kind}.{name}", f"{metric.label}, {kind}", "s", values, kind)
+            times = [NOT_MEASURED if time is None else time for time in known]
+            column(f"{kind}.{name}", f"{metric.label}, {kind}", "s", times, kind)
+    prompts = [_UNTIMED if run.measured.ttft_s is None else 1 for run in runs]
+    column("prompt", "part that the prompt counts", "1", prompts, "defined")
+    order = [_ORDER * place for place in range(1, len(runs) + 1)]
+    column("order", "order, the newest first", "1", order, "defined")
     return columns
 
 
-def _distances(fields: Sequence[_Field], table: _Table) -> list[Quantity]:
-    """How far each run is from what is asked, and a billionth of its number.
-
-    That keeps runs at the same distance in one order in every engine.
-    """
-    here = {field.name: field.here for field in fields}
-    texts = {field.name: field.weight for field in fields if field.weight is not None}
-    rows = Rows("nearest.distance")
+def _distances(fields: Sequence[_Field], here: Rows, table: _Table) -> list[list[Quantity]]:
+    """How far each run is from what is asked, in steps; the last is all of it, and the order of the run."""
+    figures = {field.name: field.here for field in fields}
+    figures["load"] = here(
+        "load",
+        "Requests per accelerator here",
+        "request/accelerator",
+        figures["concurrency"] / figures["accelerators"],
+    )
+    steps: list[list[Quantity]] = [[], [], [], []]
     for place, run in enumerate(table["id"]):
         there = {name: column[place] for name, column in table.items()}
-        ratio = {name: figure / there[name] for name, figure in here.items() if name not in texts}
-        ratio["concurrency"] = ratio["concurrency"] / ratio["accelerators"]
-        size = {name: absolute(logarithm(value)) for name, value in ratio.items()}
-        one, prompt = logarithm(_DOUBLING), size["input_tokens"]
-        timed = is_number(there[f"measured.{TTFT.key}"])
-        size["input_tokens"] = where(timed, prompt, minimum(one, prompt))
-        other = [where(equal(here[name], there[name]), 0, weight) for name, weight in texts.items()]
-        far = [*other, sum_of(list(size.values())) / one, there["number"] * TOLERANCE]
-        rows(str(place + 1), f"Distance of {run.value}", "1", sum_of(far))
-    return list(rows.quantities())
+        for step, made in zip(steps, _distance(place + 1, str(run.value), figures, there), strict=True):
+            step.append(made)
+    return steps
 
 
-def _differences(
-    found: Rows, fields: Sequence[_Field], there: Mapping[str, Quantity], distance: Quantity
-) -> Quantity:
-    """What is compared and differs, as it is here, in words."""
-    parts = [
-        where(equal(field.here, there[field.name]), "", join(field.words(field.here), ", "))
-        for field in fields
-        if field.words is not None
-    ]
-    return found(
-        "differences",
-        "What differs here",
-        "1",
-        where(distance > 0, until(join(*parts, ", "), ", , "), "nothing"),
-        "what stands here in place of what the run had",
+def _distance(
+    place: int, run: str, here: Mapping[str, Named], there: Mapping[str, Input]
+) -> Iterator[Quantity]:
+    """The steps of the distance of a run, each with the one before."""
+
+    def step(name: str, label: str, body: Node) -> Quantity:
+        return Quantity(f"nearest.{name}.{place}", f"{label}: {run}", "1", body, name=f"{label} of the run")
+
+    def other(name: str) -> Node:
+        return where(equal(here[name], there[name]), 0, 1)
+
+    def size(name: str) -> Node:
+        return absolute(logarithm(here[name] / there[name]))
+
+    one = logarithm(_DOUBLING)
+    kind = step(
+        "kind",
+        "other kind",
+        sum_of([other(name) for name in ("model", "accelerator", "framework", "weights_dtype")]),
     )
-
-
-def _words(
-    fields: Sequence[_Field],
-    there: Mapping[str, Quantity],
-    times: Mapping[str, Mapping[str, Quantity]],
-    date: Quantity,
-) -> Node:
-    """The run, and its times as measured and estimated."""
-    told = [field.words(there[field.name]) for field in fields if field.words is not None]
-    run: list[Node | str] = [part for words in told for part in (words, ", ")]
-    run[-1] = where(equal(date, NOT_STATED), "", join(", ", date))
-    for name, metric in TIMES.items():
-        measured, estimated = (
-            join(
-                rounded(converted(of_kind[name], "s", metric.display_unit), metric.large_digits),
-                f" {metric.display_unit}",
-            )
-            for of_kind in times.values()
-        )
-        words = join(f"; {metric.label} ", measured, ", estimated ", estimated)
-        run.append(where(is_number(times["measured"][name]), words, ""))
-    return join(*run)
+    yield kind
+    form = step(
+        "form", "other form", kind + other("serving") + _PART * (other("kv_dtype") + other("degrees"))
+    )
+    yield form
+    scale = step(
+        "scale", "other scale", form + (size("active_parameters") + size("accelerators") + size("load")) / one
+    )
+    yield scale
+    tokens = size("input_tokens") * there["prompt"] + size("output_tokens")
+    yield step("key", "distance and order", scale + tokens / one + there["order"])

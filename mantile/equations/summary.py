@@ -19,7 +19,6 @@ from mantile.equations.metrics import (
     TTFT,
     Metric,
 )
-from mantile.equations.nearest import Nearest
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.stamp import Stamp
 from mantile.equations.workers import degrees
@@ -169,7 +168,8 @@ class Trust:
     """How far one may trust the answer, in lines: evidence, checks, and results as generated.
 
     Args:
-        nearest: the nearest measured run and what differs; None where the library has no measured runs.
+        nearest: the nearest measured run, what differs, and the degrees here, of which that tells; None where
+            the library has no measured runs.
     """
 
     profile: Quantity
@@ -179,7 +179,7 @@ class Trust:
     advice: Quantity
     generated: Quantity
     live: Quantity
-    nearest: tuple[Quantity, Quantity] | None
+    nearest: tuple[Quantity, Quantity, Quantity] | None
 
 
 def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
@@ -417,15 +417,19 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
             ),
         ),
         live=_text("live", "Live results", join("Live results: ", verdict.stamp)),
-        nearest=None if graph.nearest is None else _nearest_run(graph.nearest),
+        nearest=_nearest_run(graph),
     )
 
 
-def _nearest_run(nearest: Nearest) -> tuple[Quantity, Quantity]:
-    """The nearest measured run, and what stands here in place of what it had."""
+def _nearest_run(graph: EstimateGraph) -> tuple[Quantity, Quantity, Quantity] | None:
+    """The nearest measured run, what stands here in place of what it had, and the degrees here."""
+    if graph.nearest is None:
+        return None
+    plan = _text("degrees", "Degrees", join(*degrees(graph.workers), ""))
     return (
-        _text("nearest", "Nearest measured run", join("Nearest measured run: ", nearest.words)),
-        _text("nearest.differs", "What differs", join("Differs here: ", nearest.differences)),
+        _text("nearest", "Nearest measured run", graph.nearest.words()),
+        _text("nearest.differences", "What differs", graph.nearest.differences(plan)),
+        plan,
     )
 
 

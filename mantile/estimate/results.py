@@ -141,8 +141,8 @@ def _nearest_run(nearest: Nearest | None, values: Mapping[Node, Any]) -> dict[st
     if nearest is None or not isinstance(values[nearest.id], str):
         return None
     fields = {
-        name: [_shortest(values[here]), _shortest(values[there])]
-        for name, (here, there) in nearest.fields.items()
+        name: [_shortest(values[field.here]), _shortest(values[field.there])]
+        for name, field in nearest.fields.items()
     }
 
     def times(kind: Mapping[str, Node]) -> dict[str, float | None]:

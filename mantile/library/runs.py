@@ -26,8 +26,9 @@ class MeasuredRun(Strict):
     """A measured run in a line.
 
     `family` is the kind of model (`ModelGraph.family`), `active_parameters` are those a token goes through.
-    `accelerator` is that of the prefill workers where these are apart, `plan` the degrees of parallelism in
-    words, `accelerators` how many there are in all, `concurrency` requests in flight on all of them.
+    `accelerator` is that of the prefill workers where these are apart, `degrees` those of parallelism as they
+    are compared, `plan` the same in a few letters, `accelerators` how many there are in all, `concurrency`
+    requests in flight on all of them.
     """
 
     id: str
@@ -39,6 +40,7 @@ class MeasuredRun(Strict):
     weights_dtype: str
     kv_dtype: str
     serving: str
+    degrees: str
     plan: str
     accelerators: int = Field(ge=1)
     input_tokens: int | float = Field(gt=0)

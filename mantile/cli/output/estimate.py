@@ -11,6 +11,9 @@ from rich.text import Text
 
 from mantile.cli.output.tables import new_table, number, open_console, print_checks
 from mantile.equations import metrics
+from mantile.equations.workers import degrees
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import join
 
 if TYPE_CHECKING:
     from mantile.estimate.estimate import Estimate
@@ -94,13 +97,15 @@ def _print_nearest(console: Console, estimate: Estimate) -> None:
     nearest = estimate.equations.nearest
     if nearest is None:
         return
-    several = len(estimate.columns) > 1
+    lines = (nearest.words(), nearest.differences(join(*degrees(estimate.equations.workers), "")))
+    program = Program(lines)
     for place, column in enumerate(estimate.columns):
-        values = estimate.values(place)
-        of_column = f" to {column.name}" if several else ""
-        console.print(Text(f"Nearest measured run{of_column}: {values[nearest.words]}"))
-        console.print(Text(f"  differs here: {values[nearest.differences]}"))
-        console.print(Text(f"  source: {values[nearest.source]}"))
+        if len(estimate.columns) > 1:
+            console.print(Text(column.name, style="bold"))
+        values = program.run(estimate.inputs(place))
+        for line in lines:
+            console.print(Text(str(values[line])))
+        console.print(Text(f"Source · {estimate.values(place)[nearest.source]}"))
 
 
 def _print_profiles(console: Console, estimate: Estimate) -> None:

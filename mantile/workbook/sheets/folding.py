@@ -39,7 +39,7 @@ _OF_SOLVERS = (
     "measured.highest.",
 )
 _LISTED = 5  # titles of blocks that are named
-_FOUND = re.compile(rf"{re.escape(NEAREST)}(?!here\.|distance\.)")
+_FOUND = re.compile(rf"{re.escape(NEAREST)}(?!here\.|\w+\.\d)")
 _NUMBERED = re.compile(r"\.\d+\.")  # one of the edits that are listed on Log
 
 

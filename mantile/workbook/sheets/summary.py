@@ -191,7 +191,9 @@ def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> 
     sheet.set_text(_TRUST + 3, 7, book.imprint, line)
     nearest = book.estimate.equations.nearest
     if nearest is not None and texts.nearest is not None:
+        *lines, plan = texts.nearest
+        book.add_quantity(sheet, CHART_DATA + 1, FIRST + 2, plan, style.Style(size=style.SMALL))
         place = book.addresses[nearest.place]
         link = f"internal:'{place.sheet}'!A{place.row}"  # the row above: the head of the block
-        for row, figure in enumerate(texts.nearest, _TRUST + 4):
+        for row, figure in enumerate(lines, _TRUST + 4):
             book.add_quantity(sheet, row, FIRST, figure, line, link=link)
