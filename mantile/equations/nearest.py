@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from mantile.equations.display import converted
 from mantile.equations.metrics import TPOT, TTFT
 from mantile.equations.model import ModelSize
-from mantile.equations.workers import Workers
+from mantile.equations.workers import Workers, degrees
 from mantile.graph.evaluate import evaluate
 from mantile.graph.quantity import (
     Input,
@@ -41,7 +42,7 @@ from mantile.graph.quantity import (
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
-from mantile.library.runs import NOT_STATED, MeasuredRun
+from mantile.library.runs import MeasuredRun
 
 NEAREST = "nearest."
 """What ids of these figures begin with."""
@@ -86,7 +87,8 @@ class Nearest:
         fields: what is compared, by name.
         measured, estimated: times of the run by field, in seconds; a text where it was not measured.
         estimated_by: the release that estimated it.
-        sections: the runs it is chosen from, their distances, and what is found.
+        short: the degrees of parallelism here, in a few letters.
+        sections: the runs it is chosen from with their distances, and what is found.
     """
 
     place: Quantity
@@ -99,37 +101,42 @@ class Nearest:
     measured: dict[str, Quantity]
     estimated: dict[str, Quantity]
     estimated_by: Input
+    short: Node
     sections: tuple[Section, ...]
 
+    @cached_property
     def words(self) -> Node:
-        """The run, and its times as measured and estimated, in a line for front sheets."""
-        parts: list[Node | str] = []
-        for field in self.fields.values():
-            if field.words is not None:
-                parts += [field.words(field.there), ", "]
-        parts += [self.plan, where(equal(self.date, NOT_STATED), "", join(", ", self.date))]
-        for name, metric in TIMES.items():
-            unit, digits = metric.display_unit, metric.large_digits
-            measured, estimated = (
-                join(rounded(converted(time, "s", unit), digits), f" {unit}")
-                for time in (self.measured[name], self.estimated[name])
-            )
-            told = join(f" · {metric.label} ", measured, ", estimated ", estimated)
-            parts.append(where(is_number(self.measured[name]), told, ""))
-        return join("Nearest measured run · ", *parts)
+        """The run and what differs, in a line."""
+        return self.told(self.short)
 
-    def differences(self, plan: Node) -> Node:
-        """What stands here in place of what the run had, in a line for front sheets.
+    def told(self, plan: Node) -> Node:
+        """The run, its times as measured and estimated, and what stands here in place of what it had.
 
         Args:
             plan: the degrees of parallelism here, in a few letters.
         """
-        parts: list[Node] = []
+        run: list[Node | str] = []
+        differing: list[Node] = []
         for name, field in self.fields.items():
-            words = plan if name == "degrees" else field.words and field.words(field.here)
-            if words is not None:
-                parts.append(where(equal(field.here, field.there), "", join(" · ", words)))
-        return join("Different here", *parts, where(self.distance > 0, "", " · nothing"))
+            here = plan if name == "degrees" else field.words and field.words(field.here)
+            if here is not None:
+                differing.append(where(equal(field.here, field.there), "", join(" · ", here)))
+            if field.words is not None and name != "active_parameters":
+                run += [field.words(field.there), ", "]
+        times = []
+        for name, metric in TIMES.items():
+            measured, estimated = (
+                rounded(converted(time, "s", metric.display_unit), metric.large_digits)
+                for time in (self.measured[name], self.estimated[name])
+            )
+            shown = join(
+                f" · {metric.label} ", measured, f" {metric.display_unit} (estimated ", estimated, ")"
+            )
+            times.append(where(is_number(self.measured[name]), shown, ""))
+        nothing = where(self.distance > 0, "", " · nothing")
+        return join(
+            "Nearest measured run · ", *run, self.plan, *times, " · different here", *differing, nothing
+        )
 
 
 @dataclass(frozen=True)
@@ -213,16 +220,17 @@ def nearest(
         measured=times["measured"],
         estimated=times["estimated"],
         estimated_by=version,
+        short=join(*degrees(sets), ""),
         sections=(
             Section(
                 "Measured runs",
-                (_PART, _DOUBLING, _BILLION, *(fact for column in table.values() for fact in column)),
-                "facts of those that can be near; estimates by the release named below",
-            ),
-            Section(
-                "Distance of measured runs",
-                (*here.rows, *(row for step in steps for row in step)),
-                "another model, accelerator, framework, format or serving counts 1, and so does a doubling",
+                (
+                    *(_PART, _DOUBLING, _BILLION),
+                    *(fact for column in table.values() for fact in column),
+                    *here.rows,
+                    *(row for step in steps for row in step),
+                ),
+                "those that can be near, and how far each is: another kind counts 1, and so does a doubling",
             ),
             Section(
                 "Nearest measured run",

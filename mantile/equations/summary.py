@@ -168,8 +168,8 @@ class Trust:
     """How far one may trust the answer, in lines: evidence, checks, and results as generated.
 
     Args:
-        nearest: the nearest measured run, what differs, and the degrees here, of which that tells; None where
-            the library has no measured runs.
+        nearest: the nearest measured run, and the degrees here, of which that tells; None where the library
+            has no measured runs.
     """
 
     profile: Quantity
@@ -179,7 +179,7 @@ class Trust:
     advice: Quantity
     generated: Quantity
     live: Quantity
-    nearest: tuple[Quantity, Quantity, Quantity] | None
+    nearest: tuple[Quantity, Quantity] | None
 
 
 def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
@@ -421,16 +421,12 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
     )
 
 
-def _nearest_run(graph: EstimateGraph) -> tuple[Quantity, Quantity, Quantity] | None:
-    """The nearest measured run, what stands here in place of what it had, and the degrees here."""
+def _nearest_run(graph: EstimateGraph) -> tuple[Quantity, Quantity] | None:
+    """The nearest measured run in words, and the degrees here, of which they tell."""
     if graph.nearest is None:
         return None
-    plan = _text("degrees", "Degrees", join(*degrees(graph.workers), ""))
-    return (
-        _text("nearest", "Nearest measured run", graph.nearest.words()),
-        _text("nearest.differences", "What differs", graph.nearest.differences(plan)),
-        plan,
-    )
+    plan = _text("degrees", "Degrees", graph.nearest.short)
+    return _text("nearest", "Nearest measured run", graph.nearest.told(plan)), plan
 
 
 def _text(name: str, label: str, content: Node) -> Quantity:

@@ -160,6 +160,7 @@ def _nearest_run(nearest: Nearest | None, values: Mapping[Node, Any]) -> dict[st
         "source": values[nearest.source],
         "date": None if values[nearest.date] == NOT_STATED else values[nearest.date],
         "distance": float(values[nearest.distance]),
+        "words": str(values[nearest.words]),
     }
 
 

@@ -11,9 +11,6 @@ from rich.text import Text
 
 from mantile.cli.output.tables import new_table, number, open_console, print_checks
 from mantile.equations import metrics
-from mantile.equations.workers import degrees
-from mantile.graph.evaluate import Program
-from mantile.graph.quantity import join
 
 if TYPE_CHECKING:
     from mantile.estimate.estimate import Estimate
@@ -87,25 +84,21 @@ def print_estimate(estimate: Estimate) -> None:
         if path.partition(".")[0] in results[0]:
             table.add_row(label, *(written(_at(result, path)) for result in results))
     console.print(table)
-    _print_nearest(console, estimate)
+    _print_nearest(console, results)
     _print_profiles(console, estimate)
     print_checks(console, results)
 
 
-def _print_nearest(console: Console, estimate: Estimate) -> None:
+def _print_nearest(console: Console, results: list[dict[str, Any]]) -> None:
     """The measured run that is nearest to each scenario, in the words of the workbook."""
-    nearest = estimate.equations.nearest
-    if nearest is None:
-        return
-    lines = (nearest.words(), nearest.differences(join(*degrees(estimate.equations.workers), "")))
-    program = Program(lines)
-    for place, column in enumerate(estimate.columns):
-        if len(estimate.columns) > 1:
-            console.print(Text(column.name, style="bold"))
-        values = program.run(estimate.inputs(place))
-        for line in lines:
-            console.print(Text(str(values[line])))
-        console.print(Text(f"Source · {estimate.values(place)[nearest.source]}"))
+    for result in results:
+        run = result["nearest_run"]
+        if run is None:
+            continue
+        if len(results) > 1:
+            console.print(Text(result["name"], style="bold"))
+        console.print(Text(run["words"]))
+        console.print(Text(f"  Source · {run['source']}"))
 
 
 def _print_profiles(console: Console, estimate: Estimate) -> None:

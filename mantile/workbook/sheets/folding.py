@@ -39,7 +39,7 @@ _OF_SOLVERS = (
     "measured.highest.",
 )
 _LISTED = 5  # titles of blocks that are named
-_FOUND = re.compile(rf"{re.escape(NEAREST)}(?!here\.|\w+\.\d)")
+_FOUND = re.compile(rf"{re.escape(NEAREST)}(id|source|measured\.\w+|estimated\.\w+)$")
 _NUMBERED = re.compile(r"\.\d+\.")  # one of the edits that are listed on Log
 
 

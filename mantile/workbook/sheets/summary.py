@@ -53,15 +53,16 @@ _HEIGHTS = {
     14: 20,
     15: 6,
     16: 22,
+    29: 16,
     30: 3,
     31: 22,
+    44: 12,
     45: 3,
     46: 22,
     47: 18,
     48: 18,
     49: 18,
     50: 18,
-    51: 18,
 }
 
 
@@ -101,7 +102,7 @@ def summary_sheet(
         sheet.set_style(row, FIRST + 1, LAST, style.SECTION_HEAD)
     SummaryCharts(book, sheet).lay_out(sensitivity_sheet, sweep_sheet)
     _trust(book, sheet, verdict, stamp)
-    sheet.print_area = (0, FIRST, _TRUST + 5, LAST)
+    sheet.print_area = (0, FIRST, _TRUST + 4, LAST)
     sheet.one_page, sheet.freeze = True, (2, 0)
 
 
@@ -191,9 +192,8 @@ def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> 
     sheet.set_text(_TRUST + 3, 7, book.imprint, line)
     nearest = book.estimate.equations.nearest
     if nearest is not None and texts.nearest is not None:
-        *lines, plan = texts.nearest
+        words, plan = texts.nearest
         book.add_quantity(sheet, CHART_DATA + 1, FIRST + 2, plan, style.Style(size=style.SMALL))
         place = book.addresses[nearest.place]
         link = f"internal:'{place.sheet}'!A{place.row}"  # the row above: the head of the block
-        for row, figure in enumerate(lines, _TRUST + 4):
-            book.add_quantity(sheet, row, FIRST, figure, line, link=link)
+        book.add_quantity(sheet, _TRUST + 4, FIRST, words, line, link=link)
