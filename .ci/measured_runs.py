@@ -7,14 +7,14 @@ Estimates in it are those of this release with its profiles; a test holds that t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mantile.equations.nearest import NEAREST, compared_degrees
+from mantile.equations.graph import EstimateGraph
 from mantile.equations.workers import degrees
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import join
-from mantile.graph.rows import Rows
+from mantile.graph.quantity import Node, join
 from mantile.library.dump import dump_yaml
 from mantile.library.files import replacing
 from mantile.library.runs import MeasuredRuns
@@ -31,6 +31,7 @@ HEAD = """\
 """
 TIMES = ("ttft_s", "tpot_s")
 AS_ASKED = ("accelerator", "framework", "weights_dtype", "kv_dtype")
+DEGREES = ("tp", "ep", "attention_dp", "pp", "cp", "dp")
 NUMBERS = ("input_tokens", "output_tokens", "concurrency")
 
 
@@ -48,10 +49,10 @@ def _of_batch(batch: Batch) -> list[dict[str, Any]]:
     """The runs that one graph predicts."""
     graph = batch.equations
     plan = join(*degrees(graph.workers), "")
-    here = compared_degrees(Rows(NEAREST), graph.workers)
     times = {name: batch.outputs()[name] for name in TIMES}
-    figures = (plan, here, graph.serving.accelerators, graph.model.active_parameters, *times.values())
-    program, records = Program(figures), []
+    figures = (plan, graph.serving.accelerators, graph.model.active_parameters, *times.values())
+    asked_of = [figure for workers in graph.workers for figure in workers.inputs.named().values()]
+    program, records = Program([*figures, *asked_of]), []
     for matched in batch.runs:
         values, run, asked = program.run(matched.inputs), matched.run, matched.column.values
         measured = {name: run.metrics.given()[name] for name in TIMES if name in run.metrics.given()}
@@ -63,7 +64,7 @@ def _of_batch(batch: Batch) -> list[dict[str, Any]]:
                 "active_parameters": int(values[graph.model.active_parameters]),
                 **{name: asked[name] for name in AS_ASKED},
                 "serving": asked.get("serving", "aggregated"),
-                "degrees": values[here],
+                **_degrees(graph, values),
                 "plan": values[plan].strip(),
                 "accelerators": int(values[graph.serving.accelerators]),
                 **{name: asked[name] for name in NUMBERS},
@@ -74,6 +75,16 @@ def _of_batch(batch: Batch) -> list[dict[str, Any]]:
             }
         )
     return records
+
+
+def _degrees(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, dict[str, int]]:
+    """The degrees of parallelism, and those of decode workers where they are apart."""
+    apart = graph.inputs.serving is not None and values[graph.inputs.serving] == "disaggregated"
+    names = ("degrees", "decode_degrees") if apart else ("degrees",)
+    return {
+        name: {degree: int(values[getattr(workers.inputs, degree)]) for degree in DEGREES}
+        for name, workers in zip(names, graph.workers, strict=False)
+    }
 
 
 def main() -> None:

@@ -91,7 +91,7 @@ def test_it_follows_accelerator_and_degrees() -> None:
     ids = [_found(**asked, **more)["id"] for more in ({}, {"accelerator": "b200-sxm"}, {"tp": 2})]
     assert len(set(ids)) == 3
     assert _found(**asked, accelerator="b200-sxm")["accelerator"] == "b200-sxm"
-    assert _found(**asked, tp=2)["differs"].get("degrees") is None
+    assert _found(**asked, tp=2)["differs"].get("plan") is None
 
 
 def test_a_model_that_nobody_measured_says_so() -> None:
@@ -168,3 +168,14 @@ def _line(book: EstimateBook) -> Quantity:
     found = [figure for figure in book.addresses if figure.id == "summary.nearest"]
     assert len(found) == 1 and isinstance(found[0], Quantity)
     return found[0]
+
+
+def test_many_cases_have_the_run_of_each() -> None:
+    """Swept at once, degrees in texts included, as one by one."""
+    made = estimate(**BASE)
+    assert made.equations.nearest is not None
+    place = made.equations.nearest.place
+    degrees = [1, 2, 4, 8]
+    swept = made.program.sweep(made.inputs(0) | {"inputs.tp": degrees}, [place])[place]
+    assert list(swept) == [estimate(**(BASE | {"tp": tp})).values()[place] for tp in degrees]
+    assert len(set(swept)) > 1

@@ -1,10 +1,10 @@
 """The measured run that is nearest to a scenario, what differs, and how well that run itself is estimated.
 
 The distance is a sum, so that a reader can work it out in the head. Another model, accelerator, framework,
-format of weights or kind of serving counts 1, other degrees of parallelism or another format of the KV cache
-a quarter. Of active parameters, accelerators, requests per accelerator, input and output tokens each doubling
-counts 1; of the input tokens of a run whose first token was not timed a tenth. Of runs at the same distance
-the newest is taken.
+format of weights or kind of serving counts 1. Other degrees of parallelism, those of decode workers too, or
+another format of the KV cache count a quarter. Of active parameters, accelerators, requests per accelerator,
+input and output tokens each doubling counts 1; of the input tokens of a run whose first token was not timed a
+tenth. Of runs at the same distance the newest is taken.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     absolute,
+    all_of,
     defined,
     equal,
     index,
@@ -50,6 +51,8 @@ NOT_MEASURED = "not measured"
 TIMES = {TTFT.key: TTFT, TPOT.key: TPOT}
 """The times that runs report, by the field of a run."""
 KINDS = ("measured", "estimated")
+DEGREES = ("degrees", "decode_degrees")
+"""Fields with degrees of parallelism, which words tell as a plan."""
 
 _PART = defined(
     "nearest.part", "Part of a difference", "1", 0.25, "what other degrees or another KV format count"
@@ -58,6 +61,20 @@ _DOUBLING = defined("nearest.doubling", "Doubling", "1", 2, "the ratio that coun
 _BILLION = defined("nearest.billion", "Billion parameters", "parameter", 1e9, "in which words count them")
 _ORDER = 1e-9  # of the newest run; keeps runs at the same distance in one order in every engine
 _UNTIMED = 0.1  # what a doubling of the prompt counts where the first token was not timed
+
+_PLACES = {
+    name: defined(f"nearest.place_of.{name}", f"Place of {letters} in one number", "1", value)
+    for name, letters, value in (
+        ("tp", "TP", 1),
+        ("ep", "EP", 1e3),
+        ("attention_dp", "attention-DP", 1e6),
+        ("pp", "PP", 1e9),
+        ("cp", "CP", 1e11),
+        ("dp", "DP", 1e13),
+    )
+}
+"""By what each degree of parallelism is multiplied, so that all stand in one number that is compared."""
+_IN_ONE = "all degrees in one number, each in digits of its own"
 
 _Table = Mapping[str, tuple[Input, ...]]
 """Facts of the runs that can be near, by field."""
@@ -83,11 +100,10 @@ class Nearest:
     Args:
         place: of the run among those that can be near, from 1; the first row of the last block.
         id, source, date, distance: of the run.
-        plan: the degrees of parallelism of the run, in a few letters.
         fields: what is compared, by name.
         measured, estimated: times of the run by field, in seconds; a text where it was not measured.
         estimated_by: the release that estimated it.
-        short: the degrees of parallelism here, in a few letters.
+        short: the plan here, degrees of parallelism in a few letters; `plan` is that of the run.
         sections: the runs it is chosen from with their distances, and what is found.
     """
 
@@ -118,11 +134,14 @@ class Nearest:
         run: list[Node | str] = []
         differing: list[Node] = []
         for name, field in self.fields.items():
-            here = plan if name == "degrees" else field.words and field.words(field.here)
-            if here is not None:
-                differing.append(where(equal(field.here, field.there), "", join(" · ", here)))
-            if field.words is not None and name != "active_parameters":
+            if field.words is None:
+                continue
+            here = join(" · ", field.words(field.here))
+            differing.append(where(equal(field.here, field.there), "", here))
+            if name != "active_parameters":
                 run += [field.words(field.there), ", "]
+        alike = [equal(field.here, field.there) for name, field in self.fields.items() if name in DEGREES]
+        differing.append(where(all_of(*alike) if len(alike) > 1 else alike[0], "", join(" · ", plan)))
         times = []
         for name, metric in TIMES.items():
             measured, estimated = (
@@ -225,7 +244,7 @@ def nearest(
             Section(
                 "Measured runs",
                 (
-                    *(_PART, _DOUBLING, _BILLION),
+                    *(_PART, _DOUBLING, _BILLION, *_PLACES.values()),
                     *(fact for column in table.values() for fact in column),
                     *here.rows,
                     *(row for step in steps for row in step),
@@ -273,7 +292,7 @@ def _fields(
         one("input_tokens", "input tokens", inputs.input_tokens, number(" in")),
         one("output_tokens", "output tokens", inputs.output_tokens, number(" out")),
         one("concurrency", "concurrency", inputs.concurrency, number(" at once")),
-        one("degrees", "degrees", compared_degrees(here, sets)),
+        *(one(name, name.replace("_", " of "), figure) for name, figure in _degrees(here, sets).items()),
     )
 
 
@@ -287,19 +306,27 @@ def _serving(here: Rows, sets: tuple[Workers, ...]) -> Named:
     return serving
 
 
-def compared_degrees(here: Rows, sets: tuple[Workers, ...]) -> Quantity:
-    """The degrees of parallelism in a text; of decode workers too, where they are apart."""
-    names = {"tp": "TP", "ep": " EP", "attention_dp": " DPA", "pp": " PP", "cp": " CP", "dp": " DP"}
-    own = [
-        join(*(part for name, letters in names.items() for part in (letters, getattr(workers.inputs, name))))
-        for workers in sets
-    ]
+def _degrees(here: Rows, sets: tuple[Workers, ...]) -> dict[str, Quantity]:
+    """The degrees of parallelism in a number; those of decode workers too, 0 where they are not apart."""
+
+    def code(name: str, whose: str, workers: Workers, share: Node | None = None) -> Quantity:
+        parts = [getattr(workers.inputs, degree) * place for degree, place in _PLACES.items()]
+        inner = here(
+            f"{name}.inner", f"TP, EP and attention-DP{whose} here", "rank", sum_of(parts[:3]), _IN_ONE
+        )
+        whole = sum_of([inner, *parts[3:]])
+        return here(name, f"Degrees{whose} here", "rank", whole if share is None else share * whole, _IN_ONE)
+
+    found = {"degrees": code("degrees", "", sets[0])}
     apart = sets[0].ranks.disaggregated
-    if apart is None:
-        return here("degrees", "Degrees here", "1", own[0])
-    prefill = here("degrees_prefill", "Degrees of prefill workers here", "1", own[0])
-    decode = here("degrees_decode", "Degrees of decode workers here", "1", own[-1])
-    return here("degrees", "Degrees here", "1", join(prefill, where(apart > 0, join(" to ", decode), "")))
+    if apart is not None:
+        found["decode_degrees"] = code("decode_degrees", " of decode workers", sets[-1], apart)
+    return found
+
+
+def _code(degrees: Mapping[str, int]) -> float:
+    """The degrees of a run in a number; 0 where it has no such workers."""
+    return sum(degrees[name] * float(place.value or 0) for name, place in _PLACES.items()) if degrees else 0
 
 
 def _table(runs: Sequence[MeasuredRun], fields: Sequence[_Field]) -> _Table:
@@ -323,7 +350,10 @@ def _table(runs: Sequence[MeasuredRun], fields: Sequence[_Field]) -> _Table:
     for name, label in (("id", "run"), ("source", "source"), ("date", "date"), ("plan", "plan")):
         column(name, label, "1", [getattr(run, name) for run in runs], "measured")
     for field in fields:
-        column(field.name, field.label, field.unit, [getattr(run, field.name) for run in runs], "measured")
+        values = [getattr(run, field.name) for run in runs]
+        if field.name in DEGREES:
+            values = [_code(degrees) for degrees in values]
+        column(field.name, field.label, field.unit, values, "measured")
     loads = [run.concurrency / run.accelerators for run in runs]
     column("load", "requests per accelerator", "request/accelerator", loads, "measured")
     for kind in KINDS:
@@ -347,12 +377,11 @@ def _distances(fields: Sequence[_Field], here: Rows, table: _Table) -> list[list
         "request/accelerator",
         figures["concurrency"] / figures["accelerators"],
     )
-    steps: list[list[Quantity]] = [[], [], [], []]
+    runs = []
     for place, run in enumerate(table["id"]):
         there = {name: column[place] for name, column in table.items()}
-        for step, made in zip(steps, _distance(place + 1, str(run.value), figures, there), strict=True):
-            step.append(made)
-    return steps
+        runs.append(list(_distance(place + 1, str(run.value), figures, there)))
+    return [list(step) for step in zip(*runs, strict=True)]
 
 
 def _distance(
@@ -376,6 +405,9 @@ def _distance(
         sum_of([other(name) for name in ("model", "accelerator", "framework", "weights_dtype")]),
     )
     yield kind
+    if "decode_degrees" in here:
+        kind = step("decode", "other decode workers", kind + _PART * other("decode_degrees"))
+        yield kind
     form = step(
         "form", "other form", kind + other("serving") + _PART * (other("kv_dtype") + other("degrees"))
     )

@@ -270,7 +270,7 @@ class Estimate:
                 *equations.figures.values(),
                 *(check.result for check in equations.checks.checks),
                 *(choice.profile for workers in equations.workers for choice in workers.efficiency.choices),
-                *(() if equations.nearest is None else (equations.nearest.words,)),
+                *(() if equations.nearest is None else (equations.nearest.words, equations.nearest.short)),
             ]
         )
 

@@ -9,7 +9,7 @@ from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.evidence import BANDED, PERCENTILES
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import Metric, metrics_of
-from mantile.equations.nearest import Nearest
+from mantile.equations.nearest import DEGREES, Nearest
 from mantile.graph.operations import format_text
 from mantile.graph.quantity import Input, Named, Node
 from mantile.library.runs import NOT_STATED
@@ -144,6 +144,9 @@ def _nearest_run(nearest: Nearest | None, values: Mapping[Node, Any]) -> dict[st
         name: [_shortest(values[field.here]), _shortest(values[field.there])]
         for name, field in nearest.fields.items()
     }
+    differs = {name: pair for name, pair in fields.items() if pair[0] != pair[1]}
+    if [differs.pop(name) for name in DEGREES if name in differs]:
+        differs["plan"] = [str(values[nearest.short]).strip(), values[nearest.plan]]
 
     def times(kind: Mapping[str, Node]) -> dict[str, float | None]:
         return {
@@ -153,7 +156,7 @@ def _nearest_run(nearest: Nearest | None, values: Mapping[Node, Any]) -> dict[st
     return {
         "id": values[nearest.id],
         **{name: fields[name][1] for name in ("model", "accelerator", "framework")},
-        "differs": {name: pair for name, pair in fields.items() if pair[0] != pair[1]},
+        "differs": differs,
         "measured": times(nearest.measured),
         "estimated": times(nearest.estimated),
         "estimated_by": nearest.estimated_by.value,

@@ -26,9 +26,9 @@ class MeasuredRun(Strict):
     """A measured run in a line.
 
     `family` is the kind of model (`ModelGraph.family`), `active_parameters` are those a token goes through.
-    `accelerator` is that of the prefill workers where these are apart, `degrees` those of parallelism as they
-    are compared, `plan` the same in a few letters, `accelerators` how many there are in all, `concurrency`
-    requests in flight on all of them.
+    `accelerator` is that of the prefill workers where these are apart, `degrees` those of parallelism by
+    field, `decode_degrees` those of decode workers of their own, `plan` the same in a few letters,
+    `accelerators` how many there are in all, `concurrency` requests in flight on all of them.
     """
 
     id: str
@@ -40,7 +40,8 @@ class MeasuredRun(Strict):
     weights_dtype: str
     kv_dtype: str
     serving: str
-    degrees: str
+    degrees: dict[str, int]
+    decode_degrees: dict[str, int] = Field(default_factory=dict)
     plan: str
     accelerators: int = Field(ge=1)
     input_tokens: int | float = Field(gt=0)
