@@ -22,6 +22,7 @@ from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
 from mantile.equations.metrics import OF_COST, Metric, headlines, per_day
 from mantile.equations.model import ModelSize, model
+from mantile.equations.nearest import Nearest, nearest
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
 from mantile.equations.scheduler import Scheduler, mixed, scheduler
@@ -53,6 +54,7 @@ class EstimateGraph:
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
         decoding: what that step works on; `prompt` a prompt by itself.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
+        nearest: the measured run that is nearest; None in a library without measured runs.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
         steps, concurrency: what follows from a request rate; None where none may be given.
@@ -79,6 +81,7 @@ class EstimateGraph:
     cost: Cost
     grid: CostGrid
     evidence: Evidence
+    nearest: Nearest | None
     floors: Floors
     measured: Measured
     checks: Checks
@@ -257,6 +260,7 @@ def build_graph(
             decode_workers,
             {"tpot": served.tpot, "ttft": served.ttft, "throughput": served.output_tokens_per_s},
         ),
+        nearest=nearest(library, ir, sets, size, served.accelerators),
         floors=lowest,
         measured=measured(shown),
         checks=verdict,
@@ -348,6 +352,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Serving": (
             *graph.serving.sections,
             graph.evidence.section,
+            *(() if graph.nearest is None else graph.nearest.sections),
             graph.floors.section,
             graph.checks.section,
             _headlines(graph, of_cost=False),

@@ -21,7 +21,7 @@ from mantile.equations.metrics import (
 )
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.stamp import Stamp
-from mantile.equations.workers import Workers
+from mantile.equations.workers import degrees
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -165,7 +165,12 @@ class Roofline:
 
 @dataclass(frozen=True)
 class Trust:
-    """How far one may trust the answer, in lines: evidence, checks, and results as generated."""
+    """How far one may trust the answer, in lines: evidence, checks, and results as generated.
+
+    Args:
+        nearest: the nearest measured run, and the degrees here, of which that tells; None where the library
+            has no measured runs.
+    """
 
     profile: Quantity
     ranges: Quantity
@@ -174,6 +179,7 @@ class Trust:
     advice: Quantity
     generated: Quantity
     live: Quantity
+    nearest: tuple[Quantity, Quantity] | None
 
 
 def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
@@ -201,12 +207,8 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
         " concurrent requests · ",
     )
     tokens = _text("workload", "Workload", workload)
-    disaggregated = graph.prefill_workers.ranks.disaggregated
-    degrees = [_degrees(graph.prefill_workers)]
-    if disaggregated is not None:
-        degrees.append(_degrees(graph.decode_workers, disaggregated > 0))
     engine = (inputs.framework, " · ", inputs.batching, " batching")
-    in_words = join(tokens, inputs.weights_dtype, " · ", *degrees, "· ", *engine)
+    in_words = join(tokens, inputs.weights_dtype, " · ", *degrees(graph.workers), "· ", *engine)
     asked = _text("asked", "Workload and plan as asked", in_words)
     plan = where(graph.checks.faults > 0, graph.checks.message, asked)
     return Heading(
@@ -415,7 +417,16 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
             ),
         ),
         live=_text("live", "Live results", join("Live results: ", verdict.stamp)),
+        nearest=_nearest_run(graph),
     )
+
+
+def _nearest_run(graph: EstimateGraph) -> tuple[Quantity, Quantity] | None:
+    """The nearest measured run in words, and the degrees here, of which they tell."""
+    if graph.nearest is None:
+        return None
+    plan = _text("degrees", "Degrees", graph.nearest.short)
+    return _text("nearest", "Nearest measured run", graph.nearest.told(plan)), plan
 
 
 def _text(name: str, label: str, content: Node) -> Quantity:
@@ -496,23 +507,6 @@ def _machines(graph: EstimateGraph) -> Node:
     )
     disaggregated = graph.prefill_workers.ranks.disaggregated
     return first if disaggregated is None else join(first, where(disaggregated > 0, join(" → ", second), ""))
-
-
-def _degrees(workers: Workers, shown: Node | None = None) -> Node:
-    """The degrees of parallelism above 1 in a few letters, and a space.
-
-    Args:
-        shown: when; behind an arrow then. Always, and without one, if it is not given.
-    """
-
-    def only(condition: Node, content: Node | str) -> Node:
-        return where(condition if shown is None else all_of(shown, condition), content, "")
-
-    names = {"tp": "TP", "attention_dp": "DPA", "cp": "CP", "ep": "EP", "pp": "PP", "dp": "DP"}
-    degrees = {letters: getattr(workers.inputs, name) for name, letters in names.items()}
-    arrow = [] if shown is None else [where(shown, "→ ", "")]
-    above = [only(degree > 1, join(letters, text(degree, "0"), " ")) for letters, degree in degrees.items()]
-    return join(*arrow, *above, only(workers.ranks.deployment <= 1, "one accelerator "))
 
 
 def _memory_part(name: str, amount: Node) -> MemoryPart:

@@ -14,7 +14,7 @@ from mantile.equations.network import Network, network
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
 from mantile.equations.tensors import Tensors, tensors
-from mantile.graph.quantity import Node, Quantity, Section, maximum
+from mantile.graph.quantity import Node, Quantity, Section, all_of, join, maximum, text, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
@@ -58,6 +58,34 @@ class Workers:
     def overridable(self) -> tuple[Overridable, ...]:
         """The cells that stand for figures of the library once filled."""
         return (*self.hardware.overridable, *self.efficiency.overridable)
+
+
+def degrees(sets: tuple[Workers, ...]) -> list[Node]:
+    """The degrees of parallelism in a few letters, a space behind each.
+
+    Those of decode workers stand behind an arrow, where they are apart.
+    """
+    disaggregated = sets[0].ranks.disaggregated
+    if disaggregated is None:
+        return [_degrees(sets[0])]
+    return [_degrees(sets[0]), _degrees(sets[-1], disaggregated > 0)]
+
+
+def _degrees(workers: Workers, shown: Node | None = None) -> Node:
+    """The degrees of parallelism above 1 in a few letters, and a space.
+
+    Args:
+        shown: when; behind an arrow then. Always, and without one, if it is not given.
+    """
+
+    def only(condition: Node, content: Node | str) -> Node:
+        return where(condition if shown is None else all_of(shown, condition), content, "")
+
+    names = {"tp": "TP", "attention_dp": "DPA", "cp": "CP", "ep": "EP", "pp": "PP", "dp": "DP"}
+    degree_of = {letters: getattr(workers.inputs, name) for name, letters in names.items()}
+    arrow = [] if shown is None else [where(shown, "→ ", "")]
+    above = [only(degree > 1, join(letters, text(degree, "0"), " ")) for letters, degree in degree_of.items()]
+    return join(*arrow, *above, only(workers.ranks.deployment <= 1, "one accelerator "))
 
 
 def workers(ir: ModelGraph, library: Library, known: Frameworks, inputs: Workload, ranks: Ranks) -> Workers:

@@ -263,13 +263,14 @@ class Estimate:
 
     @cached_property
     def program(self) -> Program:
-        """Every figure of the graph, every check, and the efficiency profiles in use, ready to run."""
+        """Every figure of the graph, every check, the efficiency profiles in use and words, ready to run."""
         equations = self.equations
         return Program(
             [
                 *equations.figures.values(),
                 *(check.result for check in equations.checks.checks),
                 *(choice.profile for workers in equations.workers for choice in workers.efficiency.choices),
+                *(() if equations.nearest is None else (equations.nearest.words, equations.nearest.short)),
             ]
         )
 

@@ -9,8 +9,10 @@ from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.evidence import BANDED, PERCENTILES
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import Metric, metrics_of
+from mantile.equations.nearest import DEGREES, Nearest
 from mantile.graph.operations import format_text
 from mantile.graph.quantity import Input, Named, Node
+from mantile.library.runs import NOT_STATED
 
 _RULES = {"exactly": "equal to", "within": "equal to", "at most": "at most", "at least": "at least"}
 
@@ -37,6 +39,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             for phase in (graph.prefill, graph.decode)
         },
         "range_80": _ranges(graph, values),
+        "nearest_run": _nearest_run(graph.nearest, values),
         "checks": {
             "errors": raised(graph, values, errors=True),
             "alerts": raised(graph, values, errors=False),
@@ -133,11 +136,47 @@ def _ranges(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, dict[
     }
 
 
+def _nearest_run(nearest: Nearest | None, values: Mapping[Node, Any]) -> dict[str, Any] | None:
+    """The measured run that is nearest; None in a library without, or where an input cannot be read."""
+    if nearest is None or not isinstance(values[nearest.id], str):
+        return None
+    fields = {
+        name: [_shortest(values[field.here]), _shortest(values[field.there])]
+        for name, field in nearest.fields.items()
+    }
+    differs = {name: pair for name, pair in fields.items() if pair[0] != pair[1]}
+    if [differs.pop(name) for name in DEGREES if name in differs]:
+        differs["plan"] = [str(values[nearest.short]).strip(), values[nearest.plan]]
+
+    def times(kind: Mapping[str, Node]) -> dict[str, float | None]:
+        return {
+            name: None if isinstance(value := values[time], str) else value for name, time in kind.items()
+        }
+
+    return {
+        "id": values[nearest.id],
+        **{name: fields[name][1] for name in ("model", "accelerator", "framework")},
+        "differs": differs,
+        "measured": times(nearest.measured),
+        "estimated": times(nearest.estimated),
+        "estimated_by": nearest.estimated_by.value,
+        "source": values[nearest.source],
+        "date": None if values[nearest.date] == NOT_STATED else values[nearest.date],
+        "distance": float(values[nearest.distance]),
+        "words": str(values[nearest.words]),
+    }
+
+
 def _plain(figure: Input, value: Any) -> str | int | float:
     """The value of an input as a scenario file holds it."""
     if isinstance(value, str):
         return str(value)
     return int(value) if figure.integer else float(value)
+
+
+def _shortest(value: Any) -> Any:
+    """A whole number without a point; all else as it is."""
+    return int(value) if not isinstance(value, str) and float(value).is_integer() else value
 
 
 def _shown(value: float) -> str:

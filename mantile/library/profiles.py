@@ -24,6 +24,7 @@ from mantile.library.profile_facts import (
     as_promised,
     check_sources,
 )
+from mantile.library.runs import MeasuredRuns
 from mantile.library.versions import Shelf
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
@@ -275,6 +276,7 @@ class Library(Strict):
     datatypes: tuple[DataType, ...]
     efficiency: tuple[EfficiencyProfile, ...]
     evidence: EvidenceBase = EvidenceBase()
+    measured: MeasuredRuns = MeasuredRuns()
 
     @model_validator(mode="after")
     def _consistent(self) -> Library:
@@ -500,6 +502,7 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
             "frameworks": frameworks,
             "datatypes": load(DataTypes, folder / "datatypes.yaml").datatypes,
             "evidence": load(EvidenceBase, folder / "evidence.yaml"),
+            "measured": load(MeasuredRuns, folder / "runs.yaml"),
         }
     )
 

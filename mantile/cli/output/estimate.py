@@ -85,8 +85,21 @@ def print_estimate(estimate: Estimate) -> None:
         if path.partition(".")[0] in results[0]:
             table.add_row(label, *(written(_at(result, path)) for result in results))
     console.print(table)
+    _print_nearest(console, results)
     _print_profiles(console, estimate)
     print_checks(console, results)
+
+
+def _print_nearest(console: Console, results: list[dict[str, Any]]) -> None:
+    """The measured run that is nearest to each scenario, in the words of the workbook."""
+    for result in results:
+        run = result["nearest_run"]
+        if run is None:
+            continue
+        if len(results) > 1:
+            console.print(Text(result["name"], style="bold"))
+        console.print(Text(run["words"]))
+        console.print(Text(f"  Source · {run['source']}"))
 
 
 def _print_profiles(console: Console, estimate: Estimate) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 from mantile.equations.graph import PROFILED
+from mantile.equations.nearest import NEAREST
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
 from mantile.estimate.estimate import Estimate
@@ -38,6 +39,7 @@ _OF_SOLVERS = (
     "measured.highest.",
 )
 _LISTED = 5  # titles of blocks that are named
+_FOUND = re.compile(rf"{re.escape(NEAREST)}(id|source|measured\.\w+|estimated\.\w+)$")
 _NUMBERED = re.compile(r"\.\d+\.")  # one of the edits that are listed on Log
 
 
@@ -110,8 +112,11 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
 
 
 def _stands_open(row: Named, used: set[Named]) -> bool:
-    """What one types, and what the library states of what is in use; results stand among the answers."""
+    """What one types, what the library states of what is in use, and the nearest measured run.
+
+    Other results stand among the answers.
+    """
     if not isinstance(row, Input):
-        return False
+        return _FOUND.match(row.id) is not None
     assumed = row.status == "assumed" and not row.id.startswith(PROFILED)
     return assumed or row.id.endswith(OVERRIDE) or (row in used and not row.fixed)

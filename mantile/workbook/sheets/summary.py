@@ -53,13 +53,16 @@ _HEIGHTS = {
     14: 20,
     15: 6,
     16: 22,
+    29: 16,
     30: 3,
     31: 22,
+    44: 12,
     45: 3,
     46: 22,
     47: 18,
     48: 18,
     49: 18,
+    50: 18,
 }
 
 
@@ -99,7 +102,7 @@ def summary_sheet(
         sheet.set_style(row, FIRST + 1, LAST, style.SECTION_HEAD)
     SummaryCharts(book, sheet).lay_out(sensitivity_sheet, sweep_sheet)
     _trust(book, sheet, verdict, stamp)
-    sheet.print_area = (0, FIRST, _TRUST + 3, LAST)
+    sheet.print_area = (0, FIRST, _TRUST + 4, LAST)
     sheet.one_page, sheet.freeze = True, (2, 0)
 
 
@@ -169,7 +172,7 @@ def _section_head(sheet: Sheet, row: int, text: str) -> None:
 
 
 def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> None:
-    """How good the evidence is, what checks say, and whether results are those of generation."""
+    """How good the evidence is, what checks say, whether results are those of generation; the nearest run."""
     line, texts = style.Style(size=9.5), trust(book.estimate.equations, verdict, stamp)
     for column, head in ((1, "How good is the evidence"), (4, "Checks"), (7, "As generated")):
         sheet.set_text(_TRUST, column, head, style.SECTION_HEAD)
@@ -187,3 +190,10 @@ def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> 
     leads = "Assumptions: what moves the answer; Log: where it comes from"
     sheet.set_text(_TRUST + 3, 1, leads, line, link="internal:'Log'!A1")
     sheet.set_text(_TRUST + 3, 7, book.imprint, line)
+    nearest = book.estimate.equations.nearest
+    if nearest is not None and texts.nearest is not None:
+        words, plan = texts.nearest
+        book.add_quantity(sheet, CHART_DATA + 1, FIRST + 2, plan, style.Style(size=style.SMALL))
+        place = book.addresses[nearest.place]
+        link = f"internal:'{place.sheet}'!A{place.row}"  # the row above: the head of the block
+        book.add_quantity(sheet, _TRUST + 4, FIRST, words, line, link=link)

@@ -1,0 +1,181 @@
+"""The nearest measured run: of a run's own scenario it is that run, and it follows every cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import measured_runs
+import pytest
+from conftest import few_of
+from live import edit
+
+from mantile.estimate.estimate import estimate
+from mantile.graph.quantity import Quantity
+from mantile.library.profiles import Library
+from mantile.library.runs import MOST, MeasuredRuns
+from mantile.measured.load import load_measurements
+from mantile.verify.engines import soffice
+from mantile.verify.verify import verify
+from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.layout import lay_out
+from mantile.workbook.lint import lint
+from mantile.workbook.write import build_workbook
+
+RUNS = {run.id: run for run in load_measurements(measured_runs.MEASURED).runs}
+IDS = sorted(run.id for run in RUNS.values() if run.metrics.tpot_s is not None)
+BASE: dict[str, Any] = {
+    "model": "llama-3.3-70b",
+    "accelerator": "h100-sxm",
+    "tp": 8,
+    "input_tokens": 2048,
+    "output_tokens": 256,
+    "concurrency": 16,
+}
+
+
+def _found(**fields: Any) -> dict[str, Any]:
+    found = estimate(**(BASE | fields)).results()["nearest_run"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_the_runs_are_those_we_ship_as_estimated_now(library: Library) -> None:
+    """profiles/runs.yaml is what .ci/measured_runs.py writes: facts exactly, estimates to their digits."""
+    now, stored = measured_runs.measured_runs(), library.measured
+    assert stored.estimated_by == now.estimated_by and len(stored.runs) == len(IDS)
+    for run, made in zip(stored.runs, now.runs, strict=True):
+        assert run.model_dump(exclude={"estimated"}) == made.model_dump(exclude={"estimated"})
+        known, worked_out = (item.estimated.model_dump(exclude_none=True) for item in (run, made))
+        assert known == pytest.approx(worked_out, rel=1e-3), run.id
+    dates = [run.date for run in stored.runs if run.date[:1].isdigit()]
+    assert dates == sorted(dates, reverse=True)
+
+
+@pytest.mark.parametrize("identifier", few_of(IDS, *IDS[::25]))
+def test_of_its_own_scenario_a_run_is_the_nearest(identifier: str) -> None:
+    """At distance 0, with nothing that differs; of runs of the same case the newest."""
+    run = RUNS[identifier]
+    found = estimate(run.scenario()).results()["nearest_run"]
+    assert found["distance"] == 0 and found["differs"] == {}
+    assert found["words"].endswith("different here · nothing")
+    other = RUNS[found["id"]]
+    assert other is run or (other.date or "") >= (run.date or "")
+    assert (other.model, other.accelerator, other.concurrency) == (
+        run.model,
+        run.accelerator,
+        run.concurrency,
+    )
+    measured, given = found["measured"], other.metrics.given()
+    assert measured == {name: given.get(name) for name in measured}
+    assert found["source"] == other.source and found["date"] == other.date
+
+
+def test_what_differs_is_told_and_counted() -> None:
+    """By hand: another format of weights, of the cache by a quarter, and the tokens by doublings."""
+    found = _found()
+    assert (found["id"], found["model"], found["framework"]) == ("s03236", "llama-3.3-70b", "vllm")
+    assert found["differs"] == {
+        "weights_dtype": ["bf16", "fp8"],
+        "kv_dtype": ["bf16", "fp8"],
+        "input_tokens": [2048, 7373],
+        "output_tokens": [256, 922],
+    }
+    assert found["distance"] == pytest.approx(1 + 0.25 + 1.84805 + 1.84861, abs=1e-4)
+    assert found["words"].endswith("different here · bf16 · KV bf16 · 2048 in · 256 out")
+    assert 0 < found["measured"]["tpot_s"] != found["estimated"]["tpot_s"] > 0
+
+
+def test_it_follows_accelerator_and_degrees() -> None:
+    asked = {"weights_dtype": "fp8", "kv_dtype": "fp8"}
+    ids = [_found(**asked, **more)["id"] for more in ({}, {"accelerator": "b200-sxm"}, {"tp": 2})]
+    assert len(set(ids)) == 3
+    assert _found(**asked, accelerator="b200-sxm")["accelerator"] == "b200-sxm"
+    assert _found(**asked, tp=2)["differs"].get("plan") is None
+
+
+def test_a_model_that_nobody_measured_says_so() -> None:
+    """Runs of its kind stand in, not too many; the name and the size are among what differs."""
+    made = estimate(**(BASE | {"model": "phi-4", "tp": 1}))
+    found = made.results()["nearest_run"]
+    assert found["differs"]["model"] == ["phi-4", found["model"]]
+    assert found["distance"] > 1 and "active_parameters" in found["differs"]
+    assert " · phi-4 · 14.7 B active" in found["words"]
+    assert f"nearest.key.{MOST}" in made.equations.figures
+    assert f"nearest.key.{MOST + 1}" not in made.equations.figures
+
+
+def test_a_plan_that_cannot_be_has_one() -> None:
+    made = estimate(**(BASE | {"tp": 1, "accelerator": "rtx-4090"}))
+    found = made.results()
+    assert not found["fits"] and found["tpot_s"] is None
+    assert found["nearest_run"]["id"] in RUNS
+
+
+def test_a_library_without_runs_has_none(library: Library) -> None:
+    """As those of workbooks of earlier versions; nothing of it stands on Summary then."""
+    bare = library.model_copy(update={"measured": MeasuredRuns()})
+    made = estimate(**BASE, library=bare)
+    assert made.results()["nearest_run"] is None
+    assert not any(name.startswith("nearest.") for name in made.equations.figures)
+    assert "nearest" not in " ".join(
+        cell.text or "" for cell in lay_out(made).sheets["Summary"].cells.values()
+    )
+
+
+def test_one_of_each_accelerator_and_framework_comes_first(library: Library) -> None:
+    near = library.measured.near("nobody's", "dense", 3e9)
+    pairs = {(run.accelerator, run.framework) for run in library.measured.runs if run.family == "dense"}
+    assert len(near) == MOST and {run.family for run in near} == {"dense"}
+    assert len({(run.accelerator, run.framework) for run in near}) == min(MOST, len(pairs))
+    assert near == tuple(run for run in library.measured.runs if run in near)
+
+
+@pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
+def test_an_edited_workbook_has_another_nearest_run(tmp_path: Path) -> None:
+    """Accelerator and TP typed over on Summary: LibreOffice, formulas and a new build agree."""
+    asked = BASE | {"weights_dtype": "fp8", "kv_dtype": "fp8"}
+    made = estimate(**asked)
+    book, path = lay_out(made), build_workbook(made, tmp_path / "run.xlsx")
+    assert lint(path) == []
+    changes = {"accelerator": "b200-sxm", "tp": 2}
+
+    def type_over(opened: Any) -> None:
+        for name, value in changes.items():
+            sheet, row, column = book.input_cells[f"inputs.{name}", 0]
+            opened[sheet].cell(row + 1, column + 1).value = value
+
+    edited = edit(path, tmp_path / "edited.xlsx", type_over)
+    for engine in ("formulas", "libreoffice"):
+        report = verify(edited, engine)
+        assert report.ok and not report.to_dict()["mismatches"], engine
+    again = estimate(**(asked | changes))
+    assert again.results()["nearest_run"]["id"] != made.results()["nearest_run"]["id"]
+    assert again.results()["nearest_run"]["accelerator"] == "b200-sxm"
+
+
+def test_the_line_of_summary_leads_to_the_block() -> None:
+    book = lay_out(estimate(**BASE))
+    address = book.addresses[_line(book)]
+    cell = book.sheets[address.sheet].cells[address.row, address.column or 0]
+    place, _, row = (cell.link or "").rpartition("A")
+    assert place == "internal:'Serving'!"
+    assert book.sheets["Serving"].cells[int(row) - 1, 0].text == "Nearest measured run"
+
+
+def _line(book: EstimateBook) -> Quantity:
+    """The line of Summary."""
+    found = [figure for figure in book.addresses if figure.id == "summary.nearest"]
+    assert len(found) == 1 and isinstance(found[0], Quantity)
+    return found[0]
+
+
+def test_many_cases_have_the_run_of_each() -> None:
+    """Swept at once, degrees in texts included, as one by one."""
+    made = estimate(**BASE)
+    assert made.equations.nearest is not None
+    place = made.equations.nearest.place
+    degrees = [1, 2, 4, 8]
+    swept = made.program.sweep(made.inputs(0) | {"inputs.tp": degrees}, [place])[place]
+    assert list(swept) == [estimate(**(BASE | {"tp": tp})).values()[place] for tp in degrees]
+    assert len(set(swept)) > 1
