@@ -403,7 +403,6 @@ FURTHER = {
     "falcon, grouped": 0.55,  # the class keeps a copy of the keys for every query head
     "llama4_text": 0.75,  # a chunk is a mask in the class: attention looks at all tokens
     "llama4": 0.75,
-    "glm_moe_dsa": 0.06,  # layers that look at what an earlier one chose are read as if they looked at all
 }
 
 

@@ -268,7 +268,8 @@ def _read_latent(
             }
             if indexed is not None:
                 reader.drafts.append(indexed)
-                sizes["selected"] = _selected(reader, recording)
+            if indexed is not None or "shared" in (config.get("indexer_types") or ()):
+                sizes["selected"] = _selected(reader, recording)  # or what an earlier layer has chosen
             reader.drafts.append(
                 Draft(
                     "attention",
