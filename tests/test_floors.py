@@ -30,8 +30,10 @@ DEGREES = (1, 1, 1, 2, 3, 4, 8)  # of attention-DP, CP and EP
 CASES = 120  # of each model
 UNKNOWN = re.compile(
     r"network\.|metrics\.|measured\.|cost\.|token_cost\.|break_even\.|grid\.|.*\.by\.|.*\.cheapest$"
+    r"|nearest\.(?:measured|estimated)\."
 )
-"""What may be a text: ways that no link allows, results of plans that cannot be, prices nobody states."""
+"""What may be a text: ways that no link allows, results of plans that cannot be, prices nobody states, times that
+a measured run does not report."""
 
 
 def dtypes(library: Library, role: str) -> list[str]:

@@ -188,6 +188,7 @@ def test_more_never_hurts(
     assert value(made, "prefix.found") + value(made, "prefix.computed") == pytest.approx(PROMPT)
     assert value(made, "prefix.found") <= value(wide, "prefix.found") + 1e-9
     assert value(made, "prefix.computed") >= 1
+    assert value(made, "serving.ttft") >= value(made, "floor.ttft") > 0
     if not prefixes:
         assert more.results()["ttft_s"] <= made.results()["ttft_s"] * (1 + 1e-9)
         assert more.results()["tpot_s"] <= made.results()["tpot_s"] * (1 + 1e-9)
