@@ -32,8 +32,8 @@ UNKNOWN = re.compile(
     r"network\.|metrics\.|measured\.|cost\.|token_cost\.|break_even\.|grid\.|.*\.by\.|.*\.cheapest$"
     r"|nearest\.(?:measured|estimated)\."
 )
-"""What may be a text: ways that no link allows, results of plans that cannot be, prices nobody states, times that
-a measured run does not report."""
+"""What may be a text: ways that no link allows, results of plans that cannot be, prices nobody states, and times
+that a measured run does not report."""
 
 
 def dtypes(library: Library, role: str) -> list[str]:
