@@ -32,7 +32,7 @@ UNKNOWN = re.compile(
     r"network\.|metrics\.|measured\.|cost\.|token_cost\.|break_even\.|grid\.|.*\.by\.|.*\.cheapest$"
     r"|nearest\.(?:measured|estimated)\."
 )
-"""What may be a text: ways that no link allows, results of plans that cannot be, prices nobody states, and times
+"""What may be a text: ways that no link allows, results of plans that cannot be, prices nobody states, times
 that a measured run does not report."""
 
 
