@@ -34,6 +34,7 @@ from mantile.graph.quantity import (
     least,
     logarithm,
     match,
+    number_of,
     rounded,
     span,
     sum_of,
@@ -145,7 +146,7 @@ class Nearest:
         times = []
         for name, metric in TIMES.items():
             measured, estimated = (
-                rounded(converted(time, "s", metric.display_unit), metric.large_digits)
+                rounded(converted(number_of(time), "s", metric.display_unit), metric.large_digits)
                 for time in (self.measured[name], self.estimated[name])
             )
             shown = join(
