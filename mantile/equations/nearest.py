@@ -407,7 +407,8 @@ def _distance(
     )
     yield kind
     if "decode_degrees" in here:
-        kind = step("decode", "other decode workers", kind + _PART * other("decode_degrees"))
+        both = 1 - other("serving")  # of a run that is served otherwise they count nothing further
+        kind = step("decode", "other decode workers", kind + _PART * both * other("decode_degrees"))
         yield kind
     form = step(
         "form", "other form", kind + other("serving") + _PART * (other("kv_dtype") + other("degrees"))
