@@ -277,7 +277,7 @@ def test_every_mutation_is_named(opened: Callable[[str], File], name: str, of_ea
         expected = {
             "cell": mutation.cell,
             "id": mutation.identifier,
-            "generated": shortened(before),
+            "generated": before,
             "found": shortened(mutation.content),
         }
         assert found == [expected], mutation
