@@ -198,9 +198,14 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     if (overload := _overload(graph)) is not None:
         why.append(where(overload, ", overloaded", ""))
     answer = join(f"{model} on ", _machines(graph), ": ", speeds, *why)
+    found = graph.prefill_workers.memory.prefix
+    hits: list[Node | str] = []
+    if found is not None:
+        hits = [percent(found.hit_rate, 0), " of them found in a cache, "]
     workload = join(
         text(inputs.input_tokens, "0"),
         " tokens in, ",
+        *hits,
         text(inputs.output_tokens, "0"),
         " out, ",
         text(inputs.concurrency, "0"),
