@@ -30,7 +30,7 @@ from mantile.library.version import __version__
 # five fields; 6 did not say which fields of a config nobody read, who
 # asks a price, of which day prices are looked at, and what a workbook is compared with or follows; 7 did not
 # say the version, tokenizer and checkpoints of a model.
-FORMAT = 8
+FORMAT = 9
 GENERATOR = f"mantile {__version__}"
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden
 SUFFIXES = (".json", ".yaml", ".yml")
