@@ -794,7 +794,7 @@ def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "by_steps",
         "Tokens of steps without prompts",
         "token/s",
-        served.slots * TOKENS_PER_STEP / served.step * with_slack,
+        served.slots * last.emitted / served.step * with_slack,
     )
     yield Check("STEPS_EXCEEDED", tokens, by_steps)
     of_prompts = rows(

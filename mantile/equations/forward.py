@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from mantile.equations.attention import attention, indexer, latent_attention
 from mantile.equations.collectives import messages
-from mantile.equations.constant import ONE_REQUEST, TOKENS_PER_STEP
+from mantile.equations.constant import ONE_REQUEST
+from mantile.equations.draft import draft
 from mantile.equations.elementwise import elementwise
 from mantile.equations.linear import linear
 from mantile.equations.moe import experts
@@ -64,6 +65,7 @@ def group_names(ir: ModelGraph) -> dict[str, str]:
         "messages": "Other messages",
         "p2p": "Stage to stage",
         "host": "Host memory",
+        "draft": "Drafter",
         "step": "Step overhead",
     }
 
@@ -129,6 +131,9 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
         blocks.insert(0, vision(phase, ir.vision, workers))
     sent = messages(phase, workers, ir)
     blocks += [*sent.blocks, host(phase, workers)]
+    drafter = draft(phase, ir, workers, blocks, sent.after)
+    if drafter is not None:
+        blocks.append(drafter.block)
     step_overhead, step_section = step(phase, workers)
     by_module = _TimesByModule(phase.id, blocks, group_names(ir))
 
@@ -164,6 +169,7 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
         sections=(
             Section("What enters", phase.rows, "workload of one pass"),
             *(block.section for block in blocks),
+            *(() if drafter is None else drafter.sections),
             sent.section,
             step_section,
             Section(
@@ -216,7 +222,7 @@ def host(phase: Phase, workers: Workers) -> Block:
             "swapped",
             "Bytes of stopped requests in a step",
             "B",
-            memory.swapped * inputs.pp * phase.rank_requests * TOKENS_PER_STEP / inputs.output_tokens,
+            memory.swapped * inputs.pp * phase.rank_requests * workers.emitted / inputs.output_tokens,
             "a request is in as many steps as it has output tokens",
         )
         read = read + swapped

@@ -160,6 +160,7 @@ def build_graph(
     disaggregated: bool = False,
     open_loop: bool = False,
     caches_prefixes: bool = False,
+    speculates: bool = False,
 ) -> EstimateGraph:
     """The equations of a model.
 
@@ -167,14 +168,19 @@ def build_graph(
         disaggregated: whether decode workers are described apart from those that prefill.
         open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
+        speculates: whether tokens may be drafted, and checked several at a time.
     """
-    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop, caches_prefixes)
+    inputs, ranks, input_sections = workload(
+        library, ir, disaggregated, open_loop, caches_prefixes, speculates
+    )
     known = frameworks(library)
     prefill_workers = workers(ir, library, known, inputs, ranks)
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
     if prefill_workers.memory.heads is not None:
         inputs.set_default("prefix_hit_rate", prefill_workers.memory.heads.hit_rate)
+    if prefill_workers.speculation is not None:
+        inputs.set_default("acceptance_length", prefill_workers.speculation.length)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     memory = fullest(sets)
@@ -332,6 +338,11 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *of_workers(lambda workers: (*workers.hardware.sections, *workers.formats.sections)),
             graph.frameworks.section,
             graph.scheduler.in_use,
+            *(
+                ()
+                if graph.prefill_workers.speculation is None
+                else (graph.prefill_workers.speculation.section,)
+            ),
         ),
         "Efficiency": of_workers(lambda workers: workers.efficiency.sections),
         "Model": graph.model.sections,

@@ -372,9 +372,7 @@ def _estimate(
     scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
     model = model or load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
-    equations = build_graph(
-        build_ir(changed), library, scenario.disaggregated, scenario.open_loop, scenario.caches_prefixes
-    )
+    equations = build_graph(build_ir(changed), library, *scenario.parts)
     cases = columns(scenario, model, library, name)
     require_use(
         pins, library, [worker for case in cases for worker in workers_of(case.values, library)], name

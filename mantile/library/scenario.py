@@ -58,6 +58,7 @@ DEFAULT_SYSTEM = "default"  # the system an accelerator usually comes in
 SAME = "same"  # a class of matrices that has the data type of the weights
 MOST_RANKS, MOST_STAGES, MOST_REPLICAS = 1024, 8, 1024
 MOST_TOKENS, MOST_REQUESTS, MOST_STEPS = 10_000_000, 1_000_000, 10_000
+MOST_DRAFTS = 8
 _CHECKPOINT = "the checkpoint's"
 
 
@@ -530,6 +531,77 @@ class Inputs(Deployment):
         most=10_000,
         needs="prefix cache",
     )
+    speculation: Literal["none", "mtp", "eagle", "draft-model", "n-gram"] | None = field(
+        "Speculation",
+        "what drafts tokens that a step then checks: mtp: the model's own prediction layers; eagle: a layer "
+        "trained for it; draft-model: a smaller model; n-gram: the text so far",
+        default="none",
+        needs="speculation",
+    )
+    draft_tokens: Whole | None = field(
+        "Draft tokens",
+        "drafted for every request in a step, one after the other",
+        unit="token/request",
+        default=3,
+        least=1,
+        most=MOST_DRAFTS,
+        aliases=("num_speculative_tokens", "num_nextn_predict_layers", "speculative_num_steps"),
+        needs="speculation",
+    )
+    acceptance_rate: Real | None = field(
+        "Acceptance rate",
+        "chance that the first draft token is accepted; 0.85 to 0.9 was published of DeepSeek-V3's MTP",
+        default=0.85,
+        least=0,
+        most=1,
+        needs="speculation",
+    )
+    acceptance_decline: Real | None = field(
+        "Decline of the acceptance",
+        "chance of a further draft token, once those before it are accepted, against that of the one before",
+        default=0.85,
+        least=0,
+        most=1,
+        needs="speculation",
+    )
+    acceptance_length: Real | None = field(
+        "Acceptance length",
+        "tokens of a request that a step gives on average, the one that is always right included",
+        unit="token/request",
+        otherwise="follows from rate, decline and draft tokens",
+        initial=1,
+        follows="speculation",
+        least=1,
+        most=MOST_DRAFTS + 1,
+        aliases=("accept_length", "mean_acceptance_length"),
+        needs="speculation",
+    )
+    draft_parameters: Real | None = field(
+        "Parameters of a draft model",
+        "in billions, that a token goes through, LM head included; draft_model states the model instead",
+        unit="1",
+        default=0,
+        least=0,
+        most=10_000,
+        needs="speculation",
+    )
+    draft_layers: Whole | None = field(
+        "Layers of a draft model",
+        "each is launched, and its parts summed, like a layer of the model",
+        default=0,
+        least=0,
+        most=1000,
+        needs="speculation",
+    )
+    draft_kv_channels: Real | None = field(
+        "Cache of a draft model",
+        "values that it keeps of every token, in all layers",
+        unit="channel",
+        default=0,
+        least=0,
+        most=10_000_000,
+        needs="speculation",
+    )
     image_tokens: Whole | None = field(
         "Image tokens",
         "input tokens that stand for images; the vision tower works on them",
@@ -893,6 +965,18 @@ class Scenario(Case):
         )
 
     @property
+    def parts(self) -> tuple[bool, bool, bool, bool]:
+        """Which parts of the equations it asks for, in the order in which `build_graph` takes them."""
+        return self.disaggregated, self.open_loop, self.caches_prefixes, self.speculates
+
+    @property
+    def speculates(self) -> bool:
+        """Whether tokens are drafted and checked several at a time, in some column at least."""
+        return any(
+            getattr(case, name) is not None for case in (self, *self.variants) for name in SPECULATION_FIELDS
+        )
+
+    @property
     def disaggregated(self) -> bool:
         """Whether decode workers have inputs of their own, in some column at least."""
         return any(
@@ -902,6 +986,9 @@ class Scenario(Case):
 
 PREFIX_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.needs == "prefix cache")
 """What prompts may find in a cache, and where: an estimate has rows of it where a scenario states one."""
+
+SPECULATION_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.needs == "speculation")
+"""What drafts tokens and how many are accepted: rows where a scenario states one."""
 
 
 def load_scenario(path: str) -> Scenario:
