@@ -40,6 +40,9 @@ def _document_flags(
     ] = None,
     date: Annotated[str | None, _option("Date of the workbook, YYYY-MM-DD.")] = None,
     name: Annotated[str | None, _option("Name of the base column.")] = None,
+    draft_model: Annotated[
+        str | None, _option("Model that drafts tokens: an id, a path or a hub id, as MODEL.")
+    ] = None,
     profiles: Annotated[
         list[str] | None,
         typer.Option(

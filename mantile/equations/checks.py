@@ -14,11 +14,13 @@ from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, TOKEN
 from mantile.equations.cost import Cost
 from mantile.equations.display import LETTERS, in_scenario
 from mantile.equations.forward import Pass
+from mantile.equations.gain import Gain
 from mantile.equations.inputs import ON
 from mantile.equations.model import ModelSize
 from mantile.equations.reasons import GROUPS, PLAN, REASONS, Rule
 from mantile.equations.roofline import Block
 from mantile.equations.serving import Serving
+from mantile.equations.speculation import MTP
 from mantile.equations.tensors import VECTORS, RankWeights
 from mantile.equations.typed import Faults, TypedInputs
 from mantile.equations.workers import Workers
@@ -53,6 +55,7 @@ from mantile.graph.quantity import (
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Recurrence
 from mantile.library.huggingface.unread import why_unread
+from mantile.library.scenario import SCENARIO_FIELDS
 
 TOLERANCE = defined("checks.tolerance", "Tolerance", "1", 1e-9, "relative difference that rounding may leave")
 OVERLOADED = "OVERLOADED"
@@ -171,6 +174,7 @@ class Checked:
     serving: Serving
     cost: Cost
     floors: Floors
+    gain: Gain | None = None
 
 
 class _Sides:
@@ -662,6 +666,55 @@ def formats(of: _Of) -> Iterator[Check]:
 # --- the workload, and results -----------------------------------------------------------------------------
 
 
+def _drafts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """What drafts is there."""
+    inputs, drafts = estimate.workers[0].inputs, estimate.workers[0].speculation
+    if drafts is None:
+        return
+    assert inputs.speculation is not None and inputs.draft_parameters is not None
+    rows = sides.of()
+    by_prediction = where(equal(inputs.speculation, MTP), 1, 0)
+    asked = rows("asks_prediction", "Prediction layers draft", "flag", by_prediction)
+    held = defined(
+        "checks.holds_prediction",
+        "The checkpoint holds prediction layers",
+        "flag",
+        1 if estimate.ir.prediction else 0,
+        "of the list of tensors",
+    )
+    rows.add(held)
+    yield Check("NO_PREDICTION_LAYER", asked, held)
+    stated = rows("draft_stated", "A draft model is stated", "flag", where(inputs.draft_parameters > 0, 1, 0))
+    yield Check("NO_DRAFT_MODEL", drafts.by_model, stated)
+
+
+def _gain(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """How sure the acceptance is, and whether drafts bring anything."""
+    bring, inputs, drafts = estimate.gain, estimate.workers[0].inputs, estimate.workers[0].speculation
+    if bring is None or drafts is None:
+        return
+    assert inputs.acceptance_length is not None and inputs.acceptance_rate is not None
+    rows = sides.of()
+    rate = SCENARIO_FIELDS["acceptance_rate"].default
+    assert isinstance(rate, float)
+    published = sides.fixed(rate, "1", "published of one model")
+    same_rate = equal(inputs.acceptance_rate, published)
+    as_published = rows(
+        "acceptance_as_published",
+        "Drafts are accepted as published",
+        "flag",
+        drafts.on * where(all_of(same_rate, equal(inputs.acceptance_length, drafts.length)), 1, 0),
+    )
+    yield Check("ACCEPTANCE_ASSUMED", as_published, sides.fixed(0, "flag"))
+    decoding = rows(
+        "drafted_for",
+        "Requests of a replica that decode with drafts",
+        "request",
+        drafts.on * bring.requests,
+    )
+    yield Check("DRAFTS_BRING_NOTHING", decoding, bring.break_even)
+
+
 def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """Lengths and batching."""
     rows, fixed, inputs = sides.of(), sides.fixed, estimate.workers[0].inputs
@@ -680,6 +733,7 @@ def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     heads = estimate.workers[0].memory.heads
     if heads is not None:
         yield Check("PREFIX_EXCEEDS_INPUT", heads.least, inputs.input_tokens)
+    yield from _drafts(sides, estimate)
     if inputs.image_tokens is not None:
         yield Check("IMAGES_EXCEED_INPUT", inputs.image_tokens, inputs.input_tokens)
     useless = rows(
@@ -840,6 +894,7 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         yield Check("PREFIXES_WITHOUT_ROOM", found.hit_rate, found.asked)
     if found is not None and any(isinstance(module.operation, Recurrence) for module in estimate.ir.modules):
         yield Check("PREFIX_OF_STATES", found.hit_rate, sides.fixed(0, "1"))
+    yield from _gain(sides, estimate)
     yield Check("POWER_UNKNOWN", money.power_known, yes)
     unread = estimate.ir.model.architecture.unread
     if unread is not None:

@@ -24,7 +24,7 @@ from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope, scope
 from mantile.equations.roofline import MEMORY, Block
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, Section, as_node, maximum
+from mantile.graph.quantity import Named, Node, Quantity, Section, as_node, maximum
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
@@ -35,18 +35,45 @@ AGAIN = "draft."
 
 @dataclass(frozen=True)
 class Drafter:
-    """Drafting as a block of a pass, and the rows it follows from."""
+    """Drafting as a block of a pass.
+
+    Args:
+        again: makes `figures` of a decode step again for one token of each request; None of a prompt.
+    """
 
     block: Block
-    sections: tuple[Section, ...]
+    again: GraphRewrite | None
+    figures: tuple[Named, ...] = ()
+
+    def without(self, phase: Phase, times: Iterable[Quantity]) -> Plain | None:
+        """The step with one token of each request and no drafter; None of a prompt.
+
+        Args:
+            times: seconds in the pass of all but the drafter.
+        """
+        if self.again is None:
+            return None
+        rows = Rows(f"{phase.id}.draft", ", no drafts")
+        total = rows.added("plain_of", "Time", "s", [self.again.rewrite(time) for time in times])
+        plain = rows("plain", "Time", "s", total, "one token of each request", called="step without drafts")
+        return Plain(plain, rows.section("Without drafts", "what drafts are compared with"))
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """Its rows, above them what is made again for one token."""
+        if self.again is None:
+            return (self.block.section,)
+        rows = self.again.made(self.figures)
+        note = "the step made again, for the drafter and for what it brings"
+        return Section("One token of each request", rows, note), self.block.section
 
 
 @dataclass(frozen=True)
-class _Layer:
-    """Seconds of a layer like the model's own in a pass, and of them launches and messages."""
+class Plain:
+    """A decode step with one token of each request and no drafter."""
 
     time: Quantity
-    fixed: Quantity
+    section: Section
 
 
 def draft(
@@ -66,30 +93,33 @@ def draft(
     sums = [after[scope(module)] for module in modules if module.reduces]
     layer = _layer(rows, "", "Layer on the tokens of the pass", members, sums)
     if not phase.decode:
-        return _of_prompt(rows, phase, ir, workers, layer)
-    return _of_step(rows, phase, ir, workers, layer, members, sums, by_id["lm_head"])
+        return _of_prompt(rows, phase, ir, workers, layer, _fixed(rows, members, ()))
+    return _of_step(rows, phase, ir, workers, layer, members, sums, blocks)
 
 
-def _layer(rows: Rows, name: str, label: str, members: Iterable[Block], sums: Iterable[Block]) -> _Layer:
-    """A layer, from the times of its modules and of the messages behind them."""
-    members, sums = list(members), list(sums)
-    of_messages: list[Node] = [message.layer_time for message in sums]
-    launches: list[Node] = [block.launch for block in members if block.launch is not None]
-    times: list[Node] = [block.layer_time for block in members]
-    total = rows.added(f"layer{name}_of", f"{label}, modules", "s", [*times, *of_messages])
-    fixed = rows.added(f"fixed{name}_of", f"{label}, launches", "s", [*launches, *of_messages])
-    return _Layer(
-        rows(f"layer{name}", label, "s", total, "modules of a layer like the model's own, and messages"),
-        rows(f"fixed{name}", f"{label}, launches and messages", "s", fixed),
-    )
+def _layer(rows: Rows, name: str, label: str, members: Iterable[Block], sums: Iterable[Block]) -> Quantity:
+    """Seconds of a layer like the model's own: modules, and the messages behind them."""
+    times: list[Node] = [block.layer_time for block in (*members, *sums)]
+    total = rows.added(f"layer{name}_of", label, "s", times)
+    return rows(f"layer{name}", label, "s", total, "modules of a layer like the model's own, and messages")
 
 
-def _of_prompt(rows: Rows, phase: Phase, ir: ModelGraph, workers: Workers, layer: _Layer) -> Drafter:
+def _fixed(rows: Rows, members: Iterable[Block], sums: Iterable[Block]) -> Quantity:
+    """Seconds of such a layer that do not depend on its size: launches and messages."""
+    parts: list[Node] = [block.launch for block in members if block.launch is not None]
+    parts += [message.layer_time for message in sums]
+    total = rows.added("fixed_of", "Launches and messages of a layer", "s", parts)
+    return rows("fixed", "Launches and messages of a layer", "s", total)
+
+
+def _of_prompt(
+    rows: Rows, phase: Phase, ir: ModelGraph, workers: Workers, layer: Quantity, fixed: Quantity
+) -> Drafter:
     """A prompt goes through the drafter as well: later drafts look back at it."""
     drafts = workers.speculation
     assert drafts is not None
-    model = _model_pass(rows, phase, workers, layer.fixed, phase.rank_tokens)
-    body = drafts.by_layer * (layer.time + _join(rows, ir, workers, phase)) + drafts.by_model * model
+    model = _model_pass(rows, phase, workers, fixed, phase.rank_tokens)
+    body = drafts.by_layer * (layer + _join(rows, ir, workers, phase)) + drafts.by_model * model
     return _drafter(rows, workers, body, "the prompt, for later drafts to look back at")
 
 
@@ -98,26 +128,28 @@ def _of_step(
     phase: Phase,
     ir: ModelGraph,
     workers: Workers,
-    layer: _Layer,
+    layer: Quantity,
     members: Sequence[Block],
     sums: Sequence[Block],
-    head: Block,
+    blocks: Sequence[Block],
 ) -> Drafter:
     """Draft tokens one after the other: the first from all tokens of the step, each other from one."""
     drafts = workers.speculation
     assert drafts is not None
-    times = tuple(block.layer_time for block in (*members, *sums, head))
-    launches = tuple(block.launch for block in members if block.launch is not None)
-    again = GraphRewrite({drafts.checked: TOKENS_PER_STEP}, (), AGAIN, ", one token", (*times, *launches))
-    head_time = again.rewrite(head.layer_time)
-    alone = _layer(rows, "_alone", "Layer on one token of each request", *_rewritten(again, members, sums))
+    all_of_it = tuple(figure for block in blocks for figure in block.section.figures())
+    one: dict[Quantity, Node] = {drafts.checked: TOKENS_PER_STEP}
+    one |= {figure: figure for figure in vars(workers.memory).values() if isinstance(figure, Quantity)}
+    again = GraphRewrite(one, (), AGAIN, ", one token", all_of_it)  # with the batch there is
+    head_time = again.rewrite(next(block for block in blocks if block.id == "lm_head").layer_time)
+    alone_members, alone_sums = _rewritten(again, members, sums)
+    alone = _layer(rows, "_alone", "Layer on one token of each request", alone_members, alone_sums)
     rounds = drafts.drafts / TOKENS_PER_STEP
     join = _join(rows, ir, workers, phase)
     by_layer = rows(
         "by_layer",
         "Draft tokens by a layer like the model's own",
         "s",
-        layer.time + maximum(0, rounds - 1) * alone.time + rounds * (head_time + join),
+        layer + maximum(0, rounds - 1) * alone + rounds * (head_time + join),
         "the first draft token from all tokens of the step, each other from one",
     )
     inputs = workers.inputs
@@ -128,7 +160,7 @@ def _of_step(
         inputs.input_tokens + HALF * inputs.output_tokens,
     )
     tokens, cached = phase.rank_requests * TOKENS_PER_STEP, phase.rank_requests * length
-    model = _model_pass(rows, phase, workers, alone.fixed, tokens, cached)
+    model = _model_pass(rows, phase, workers, _fixed(rows, alone_members, alone_sums), tokens, cached)
     of_model = rows("by_model", "Draft tokens by a draft model", "s", rounds * model)
     check = rows(
         "check",
@@ -138,14 +170,8 @@ def _of_step(
         "of the requests of a group one after the other",
     )
     body = drafts.by_layer * by_layer + drafts.by_model * of_model + check
-    found = _drafter(rows, workers, body, "one draft token after the other; the text so far costs nothing")
-    made_again = tuple(
-        figure
-        for original, figure in again.rewritten.items()
-        if isinstance(original, Quantity) and isinstance(figure, Quantity) and figure.id.startswith(AGAIN)
-    )
-    entering = Section("One token of each request", made_again, "modules of the drafter, made again for that")
-    return Drafter(found.block, (entering, *found.sections))
+    note = "one draft token after the other; the text so far costs nothing"
+    return replace(_drafter(rows, workers, body, note), again=again, figures=all_of_it)
 
 
 def _rewritten(
@@ -259,4 +285,4 @@ def _drafter(rows: Rows, workers: Workers, body: Node, note: str) -> Drafter:
         repeats=None,
         reached={MEMORY: rate},
     )
-    return Drafter(block, ())
+    return Drafter(block, None)

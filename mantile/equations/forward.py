@@ -97,6 +97,7 @@ class Pass:
         times: seconds by module, in the order of `blocks`, then the step overhead.
         shares: what of them compute, memory, network and overhead take, of the modules that can.
         after: the messages that follow a module whose result is partial, by the ranks it is spread over.
+        plain: seconds of a decode step without drafts; None where no scenario speculates.
     """
 
     phase: Phase
@@ -112,6 +113,7 @@ class Pass:
     shares: dict[str, ByModule]
     after: Mapping[Scope, Block]
     peak: Quantity
+    plain: Quantity | None
     sections: tuple[Section, ...]
 
 
@@ -140,6 +142,10 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
     times = by_module(
         "pass", "Time in the pass", {**{block.id: block.time for block in blocks}, "step": step_overhead}
     )
+    plain = None
+    if drafter is not None:
+        others = [block.time for block in blocks if block is not drafter.block]
+        plain = drafter.without(phase, [*others, step_overhead])
     time_of = dict(zip((block.id for block in blocks), times.figures[:-1], strict=True))
     launches = overhead(blocks, by_module, step_overhead, workers.efficiency["step_host"])
     shares = by_limit(blocks, by_module, time_of, launches)
@@ -166,12 +172,14 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
         shares=shares,
         after=sent.after,
         peak=use.peak,
+        plain=None if plain is None else plain.time,
         sections=(
             Section("What enters", phase.rows, "workload of one pass"),
-            *(block.section for block in blocks),
-            *(() if drafter is None else drafter.sections),
+            *(block.section for block in blocks if drafter is None or block is not drafter.block),
             sent.section,
             step_section,
+            *(() if drafter is None else drafter.sections),
+            *(() if plain is None else (plain.section,)),
             Section(
                 "Time by module",
                 (*times.rows(), time),

@@ -16,6 +16,7 @@ from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
 from mantile.equations.fullest import Fullest, fullest
+from mantile.equations.gain import Gain, gain
 from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.load import Concurrency, StepTimes, step_times
@@ -54,6 +55,7 @@ class EstimateGraph:
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
         decoding: what that step works on; `prompt` a prompt by itself.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
+        gain: what drafts bring; None where no scenario speculates.
         nearest: the measured run that is nearest; None in a library without measured runs.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
@@ -84,6 +86,7 @@ class EstimateGraph:
     nearest: Nearest | None
     floors: Floors
     measured: Measured
+    gain: Gain | None
     checks: Checks
     headlines: Mapping[Metric, Quantity]
     per_day: tuple[Quantity, ...]
@@ -195,6 +198,7 @@ def build_graph(
     if disaggregated:
         apart = in_decode(prefill_workers, decode_workers, alone, decoding, decode_pass)
         decoding, decode_pass = apart.decoding, apart.step
+    bring = gain(decode_workers, decoding, decode_pass)
     paced = decode_step(ir, decode_workers, decoding, decode_pass)
     single_pass, steps = None, None
     if open_loop:
@@ -228,12 +232,14 @@ def build_graph(
             serving=served,
             cost=money,
             floors=lowest,
+            gain=bring,
         )
     )
     worked_out = (
         *((memory.section,) if memory.section else ()),
         *prefill_pass.sections,
         *decode_pass.sections,
+        *(() if bring is None else bring.sections),
         *served.sections,
         *money.sections,
     )
@@ -269,6 +275,7 @@ def build_graph(
         nearest=nearest(library, ir, sets, size, served.accelerators),
         floors=lowest,
         measured=measured(shown),
+        gain=bring,
         checks=verdict,
         headlines=shown,
         per_day=per_day(by_id, verdict.possible),
@@ -359,7 +366,11 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         ),
         "Network": of_workers(lambda workers: workers.network.sections),
         "Prefill": (*graph.prefill.sections, *graph.prompt.sections),
-        "Decode": (*graph.decode.sections, *(() if graph.single is None else graph.single.sections)),
+        "Decode": (
+            *graph.decode.sections,
+            *(() if graph.single is None else graph.single.sections),
+            *(() if graph.gain is None else graph.gain.sections),
+        ),
         "Serving": (
             *graph.serving.sections,
             graph.evidence.section,

@@ -627,7 +627,7 @@ class _OnStages:
 
 @dataclass(frozen=True)
 class _Drafter:
-    """What drafts, on a rank of the last stage: bytes of weights, and of the cache of a request."""
+    """What drafts, on a rank of the last stage: bytes of weights, LM head included, and of a cache."""
 
     weights: Quantity
     kv: Quantity
@@ -646,14 +646,27 @@ def drafting(
     """What drafts: a layer like the model's own with what joins its inputs, or another model in 16 bit."""
     assert inputs.draft_parameters is not None and inputs.draft_kv_channels is not None
     rows, hidden = Rows("memory"), ir.facts["hidden_size"]
-    of_layer = sum_of([stored.layers[layer.count] for layer in ir.drafting])
+    of_layer = rows(
+        "draft_layer",
+        "Weights of a prediction layer",
+        "B",
+        sum_of([stored.layers[layer.count] for layer in ir.drafting])
+        + JOINED * hidden * hidden * VECTOR_BYTES,
+        "a layer like the model's own, and what joins its inputs, in 16 bit",
+    )
+    of_model = rows(
+        "draft_model",
+        "Weights of a draft model",
+        "B",
+        inputs.draft_parameters * BILLION * VECTOR_BYTES / inputs.tp,
+        "in 16 bit",
+    )
     weights = rows(
         "draft_weights",
-        "Weights of the drafter",
+        "Weights behind the layers, drafter included",
         "B",
-        drafts.by_layer * (of_layer + JOINED * hidden * hidden * VECTOR_BYTES)
-        + drafts.by_model * inputs.draft_parameters * BILLION * VECTOR_BYTES / inputs.tp,
-        "a layer like the model's own, or a draft model in 16 bit",
+        stored.head + drafts.by_layer * of_layer + drafts.by_model * of_model,
+        "on the last stage",
     )
     kept = rows(
         "draft_kept",
@@ -678,13 +691,10 @@ def stages(
     parts, rows = Rows("memory"), Rows("memory")
     of_weights: list[Node] = _in_layers(parts, assigned, "stage_weights", "B", stored.layers)
     of_kv: list[Node] = _in_layers(parts, assigned, "stage_kv", "B/request", caches.layers)
-    of_weights = [
-        size + where(equal(number + 1, inputs.pp), stored.head, 0)
-        for number, size in zip(assigned.numbers, of_weights, strict=True)
-    ]
+    last = stored.head if drafter is None else drafter.weights
+    of_weights = _on_last(inputs, assigned, of_weights, last)
     of_weights[0] = of_weights[0] + stored.start
     if drafter is not None:
-        of_weights = _on_last(inputs, assigned, of_weights, drafter.weights)
         of_kv = _on_last(inputs, assigned, of_kv, drafter.kv)
     rows.add(*parts.rows)
     on_stages = tuple(
@@ -701,10 +711,10 @@ def stages(
     return _OnStages(on_stages, kv, fullest, per_request, section)
 
 
-def _on_last(inputs: Workload, assigned: Stages, sizes: list[Node], drafter: Quantity) -> list[Node]:
-    """The sizes of all stages, that of the drafter on the last."""
+def _on_last(inputs: Workload, assigned: Stages, sizes: list[Node], more: Quantity) -> list[Node]:
+    """The sizes of all stages, with what the last one holds beside its layers."""
     return [
-        size + where(equal(number + 1, inputs.pp), drafter, 0)
+        size + where(equal(number + 1, inputs.pp), more, 0)
         for number, size in zip(assigned.numbers, sizes, strict=True)
     ]
 

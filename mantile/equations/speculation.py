@@ -105,12 +105,6 @@ def speculation(inputs: Workload) -> Speculation | None:
         "on average; at least the model's own",
         called="tokens of a step",
     )
-    rows(
-        "accepted",
-        "Share of the draft tokens that is accepted",
-        "1",
-        where(on > 0, (gives - TOKENS_PER_STEP) / maximum(TOKENS_PER_STEP, drafts), 0),
-    )
     check_time = _check_time(rows, inputs, on)
     return Speculation(
         on=on,
@@ -175,17 +169,19 @@ def accepted(rows: Rows, inputs: Workload, drafts: Quantity) -> list[Quantity]:
     """Chance of each position to be accepted, with all before it; 0 beyond the last draft token."""
     assert inputs.acceptance_rate is not None and inputs.acceptance_decline is not None
     chance: Node = inputs.acceptance_rate
-    with_all_before: Node = as_node(1)
-    chances: list[Quantity] = []
+    numbers: list[Input] = []
+    each: list[Node] = []
     for position in range(1, MOST_DRAFTS + 1):
-        number = defined(
-            f"speculation.number.{position}",
-            f"Draft token {position}",
-            "token/request",
-            position,
-            "a position",
+        numbers.append(
+            defined(
+                f"speculation.number.{position}",
+                f"Draft token {position}",
+                "token/request",
+                position,
+                "a position",
+            )
         )
-        rows.add(number)
+        rows.add(numbers[-1])
         if position > 1:
             chance = rows(
                 f"chance.{position}",
@@ -193,9 +189,13 @@ def accepted(rows: Rows, inputs: Workload, drafts: Quantity) -> list[Quantity]:
                 "1",
                 chance * inputs.acceptance_decline,
             )
+        each.append(chance)
+    with_all_before: Node = as_node(1)
+    chances: list[Quantity] = []
+    for number, chance in zip(numbers, each, strict=True):
         with_all_before = rows(
-            f"position.{position}",
-            f"Chance that draft tokens up to {position} are accepted",
+            f"position.{number.value}",
+            f"Chance that draft tokens up to {number.value} are accepted",
             "1",
             where(drafts >= number, with_all_before * chance, 0),
             "0 beyond the last",

@@ -759,10 +759,12 @@ class Case(Inputs):
 
     `decode` are workers that only decode: with it the deployment above only prefills, unless `serving` is
     aggregated. `without` are ids of overrides and of inputs of the base that a variant does not follow, such
-    as inputs.concurrency where a request rate decides it.
+    as inputs.concurrency where a request rate decides it. `draft_model` is a model, as `model` of a scenario,
+    whose size, layers and cache stand for draft_parameters, draft_layers and draft_kv_channels.
     """
 
     name: Text | None = None
+    draft_model: Name | None = None
     decode: Deployment | None = None
     overrides: tuple[Override, ...] = ()
     without: tuple[Text, ...] = ()
@@ -973,7 +975,9 @@ class Scenario(Case):
     def speculates(self) -> bool:
         """Whether tokens are drafted and checked several at a time, in some column at least."""
         return any(
-            getattr(case, name) is not None for case in (self, *self.variants) for name in SPECULATION_FIELDS
+            getattr(case, name) is not None
+            for case in (self, *self.variants)
+            for name in ("draft_model", *SPECULATION_FIELDS)
         )
 
     @property
