@@ -144,6 +144,7 @@ def test_what_is_no_field_of_the_table_holds_more_than_a_value() -> None:
     assert set(Case.model_fields) - set(SCENARIO_FIELDS) == {
         "name",
         "decode",
+        "draft_model",
         "overrides",
         "without",
         "measured",

@@ -55,7 +55,6 @@ from mantile.graph.quantity import (
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Recurrence
 from mantile.library.huggingface.unread import why_unread
-from mantile.library.scenario import SCENARIO_FIELDS
 
 TOLERANCE = defined("checks.tolerance", "Tolerance", "1", 1e-9, "relative difference that rounding may leave")
 OVERLOADED = "OVERLOADED"
@@ -686,27 +685,16 @@ def _drafts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     yield Check("NO_PREDICTION_LAYER", asked, held)
     stated = rows("draft_stated", "A draft model is stated", "flag", where(inputs.draft_parameters > 0, 1, 0))
     yield Check("NO_DRAFT_MODEL", drafts.by_model, stated)
+    yield Check("ACCEPTANCE_UNKNOWN", drafts.unknown, sides.fixed(0, "flag"))
 
 
 def _gain(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """How sure the acceptance is, and whether drafts bring anything."""
-    bring, inputs, drafts = estimate.gain, estimate.workers[0].inputs, estimate.workers[0].speculation
+    bring, drafts = estimate.gain, estimate.workers[0].speculation
     if bring is None or drafts is None:
         return
-    assert inputs.acceptance_length is not None and inputs.acceptance_rate is not None
-    rows = sides.of()
-    rate = SCENARIO_FIELDS["acceptance_rate"].default
-    assert isinstance(rate, float)
-    published = sides.fixed(rate, "1", "published of one model")
-    same_rate = equal(inputs.acceptance_rate, published)
-    as_published = rows(
-        "acceptance_as_published",
-        "Drafts are accepted as published",
-        "flag",
-        drafts.on * where(all_of(same_rate, equal(inputs.acceptance_length, drafts.length)), 1, 0),
-    )
-    yield Check("ACCEPTANCE_ASSUMED", as_published, sides.fixed(0, "flag"))
-    decoding = rows(
+    yield Check("ACCEPTANCE_ASSUMED", drafts.assumed, sides.fixed(0, "flag"))
+    decoding = sides.of()(
         "drafted_for",
         "Requests of a replica that decode with drafts",
         "request",

@@ -114,6 +114,8 @@ _TABLE = (
            "Its checkpoint holds no prediction layer (MTP): choose eagle, draft-model or n-gram."),
     Reason("NO_DRAFT_MODEL", PLAN, "at most", "A draft model is stated where one drafts",
            "Nobody says which model drafts: state draft_model, or its parameters and layers."),
+    Reason("ACCEPTANCE_UNKNOWN", PLAN, "at most", "It is known how many drafts of such a kind are accepted",
+           "Of draft models and n-grams nobody can say it for all: state acceptance_length, or the rate."),
     Reason("PHASES_DIFFER", PLAN, "exactly", "The same accelerators prefill and decode",
            "Serving is aggregated, but decode is described with other accelerators than prefill."),
     Reason("STATIC_DISAGGREGATED", PLAN, "exactly", "Disaggregated serving batches continuously",

@@ -17,6 +17,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
+    all_of,
     as_node,
     defined,
     equal,
@@ -27,7 +28,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.library.scenario import MOST_DRAFTS
+from mantile.library.scenario import MOST_DRAFTS, SCENARIO_FIELDS
 
 NONE, MTP, EAGLE, DRAFT_MODEL = "none", "mtp", "eagle", "draft-model"
 
@@ -42,6 +43,7 @@ class Speculation:
         by_layer, by_model: 1 where a layer like the model's own drafts, or another model.
         check_time: seconds by which a step is longer for each request whose drafts it checks.
         length: tokens that a step gives, until somebody states how many.
+        assumed: 1 where nobody does and a layer drafts that was trained for it; `unknown` for other drafters.
     """
 
     on: Quantity
@@ -52,6 +54,8 @@ class Speculation:
     by_model: Quantity
     check_time: Quantity
     length: Quantity
+    assumed: Quantity
+    unknown: Quantity
     section: Section
 
 
@@ -106,6 +110,7 @@ def speculation(inputs: Workload) -> Speculation | None:
         called="tokens of a step",
     )
     check_time = _check_time(rows, inputs, on)
+    published = _as_published(rows, inputs, on, length)
     return Speculation(
         on=on,
         drafts=drafts,
@@ -115,6 +120,19 @@ def speculation(inputs: Workload) -> Speculation | None:
         by_model=by_model,
         check_time=check_time,
         length=length,
+        assumed=rows(
+            "assumed",
+            "Acceptance is that of another model's layer",
+            "flag",
+            published * by_layer,
+        ),
+        unknown=rows(
+            "unknown",
+            "Nobody can say how many are accepted",
+            "flag",
+            published * (1 - by_layer),
+            "of draft models and n-grams it differs too much",
+        ),
         section=rows.section("Speculation", "tokens of a request in a decode step"),
     )
 
@@ -163,6 +181,19 @@ def _check_time(rows: Rows, inputs: Workload, on: Quantity) -> Quantity:
             where(equal(inputs.framework, framework), entry, in_use),
         )
     return rows("check_time", "Check of a request's drafts", "s", on * in_use / MICRO)
+
+
+def _as_published(rows: Rows, inputs: Workload, on: Quantity, length: Quantity) -> Quantity:
+    """1 where nobody states how many drafts are accepted."""
+    assert inputs.acceptance_rate is not None and inputs.acceptance_length is not None
+    rate = SCENARIO_FIELDS["acceptance_rate"].default
+    assert isinstance(rate, float)
+    published = defined(
+        "speculation.published_rate", "Acceptance rate by default", "1", rate, "published of one model"
+    )
+    rows.add(published)
+    same = all_of(equal(inputs.acceptance_rate, published), equal(inputs.acceptance_length, length))
+    return rows("as_published", "Nobody states how many are accepted", "flag", on * where(same, 1, 0))
 
 
 def accepted(rows: Rows, inputs: Workload, drafts: Quantity) -> list[Quantity]:
