@@ -16,7 +16,6 @@ from mantile.equations.constant import (
     FLOPS_PER_MAC,
     HALF,
     JOINED,
-    ONE_REQUEST,
     TOKENS_PER_STEP,
     VECTOR_BYTES,
 )
@@ -77,12 +76,17 @@ class Plain:
 
 
 def draft(
-    phase: Phase, ir: ModelGraph, workers: Workers, blocks: Sequence[Block], after: Mapping[Scope, Block]
+    phase: Phase,
+    ir: ModelGraph,
+    workers: Workers,
+    blocks: Sequence[Block],
+    after: Mapping[Scope, Block],
+    host: Section,
 ) -> Drafter | None:
     """The drafter of a pass; None where no scenario speculates.
 
     Args:
-        blocks: of the pass; `after` the messages that follow partial results.
+        blocks: of the pass; `after` the messages that follow partial results; `host` the step overhead.
     """
     if workers.speculation is None:
         return None
@@ -94,7 +98,7 @@ def draft(
     layer = _layer(rows, "", "Layer on the tokens of the pass", members, sums)
     if not phase.decode:
         return _of_prompt(rows, phase, ir, workers, layer, _fixed(rows, members, ()))
-    return _of_step(rows, phase, ir, workers, layer, members, sums, blocks)
+    return _of_step(rows, phase, ir, workers, layer, members, sums, blocks, host)
 
 
 def _layer(rows: Rows, name: str, label: str, members: Iterable[Block], sums: Iterable[Block]) -> Quantity:
@@ -132,12 +136,15 @@ def _of_step(
     members: Sequence[Block],
     sums: Sequence[Block],
     blocks: Sequence[Block],
+    host: Section,
 ) -> Drafter:
     """Draft tokens one after the other: the first from all tokens of the step, each other from one."""
     drafts = workers.speculation
     assert drafts is not None
-    all_of_it = tuple(figure for block in blocks for figure in block.section.figures())
-    one: dict[Quantity, Node] = {drafts.checked: TOKENS_PER_STEP}
+    all_of_it = tuple(
+        figure for part in (*(block.section for block in blocks), host) for figure in part.figures()
+    )
+    one: dict[Quantity, Node] = {drafts.checked: TOKENS_PER_STEP, drafts.check_time: as_node(0)}
     one |= {figure: figure for figure in vars(workers.memory).values() if isinstance(figure, Quantity)}
     again = GraphRewrite(one, (), AGAIN, ", one token", all_of_it)  # with the batch there is
     head_time = again.rewrite(next(block for block in blocks if block.id == "lm_head").layer_time)
@@ -162,14 +169,7 @@ def _of_step(
     tokens, cached = phase.rank_requests * TOKENS_PER_STEP, phase.rank_requests * length
     model = _model_pass(rows, phase, workers, _fixed(rows, alone_members, alone_sums), tokens, cached)
     of_model = rows("by_model", "Draft tokens by a draft model", "s", rounds * model)
-    check = rows(
-        "check",
-        "Check of the drafts",
-        "s",
-        drafts.check_time * (phase.rank_requests / ONE_REQUEST),
-        "of the requests of a group one after the other",
-    )
-    body = drafts.by_layer * by_layer + drafts.by_model * of_model + check
+    body = drafts.by_layer * by_layer + drafts.by_model * of_model
     note = "one draft token after the other; the text so far costs nothing"
     return replace(_drafter(rows, workers, body, note), again=again, figures=all_of_it)
 

@@ -133,10 +133,10 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
         blocks.insert(0, vision(phase, ir.vision, workers))
     sent = messages(phase, workers, ir)
     blocks += [*sent.blocks, host(phase, workers)]
-    drafter = draft(phase, ir, workers, blocks, sent.after)
+    step_overhead, step_section = step(phase, workers)
+    drafter = draft(phase, ir, workers, blocks, sent.after, step_section)
     if drafter is not None:
         blocks.append(drafter.block)
-    step_overhead, step_section = step(phase, workers)
     by_module = _TimesByModule(phase.id, blocks, group_names(ir))
 
     times = by_module(
@@ -264,13 +264,20 @@ def host(phase: Phase, workers: Workers) -> Block:
 def step(phase: Phase, workers: Workers) -> tuple[Quantity, Section]:
     """Scheduler, sampling and other host time of a pass."""
     rows = Rows(f"{phase.id}.step")
-    efficiency = workers.efficiency
+    efficiency, drafts = workers.efficiency, workers.speculation
+    of_request: Node = efficiency["step_row"]
+    if drafts is not None and phase.decode:
+        of_request = rows(
+            "request",
+            "Host time for a request, check of its drafts included",
+            "s",
+            of_request + drafts.check_time,
+        )
     time = rows(
         "time",
         "Time, step overhead",
         "s",
-        phase.in_all_passes(efficiency["step_host"])
-        + efficiency["step_row"] * (phase.rank_requests / ONE_REQUEST),
+        phase.in_all_passes(efficiency["step_host"]) + of_request * (phase.rank_requests / ONE_REQUEST),
         called="step overhead",
     )
     return time, rows.section("Step overhead", "once per pass: scheduler, sampling", Section.SUBTOTAL)
