@@ -16,6 +16,7 @@ from mantile.estimate.estimate import Estimate
 from mantile.estimate.sweep import sweep
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe
+from mantile.library.errors import InputError
 from mantile.library.models import load_model
 from mantile.library.scenario import parse_scenario
 from mantile.measured.load import load_measurements
@@ -154,6 +155,19 @@ def test_a_draft_model_is_taken_by_its_name(make: Make) -> None:
     assert small.results()["tpot_s"] < large.results()["tpot_s"]
     weights = [value(made, "memory.weights") for made in (small, large)]
     assert weights[0] < weights[1] < weights[0] + 2 * 8.1e9 / 8
+
+
+def test_an_acceptance_by_position_is_summed(make: Make) -> None:
+    """As engines report it; of fewer draft tokens only theirs."""
+    shares = [0.85, 0.61, 0.38]
+    made = make(speculation="eagle", acceptance_by_position=shares)
+    assert made.results()["tokens_per_step"] == pytest.approx(2.84)
+    assert value(made, "inputs.draft_tokens") == 3
+    fewer = make(speculation="eagle", acceptance_by_position="0.85,0.61,0.38", draft_tokens=2)
+    assert fewer.results()["tokens_per_step"] == pytest.approx(2.46)
+    for wrong, words in (([0.5, 0.6], "shares that fall"), ([1.2], "less than or equal to 1")):
+        with pytest.raises(InputError, match=words):
+            make(speculation="eagle", acceptance_by_position=wrong)
 
 
 def test_what_cannot_draft_is_no_plan(make: Make) -> None:

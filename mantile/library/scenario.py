@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -52,6 +53,7 @@ Name = Annotated[
 ]  # an id or a path
 FIRST_DAY, LAST_DAY = serial(date(2000, 1, 1)), serial(date(2099, 12, 31))
 Day = Annotated[Whole, PlainSerializer(lambda day: day_of(day).isoformat(), when_used="json")]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 DEFAULT = "default"  # as the framework does
 DEFAULT_SYSTEM = "default"  # the system an accelerator usually comes in
@@ -761,14 +763,30 @@ class Case(Inputs):
     aggregated. `without` are ids of overrides and of inputs of the base that a variant does not follow, such
     as inputs.concurrency where a request rate decides it. `draft_model` is a model, as `model` of a scenario,
     whose size, layers and cache stand for draft_parameters, draft_layers and draft_kv_channels.
+    `acceptance_by_position` is how often each draft token is accepted, as engines report it; draft_tokens and
+    acceptance_length follow from it.
     """
 
     name: Text | None = None
     draft_model: Name | None = None
+    acceptance_by_position: Annotated[tuple[Share, ...], Field(max_length=MOST_DRAFTS)] = ()
     decode: Deployment | None = None
     overrides: tuple[Override, ...] = ()
     without: tuple[Text, ...] = ()
     measured: Measured = Measured()
+
+    @field_validator("acceptance_by_position", mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        """Also as on a command line: 0.85,0.61,0.38."""
+        return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
+
+    @field_validator("acceptance_by_position")
+    @classmethod
+    def _falling(cls, shares: tuple[float, ...]) -> tuple[float, ...]:
+        if any(later > earlier for earlier, later in pairwise(shares)):
+            raise ValueError("expected shares that fall: a draft token is accepted after those before it")
+        return shares
 
 
 SCENARIO_FIELDS: Mapping[str, ScenarioField] = {declared.name: declared for declared in read_fields(Inputs)}
@@ -978,7 +996,7 @@ class Scenario(Case):
             getattr(case, name) is not None
             for case in (self, *self.variants)
             for name in ("draft_model", *SPECULATION_FIELDS)
-        )
+        ) or any(case.acceptance_by_position for case in (self, *self.variants))
 
     @property
     def disaggregated(self) -> bool:
