@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import coverage_of_types
 import pytest
 from small_models import CONFIGS, wide
 
@@ -132,6 +133,67 @@ def forget(seen: Fields, module: str) -> None:
     """As if a module had not run."""
     seen["events"] = [event for event in seen["events"] if event["module"] != module]
     next(one for one in seen["parameters"] if one["name"] == f"{module}.weight")["run"] = False
+
+
+def only_looks_at_images(seen: Fields) -> None:
+    """As if a text did not run the last layer."""
+    inside = "model.layers.4."
+    seen["events"] = [one for one in seen["events"] if not f"{one['module']}.".startswith(inside)]
+    for one in seen["parameters"]:
+        one["run"] = one["run"] and not one["name"].startswith(inside)
+    seen["caches"][4] = {"class": ""}
+
+
+def longer_embedding(seen: Fields) -> None:
+    """As if the embedding had rows besides, of images say, that a checkpoint stores by themselves."""
+    table = next(one for one in seen["parameters"] if one["name"] == "model.embed_tokens.weight")
+    table["shape"][0] += 9
+    table["stored"] = [[f"model.{name}", [55, 48]] for name in ("embedding", "new_embedding")]
+
+
+def stored_in_one(seen: Fields) -> None:
+    """As if a checkpoint had gate and up of the dense FFN in one tensor, half of which each of them is."""
+    for one in seen["parameters"]:
+        if one["name"] in ("model.layers.0.mlp.gate_proj.weight", "model.layers.0.mlp.up_proj.weight"):
+            one["stored"] = [["model.layers.0.mlp.gate_up.weight", one["shape"]]]
+
+
+def estimated(architecture: Architecture, **plan: int) -> Any:
+    """An estimate with a scenario that any model can be asked."""
+    fields = {"model": "small", "accelerator": "h100-sxm", "input_tokens": 300, "output_tokens": 20}
+    return estimate(parse_scenario(fields | {"concurrency": 2} | plan, "scenario"), model_of(architecture))
+
+
+@pytest.mark.parametrize("plan", [{"tp": 1}, {"tp": 1, "attention_dp": 2, "ep": 2}], ids=["one", "two"])
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [(only_looks_at_images, 0), (longer_embedding, 9 * 48), (stored_in_one, 0)],
+    ids=["layers that no text runs", "an embedding that is longer than the head", "two of one tensor"],
+)
+def test_what_is_read_is_estimated(
+    recorded: tuple[Fields, Fields], change: Any, more: int, plan: dict[str, int]
+) -> None:
+    """Nothing that is stored is lost, and what the modules, the tensors and the ranks have adds up."""
+    config, seen = recorded
+    before = parameters(ir_of(read(*copy.deepcopy(recorded))))
+    change(seen)
+    made, ours = estimated(read(config, seen), **plan), parameters(ir_of(read(config, seen)))
+    assert coverage_of_types.does_not_add_up(made) == []
+    assert made.ttft is not None
+    assert made.tpot is not None
+    assert ours["total"] == before["total"] + more == made["tensors.parameters"].value
+    assert ours["embedding"] == before["embedding"] + more
+
+
+def test_ranks_share_what_no_text_runs_as_what_it_runs(recorded: tuple[Fields, Fields]) -> None:
+    """The projections of attention, which are called as those of other layers are."""
+    config, seen = recorded
+    only_looks_at_images(seen)
+    (idle,) = read(config, seen).blocks["not_run"].steps
+    shapes = {one.name.split(".")[-2]: one.shape for one in idle.tensors if one.matrix}
+    assert shapes["q_proj"] == ("attention_heads*head_dim", "hidden_size")
+    assert shapes["k_proj"] == shapes["v_proj"] == ("kv_heads*head_dim", "hidden_size")
+    assert shapes["o_proj"] == ("hidden_size", "attention_heads*head_dim")
 
 
 def between(seen: Fields) -> Fields:
@@ -481,8 +543,13 @@ def test_layers_that_are_built_otherwise(config: Fields, layers: list[Any], kv: 
 @pytest.mark.exhaustive
 @pytest.mark.transformers
 def test_experts_that_stand_in_one_matrix_are_told_apart() -> None:
-    """Two of six are used."""
-    counts = parameters(ir_of(read(IN_ONE_MATRIX, record(IN_ONE_MATRIX))))
+    """Two of six are used; ranks share all of them, by expert and by column."""
+    architecture = read(IN_ONE_MATRIX, record(IN_ONE_MATRIX))
+    for plan in ({"tp": 2}, {"tp": 2, "ep": 2}, {"tp": 1, "attention_dp": 2, "ep": 2}):
+        made = estimated(architecture, **plan)
+        assert coverage_of_types.does_not_add_up(made) == []
+        assert made["tensors.experts"].value == 3 * 6 * 26 * 48 / 2
+    counts = parameters(ir_of(architecture))
     routed = 3 * 6 * 26 * 48
     layer = 48 * (48 + 2 * 2 * 8) + 48 * 48 + 2 * 48 + 48 * 6 + routed
     assert counts["total"] == 2 * 101 * 48 + 48 + 2 * layer
@@ -519,3 +586,21 @@ def test_what_is_kept_or_chosen_unseen_is_refused(config: Fields, words: str) ->
     """States that no cache holds."""
     with pytest.raises(InputError, match=words):
         read(config, record(config))
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+def test_every_type_that_is_read_is_estimated() -> None:
+    """With the defaults of its class, on one rank and on several: no error, and everything adds up."""
+    found = list(coverage_of_types.answers())
+    assert {name: why for name, how, why in found if how == coverage_of_types.CRASHED} == {}
+    assert sum(how == coverage_of_types.CODE for _, how, _ in found) > 120
+
+
+@needs_classes
+@pytest.mark.transformers
+@pytest.mark.parametrize("model_type", ["mllama", "molmo2", "dbrx"])
+def test_some_types_that_are_read_are_estimated(model_type: str) -> None:
+    """Layers not run, an embedding in parts, experts in one matrix."""
+    assert [how for _, how, _ in coverage_of_types.answers([model_type])] == [coverage_of_types.CODE]

@@ -210,8 +210,8 @@ def _term(builder: DecoderBuilder, names: tuple[str, ...]) -> Node:
     facts = [builder.facts[name] for name in names]
     roles = tuple(name.partition(".")[0] for name in names)
     split = _split(names[0])
-    if split is None:
-        result: Node = facts[0]
+    if split is None or split == "columns":
+        result: Node = facts[0] if split is None else builder.count(facts[0], split)
         for fact in facts[1:]:
             result = result * fact
         return result

@@ -29,6 +29,7 @@ BlockKind = Literal[
 FFN_KINDS = ("ffn", "moe")
 # Recorded blocks that no layer has: what runs before the layers, after them, and what a text does not run.
 BEFORE, AFTER, BESIDE = "before", "after", "beside"
+NOT_RUN = "not_run"  # the recorded block of layers that a text does not run
 Work = Literal[
     "product",
     "experts",

@@ -192,8 +192,15 @@ class Recording:
         count = self.built
         held: list[list[Parameter]] = [[] for _ in range(count)]
         outside: list[Parameter] = []
+        tables = {event["parameter"] for event in self.data["events"] if event["kind"] == "lookup"}
+        named = Counter(
+            name for one in self.data["parameters"] for name in {part for part, _ in one["stored"]}
+        )
         for one in self.data["parameters"]:
             match = layer.match(one["name"])
+            is_part = match and any(named[part] > 1 for part, _ in one["stored"])
+            if is_part or (one["name"] in tables and len(one["stored"]) > 1):  # how it is put together or
+                one = {**one, "stored": [[one["name"], one["shape"]]]}  # cut, one tensor does not tell
             target = held[int(match[1])] if match else outside
             target.append(_parameter(one, match.end() if match else 0, int(match[1]) if match else None))
         for place, event in places[first:last]:

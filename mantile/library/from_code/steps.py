@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from mantile.library.architecture import Size, Step, StoredTensor, Work
+from mantile.library.architecture import NOT_RUN, Size, Step, StoredTensor, Work
 from mantile.library.errors import InputError
 from mantile.library.from_code.recording import Event, Parameter, Part
 from mantile.library.from_code.sizes import Sizes
@@ -267,7 +267,11 @@ class BlockReader:
             used[draft.step] = used.get(draft.step, 0) + 1
             labels[draft.label] = labels.get(draft.label, 0) + 1
             name = draft.step if used[draft.step] == 1 else f"{draft.step}_{used[draft.step]}"
-            is_read = draft.work in ("product", "experts") or draft.weights in ("head", "embedding")
+            is_read = (
+                draft.work in ("product", "experts")
+                or draft.weights in ("head", "embedding")
+                or draft.step == NOT_RUN
+            )
             steps.append(
                 Step(
                     step=name,
