@@ -504,6 +504,7 @@ TWO_MIXERS = {
     **{"v_head_dim": 10, "ffn_hidden_size": 72, "n_routed_experts": 6, "zero_expert_num": 0, "moe_topk": 2},
     "expert_ffn_hidden_size": 26,
 }
+ZERO_EXPERTS = {"zero_expert_num": 3, "moe_topk": 3}
 IN_ONE_MATRIX = {
     **{"model_type": "dbrx", "d_model": 48, "n_heads": 6, "n_layers": 2, "vocab_size": 101},
     "attn_config": {"kv_n_heads": 2, "rope_theta": 5e5, "clip_qkv": 8},
@@ -554,6 +555,42 @@ def test_experts_that_stand_in_one_matrix_are_told_apart() -> None:
     layer = 48 * (48 + 2 * 2 * 8) + 48 * 48 + 2 * 48 + 48 * 6 + routed
     assert counts["total"] == 2 * 101 * 48 + 48 + 2 * layer
     assert counts["active"] == counts["total"] - 2 * 4 * routed // 6
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+def test_experts_without_weights_are_no_work() -> None:
+    """Three of nine experts hand a token on: two of the three that are chosen have weights on average."""
+    config = {**TWO_MIXERS, **ZERO_EXPERTS}
+    architecture, without = (read(one, record(one)) for one in (config, TWO_MIXERS))
+    assert architecture.value("experts_per_token") == 2
+    assert "3 of 9 experts are chosen" in architecture.facts["experts_per_token"].source
+    ours, theirs = (describe(ir_of(one), 61, False) for one in (architecture, without))
+    routers = 2 * 3 * 48  # two layers, three scores more
+    assert ours["parameters"]["total"] == theirs["parameters"]["total"] + routers
+    assert ours["parameters"]["active"] == theirs["parameters"]["active"] + routers
+    assert ours["prefill_flops"]["linear"] == theirs["prefill_flops"]["linear"] + 2 * 61 * routers
+    assert coverage_of_types.does_not_add_up(estimated(architecture, tp=2, ep=2)) == []
+    with pytest.raises(InputError, match="4 of 6 experts and 3 without weights are no whole number"):
+        read(config | {"moe_topk": 4}, record(config | {"moe_topk": 4}))
+
+
+PUBLISHED_OF_ZERO = {"total": 560e9, "active_without_input_embedding": 27e9}
+"""LongCat-Flash, technical report of Meituan: in all, and active on average."""
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+def test_experts_without_weights_are_counted_as_published() -> None:
+    """The defaults of the class are the dimensions of LongCat-Flash; within 1 %."""
+    config = coverage_of_types.config_of("longcat_flash")
+    counted = parameters(ir_of(read(config, record(config))))
+    assert {name: round(counted[name] / one, 2) for name, one in PUBLISHED_OF_ZERO.items()} == {
+        "total": 1.0,
+        "active_without_input_embedding": 1.01,
+    }
 
 
 @needs_classes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mantile.library.architecture import Size
+from mantile.library.architecture import Fact, Size
+from mantile.library.errors import InputError
 from mantile.library.from_code.recording import Event, Recording
 from mantile.library.from_code.steps import BlockReader, Draft, is_matrix_product, is_norm
 
@@ -107,13 +108,37 @@ def _expert_facts(reader: BlockReader, recording: Recording, experts: list[Event
         chosen = [event.outputs for event in reader.events if event.kind == "choice"]
         stated = recording.config.get("num_experts_per_tok")
         used = chosen[-1] if chosen else int(stated or count)
+    zeros = recording.zero_experts if _scores(reader, count + recording.zero_experts) else 0
+    on_average, rest = divmod(used * count, count + zeros)
+    if rest:
+        raise InputError(
+            f"{used} of {count} experts and {zeros} without weights are no whole number of experts on average"
+        )
     names = (
         book.add("experts", count, block),
-        book.add("experts_per_token", used, block),
+        book.add("experts_per_token", on_average, block),
         book.add("expert_size", experts[-1].inputs, block),
     )
+    if zeros:
+        without = book.add("zero_experts", zeros, block)
+        fact = book.facts[names[1]]
+        book.facts[names[1]] = Fact(value=fact.value, origin="derived", source=_expected(used, count, zeros))
+        reader.sizes.know(f"{names[0]} + {without}")
     reader.sizes.know(names[0], names[2])
     return names
+
+
+def _scores(reader: BlockReader, count: int) -> bool:
+    """Whether a router gives that many scores."""
+    return any(event.outputs == count for event in _products(reader))
+
+
+def _expected(used: int, count: int, zeros: int) -> str:
+    """What is assumed of experts without weights."""
+    return (
+        f"{used} of {count + zeros} experts are chosen, {zeros} of which have no weights: "
+        f"{used * count // (count + zeros)} with weights on average, where all are chosen alike"
+    )
 
 
 def _around(facts: tuple[str, ...], reader: BlockReader) -> Size:
@@ -147,6 +172,9 @@ def _expert_product(reader: BlockReader, event: Event, experts: list[Event], fac
         Draft(*name, "experts", sizes, event.module, weights="experts", kind="moe",
               parts=[(parameter, (count, *axes))])
     )  # fmt: skip
+    expected = reader.sizes.book.facts[used]
+    if expected.origin == "derived" and not is_last:
+        reader.drafts[-1].remark = expected.source
     for suffix in ("_bias", ".bias"):
         bias = reader.parameters.get(f"{event.weight.removesuffix('.weight')}{suffix}")
         if bias is not None:
@@ -166,11 +194,17 @@ def _expert_product(reader: BlockReader, event: Event, experts: list[Event], fac
 
 
 def _router(reader: BlockReader, event: Event, count: Size) -> None:
-    scores = count if event.outputs == reader.sizes.number(count) else ""
+    scores = reader.sizes.first_of(event.outputs, [count, *_with_zero_experts(reader, count)])
     reader.product(
         event, kind="moe", outputs=scores, step="router", label="Router", short="router", weights="router"
     )
-    reader.small("routing", count, event.module, step="routing", label="Routing", short="routing", kind="moe")
+    width = scores or count
+    reader.small("routing", width, event.module, step="routing", label="Routing", short="routing", kind="moe")
+
+
+def _with_zero_experts(reader: BlockReader, count: Size) -> list[Size]:
+    """All experts, those without weights among them, where there are any."""
+    return [size for _, size in reader.sizes.known if size.startswith(f"{count} + zero_experts")]
 
 
 def _inner(reader: BlockReader, parent: str, beside_experts: bool) -> Size:

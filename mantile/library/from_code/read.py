@@ -371,6 +371,8 @@ def _agree(recording: Recording, architecture: Architecture, config: Config) -> 
             if not isinstance(value, int) or isinstance(value, bool) or value < 2:
                 continue
             found = {fact.value for key, fact in architecture.facts.items() if key.partition(".")[0] == role}
+            if role == "experts_per_token" and "zero_experts" in architecture.facts:
+                found = _chosen(recording)  # those without weights among them
             if role == "layers":
                 found = {len(architecture.sequence()), recording.built}  # one of ours for each mixer
             is_off = not found and name in recording.data["known"]  # experts of a class that may be dense
@@ -380,6 +382,11 @@ def _agree(recording: Recording, architecture: Architecture, config: Config) -> 
                     f"{config.name}: field {name} is {value}, and {recording.class_name} runs with {seen}; "
                     "expected fields that the class reads"
                 )
+
+
+def _chosen(recording: Recording) -> set[int]:
+    """How many of the largest the layers choose."""
+    return {event.outputs for part in recording.layers for event in part.events if event.kind == "choice"}
 
 
 def _prove_products(recording: Recording, architecture: Architecture) -> None:
