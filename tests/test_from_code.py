@@ -491,6 +491,22 @@ def test_experts_may_be_as_many_as_they_are_wide() -> None:
     assert sum(step.work == "routing" for step in theirs.blocks["moe"].steps) == 1
 
 
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+@pytest.mark.parametrize("latent", [22, 26], ids=["narrow", "as wide as an expert"])
+def test_experts_that_work_in_a_latent(latent: int) -> None:
+    """Two projections around them; what is moved, multiplied, kept and summed is as our reader has it."""
+    config = CONFIGS["nemotron_h"] | {"moe_latent_size": latent, "moe_intermediate_size": 26}
+    ours, theirs = read_twice(config)
+    assert theirs.value("latent_size") == latent
+    left, right = (
+        comparable(describe(ir_of(one), 61, True)) | {"ranks": on_a_rank(one, 4)} for one in (ours, theirs)
+    )
+    assert left == right
+    assert furthest(*read_twice(wide(config) | {"moe_latent_size": 512})) < NEAR
+
+
 TWO_MIXERS = {
     "model_type": "longcat_flash",
     **{

@@ -81,7 +81,8 @@ class BlockReader:
             parts.append((self.parameters[event.bias], (outputs,)))
         if event.rows > self.tokens:
             return self._often(event, parts)
-        before = next((draft for draft in self.drafts if self._reads_alike(draft, event, inputs)), None)
+        alike = (draft for draft in self.drafts if self._reads_alike(draft, event, inputs))
+        before = None if ROUTER in known.values() else next(alike, None)
         if before is not None:
             before.sizes["outputs"] += f" + {outputs}"
             before.parts += parts
@@ -128,6 +129,7 @@ class BlockReader:
     def _reads_alike(self, draft: Draft, event: Event, inputs: Size) -> bool:
         return (
             draft.work == "product"
+            and draft.weights != ROUTER
             and draft.source == event.source
             and draft.sizes["inputs"] == inputs
             and draft.module.rpartition(".")[0] == event.parent
@@ -316,8 +318,9 @@ class BlockReader:
             )
 
 
+ROUTER = "router"  # the class of matrices that stay in 16 bit, each a product of its own
 _RESULTS = ("outputs", "width", "conv")  # sizes of a step that a vector beside it may have
-_NAMED = ("qkv", "ffn_up", "shared_up", "router", "latent_in")
+_NAMED = ("qkv", "ffn_up", "shared_up")
 
 
 def step_name(module: str) -> str:
