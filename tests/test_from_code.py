@@ -122,6 +122,34 @@ def test_what_the_config_leaves_out_is_a_default_of_the_class(recorded: tuple[Fi
     assert "bos_token_id" not in facts["head_dim"].source
 
 
+def test_what_the_config_calls_otherwise_is_no_default(recorded: tuple[Fields, Fields]) -> None:
+    """A class may take a dimension from a field that it has under another name, in a section of its own."""
+    config, seen = recorded
+    del config["moe_intermediate_size"]
+    config["sparse"] = {"sparse_expert_width": 26, "beam_width": 26}
+    assert read(config, seen).facts["expert_size"].source.endswith(", sparse_expert_width in the config")
+
+
+def test_remarks_raise_one_alert(recorded: tuple[Fields, Fields]) -> None:
+    """A step that is priced as something near it, and a dimension that the class fills in; else none."""
+    config, seen = recorded
+    quiet = estimated(read(config, seen))
+    assert "MODEL_HAS_REMARKS" not in {alert["code"] for alert in quiet.results()["checks"]["alerts"]}
+    assert "remarks" not in describe(ir_of(read(config, seen)))
+    del config["moe_intermediate_size"]
+    architecture = read(config, seen)
+    first, *others = architecture.blocks["moe"].steps
+    steps = (first.model_copy(update={"remark": "priced as another"}), *others)
+    moe = architecture.blocks["moe"].model_copy(update={"steps": steps})
+    changed = architecture.model_copy(update={"blocks": architecture.blocks | {"moe": moe}})
+    made, remarks = estimated(changed), describe(ir_of(changed))["remarks"]
+    (alert,) = [one for one in made.results()["checks"]["alerts"] if one["code"] == "MODEL_HAS_REMARKS"]
+    assert alert["left"] == len(remarks) == 3  # of shared experts too
+    assert remarks[0]["remark"] == "priced as another"
+    assert remarks[1]["of"] == "Expert size"
+    assert remarks[1]["remark"].endswith("by default of the class")
+
+
 def test_it_is_written_as_a_document_and_read_back(recorded: tuple[Fields, Fields]) -> None:
     """Nothing but the document is needed afterwards."""
     architecture = read(*recorded)

@@ -863,6 +863,17 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         )
         rows.add(unknown)
         yield Check("CONFIG_FIELDS_UNKNOWN", unknown, sides.fixed(0, "1"))
+    if estimate.ir.remarks():
+        remarks = defined(
+            "checks.remarks",
+            "Remarks on the model",
+            "1",
+            len(estimate.ir.remarks()),
+            "steps priced as something near them, and dimensions that its class fills in",
+            "as read from the code of its class",
+        )
+        rows.add(remarks)
+        yield Check("MODEL_HAS_REMARKS", remarks, sides.fixed(0, "1"))
 
 
 # --- all checks of a workbook ------------------------------------------------------------------------------

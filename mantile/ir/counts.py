@@ -302,6 +302,8 @@ def describe(ir: ModelGraph, tokens: int | None = None, with_tensors: bool = Fal
             {"field": path, "value": value, "why": why_unread(path, value)}
             for path, value in architecture.unread.items()
         ]
+    if ir.remarks():
+        description["remarks"] = [{"of": of, "remark": remark} for of, remark in ir.remarks()]
     if tokens is not None:
         description["prefill_flops"] = prefill_flops(ir, tokens)
     if with_tensors:

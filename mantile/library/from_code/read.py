@@ -50,8 +50,13 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     name = config.name
     recording = Recording(data, name)
     known = set(data["known"])
+    stated = _numbers(config.data, known, is_whole=True)
+    every = _numbers(config.data, None, is_whole=True)
     book = FactBook(
-        recording.class_name, _numbers(recording.config, known), _numbers(config.data, known, is_whole=True)
+        recording.class_name,
+        _numbers(recording.config, known),
+        stated,
+        {name: number for name, number in every.items() if name not in stated},
     )
     hidden = _hidden_size(recording)
     book.add("hidden_size", hidden, "")
@@ -107,17 +112,18 @@ def _position_tables(recording: Recording) -> range:
     return range(_positions(recording), _positions(recording) + 9)
 
 
-def _numbers(config: Mapping[str, Any], known: set[str], is_whole: bool = False) -> dict[str, int]:
+def _numbers(config: Mapping[str, Any], known: set[str] | None, is_whole: bool = False) -> dict[str, int]:
     """The fields that hold a whole number and that the class knows.
 
     Args:
+        known: None for all fields.
         is_whole: with those of its sections, but for towers of images or sound.
     """
     found: dict[str, int] = {}
     for name, value in config.items():
         if is_whole and isinstance(value, dict) and not name.startswith(("vision", "audio")):
             found |= _numbers(value, known, is_whole)
-        elif name in known and isinstance(value, int) and not isinstance(value, bool):
+        elif (known is None or name in known) and isinstance(value, int) and not isinstance(value, bool):
             found[name] = value
     return found
 
