@@ -238,6 +238,11 @@ def between(seen: Fields) -> Fields:
     [
         (lambda config, seen: config.update(num_experts=16), "num_experts is 16"),
         (lambda config, seen: config.update(num_hidden_layers=6), "num_hidden_layers is 6"),
+        (lambda config, seen: config.update(first_k_dense_replace=200), "is 200, and there are 5 layers"),
+        (
+            lambda config, seen: seen["config"].update(max_position_embeddings=10**12),
+            r"max_positions is 1,000,000,000,000 .* at most 100,000,000",
+        ),
         (lambda config, seen: seen["lists"].clear(), "no list of layers"),
         (lambda config, seen: seen["caches"].pop(), "4 of its 5 layers have a cache"),
         (
@@ -677,6 +682,18 @@ def test_every_type_that_is_read_is_estimated() -> None:
     found = list(coverage_of_types.answers())
     assert {name: why for name, how, why in found if how == coverage_of_types.CRASHED} == {}
     assert sum(how == coverage_of_types.CODE for _, how, _ in found) > 120
+
+
+@needs_classes
+@pytest.mark.transformers
+def test_fields_that_the_code_asks_for_are_known() -> None:
+    """Those of its class of configs, and one that only its modelling code reads; no others."""
+    fields = {"hidden_size": 64, "head_dim": 8, "num_hidden_layers": 1, "nobody_asks": 1}
+    known = record({"model_type": "falcon_h1", **fields})["known"]
+    assert {*fields} - {*known} == {"nobody_asks"}
+    assert record({"model_type": "falcon_h1", "num_hidden_layers": 1})["known"] == [
+        name for name in known if name != "head_dim"
+    ]
 
 
 @needs_classes

@@ -29,7 +29,7 @@ from mantile.library.from_code.mixer import read_mixer
 from mantile.library.from_code.recording import Event, Parameter, Part, Recording, Shape
 from mantile.library.from_code.sizes import FactBook, Sizes
 from mantile.library.from_code.steps import BlockReader, is_matrix_product, is_norm, split
-from mantile.library.huggingface.config import Config
+from mantile.library.huggingface.config import LARGEST, Config
 from mantile.library.huggingface.families import RECORDED
 from mantile.library.huggingface.quantisation import stored
 
@@ -95,10 +95,24 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
         },
         name,
     )
+    _refuse_absurd(architecture, name)
     _prove(recording, architecture)
     _prove_products(recording, architecture)
     _agree(recording, architecture, config)
     return architecture
+
+
+def _refuse_absurd(architecture: Architecture, name: str) -> None:
+    """Stop at a size that no model has.
+
+    Raises:
+        InputError: for it, with the field that states it.
+    """
+    for fact, found in architecture.facts.items():
+        if found.value > LARGEST:
+            raise InputError(
+                f"{name}: {fact} is {found.value:,} ({found.source}); expected at most {LARGEST:,}"
+            )
 
 
 def _positions(recording: Recording) -> int:
@@ -371,6 +385,12 @@ def _agree(recording: Recording, architecture: Architecture, config: Config) -> 
     """The class has the dimensions that the config states: it may not know a field, or call it otherwise."""
     section = config.data.get("text_config")
     fields = {**config.data, **section} if isinstance(section, dict) else config.data
+    dense = fields.get("first_k_dense_replace")
+    if isinstance(dense, int) and dense > recording.built:
+        raise InputError(
+            f"{config.name}: field first_k_dense_replace is {dense}, and there are {recording.built} layers; "
+            "expected at most as many dense layers as there are layers"
+        )
     for role, names in _STATED.items():
         for name in names:
             value = fields.get(name)
