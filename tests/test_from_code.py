@@ -284,6 +284,27 @@ def test_an_error_of_a_class_is_one_line(error: str, line: str) -> None:
     assert process.meaning(error) == line
 
 
+TIMM = (
+    "ImportError: \nTimmWrapperModel requires the PIL library but it was not found in your environment. You can "
+    "install it with pip:\n`pip install pillow`. Please restart.\n\nTimmWrapperModel requires the timm library "
+    "but it was not found in your environment. You can install it with pip:\n`pip install timm`. Please restart."
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "packages"),
+    [
+        (TIMM, ["pillow", "timm"]),
+        ("ModuleNotFoundError: No module named 'mamba_ssm.ops'", ["mamba_ssm"]),
+        ("ImportError: cannot import name 'this' from 'that'", []),
+        ("ValueError: `pip install timm` is no way out", []),
+    ],
+)
+def test_packages_that_a_class_needs_are_named(error: str, packages: list[str]) -> None:
+    """All of them, as pip calls them."""
+    assert process.missing(error) == packages
+
+
 def test_without_the_libraries_the_way_out_is_named(
     recorded: tuple[Fields, Fields], monkeypatch: pytest.MonkeyPatch
 ) -> None:
