@@ -285,9 +285,8 @@ def test_an_error_of_a_class_is_one_line(error: str, line: str) -> None:
 
 
 TIMM = (
-    "ImportError: \nTimmWrapperModel requires the PIL library but it was not found in your environment. You can "
-    "install it with pip:\n`pip install pillow`. Please restart.\n\nTimmWrapperModel requires the timm library "
-    "but it was not found in your environment. You can install it with pip:\n`pip install timm`. Please restart."
+    "ImportError: \nThe wrapper requires PIL, which was not found:\n`pip install pillow`. Restart.\n\n"
+    "The wrapper requires timm, which was not found:\n`pip install timm`. Restart.\n"
 )
 
 
