@@ -9,9 +9,12 @@ import signal
 import sys
 import warnings
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from mantile.equations.reasons import REASONS, STRUCTURE
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe
 from mantile.library.architecture import Model
@@ -21,8 +24,12 @@ from mantile.library.from_code.read import read_recording
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.families import FAMILIES
 from mantile.library.huggingface.other_kinds import refuse_other_kinds
+from mantile.library.scenario import parse_scenario
 
 READER, CODE, OTHER, REFUSED = "by a reader", "from code", "refused by what it is", "refused otherwise"
+CRASHED = "read, not estimated"
+PLANS: tuple[dict[str, int], ...] = ({"tp": 1}, {"tp": 2}, {"tp": 2, "attention_dp": 2, "ep": 4})
+WORK = {"accelerator": "h200-sxm", "input_tokens": 512, "output_tokens": 32, "concurrency": 4}
 VALID: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 """Fields to add, by type, where the defaults of a class are none that it runs with."""
 
@@ -33,6 +40,19 @@ def config_of(model_type: str) -> dict[str, Any]:
 
     config = transformers.CONFIG_MAPPING[model_type](**VALID.get(model_type, {})).to_dict()
     return {**json.loads(json.dumps(config, default=str)), "model_type": model_type}
+
+
+def said(error: Exception) -> str:
+    """An error in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+
+
+def does_not_add_up(made: Estimate) -> list[str]:
+    """The checks of structure that do not hold; [] of a plan that does not divide the model anyway."""
+    codes = [check["code"] for check in made.results()["checks"]["errors"]]
+    if any(code.endswith("NOT_DIVISIBLE") for code in codes):
+        return []
+    return [code for code in codes if code in REASONS and REASONS[code].group == STRUCTURE]
 
 
 def answer(model_type: str) -> tuple[str, str, str]:
@@ -50,26 +70,41 @@ def answer(model_type: str) -> tuple[str, str, str]:
         config = config_of(model_type)
         seen = recorder.record({"config": config, "folder": ""})
         architecture = read_recording(seen, Config(model_type, model_type, config))
-        counts = describe(build_ir(Model(id="m", name="m", source="", architecture=architecture)), 61, False)
+        model = Model(id="m", name="m", source="", architecture=architecture)
+        counts = describe(build_ir(model), 61, False)
     except Exception as error:
-        return model_type, REFUSED, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        return model_type, REFUSED, said(error)
+    try:
+        for plan in PLANS:
+            wrong = does_not_add_up(
+                estimate(parse_scenario({"model": "m", **WORK, **plan}, "scenario"), model)
+            )
+            if wrong:
+                return model_type, CRASHED, f"{plan}: {wrong}"
+    except Exception as error:
+        return model_type, CRASHED, said(error)
     kv = counts["kv_bytes_per_token"]["all_layers"]
     return model_type, CODE, f"{counts['parameters']['total'] / 1e9:.2f}B, {kv} KV bytes per token"
 
 
-def main() -> None:
-    """Print every type, then the counts."""
+def answers(types: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
+    """The answers of some types, or of all that write text, each in a process of its own."""
     from transformers.models.auto import modeling_auto
 
     found = (
         modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
         | modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
     )
-    counts: Counter[str] = Counter()
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
-        for model_type, how, why in pool.imap(answer, sys.argv[1:] or sorted(found), chunksize=1):
-            counts[how] += 1
-            print(f"{model_type:28} {how:22} {why}", flush=True)
+        yield from pool.imap(answer, types or sorted(found), chunksize=1)
+
+
+def main() -> None:
+    """Print every type, then the counts."""
+    counts: Counter[str] = Counter()
+    for model_type, how, why in answers(sys.argv[1:]):
+        counts[how] += 1
+        print(f"{model_type:28} {how:22} {why}", flush=True)
     decoders = counts.total() - counts[OTHER]
     print(counts, f"{counts[READER] + counts[CODE]} of {decoders} decoders are answered")
 

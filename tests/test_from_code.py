@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import coverage_of_types
 import pytest
 from small_models import CONFIGS, wide
 
@@ -121,6 +122,34 @@ def test_what_the_config_leaves_out_is_a_default_of_the_class(recorded: tuple[Fi
     assert "bos_token_id" not in facts["head_dim"].source
 
 
+def test_what_the_config_calls_otherwise_is_no_default(recorded: tuple[Fields, Fields]) -> None:
+    """A class may take a dimension from a field that it has under another name, in a section of its own."""
+    config, seen = recorded
+    del config["moe_intermediate_size"]
+    config["sparse"] = {"sparse_expert_width": 26, "beam_width": 26}
+    assert read(config, seen).facts["expert_size"].source.endswith(", sparse_expert_width in the config")
+
+
+def test_remarks_raise_one_alert(recorded: tuple[Fields, Fields]) -> None:
+    """A step that is priced as something near it, and a dimension that the class fills in; else none."""
+    config, seen = recorded
+    quiet = estimated(read(config, seen))
+    assert "MODEL_HAS_REMARKS" not in {alert["code"] for alert in quiet.results()["checks"]["alerts"]}
+    assert "remarks" not in describe(ir_of(read(config, seen)))
+    del config["moe_intermediate_size"]
+    architecture = read(config, seen)
+    first, *others = architecture.blocks["moe"].steps
+    steps = (first.model_copy(update={"remark": "priced as another"}), *others)
+    moe = architecture.blocks["moe"].model_copy(update={"steps": steps})
+    changed = architecture.model_copy(update={"blocks": architecture.blocks | {"moe": moe}})
+    made, remarks = estimated(changed), describe(ir_of(changed))["remarks"]
+    (alert,) = [one for one in made.results()["checks"]["alerts"] if one["code"] == "MODEL_HAS_REMARKS"]
+    assert alert["left"] == len(remarks) == 3  # of shared experts too
+    assert remarks[0]["remark"] == "priced as another"
+    assert remarks[1]["of"] == "Expert size"
+    assert remarks[1]["remark"].endswith("by default of the class")
+
+
 def test_it_is_written_as_a_document_and_read_back(recorded: tuple[Fields, Fields]) -> None:
     """Nothing but the document is needed afterwards."""
     architecture = read(*recorded)
@@ -132,6 +161,67 @@ def forget(seen: Fields, module: str) -> None:
     """As if a module had not run."""
     seen["events"] = [event for event in seen["events"] if event["module"] != module]
     next(one for one in seen["parameters"] if one["name"] == f"{module}.weight")["run"] = False
+
+
+def only_looks_at_images(seen: Fields) -> None:
+    """As if a text did not run the last layer."""
+    inside = "model.layers.4."
+    seen["events"] = [one for one in seen["events"] if not f"{one['module']}.".startswith(inside)]
+    for one in seen["parameters"]:
+        one["run"] = one["run"] and not one["name"].startswith(inside)
+    seen["caches"][4] = {"class": ""}
+
+
+def longer_embedding(seen: Fields) -> None:
+    """As if the embedding had rows besides, of images say, that a checkpoint stores by themselves."""
+    table = next(one for one in seen["parameters"] if one["name"] == "model.embed_tokens.weight")
+    table["shape"][0] += 9
+    table["stored"] = [[f"model.{name}", [55, 48]] for name in ("embedding", "new_embedding")]
+
+
+def stored_in_one(seen: Fields) -> None:
+    """As if a checkpoint had gate and up of the dense FFN in one tensor, half of which each of them is."""
+    for one in seen["parameters"]:
+        if one["name"] in ("model.layers.0.mlp.gate_proj.weight", "model.layers.0.mlp.up_proj.weight"):
+            one["stored"] = [["model.layers.0.mlp.gate_up.weight", one["shape"]]]
+
+
+def estimated(architecture: Architecture, **plan: int) -> Any:
+    """An estimate with a scenario that any model can be asked."""
+    fields = {"model": "small", "accelerator": "h100-sxm", "input_tokens": 300, "output_tokens": 20}
+    return estimate(parse_scenario(fields | {"concurrency": 2} | plan, "scenario"), model_of(architecture))
+
+
+@pytest.mark.parametrize("plan", [{"tp": 1}, {"tp": 1, "attention_dp": 2, "ep": 2}], ids=["one", "two"])
+@pytest.mark.parametrize(
+    ("change", "more"),
+    [(only_looks_at_images, 0), (longer_embedding, 9 * 48), (stored_in_one, 0)],
+    ids=["layers that no text runs", "an embedding that is longer than the head", "two of one tensor"],
+)
+def test_what_is_read_is_estimated(
+    recorded: tuple[Fields, Fields], change: Any, more: int, plan: dict[str, int]
+) -> None:
+    """Nothing that is stored is lost, and what the modules, the tensors and the ranks have adds up."""
+    config, seen = recorded
+    before = parameters(ir_of(read(*copy.deepcopy(recorded))))
+    change(seen)
+    made, ours = estimated(read(config, seen), **plan), parameters(ir_of(read(config, seen)))
+    assert coverage_of_types.does_not_add_up(made) == []
+    assert made.ttft is not None
+    assert made.tpot is not None
+    assert ours["total"] == before["total"] + more == made["tensors.parameters"].value
+    assert ours["embedding"] == before["embedding"] + more
+
+
+def test_ranks_share_what_no_text_runs_as_what_it_runs(recorded: tuple[Fields, Fields]) -> None:
+    """The projections of attention, which are called as those of other layers are."""
+    config, seen = recorded
+    only_looks_at_images(seen)
+    (idle,) = read(config, seen).blocks["not_run"].steps
+    shapes = {one.name.split(".")[-2]: one.shape for one in idle.tensors if one.matrix}
+    assert shapes["q_proj"] == ("attention_heads*head_dim", "hidden_size")
+    assert shapes["k_proj"] == shapes["v_proj"] == ("kv_heads*head_dim", "hidden_size")
+    assert shapes["o_proj"] == ("hidden_size", "attention_heads*head_dim")
 
 
 def between(seen: Fields) -> Fields:
@@ -148,6 +238,11 @@ def between(seen: Fields) -> Fields:
     [
         (lambda config, seen: config.update(num_experts=16), "num_experts is 16"),
         (lambda config, seen: config.update(num_hidden_layers=6), "num_hidden_layers is 6"),
+        (lambda config, seen: config.update(first_k_dense_replace=200), "is 200, and there are 5 layers"),
+        (
+            lambda config, seen: seen["config"].update(max_position_embeddings=10**12),
+            r"max_positions is 1,000,000,000,000 .* at most 100,000,000",
+        ),
         (lambda config, seen: seen["lists"].clear(), "no list of layers"),
         (lambda config, seen: seen["caches"].pop(), "4 of its 5 layers have a cache"),
         (
@@ -187,6 +282,26 @@ def test_what_would_be_a_guess_is_refused(recorded: tuple[Fields, Fields], chang
 def test_an_error_of_a_class_is_one_line(error: str, line: str) -> None:
     """Its first line that says what is wrong; those of pydantic have headings above it."""
     assert process.meaning(error) == line
+
+
+TIMM = (
+    "ImportError: \nThe wrapper requires PIL, which was not found:\n`pip install pillow`. Restart.\n\n"
+    "The wrapper requires timm, which was not found:\n`pip install timm`. Restart.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "packages"),
+    [
+        (TIMM, ["pillow", "timm"]),
+        ("ModuleNotFoundError: No module named 'mamba_ssm.ops'", ["mamba_ssm"]),
+        ("ImportError: cannot import name 'this' from 'that'", []),
+        ("ValueError: `pip install timm` is no way out", []),
+    ],
+)
+def test_packages_that_a_class_needs_are_named(error: str, packages: list[str]) -> None:
+    """All of them, as pip calls them."""
+    assert process.missing(error) == packages
 
 
 def test_without_the_libraries_the_way_out_is_named(
@@ -429,6 +544,22 @@ def test_experts_may_be_as_many_as_they_are_wide() -> None:
     assert sum(step.work == "routing" for step in theirs.blocks["moe"].steps) == 1
 
 
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+@pytest.mark.parametrize("latent", [22, 26], ids=["narrow", "as wide as an expert"])
+def test_experts_that_work_in_a_latent(latent: int) -> None:
+    """Two projections around them; what is moved, multiplied, kept and summed is as our reader has it."""
+    config = CONFIGS["nemotron_h"] | {"moe_latent_size": latent, "moe_intermediate_size": 26}
+    ours, theirs = read_twice(config)
+    assert theirs.value("latent_size") == latent
+    left, right = (
+        comparable(describe(ir_of(one), 61, True)) | {"ranks": on_a_rank(one, 4)} for one in (ours, theirs)
+    )
+    assert left == right
+    assert furthest(*read_twice(wide(config) | {"moe_latent_size": 512})) < NEAR
+
+
 TWO_MIXERS = {
     "model_type": "longcat_flash",
     **{
@@ -442,6 +573,7 @@ TWO_MIXERS = {
     **{"v_head_dim": 10, "ffn_hidden_size": 72, "n_routed_experts": 6, "zero_expert_num": 0, "moe_topk": 2},
     "expert_ffn_hidden_size": 26,
 }
+ZERO_EXPERTS = {"zero_expert_num": 3, "moe_topk": 3}
 IN_ONE_MATRIX = {
     **{"model_type": "dbrx", "d_model": 48, "n_heads": 6, "n_layers": 2, "vocab_size": 101},
     "attn_config": {"kv_n_heads": 2, "rope_theta": 5e5, "clip_qkv": 8},
@@ -481,12 +613,53 @@ def test_layers_that_are_built_otherwise(config: Fields, layers: list[Any], kv: 
 @pytest.mark.exhaustive
 @pytest.mark.transformers
 def test_experts_that_stand_in_one_matrix_are_told_apart() -> None:
-    """Two of six are used."""
-    counts = parameters(ir_of(read(IN_ONE_MATRIX, record(IN_ONE_MATRIX))))
+    """Two of six are used; ranks share all of them, by expert and by column."""
+    architecture = read(IN_ONE_MATRIX, record(IN_ONE_MATRIX))
+    for plan in ({"tp": 2}, {"tp": 2, "ep": 2}, {"tp": 1, "attention_dp": 2, "ep": 2}):
+        made = estimated(architecture, **plan)
+        assert coverage_of_types.does_not_add_up(made) == []
+        assert made["tensors.experts"].value == 3 * 6 * 26 * 48 / 2
+    counts = parameters(ir_of(architecture))
     routed = 3 * 6 * 26 * 48
     layer = 48 * (48 + 2 * 2 * 8) + 48 * 48 + 2 * 48 + 48 * 6 + routed
     assert counts["total"] == 2 * 101 * 48 + 48 + 2 * layer
     assert counts["active"] == counts["total"] - 2 * 4 * routed // 6
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+def test_experts_without_weights_are_no_work() -> None:
+    """Three of nine experts hand a token on: two of the three that are chosen have weights on average."""
+    config = {**TWO_MIXERS, **ZERO_EXPERTS}
+    architecture, without = (read(one, record(one)) for one in (config, TWO_MIXERS))
+    assert architecture.value("experts_per_token") == 2
+    assert "3 of 9 experts are chosen" in architecture.facts["experts_per_token"].source
+    ours, theirs = (describe(ir_of(one), 61, False) for one in (architecture, without))
+    routers = 2 * 3 * 48  # two layers, three scores more
+    assert ours["parameters"]["total"] == theirs["parameters"]["total"] + routers
+    assert ours["parameters"]["active"] == theirs["parameters"]["active"] + routers
+    assert ours["prefill_flops"]["linear"] == theirs["prefill_flops"]["linear"] + 2 * 61 * routers
+    assert coverage_of_types.does_not_add_up(estimated(architecture, tp=2, ep=2)) == []
+    with pytest.raises(InputError, match="4 of 6 experts and 3 without weights are no whole number"):
+        read(config | {"moe_topk": 4}, record(config | {"moe_topk": 4}))
+
+
+PUBLISHED_OF_ZERO = {"total": 560e9, "active_without_input_embedding": 27e9}
+"""LongCat-Flash, technical report of Meituan: in all, and active on average."""
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+def test_experts_without_weights_are_counted_as_published() -> None:
+    """The defaults of the class are the dimensions of LongCat-Flash; within 1 %."""
+    config = coverage_of_types.config_of("longcat_flash")
+    counted = parameters(ir_of(read(config, record(config))))
+    assert {name: round(counted[name] / one, 2) for name, one in PUBLISHED_OF_ZERO.items()} == {
+        "total": 1.0,
+        "active_without_input_embedding": 1.01,
+    }
 
 
 @needs_classes
@@ -519,3 +692,33 @@ def test_what_is_kept_or_chosen_unseen_is_refused(config: Fields, words: str) ->
     """States that no cache holds."""
     with pytest.raises(InputError, match=words):
         read(config, record(config))
+
+
+@needs_classes
+@pytest.mark.exhaustive
+@pytest.mark.transformers
+def test_every_type_that_is_read_is_estimated() -> None:
+    """With the defaults of its class, on one rank and on several: no error, and everything adds up."""
+    found = list(coverage_of_types.answers())
+    assert {name: why for name, how, why in found if how == coverage_of_types.CRASHED} == {}
+    assert sum(how == coverage_of_types.CODE for _, how, _ in found) > 120
+
+
+@needs_classes
+@pytest.mark.transformers
+def test_fields_that_the_code_asks_for_are_known() -> None:
+    """Those of its class of configs, and one that only its modelling code reads; no others."""
+    fields = {"hidden_size": 64, "head_dim": 8, "num_hidden_layers": 1, "nobody_asks": 1}
+    known = record({"model_type": "falcon_h1", **fields})["known"]
+    assert {*fields} - {*known} == {"nobody_asks"}
+    assert record({"model_type": "falcon_h1", "num_hidden_layers": 1})["known"] == [
+        name for name in known if name != "head_dim"
+    ]
+
+
+@needs_classes
+@pytest.mark.transformers
+@pytest.mark.parametrize("model_type", ["mllama", "molmo2", "dbrx"])
+def test_some_types_that_are_read_are_estimated(model_type: str) -> None:
+    """Layers not run, an embedding in parts, experts in one matrix."""
+    assert [how for _, how, _ in coverage_of_types.answers([model_type])] == [coverage_of_types.CODE]

@@ -53,7 +53,8 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Recurrence
+from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Recurrence, Tensor
+from mantile.library.architecture import NOT_RUN
 from mantile.library.huggingface.unread import why_unread
 
 TOLERANCE = defined("checks.tolerance", "Tolerance", "1", 1e-9, "relative difference that rounding may leave")
@@ -355,7 +356,8 @@ def structure(rows: Rows, estimate: Checked) -> Iterator[Check]:
     """What must add up on the workers that decode."""
     workers, ir = estimate.workers[-1], estimate.ir
     memory = workers.memory
-    yield weights(rows, workers, estimate.decode)
+    idle = frozenset(tensor for module in ir.modules if module.step == NOT_RUN for tensor in module.tensors)
+    yield weights(rows, workers, estimate.decode, idle)
     parts = rows(
         "memory_sum", "Memory used, headroom and rest", "B", memory.used + memory.headroom + memory.outside
     )
@@ -379,9 +381,17 @@ def structure(rows: Rows, estimate: Checked) -> Iterator[Check]:
     yield Check("COST_NOT_PAID", estimate.cost.token_cost.paid, estimate.cost.token_cost.owed)
 
 
-def weights(rows: Rows, workers: Workers, decode: Pass) -> Check:
-    """Matrices of all layers on a rank: as the products of a pass use them, and as they lie in memory."""
-    matrices = [matrix for matrix in workers.tensors.of_layers if matrix.weights != VECTORS]
+def weights(rows: Rows, workers: Workers, decode: Pass, idle: frozenset[Tensor]) -> Check:
+    """Matrices of all layers on a rank: as the products of a pass use them, and as they lie in memory.
+
+    Args:
+        idle: tensors that no pass uses.
+    """
+    matrices = [
+        matrix
+        for matrix in workers.tensors.of_layers
+        if matrix.weights != VECTORS and not idle.issuperset(matrix.tensors)
+    ]
     of_product = {(matrix.of_class, matrix.layers): matrix for matrix in reversed(matrices)}
     used = [
         rows(
@@ -896,6 +906,17 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         )
         rows.add(unknown)
         yield Check("CONFIG_FIELDS_UNKNOWN", unknown, sides.fixed(0, "1"))
+    if estimate.ir.remarks():
+        remarks = defined(
+            "checks.remarks",
+            "Remarks on the model",
+            "1",
+            len(estimate.ir.remarks()),
+            "steps priced as something near them, and dimensions that its class fills in",
+            "as read from the code of its class",
+        )
+        rows.add(remarks)
+        yield Check("MODEL_HAS_REMARKS", remarks, sides.fixed(0, "1"))
 
 
 # --- all checks of a workbook ------------------------------------------------------------------------------

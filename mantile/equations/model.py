@@ -12,6 +12,7 @@ from mantile.equations.typed import Dimensions, dimensions_typed
 from mantile.graph.quantity import Node, Quantity, Row, Section, expression, is_named, span, sum_of, sum_range
 from mantile.graph.rows import Rows
 from mantile.ir.modules import Elementwise, GroupedMatMul, MatMul, ModelGraph, Module, Tensor
+from mantile.library.architecture import NOT_RUN
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ def size(rows: Rows, module: Module) -> Quantity | None:
     Returns:
         the row of the module; None if it has no parameters, or none beside those rows.
     """
-    matrices, vectors = _matrices(module), [tensor for tensor in module.tensors if _is_vector(tensor)]
+    matrices = _matrices(module)
+    vectors = [tensor for tensor in module.tensors if _stands_apart(tensor, module)]
     if not matrices and not vectors:
         return None
     values = [of_layer(tensor) for tensor in vectors]
@@ -100,7 +102,7 @@ def size(rows: Rows, module: Module) -> Quantity | None:
 def _vector_rows(rows: Rows, module: Module) -> None:
     """A row for each norm and bias of a module."""
     for number, tensor in enumerate(module.tensors):
-        if _is_vector(tensor):
+        if _stands_apart(tensor, module):
             rows(
                 f"size.{module.id}.{number}",
                 f"Parameters of {module.label}, {tensor.name.split('.', 3)[-1]}",
@@ -116,12 +118,13 @@ def _matrices(module: Module) -> list[Node]:
     if isinstance(work, MatMul | GroupedMatMul) and any(tensor.matrix for tensor in module.tensors):
         values.append(work.inputs * work.outputs)
     if isinstance(work, Elementwise) and work.kind == "embedding":
-        values += [of_layer(tensor) for tensor in module.tensors]
+        values += [of_layer(tensor) for tensor in module.tensors if tensor.matrix and not tensor.buffer]
     return values
 
 
-def _is_vector(tensor: Tensor) -> bool:
-    return not tensor.matrix and not tensor.buffer
+def _stands_apart(tensor: Tensor, module: Module) -> bool:
+    """Whether no product tells its size: norms, biases, and what no pass runs."""
+    return not tensor.buffer and (not tensor.matrix or module.step == NOT_RUN)
 
 
 def _in_layers(values: Node, module: Module) -> Node:

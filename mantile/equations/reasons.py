@@ -205,6 +205,8 @@ _TABLE = (
            "Nobody states the power limit of the accelerator: power is shown as unknown."),
     Reason("CONFIG_FIELDS_UNKNOWN", ALERTS, "exactly", "Every field of the config is known",
            "The config has fields that nobody reads and whose meaning is not known: IR names them."),
+    Reason("MODEL_HAS_REMARKS", ALERTS, "exactly", "The model was read without remarks",
+           "A step is priced as something near it, or its class fills in a dimension: IR, Model name them."),
     Reason("INPUTS_CHANGED", ALERTS, "exactly", "Inputs and results are those of generation",
            "An input was edited after the workbook was made. Log says which, and what it held."),
 )  # fmt: skip

@@ -28,6 +28,7 @@ from mantile.ir.modules import (
     Recurrence,
     Tensor,
 )
+from mantile.library.architecture import BEFORE
 from mantile.library.huggingface.unread import why_unread
 
 KV_BYTES = 2  # of a cached value, by convention
@@ -83,7 +84,8 @@ def parameters(ir: ModelGraph) -> dict[str, int]:
     routed = _size(tensor for tensor in ir.tensors() if tensor.routed)
     used = routed * facts.value("experts_per_token") // facts.value("experts") if routed else 0
     active = total - routed + used
-    embedding = facts.value("vocabulary") * facts.value("hidden_size")
+    rows = facts.value(f"vocabulary.{BEFORE}") or facts.value("vocabulary")  # some embeddings have more
+    embedding = rows * facts.value("hidden_size")
     vision = _size(ir.tower())
     return {
         "total": total + vision,
@@ -300,6 +302,8 @@ def describe(ir: ModelGraph, tokens: int | None = None, with_tensors: bool = Fal
             {"field": path, "value": value, "why": why_unread(path, value)}
             for path, value in architecture.unread.items()
         ]
+    if ir.remarks():
+        description["remarks"] = [{"of": of, "remark": remark} for of, remark in ir.remarks()]
     if tokens is not None:
         description["prefill_flops"] = prefill_flops(ir, tokens)
     if with_tensors:

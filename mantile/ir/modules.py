@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from mantile.graph.quantity import Input, Node, Quantity, Row
-from mantile.library.architecture import Model
+from mantile.library.architecture import BY_DEFAULT, Model
 from mantile.library.facts import block_title
 
 Weights = Literal["attention", "ffn", "experts", "router", "head", "embedding"]
@@ -336,6 +336,17 @@ class ModelGraph:
         tensors = (*self.tensors(), *self.prediction)
         pairs = dict.fromkeys((tensor.weights, tensor.kept) for tensor in tensors if tensor.kept)
         return tuple(pair for name in get_args(Weights) for pair in pairs if pair[0] == name)
+
+    def remarks(self) -> tuple[tuple[str, str], ...]:
+        """What a reader should know of a model that was read from code, and of what.
+
+        Steps that are priced as something that they are not quite, and dimensions that its class fills in.
+        """
+        of_steps = [(module.label, module.remark) for module in self.modules if module.remark]
+        facts = self.model.architecture.facts
+        filled = [(self.facts[name].label, fact.source) for name, fact in facts.items()
+                  if fact.source.endswith(BY_DEFAULT)]  # fmt: skip
+        return (*of_steps, *filled)
 
     def operations(self) -> frozenset[type]:
         """Which kinds of operation its modules are."""

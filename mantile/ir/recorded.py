@@ -77,7 +77,7 @@ def _sum_once(modules: list[Module], sums: Sequence[int]) -> None:
     """Of the modules whose partial results are added up, one is followed by the sum over the ranks."""
     alike: dict[object, list[int]] = {}
     for index in sums:
-        alike.setdefault(signature(_outputs(modules[index])), []).append(index)
+        alike.setdefault(signature(_outputs(modules, index)), []).append(index)
     for added in alike.values():
         routed = [index for index in added if isinstance(modules[index].operation, GroupedMatMul)]
         for index in added:
@@ -85,10 +85,14 @@ def _sum_once(modules: list[Module], sums: Sequence[int]) -> None:
                 modules[index] = replace(modules[index], reduces=False)
 
 
-def _outputs(module: Module) -> Node:
-    """The channels of a product."""
-    assert isinstance(module.operation, MatMul | GroupedMatMul)
-    return module.operation.outputs
+def _outputs(modules: Sequence[Module], index: int) -> Node:
+    """The channels of a product; of experts in a latent those behind it, as a product keeps partial sums."""
+    product = modules[index].operation
+    behind = [module.operation for module in modules[index:] if module.step == "latent_up"]
+    if behind and isinstance(product, GroupedMatMul):
+        product = behind[0]
+    assert isinstance(product, MatMul | GroupedMatMul)
+    return product.outputs
 
 
 def _module(builder: DecoderBuilder, step: Step) -> Module:
@@ -210,8 +214,8 @@ def _term(builder: DecoderBuilder, names: tuple[str, ...]) -> Node:
     facts = [builder.facts[name] for name in names]
     roles = tuple(name.partition(".")[0] for name in names)
     split = _split(names[0])
-    if split is None:
-        result: Node = facts[0]
+    if split is None or split == "columns":
+        result: Node = facts[0] if split is None else builder.count(facts[0], split)
         for fact in facts[1:]:
             result = result * fact
         return result

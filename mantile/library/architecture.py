@@ -29,6 +29,8 @@ BlockKind = Literal[
 FFN_KINDS = ("ffn", "moe")
 # Recorded blocks that no layer has: what runs before the layers, after them, and what a text does not run.
 BEFORE, AFTER, BESIDE = "before", "after", "beside"
+BY_DEFAULT = "by default of the class"  # ends the source of a fact that a config does not state
+NOT_RUN = "not_run"  # the recorded block of layers that a text does not run
 Work = Literal[
     "product",
     "experts",

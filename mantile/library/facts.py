@@ -135,6 +135,9 @@ FACTS: dict[str, FactKind] = {
     ),
     "experts": FactKind("Experts", "expert", "routed experts of a layer"),
     "experts_per_token": FactKind("Experts per token", "expert", "routed experts that a token goes through"),
+    "zero_experts": FactKind(
+        "Experts without weights", "expert", "experts that hand a token on as it is: no weights, no work"
+    ),
     "expert_size": FactKind("Expert size", "channel", "width inside one routed expert"),
     "latent_size": FactKind("Expert latent size", "channel", "width that the experts work in"),
     "shared_expert_size": FactKind(

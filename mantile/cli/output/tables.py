@@ -230,6 +230,11 @@ def print_description(description: dict[str, Any]) -> None:
         table.add_row(module["label"], module["kind"], number(module["count"]))
     console.print(table)
     _print_not_used(console, description.get("not_used", []))
+    if "remarks" in description:
+        table = new_table("read with remarks", "remark")
+        for remark in description["remarks"]:
+            table.add_row(remark["of"], remark["remark"])
+        console.print(table)
     if "tensors" in description:
         table = new_table("tensor", "shape", "times", right=(2,))
         for tensor in description["tensors"]:

@@ -81,9 +81,27 @@ def _answer(process: subprocess.Popen[bytes], request: str, pipe: BinaryIO, name
         )
     answer: dict[str, Any] = json.loads(text)
     if "error" in answer:
+        packages = missing(answer["error"])
+        if packages:
+            raise InputError(
+                f"{name}: its class needs {' and '.join(packages)} besides, not installed here; expected beside "
+                f"torch and transformers: pip install 'mantile[transformers]' {' '.join(packages)}"
+            )
         why = meaning(answer["error"])
         raise InputError(f"{name}: its class cannot be built or run without weights: {why}")
     return answer
+
+
+def missing(error: str) -> list[str]:
+    """The packages that an error asks for, as pip calls them; [] of any other error.
+
+    Example:
+        missing("ImportError: ... You can install it with pip: `pip install timm`.")    # ["timm"]
+    """
+    if not error.startswith(("ImportError:", "ModuleNotFoundError:")):
+        return []
+    asked = re.findall(r"pip install ([A-Za-z][\w.-]*\w)`", error)
+    return list(dict.fromkeys(asked)) or re.findall(r"No module named '(\w+)", error)[:1]
 
 
 def meaning(error: str) -> str:

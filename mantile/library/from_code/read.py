@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from mantile.library.architecture import (
     AFTER,
     BEFORE,
     BESIDE,
+    NOT_RUN,
     Architecture,
     Block,
     Choice,
     Fact,
     LayerKind,
+    Size,
     runs,
     size_of,
 )
@@ -23,10 +26,10 @@ from mantile.library.documents import validate
 from mantile.library.errors import InputError
 from mantile.library.from_code.ffn import read_ffn
 from mantile.library.from_code.mixer import read_mixer
-from mantile.library.from_code.recording import Event, Parameter, Part, Recording
+from mantile.library.from_code.recording import Event, Parameter, Part, Recording, Shape
 from mantile.library.from_code.sizes import FactBook, Sizes
 from mantile.library.from_code.steps import BlockReader, is_matrix_product, is_norm, split
-from mantile.library.huggingface.config import Config
+from mantile.library.huggingface.config import LARGEST, Config
 from mantile.library.huggingface.families import RECORDED
 from mantile.library.huggingface.quantisation import stored
 
@@ -47,11 +50,19 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     name = config.name
     recording = Recording(data, name)
     known = set(data["known"])
+    stated = _numbers(config.data, known, is_whole=True)
+    every = _numbers(config.data, None, is_whole=True)
     book = FactBook(
-        recording.class_name, _numbers(recording.config, known), _numbers(config.data, known, is_whole=True)
+        recording.class_name,
+        _numbers(recording.config, known),
+        stated,
+        {name: number for name, number in every.items() if name not in stated},
     )
     hidden = _hidden_size(recording)
     book.add("hidden_size", hidden, "")
+    head = next((event for event in reversed(recording.after.events) if event.kind == "product"), None)
+    if head is not None and not _embeds(recording, head.outputs):
+        _vocabulary(book, head)  # of the head: the embedding has rows besides, of images say
     before = _once(recording, book, BEFORE, recording.before)
     kinds: dict[str, LayerKind] = {}
     blocks: dict[str, Block] = {BEFORE: before}
@@ -65,10 +76,8 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
     blocks[AFTER] = _once(recording, book, AFTER, recording.after)
     if recording.never_run:
         blocks[BESIDE] = _not_run(recording, book, BESIDE, recording.beside())
-    head = next((event.weight for event in reversed(recording.after.events) if event.kind == "product"), "")
-    book.facts["tied_embeddings"] = Fact(
-        value=int(recording.is_tied(head)), origin="code", source=recording.class_name
-    )
+    is_tied = head is not None and recording.is_tied(head.weight)
+    book.facts["tied_embeddings"] = Fact(value=int(is_tied), origin="code", source=recording.class_name)
     kept = stored(config, blocks, layers, book.facts)
     blocks, layers = kept.blocks, kept.layers
     _count_layers(book, layers)
@@ -86,10 +95,24 @@ def read_recording(data: dict[str, Any], config: Config) -> Architecture:
         },
         name,
     )
+    _refuse_absurd(architecture, name)
     _prove(recording, architecture)
     _prove_products(recording, architecture)
     _agree(recording, architecture, config)
     return architecture
+
+
+def _refuse_absurd(architecture: Architecture, name: str) -> None:
+    """Stop at a size that no model has.
+
+    Raises:
+        InputError: for it, with the field that states it.
+    """
+    for fact, found in architecture.facts.items():
+        if found.value > LARGEST:
+            raise InputError(
+                f"{name}: {fact} is {found.value:,} ({found.source}); expected at most {LARGEST:,}"
+            )
 
 
 def _positions(recording: Recording) -> int:
@@ -103,17 +126,18 @@ def _position_tables(recording: Recording) -> range:
     return range(_positions(recording), _positions(recording) + 9)
 
 
-def _numbers(config: Mapping[str, Any], known: set[str], is_whole: bool = False) -> dict[str, int]:
+def _numbers(config: Mapping[str, Any], known: set[str] | None, is_whole: bool = False) -> dict[str, int]:
     """The fields that hold a whole number and that the class knows.
 
     Args:
+        known: None for all fields.
         is_whole: with those of its sections, but for towers of images or sound.
     """
     found: dict[str, int] = {}
     for name, value in config.items():
         if is_whole and isinstance(value, dict) and not name.startswith(("vision", "audio")):
             found |= _numbers(value, known, is_whole)
-        elif name in known and isinstance(value, int) and not isinstance(value, bool):
+        elif (known is None or name in known) and isinstance(value, int) and not isinstance(value, bool):
             found[name] = value
     return found
 
@@ -136,8 +160,8 @@ def _hidden_size(recording: Recording) -> int:
 def _layer(recording: Recording, book: FactBook, part: Part, blocks: dict[str, Block]) -> LayerKind:
     """The blocks of a layer; those that are there already are used again."""
     if not part.events:
-        blocks["not_run"] = _not_run(recording, book, "not_run", part.parameters)
-        return ("not_run",)
+        blocks[NOT_RUN] = _not_run(recording, book, NOT_RUN, part.parameters, _sizes_by_name(blocks, book))
+        return (NOT_RUN,)
     mixer, ffn = split(part)
     names = []
     for events, is_mixer in ((mixer, True), (ffn, False)):
@@ -206,16 +230,46 @@ def _once(recording: Recording, book: FactBook, name: str, part: Part) -> Block:
     return Block(kind="recorded", steps=reader.steps())
 
 
-def _not_run(recording: Recording, book: FactBook, name: str, parameters: Sequence[Parameter]) -> Block:
-    """What the class stores and a text does not run: towers for images or sound, layers that look at them."""
+def _not_run(
+    recording: Recording,
+    book: FactBook,
+    name: str,
+    parameters: Sequence[Parameter],
+    alike: Mapping[tuple[str, Shape], tuple[Size, ...]] = MappingProxyType({}),
+) -> Block:
+    """What the class stores and a text does not run: towers for images or sound, layers that look at them.
+
+    Args:
+        alike: sizes of tensors of layers that run; ranks share what is called and shaped alike as they do.
+    """
     sizes = Sizes(book, name)
     sizes.know("hidden_size")
     reader = BlockReader(sizes, (), {}, recording.tokens)
     label = "Beside the decoder, not run" if name == BESIDE else "Not run by a text"
     draft = reader.small("gate", "1", name, label=label, short="not run" if name != BESIDE else "beside")
-    draft.weights = "head"
-    draft.parts = [(one, tuple(sizes.of(axis, one.name) for axis in one.shape)) for one in parameters]
+    draft.weights = "head" if name == BESIDE else "attention"
+    draft.parts = [
+        (
+            one,
+            alike.get((_tail(one.name), one.shape)) or tuple(sizes.of(axis, one.name) for axis in one.shape),
+        )
+        for one in parameters
+    ]
     return Block(kind="recorded", steps=reader.steps())
+
+
+def _sizes_by_name(blocks: Mapping[str, Block], book: FactBook) -> dict[tuple[str, Shape], tuple[Size, ...]]:
+    """Sizes of the tensors of blocks, by the end of their name and by their shape."""
+    tensors = [one for block in blocks.values() for step in block.steps for one in step.tensors]
+    return {
+        (_tail(one.name), tuple(size_of(size, book.facts) for size in one.shape)): one.shape
+        for one in tensors
+    }
+
+
+def _tail(name: str) -> str:
+    """The last two parts of a tensor's name."""
+    return ".".join(name.split(".")[-2:])
 
 
 def _read_before(reader: BlockReader, book: FactBook, positions: range) -> None:
@@ -266,9 +320,22 @@ def _read_after(reader: BlockReader, book: FactBook) -> None:
     reader.claim_the_rest("")
 
 
+def _embeds(recording: Recording, tokens: int) -> bool:
+    """Whether the first table before the layers has as many rows."""
+    tables = {one.name: one.shape for one in recording.before.parameters}
+    rows = (tables[event.weight][0] for event in recording.before.events
+            if event.kind == "lookup" and event.weight in tables)  # fmt: skip
+    return next(rows, 0) == tokens
+
+
+def _vocabulary(book: FactBook, head: Event) -> str:
+    """The fact that says how many tokens the LM head scores."""
+    return book.add("vocabulary", head.outputs, AFTER, head.module)
+
+
 def _lm_head(reader: BlockReader, event: Event, book: FactBook) -> None:
     """The product with the vocabulary; it holds no matrix of its own where that is the embedding."""
-    vocabulary = book.add("vocabulary", event.outputs, AFTER, event.module)
+    vocabulary = _vocabulary(book, event)
     names = {"step": "lm_head", "label": "LM head", "short": "LM head", "weights": "head"}
     if event.weight in reader.parameters:
         reader.product(event, outputs=vocabulary, **names)
@@ -318,12 +385,20 @@ def _agree(recording: Recording, architecture: Architecture, config: Config) -> 
     """The class has the dimensions that the config states: it may not know a field, or call it otherwise."""
     section = config.data.get("text_config")
     fields = {**config.data, **section} if isinstance(section, dict) else config.data
+    dense = fields.get("first_k_dense_replace")
+    if isinstance(dense, int) and dense > recording.built:
+        raise InputError(
+            f"{config.name}: field first_k_dense_replace is {dense}, and there are {recording.built} layers; "
+            "expected at most as many dense layers as there are layers"
+        )
     for role, names in _STATED.items():
         for name in names:
             value = fields.get(name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 2:
                 continue
             found = {fact.value for key, fact in architecture.facts.items() if key.partition(".")[0] == role}
+            if role == "experts_per_token" and "zero_experts" in architecture.facts:
+                found = _chosen(recording)  # those without weights among them
             if role == "layers":
                 found = {len(architecture.sequence()), recording.built}  # one of ours for each mixer
             is_off = not found and name in recording.data["known"]  # experts of a class that may be dense
@@ -333,6 +408,11 @@ def _agree(recording: Recording, architecture: Architecture, config: Config) -> 
                     f"{config.name}: field {name} is {value}, and {recording.class_name} runs with {seen}; "
                     "expected fields that the class reads"
                 )
+
+
+def _chosen(recording: Recording) -> set[int]:
+    """How many of the largest the layers choose."""
+    return {event.outputs for part in recording.layers for event in part.events if event.kind == "choice"}
 
 
 def _prove_products(recording: Recording, architecture: Architecture) -> None:

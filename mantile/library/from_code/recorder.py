@@ -10,7 +10,7 @@ code of others may run). Output, JSON on the file descriptor that the argument n
 
     class, library      of the model, and the version of transformers
     tokens              of the prompt that was run
-    known               names of the fields that the class has, in all sections
+    known               names of the fields that the class has, in all sections, or that its code asks for
     config              fields after the class filled in its defaults, those of the decoder
     parameters          [{name, shape, buffer, run: whether it was read,
                           stored: [[name in a checkpoint, shape], ...]}]
@@ -27,6 +27,8 @@ import json
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 TOKENS = 61  # of the prompt: a prime that is no dimension of a model
@@ -329,6 +331,31 @@ def known_fields(config: Any) -> list[str]:
     return sorted(names)
 
 
+@contextmanager
+def watched(transformers: Any) -> Iterator[set[str]]:
+    """The names of the fields that the code of classes asks a config for in the meantime."""
+    asked: set[str] = set()
+    kind = transformers.PretrainedConfig
+    get = kind.__getattribute__
+
+    def asking(config: Any, name: str) -> Any:
+        asked.add(name)
+        return get(config, name)
+
+    kind.__getattribute__ = asking
+    try:
+        yield asked
+    finally:
+        kind.__getattribute__ = get
+
+
+def names_of(data: Any) -> set[str]:
+    """The names of all fields of a config, those of its sections among them."""
+    if not isinstance(data, dict):
+        return set()
+    return {str(name) for name in data}.union(*map(names_of, data.values()))
+
+
 def record(request: dict[str, Any]) -> dict[str, Any]:
     """Build the class, run a prompt, and say what happened."""
     warnings.simplefilter("ignore")
@@ -346,16 +373,18 @@ def record(request: dict[str, Any]) -> dict[str, Any]:
     register_attention(torch, recorder)
     torch.distributions.Distribution.set_default_validate_args(False)  # which would look at values
     config = read_config(transformers, request["config"], request["folder"])
-    model = build(torch, transformers, config, request["folder"])
-    listed, tied = parameters_of(model)
-    cache = run(torch, model, recorder)
+    with watched(transformers) as asked:
+        model = build(torch, transformers, config, request["folder"])
+        listed, tied = parameters_of(model)
+        cache = run(torch, model, recorder)
+    asked &= names_of(request["config"])
     for one in listed:
         one["run"] = one["name"] in recorder.read
     return {
         "class": type(model).__name__,
         "library": f"transformers {transformers.__version__}",
         "tokens": TOKENS,
-        "known": known_fields(model.config),
+        "known": sorted({*known_fields(model.config), *asked}),
         "config": plain(model.config.get_text_config(decoder=True).to_dict()),
         "parameters": listed,
         "tied": tied,

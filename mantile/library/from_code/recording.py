@@ -159,6 +159,12 @@ class Recording:
         """The layers of the class; one with several mixers is several of ours."""
         return int(self.data["lists"][self._stack])
 
+    @property
+    def zero_experts(self) -> int:
+        """Experts without weights, which hand a token on as it is: a router scores them with the others."""
+        stated = self.config.get("zero_expert_num")
+        return stated if isinstance(stated, int) else 0
+
     def refusal(self, why: str) -> InputError:
         """The error that the class is not one that can be read."""
         return InputError(
@@ -192,8 +198,15 @@ class Recording:
         count = self.built
         held: list[list[Parameter]] = [[] for _ in range(count)]
         outside: list[Parameter] = []
+        tables = {event["parameter"] for event in self.data["events"] if event["kind"] == "lookup"}
+        named = Counter(
+            name for one in self.data["parameters"] for name in {part for part, _ in one["stored"]}
+        )
         for one in self.data["parameters"]:
             match = layer.match(one["name"])
+            is_part = match and any(named[part] > 1 for part, _ in one["stored"])
+            if is_part or (one["name"] in tables and len(one["stored"]) > 1):  # how it is put together or
+                one = {**one, "stored": [[one["name"], one["shape"]]]}  # cut, one tensor does not tell
             target = held[int(match[1])] if match else outside
             target.append(_parameter(one, match.end() if match else 0, int(match[1]) if match else None))
         for place, event in places[first:last]:
@@ -204,7 +217,7 @@ class Recording:
             prefix = f"{self._stack}.{index}."
             seen = [self._event(event, prefix) for place, event in places if place == index]
             events = _without_first_rows(_all_queries_at_once(seen, self.tokens), self.tokens)
-            events, parameters = _stack_experts(events, held[index])
+            events, parameters = _stack_experts(events, _without_zero_experts(held[index], self.zero_experts))
             self.layers += Part(tuple(events), tuple(parameters), caches[index]).pieces()
         parts: list[Part] = []
         for stretch in (places[:first], places[last + 1 :]):
@@ -373,6 +386,32 @@ def _stack_experts(events: list[Event], parameters: list[Parameter]) -> tuple[li
         ],
         [replace(one, shape=stacked.get(one.name, one.shape)) for one in parameters],
     )
+
+
+def _without_zero_experts(parameters: list[Parameter], zeros: int) -> list[Parameter]:
+    """Experts in parameters of three dimensions, without room that a class makes for those without weights.
+
+    Another parameter of the same experts is as long as there are experts with weights.
+    """
+    counts = {one.shape[0] for one in parameters if len(one.shape) == 3}
+    longer = {count for count in counts if zeros and count - zeros in counts}
+    return [
+        replace(
+            one,
+            shape=(one.shape[0] - zeros, *one.shape[1:]),
+            stored=tuple(_of_fewer(*part, one.shape[0], zeros) for part in one.stored),
+        )
+        if len(one.shape) == 3 and one.shape[0] in longer
+        else one
+        for one in parameters
+    ]
+
+
+def _of_fewer(name: str, shape: Shape, count: int, experts: int, zeros: int) -> tuple[str, Shape, int]:
+    """What is stored of that many experts less: one by one, or together."""
+    if count == experts:
+        return name, shape, count - zeros
+    return name, (shape[0] - zeros, *shape[1:]), count
 
 
 def _parameter(data: Mapping[str, Any], start: int, layer: int | None) -> Parameter:

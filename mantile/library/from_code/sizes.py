@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 
-from mantile.library.architecture import Fact, Size, size_of
+from mantile.library.architecture import BY_DEFAULT, Fact, Size, size_of
 from mantile.library.facts import FACTS
 
 TERMS = 6  # of a sum: query, key and value, each with a gate
@@ -24,11 +24,13 @@ class FactBook:
     Args:
         config: whole numbers among the fields of the class, which fills in its defaults, by name.
         stated: those that the user's config holds.
+        named_otherwise: those of it that the class has no field of this name for.
     """
 
     class_name: str
     config: Mapping[str, int] = field(default_factory=dict)
     stated: Mapping[str, int] = field(default_factory=dict)
+    named_otherwise: Mapping[str, int] = field(default_factory=dict)
     facts: dict[str, Fact] = field(default_factory=dict)
 
     def add(self, role: str, value: int, block: str, at: str = "") -> str:
@@ -63,7 +65,11 @@ class FactBook:
         if not nearest:
             return seen
         is_stated = self.stated.get(nearest) == value
-        return f"{seen}, {nearest} {'in the config' if is_stated else 'by default of the class'}"
+        if not is_stated:  # the class may take it from a field that it calls otherwise
+            others = [name for name, number in self.named_otherwise.items() if number == value]
+            alike = max(others, key=lambda name: len(_stems(name) & own), default="")
+            is_stated, nearest = (True, alike) if _stems(alike) & own else (False, nearest)
+        return f"{seen}, {nearest} {'in the config' if is_stated else BY_DEFAULT}"
 
 
 def _stems(words: str) -> set[str]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
 
-from mantile.library.architecture import Size, Step, StoredTensor, Work
+from mantile.library.architecture import NOT_RUN, Size, Step, StoredTensor, Work
 from mantile.library.errors import InputError
 from mantile.library.from_code.recording import Event, Parameter, Part
 from mantile.library.from_code.sizes import Sizes
@@ -81,7 +81,8 @@ class BlockReader:
             parts.append((self.parameters[event.bias], (outputs,)))
         if event.rows > self.tokens:
             return self._often(event, parts)
-        before = next((draft for draft in self.drafts if self._reads_alike(draft, event, inputs)), None)
+        alike = (draft for draft in self.drafts if self._reads_alike(draft, event, inputs))
+        before = None if ROUTER in known.values() else next(alike, None)
         if before is not None:
             before.sizes["outputs"] += f" + {outputs}"
             before.parts += parts
@@ -128,6 +129,7 @@ class BlockReader:
     def _reads_alike(self, draft: Draft, event: Event, inputs: Size) -> bool:
         return (
             draft.work == "product"
+            and draft.weights != ROUTER
             and draft.source == event.source
             and draft.sizes["inputs"] == inputs
             and draft.module.rpartition(".")[0] == event.parent
@@ -267,7 +269,11 @@ class BlockReader:
             used[draft.step] = used.get(draft.step, 0) + 1
             labels[draft.label] = labels.get(draft.label, 0) + 1
             name = draft.step if used[draft.step] == 1 else f"{draft.step}_{used[draft.step]}"
-            is_read = draft.work in ("product", "experts") or draft.weights in ("head", "embedding")
+            is_read = (
+                draft.work in ("product", "experts")
+                or draft.weights in ("head", "embedding")
+                or draft.step == NOT_RUN
+            )
             steps.append(
                 Step(
                     step=name,
@@ -312,8 +318,9 @@ class BlockReader:
             )
 
 
+ROUTER = "router"  # the class of matrices that stay in 16 bit, each a product of its own
 _RESULTS = ("outputs", "width", "conv")  # sizes of a step that a vector beside it may have
-_NAMED = ("qkv", "ffn_up", "shared_up", "router", "latent_in")
+_NAMED = ("qkv", "ffn_up", "shared_up")
 
 
 def step_name(module: str) -> str:

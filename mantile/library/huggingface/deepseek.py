@@ -209,6 +209,8 @@ def _ffns(
         least=dense_layers if fixed else 0,
         most=dense_layers if fixed else MAX_LAYERS,
     )
+    if dense.origin == "config" and dense.value > count:
+        raise config.invalid("first_k_dense_replace", f"at most as many dense layers as the {count} layers")
     return ["ffn" if layer < dense.value else "moe" for layer in range(count)]
 
 
