@@ -20,11 +20,15 @@ from mantile.library.huggingface.gguf import TYPES
 from mantile.library.huggingface.unread import why_unread
 from mantile.library.models import load_model
 from mantile.library.profiles import load_library
+from mantile.workbook.layout import lay_out
 
 Make = Callable[..., Estimate]
 Tensors = list[tuple[str, tuple[int, ...], str]]
-NUMBERS = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "q4_k": 12, "q6_k": 14, "iq2_xxs": 16}
-BITS = {"f32": 16, "f16": 16, "q4_0": 4.5, "q8_0": 8.5, "q4_k": 4.5, "q6_k": 6.5625}
+NUMBERS = {"f32": 0, "f16": 1, "q4_0": 2, "q8_0": 8, "q4_k": 12, "q6_k": 14, "q8_k": 15, "mxfp4": 39}
+NUMBERS |= {"iq2_xxs": 16, "iq2_xs": 17, "iq3_xxs": 18, "iq1_s": 19, "iq3_s": 21, "iq2_s": 22, "iq1_m": 29}
+BITS = {"f32": 16, "f16": 16, "q4_0": 4.5, "q8_0": 8.5, "q4_k": 4.5, "q6_k": 6.5625, "mxfp4": 4.25}
+BLOCKS = {"iq1_s": 50, "iq1_m": 56, "iq2_xxs": 66, "iq2_xs": 74, "iq2_s": 82, "iq3_xxs": 98, "iq3_s": 110}
+BITS |= {kind: size * 8 / 256 for kind, size in BLOCKS.items()}  # blocks of 256 values, in bytes
 HIDDEN, KV, INNER, WORDS, LAYERS = 512, 128, 1024, 4096, 4
 FIELDS: dict[str, Any] = {
     "general.architecture": "llama",
@@ -160,6 +164,176 @@ def test_fused_matrices_have_the_type_of_their_tensor(make: Make, tmp_path: Path
     assert made.values()[made.equations.prefill_workers.memory.weights] == size
 
 
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_types_of_few_bits_are_counted_by_their_blocks(make: Make, tmp_path: Path, kind: str) -> None:
+    """Matrices of the layers in the type; head and embedding as the file has them."""
+    ends = {"token_embd.weight": "q4_k", "output.weight": "q6_k"}
+    listed = [
+        (name, shape, ends.get(name, kind) if len(shape) == 2 else "f32") for name, shape, _ in tensors()
+    ]
+    file = write(tmp_path / "m.gguf", FIELDS, listed)
+    made = make(model=str(file), accelerator="rtx-4090", framework="llama.cpp", tp=1)
+    assert made.results()["weights_dtype"] == kind
+    size = sum(prod(shape) * BITS[one] / 8 for _, shape, one in listed)
+    assert made.values()[made.equations.prefill_workers.memory.weights] == size
+
+
+EXPERTS = 4
+Widths = dict[str, tuple[int, ...]]
+
+
+def experts(size: int, shared: int = 0) -> Widths:
+    """Tensors of experts in a layer, by name; of shared ones too."""
+    found: Widths = {f"ffn_{part}_exps": (HIDDEN, size, EXPERTS) for part in ("gate", "up")}
+    found["ffn_down_exps"] = (size, HIDDEN, EXPERTS)
+    if shared:
+        found |= {f"ffn_{part}_shexp": (HIDDEN, shared) for part in ("gate", "up")}
+        found["ffn_down_shexp"] = (shared, HIDDEN)
+    return found
+
+
+def dense(size: int) -> Widths:
+    """Tensors of a dense FFN in a layer."""
+    return {"ffn_gate": (HIDDEN, size), "ffn_up": (HIDDEN, size), "ffn_down": (size, HIDDEN)}
+
+
+def attention(heads: int, kv_heads: int, size: int) -> Widths:
+    return {
+        "attn_q": (HIDDEN, heads * size),
+        "attn_k": (HIDDEN, kv_heads * size),
+        "attn_v": (HIDDEN, kv_heads * size),
+        "attn_output": (heads * size, HIDDEN),
+    }
+
+
+def latent(is_split: bool, query_rank: int) -> Widths:
+    """Latent attention of 8 heads of 48 + 16 and 32; the two halves of one matrix may stand apart."""
+    rank, heads = 96, 8
+    found: Widths = {"attn_kv_a_mqa": (HIDDEN, rank + 16), "attn_output": (heads * 32, HIDDEN)}
+    if is_split:
+        found |= {"attn_k_b": (48, rank, heads), "attn_v_b": (rank, 32, heads)}
+    else:
+        found["attn_kv_b"] = (rank, heads * (48 + 32))
+    if not query_rank:
+        return found | {"attn_q": (HIDDEN, heads * 64)}
+    return found | {"attn_q_a": (HIDDEN, query_rank), "attn_q_b": (query_rank, heads * 64)}
+
+
+def whole(layers: list[Widths], vectors: Widths, *, tied: bool = False, kind: str = "q4_k") -> Tensors:
+    """A file of these matrices in every layer, and of vectors in 32 bit."""
+    found: Tensors = [("token_embd.weight", (HIDDEN, WORDS), "q8_0")]
+    found += [("output_norm.weight", (HIDDEN,), "f32")]
+    found += [] if tied else [("output.weight", (HIDDEN, WORDS), "q8_0")]
+    for layer, matrices in enumerate(layers):
+        routed = any("exps" in name for name in matrices)
+        for name, shape in matrices.items():
+            found.append((f"blk.{layer}.{name}.weight", shape, "mxfp4" if "exps" in name else kind))
+        for name, shape in {"attn_norm.weight": (HIDDEN,), **vectors}.items():
+            if routed or name.partition(".")[0] not in ("ffn_gate_inp", "exp_probs_b"):
+                found.append((f"blk.{layer}.{name}", shape, "f32"))
+    return found
+
+
+def fields_of(architecture: str, **more: Any) -> dict[str, Any]:
+    """The fields of a small file, with an architecture's own; __ stands for a dot."""
+    own = {f"{architecture}.{key.replace('__', '.')}": value for key, value in more.items()}
+    usual = {key.replace("llama.", f"{architecture}."): FIELDS[key] for key in FIELDS if "llama" in key}
+    return {"general.architecture": architecture} | usual | own
+
+
+DEEPSEEK = {
+    "attention__kv_lora_rank": 96,
+    "attention__head_count_kv": 1,
+    "rope__dimension_count": 16,
+    "leading_dense_block_count": 1,
+    "expert_count": EXPERTS,
+    "expert_used_count": 2,
+    "expert_shared_count": 2,
+    "expert_feed_forward_length": 256,
+    "expert_weights_scale": 2.5,
+}
+OLD = {"attention__key_length": 64, "attention__value_length": 32}
+NEW = {"attention__key_length": 112, "attention__value_length": 96}
+NEW |= {"attention__key_length_mla": 64, "attention__value_length_mla": 32}
+HEADS = {"attention__key_length": 64, "attention__value_length": 64}
+MIXED = {"expert_count": EXPERTS, "expert_feed_forward_length": 256}
+FFN_NORM: Widths = {"ffn_norm.weight": (HIDDEN,)}
+LATENT_NORM: Widths = {"attn_kv_a_norm.weight": (96,)}
+ROUTER: Widths = {"ffn_gate_inp.weight": (HIDDEN, EXPERTS)}
+BALANCE: Widths = {"exp_probs_b.bias": (EXPERTS,), "attn_q_a_norm.weight": (128,)}
+AROUND: Widths = {"post_attention_norm.weight": (HIDDEN,), "post_ffw_norm.weight": (HIDDEN,)}
+QK_NORMS: Widths = {f"attn_{name}_norm.weight": (64,) for name in "qk"}
+BIASES: Widths = {
+    **{"attn_q.bias": (512,), "attn_k.bias": (128,), "attn_v.bias": (128,), "attn_output.bias": (HIDDEN,)},
+    **{"attn_sinks.weight": (8,), "ffn_gate_inp.bias": (EXPERTS,), "post_attention_norm.weight": (HIDDEN,)},
+    **{f"ffn_{part}_exps.bias": (256, EXPERTS) for part in ("gate", "up")},
+    "ffn_down_exps.bias": (HIDDEN, EXPERTS),
+}
+PARTS = (dense(INNER), *3 * [experts(256, 512)])
+LLAMA4 = [attention(8, 2, 64) | part for part in 2 * [dense(INNER), experts(256, 256)]]
+FILES: dict[str, tuple[str, dict[str, Any], Tensors]] = {
+    "deepseek2, lite": (
+        "deepseek_v2",
+        fields_of("deepseek2", **DEEPSEEK, **OLD),
+        whole([latent(False, 0) | part for part in PARTS], FFN_NORM | LATENT_NORM | ROUTER),
+    ),
+    "deepseek2, newer": (
+        "deepseek_v3",
+        fields_of("deepseek2", **DEEPSEEK, **NEW, attention__q_lora_rank=128, expert_gating_func=2),
+        whole([latent(True, 128) | part for part in PARTS], FFN_NORM | LATENT_NORM | ROUTER | BALANCE),
+    ),
+    "gpt-oss": (
+        "gpt_oss",
+        fields_of("gpt-oss", **HEADS, **MIXED, attention__sliding_window=128, expert_used_count=2),
+        whole(4 * [attention(8, 2, 64) | experts(256)], ROUTER | BIASES, kind="q8_0"),
+    ),
+    "llama4": (
+        "llama4_text",
+        fields_of("llama4", **HEADS, **MIXED, interleave_moe_layer_step=2, expert_used_count=1),
+        whole(LLAMA4, FFN_NORM | ROUTER),
+    ),
+    "gemma3": (
+        "gemma3_text",
+        fields_of("gemma3", **HEADS, attention__sliding_window=512),
+        whole(4 * [attention(8, 2, 64) | dense(INNER)], FFN_NORM | AROUND | QK_NORMS, tied=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_other_architectures_are_as_exact_as_their_tensors(make: Make, tmp_path: Path, name: str) -> None:
+    """Parameters, and bytes on the device; every field of the header is read, or known to change nothing.
+
+    The vector that balances routing is no parameter.
+    """
+    model_type, fields, listed = FILES[name]
+    file = write(tmp_path / "m.gguf", fields, listed)
+    made = make(model=str(file), accelerator="rtx-4090", framework="llama.cpp", tp=1)
+    assert made.model.architecture.model_type == model_type
+    counted = [(shape, kind) for name, shape, kind in listed if "exp_probs_b" not in name]
+    assert parameters(made.equations.ir)["total"] == sum(prod(shape) for shape, _ in counted)
+    size = sum(prod(shape) * BITS[kind] / 8 for shape, kind in counted)
+    assert made.values()[made.equations.prefill_workers.memory.weights] == size
+    unread = read_config(file).unread or {}
+    assert [path for path, value in unread.items() if why_unread(path, value) is None] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "what"),
+    [
+        ("deepseek2, newer", {"deepseek2.nextn_predict_layers": 1}, "nextn_predict_layers"),
+        ("llama4", {"llama4.attention.sliding_window": 0}, "attention without chunks"),
+        ("gemma3", {"gemma3.attention.sliding_window_pattern": [1, 1, 1, 0]}, "pattern: expected one value"),
+    ],
+)
+def test_what_other_architectures_may_have_besides_is_refused(
+    tmp_path: Path, name: str, more: dict[str, Any], what: str
+) -> None:
+    _, fields, listed = FILES[name]
+    with pytest.raises(InputError, match=rf"m\.gguf.*{what}.*[Gg]ive the config\.json"):
+        read_config(write(tmp_path / "m.gguf", fields | more, listed))
+
+
 def test_what_is_not_read_is_named(tmp_path: Path) -> None:
     """A field that is not known among it; what the tokenizer is made of is not."""
     more = {"llama.rope.scaling.factor": 8.0, "llama.vocab_size": WORDS, "llama.novelty": [1, 2]}
@@ -199,7 +373,8 @@ def test_a_file_in_parts_is_read_whole(tmp_path: Path) -> None:
         ),
         ({}, [("blk.0.attn_q.bias", (HIDDEN,), "f32")], r"'blk.0.attn_q.bias' is none that is read"),
         ({}, [("blk.0.attn_q.weight", (HIDDEN, HIDDEN), "f32")], r"values of f32 are not read"),
-        ({}, [("blk.0.attn_q.weight", (HIDDEN, HIDDEN), "iq2_xxs")], r"values of iq2_xxs are not read"),
+        ({}, [("blk.0.attn_q.weight", (HIDDEN, HIDDEN), "q8_k")], r"values of q8_k are not read"),
+        ({}, [("blk.0.attn_q.weight", (HIDDEN, HIDDEN), "iq2_xxs")], r"is of iq2_xxs, and another .* q4_k"),
     ],
 )
 def test_what_is_not_read_is_refused_with_a_way_out(
@@ -235,3 +410,22 @@ def test_types_of_values_are_data_types_of_the_library() -> None:
     library = load_library()
     for kind in TYPES:
         assert "weights" in library.datatype(kind, "weights").roles
+
+
+LONGEST_LIST = 255  # characters of a list that stands in the rule of a cell: Excel takes no more
+
+
+def test_weights_are_chosen_from_cells_that_hold_their_types(make: Make) -> None:
+    """Lists of them are too long for a rule; "same" stands first where a class may be as the others are."""
+    book = lay_out(make(model="qwen3-30b-a3b"))
+    lists: dict[str, list[Any]] = {}
+    for sheet in book.sheets.values():
+        for entry in (cell.entry for cell in sheet.cells.values() if cell.entry is not None):
+            members = book.library_choices(entry)
+            if members is None:
+                assert len(",".join(map(str, entry.choices))) <= LONGEST_LIST, entry.id
+            elif "_dtype" in entry.id:
+                lists[entry.id] = [member.value for member in members.members]
+                assert lists[entry.id] == list(entry.choices), entry.id
+    assert lists["inputs.weights_dtype"] == lists["inputs.head_dtype"] == lists["inputs.experts_dtype"][1:]
+    assert lists["inputs.experts_dtype"][0] == "same"

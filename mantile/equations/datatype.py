@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 
 from mantile.equations.library import FactKind, text_rows
 from mantile.graph.quantity import Input, Section, defined
 from mantile.library.profiles import Library
+from mantile.library.scenario import SAME
 
 _KERNELS = "which row of the efficiency tables applies"
 _ENDS = "as files have it, until a scenario states it"
@@ -18,6 +20,8 @@ class DataTypes:
 
     Args:
         ids: their names.
+        same: stands above them in lists to choose from: a class of weights may be in the type of the others.
+        of_weights: how many of the first names are those of weights, where these come first; else 0.
         bits: per value, scales included.
         peak: the peak that products in it run at.
         activations: the format that activations take beside weights of it.
@@ -27,6 +31,8 @@ class DataTypes:
     """
 
     ids: tuple[Input, ...]
+    same: Input
+    of_weights: int
     bits: tuple[Input, ...]
     peak: tuple[Input, ...]
     kernels_bf16: tuple[Input, ...]
@@ -38,7 +44,7 @@ class DataTypes:
     def sections(self) -> tuple[Section, ...]:
         """Their blocks."""
         sections = (
-            Section("Data types", self.ids),
+            Section("Data types", (self.same, *self.ids)),
             Section("Bits per value", self.bits),
             Section("Peak used by a data type", self.peak),
             Section("Kernels with 16-bit activations", self.kernels_bf16),
@@ -58,7 +64,17 @@ def datatypes(library: Library, tied: bool) -> DataTypes:
     """
     kinds = library.datatypes
     assert kinds[0].id == "bf16", "results and fallbacks are bf16, the first data type"
+    first = len(list(takewhile(lambda kind: "weights" in kind.roles, kinds)))
     return DataTypes(
+        same=defined(
+            "datatype.same.id",
+            "Data type, as the other weights",
+            "1",
+            SAME,
+            "what a class of matrices may be set to besides",
+            "a word of the scenario",
+        ),
+        of_weights=first if not any("weights" in kind.roles for kind in kinds[first:]) else 0,
         ids=tuple(
             defined(
                 f"datatype.{kind.id}.id",

@@ -117,6 +117,7 @@ class Formats:
         native: 1 if products run in the formats asked for.
         best: FLOP/s of the fastest products of the layers, where it is a row.
         defaults: the data types of activations, LM head and embedding until somebody states them, by input.
+        types: those of the library.
     """
 
     classes: Mapping[str, WeightClass]
@@ -128,6 +129,7 @@ class Formats:
     native: Quantity
     best: Quantity | None
     defaults: Mapping[str, Quantity]
+    types: DataTypes
     sections: tuple[Section, ...]
 
     @property
@@ -164,6 +166,7 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
         native=native,
         best=best,
         defaults={"activation_dtype": defaults.last} | ends,
+        types=types,
         sections=(
             *types.sections(),
             rows.section("Chosen data types", "activations and KV cache"),

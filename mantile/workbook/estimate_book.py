@@ -19,6 +19,7 @@ from mantile.equations.typed import Typed
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.fields import DECODE
+from mantile.library.scenario import SAME, SCENARIO_FIELDS
 from mantile.workbook import style
 from mantile.workbook.book import Book, Document
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
@@ -78,12 +79,15 @@ class EstimateBook(Book):
             .removeprefix("inputs.")
             .removeprefix(DECODE)
         )
-        hardware = self.estimate.equations.prefill_workers.hardware
-        return (
-            span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])
-            if name in ("accelerator", "system")
-            else None
-        )
+        workers = self.estimate.equations.prefill_workers
+        hardware, types = workers.hardware, workers.formats.types
+        if name in ("accelerator", "system"):
+            return span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])
+        field = SCENARIO_FIELDS.get(name)
+        if field is None or field.role != "weights" or not types.of_weights:
+            return None
+        above = (types.same,) if entry.choices[:1] == (SAME,) else ()
+        return span((*above, *types.ids[: types.of_weights]))
 
     def store_inputs(self, entries: Iterable[tuple[Input, Input, Input | None]]) -> None:
         """Store what the cells of inputs hold as generated, with words for their places.

@@ -18,6 +18,7 @@ from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.cell_range import CellRange
 
 from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
@@ -505,9 +506,21 @@ def _rows(sheet: Any) -> Iterator[Finding]:
                 )
 
 
+def _offered(book: Any) -> set[tuple[str, int, int]]:
+    """The cells of a range that an input is chosen from: sheet, row, column."""
+    found: set[tuple[str, int, int]] = set()
+    for rule in (rule for sheet in book for rule in sheet.data_validations.dataValidation):
+        name, mark, area = str(rule.formula1 or "").rpartition("!")
+        if rule.type == "list" and mark:
+            cells = [cell for line in CellRange(area).rows for cell in line]
+            found |= {(name.strip("'"), row, column) for row, column in cells}
+    return found
+
+
 def _dependents(book: Any, used: set[tuple[str, int, int]]) -> Iterator[Finding]:
     if not {"Plan", "Layers"} <= set(book.sheetnames):  # a template left out what some rows are for
         return
+    used = used | _offered(book)
     for name in WORKINGS:
         if name not in book.sheetnames:
             continue

@@ -84,8 +84,8 @@ def _answer(process: subprocess.Popen[bytes], request: str, pipe: BinaryIO, name
         packages = missing(answer["error"])
         if packages:
             raise InputError(
-                f"{name}: its class needs {' and '.join(packages)} besides, not installed here; expected beside "
-                f"torch and transformers: pip install 'mantile[transformers]' {' '.join(packages)}"
+                f"{name}: its class needs {' and '.join(packages)}, not installed here; expected them "
+                f"beside torch and transformers: pip install 'mantile[transformers]' {' '.join(packages)}"
             )
         why = meaning(answer["error"])
         raise InputError(f"{name}: its class cannot be built or run without weights: {why}")

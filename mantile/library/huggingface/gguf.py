@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from mantile.library.errors import InputError
 from mantile.library.gguf_header import GgufHeader, GgufTensor
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.formats import ALL_CLASSES, Format, Rule, Scheme, source_of
+from mantile.library.huggingface.gguf_kinds import KINDS, Kind
 from mantile.library.huggingface.module_patterns import ModulePatterns
 from mantile.library.huggingface.own_words import OwnWords
 
@@ -30,7 +30,7 @@ _MODULES = {
 }
 TYPES = (
     *("f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k"),
-    *("iq4_nl", "iq4_xs", "mxfp4"),
+    *("iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "iq4_nl", "iq4_xs", "mxfp4"),
 )
 """Types of the values of matrices that are read: data types of the library, f16 as fp16."""
 _ENDS = {"token_embd.weight": "embed_tokens", "output.weight": "lm_head"}
@@ -39,53 +39,6 @@ _OTHERS = re.compile(
     r"|blk\.\d+\.(?:attn_norm|ffn_norm|attn_q_norm|attn_k_norm|post_attention_norm|post_ffw_norm"
     r"|ffn_gate_inp|rope_freqs)\.weight"
 )
-_FIELDS = {
-    "block_count": "num_hidden_layers",
-    "context_length": "max_position_embeddings",
-    "embedding_length": "hidden_size",
-    "feed_forward_length": "intermediate_size",
-    "attention.head_count": "num_attention_heads",
-    "attention.head_count_kv": "num_key_value_heads",
-    "attention.key_length": "head_dim",
-    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
-    "attention.sliding_window": "sliding_window",
-    "rope.freq_base": "rope_theta",
-}
-_OF_EXPERTS = {
-    "expert_used_count": "num_experts_per_tok",
-    "expert_feed_forward_length": "moe_intermediate_size",
-}
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """What an architecture of llama.cpp is as a config.
-
-    Args:
-        model_type: with dense FFNs; `of_experts` with experts, whose number stands in `count`.
-        more: fields of the class that the header does not state.
-        biases: names of the biases that the class has, as an expression.
-        fused: matrices that hold more than their name says.
-    """
-
-    model_type: str
-    of_experts: str = ""
-    count: str = "num_experts"
-    more: Mapping[str, Any] = field(default_factory=dict)
-    biases: str = ""
-    fused: Mapping[str, str] = field(default_factory=dict)
-
-
-_KINDS = {
-    "llama": _Kind("llama", "mixtral", "num_local_experts"),
-    "qwen2": _Kind("qwen2", more={"use_sliding_window": False}, biases=r"blk\.\d+\.attn_[qkv]\.bias"),
-    "qwen3": _Kind("qwen3", more={"use_sliding_window": False}),
-    "qwen3moe": _Kind("", "qwen3_moe", more={"use_sliding_window": False}),
-    "phi3": _Kind("phi3", fused={"ffn_up": "mlp.gate_up_proj"}),
-    "gemma": _Kind("gemma"),
-    "gemma2": _Kind("gemma2"),
-    "olmo2": _Kind("olmo2"),
-}
 
 
 def config_of(header: GgufHeader) -> dict[str, Any]:
@@ -95,45 +48,70 @@ def config_of(header: GgufHeader) -> dict[str, Any]:
         InputError: for an architecture, a tensor or a type of values that is not read, with a way out.
     """
     architecture = header.fields.get("general.architecture")
-    kind = _KINDS.get(architecture) if isinstance(architecture, str) else None
+    kind = KINDS.get(architecture) if isinstance(architecture, str) else None
     experts = header.fields.get(f"{architecture}.expert_count") or 0
     model_type = None if kind is None else kind.of_experts if experts else kind.model_type
     if kind is None or not model_type:
         raise InputError(
             f"{header.name}: general.architecture {architecture!r:.40} is not read from a GGUF file; those "
-            f"read are {', '.join(_KINDS)}. Give the config.json of the model, with --weights-dtype"
+            f"read are {', '.join(KINDS)}. Give the config.json of the model, with --weights-dtype"
         )
-    types = {
-        _module(header, tensor, {**_MODULES, **kind.fused}): tensor.type
-        for tensor in header.tensors
-        if not re.fullmatch(kind.biases, tensor.name) and _is_matrix(header, tensor)
+    data = {
+        "model_type": model_type,
+        "dtype": "float16",
+        **kind.more,
+        **_dimensions(header, architecture, kind),
     }
-    data = {"model_type": model_type, "dtype": "float16", **kind.more, **_dimensions(header, architecture)}
     if experts:
         data[kind.count] = experts
-        for key, name in _OF_EXPERTS.items():
+        for key, name in kind.of_experts_fields.items():
             _copy(header, f"{architecture}.{key}", name, data)
-    data |= _others(header, f"{architecture}.")
+    data |= kind.follows(header, data)
+    data |= _others(header, f"{architecture}.", kind)
     data["tie_word_embeddings"] = not any(tensor.name == "output.weight" for tensor in header.tensors)
+    types = _types(header, kind)
     return data | {"quantization_config": {"quant_method": "gguf", "tensors": types}}
 
 
 def words_of(header: GgufHeader) -> OwnWords:
     """Fields of a config.json as the header of this file calls them."""
     architecture = header.fields["general.architecture"]
-    names = {name: f"{architecture}.{key}" for key, name in (_FIELDS | _OF_EXPERTS).items()}
-    count = dict.fromkeys(("num_experts", "num_local_experts"), f"{architecture}.expert_count")
-    return OwnWords(names | count | {"quantization_config": "types of tensors"})
+    kind = KINDS[architecture]
+    fields = {**kind.fields, **kind.of_experts_fields, "expert_count": kind.count}
+    names = {name: f"{architecture}.{key}" for key, name in fields.items()}
+    return OwnWords(names | {"quantization_config": "types of tensors"})
 
 
-def _dimensions(header: GgufHeader, architecture: Any) -> dict[str, Any]:
+def _types(header: GgufHeader, kind: Kind) -> dict[str, str]:
+    """The type of every matrix, by its name as in a config.
+
+    Raises:
+        InputError: where two tensors are one matrix of ours, and are not of one type.
+    """
+    types: dict[str, str] = {}
+    for tensor in header.tensors:
+        if re.fullmatch(kind.biases, tensor.name) or not _is_matrix(header, tensor, kind.others):
+            continue
+        module = _module(header, tensor, {**_MODULES, **kind.modules})
+        if types.setdefault(module, tensor.type) != tensor.type:
+            raise InputError(
+                f"{header.name}: tensor {tensor.name} is of {tensor.type}, and another that makes one matrix "
+                f"with it of {types[module]}; expected one type. Give the config.json of the model, with "
+                "--weights-dtype"
+            )
+    return types
+
+
+def _dimensions(header: GgufHeader, architecture: Any, kind: Kind) -> dict[str, Any]:
     """Dimensions by the header, with llama.cpp's own defaults; rows of the embedding by its tensor."""
     data: dict[str, Any] = {}
-    for key, name in _FIELDS.items():
+    for key, name in kind.fields.items():
         _copy(header, f"{architecture}.{key}", name, data)
     heads, hidden = data.get("num_attention_heads"), data.get("hidden_size")
-    data.setdefault("num_key_value_heads", heads)
-    if isinstance(heads, int) and isinstance(hidden, int) and heads > 0:
+    if "num_key_value_heads" in kind.fields.values():
+        data.setdefault("num_key_value_heads", heads)
+    has_width = "head_dim" in kind.fields.values()
+    if has_width and isinstance(heads, int) and isinstance(hidden, int) and heads > 0:
         data.setdefault("head_dim", hidden // heads)
     embedding = next((tensor for tensor in header.tensors if tensor.name == "token_embd.weight"), None)
     if embedding is None or len(embedding.shape) != 2:
@@ -141,15 +119,15 @@ def _dimensions(header: GgufHeader, architecture: Any) -> dict[str, Any]:
     return data | {"vocab_size": embedding.shape[1]}
 
 
-def _others(header: GgufHeader, prefix: str) -> dict[str, Any]:
+def _others(header: GgufHeader, prefix: str, kind: Kind) -> dict[str, Any]:
     """What the header says of the architecture and nothing here reads, under its own names.
 
     Raises:
         InputError: where values have another width than keys.
     """
-    read = {*_FIELDS, *_OF_EXPERTS, "expert_count"}
+    read = {*kind.fields, *kind.of_experts_fields, *kind.read, "expert_count", "attention.value_length"}
     widths = [header.fields.get(f"{prefix}attention.{name}_length") for name in ("key", "value")]
-    if None not in widths and widths[0] != widths[1]:
+    if "head_dim" in kind.fields.values() and None not in widths and widths[0] != widths[1]:
         raise InputError(
             f"{header.name}: field {prefix}attention.value_length: expected {widths[0]}, as of keys, found "
             f"{widths[1]!r:.60}; give the config.json of the model, with --weights-dtype"
@@ -157,7 +135,7 @@ def _others(header: GgufHeader, prefix: str) -> dict[str, Any]:
     return {
         key: f"a list of {len(value)}" if isinstance(value, range) else value
         for key, value in header.fields.items()
-        if key.startswith(prefix) and key.removeprefix(prefix) not in (*read, "attention.value_length")
+        if key.startswith(prefix) and key.removeprefix(prefix) not in read
     }
 
 
@@ -172,9 +150,9 @@ def _copy(header: GgufHeader, key: str, name: str, data: dict[str, Any]) -> None
         data[name] = value
 
 
-def _is_matrix(header: GgufHeader, tensor: GgufTensor) -> bool:
+def _is_matrix(header: GgufHeader, tensor: GgufTensor, others: str) -> bool:
     """Whether a tensor is a matrix whose type counts; others are norms, routers, positions."""
-    if _OTHERS.fullmatch(tensor.name):
+    if _OTHERS.fullmatch(tensor.name) or re.fullmatch(others, tensor.name):
         return False
     if len(tensor.shape) > 1 and tensor.type not in TYPES:
         raise InputError(

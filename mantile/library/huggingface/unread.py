@@ -39,7 +39,7 @@ _WHY = {
         attn_logit_softcapping final_logit_softcapping hc_eps layer_norm_eps layer_norm_rms_epsilon
         layer_norm_epsilon layernorm_epsilon logit_scale norm_eps norm_epsilon projector_ln_eps
         query_pre_attn_scalar rms_norm_eps routed_scaling_factor scale_attn_weights swiglu_limit
-        norm_topk_prob moe_renormalize norm_before_gate""",
+        norm_topk_prob moe_renormalize norm_before_gate expert_weights_scale expert_weights_norm""",
     "another function of as much work": """
         activation_function hidden_act hidden_activation mamba_hidden_act projector_hidden_act scoring_func
         moe_router_activation_func""",
