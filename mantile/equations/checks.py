@@ -544,6 +544,12 @@ def plan(of: _Of) -> Iterator[Check]:
     shards, hardware, fixed = of.workers.plan, of.workers.hardware, of.sides.fixed
     yield of.check("SYSTEM_MISMATCH", hardware.system_matches, fixed(1, "flag"))
     yield of.check("FRAMEWORK_UNSUPPORTED", hardware.framework_runs, fixed(1, "flag"))
+    asked, none = of.workers.support, fixed(0, "flag")
+    yield of.check("FRAMEWORK_CHIP", asked.chip, none)
+    yield of.check("FRAMEWORK_FORMAT", asked.formats, none)
+    yield of.check("FRAMEWORK_PARALLELISM", asked.ways, none)
+    if asked.disaggregated is not None:
+        yield of.check("FRAMEWORK_DISAGGREGATED", asked.disaggregated, none)
     no_head = fixed(0, "head")
     if shards.left.heads is not None:
         yield of.check("HEADS_NOT_DIVISIBLE", _not_padded(of, "heads", shards.left.heads), no_head)

@@ -19,6 +19,7 @@ class DataTypes:
     Args:
         ids: their names.
         bits: per value, scales included.
+        families: those of formats that frameworks read with the same programs.
         peak: the peak that products in it run at.
         activations: the format that activations take beside weights of it.
         kernels_bf16: kernel format with 16-bit activations.
@@ -28,6 +29,7 @@ class DataTypes:
 
     ids: tuple[Input, ...]
     bits: tuple[Input, ...]
+    families: tuple[Input, ...]
     peak: tuple[Input, ...]
     kernels_bf16: tuple[Input, ...]
     kernels_native: tuple[Input, ...]
@@ -40,6 +42,7 @@ class DataTypes:
         sections = (
             Section("Data types", self.ids),
             Section("Bits per value", self.bits),
+            Section("Family of a data type", self.families),
             Section("Peak used by a data type", self.peak),
             Section("Kernels with 16-bit activations", self.kernels_bf16),
             Section("Kernels with native activations", self.kernels_native),
@@ -85,6 +88,11 @@ def datatypes(library: Library, tied: bool) -> DataTypes:
                 name="bits per value",
             )
             for kind in kinds
+        ),
+        families=text_rows(
+            "datatype",
+            FactKind("family", "Family", "1", "of formats that frameworks read with the same programs"),
+            {kind.id: kind.family or kind.id for kind in kinds},
         ),
         peak=text_rows(
             "datatype",

@@ -160,6 +160,7 @@ def build_graph(
     disaggregated: bool = False,
     open_loop: bool = False,
     caches_prefixes: bool = False,
+    stated: frozenset[str] = frozenset(),
 ) -> EstimateGraph:
     """The equations of a model.
 
@@ -167,8 +168,9 @@ def build_graph(
         disaggregated: whether decode workers are described apart from those that prefill.
         open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
+        stated: what else a scenario asks for, as `needs` of its fields say.
     """
-    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop, caches_prefixes)
+    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop, caches_prefixes, stated)
     known = frameworks(library)
     prefill_workers = workers(ir, library, known, inputs, ranks)
     for name, default in prefill_workers.formats.defaults.items():
@@ -329,7 +331,13 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *map(_ranks, graph.workers),
         ),
         "Hardware": (
-            *of_workers(lambda workers: (*workers.hardware.sections, *workers.formats.sections)),
+            *of_workers(
+                lambda workers: (
+                    *workers.hardware.sections,
+                    *workers.formats.sections,
+                    *workers.support.sections,
+                )
+            ),
             graph.frameworks.section,
             graph.scheduler.in_use,
         ),

@@ -16,7 +16,14 @@ from mantile.ir.modules import ModelGraph
 from mantile.library.dates import serial, today
 from mantile.library.fields import DECODE, DEPLOYMENT, MONEY, WORKLOAD, ScenarioField
 from mantile.library.profiles import Library
-from mantile.library.scenario import DEFAULT_SYSTEM, INPUT_NAMES, SAME, SCENARIO_FIELDS, WORKER_FIELDS
+from mantile.library.scenario import (
+    DEFAULT_SYSTEM,
+    INPUT_NAMES,
+    SAME,
+    SCENARIO_FIELDS,
+    STATED_FIELDS,
+    WORKER_FIELDS,
+)
 
 CONTINUOUS = "continuous"
 DISAGGREGATED = "disaggregated"
@@ -49,6 +56,7 @@ class Workload:
     ep: Input
     attention_dp: Input
     cp: Input
+    framework_support: Input | None = None
     sequence_parallel: Input
     weights_dtype: Input
     activation_dtype: Input
@@ -166,6 +174,7 @@ def workload(
     disaggregated: bool,
     open_loop: bool = False,
     caches_prefixes: bool = False,
+    stated: frozenset[str] = frozenset(),
 ) -> tuple[Workload, Ranks, tuple[Section, ...]]:
     """The inputs, the numbers of ranks they make, and their blocks.
 
@@ -176,6 +185,7 @@ def workload(
         disaggregated: whether decode workers get inputs of their own.
         open_loop: whether requests may arrive at a rate.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
+        stated: what else a scenario asks for, as `needs` of its fields say.
     """
     classes = ir.weight_classes()
     there_are = {
@@ -186,7 +196,7 @@ def workload(
         "decode workers": disaggregated,
         "request rate": open_loop,
         "prefix cache": caches_prefixes,
-    }
+    } | {need: need in stated for need in STATED_FIELDS.values()}
     inputs = {}
     for field in SCENARIO_FIELDS.values():
         if field.needs is None or there_are[field.needs]:

@@ -232,6 +232,16 @@ class Deployment(Strict):
 class Inputs(Deployment):
     """All fields of a scenario that are rows of the Inputs sheet and flags of the command line."""
 
+    framework_support: Literal["documented", "own build"] | None = field(
+        "Framework support",
+        (
+            "documented: what the framework cannot run by its documents is refused; own build: yours is "
+            "taken to run whatever is asked of it"
+        ),
+        group=DEPLOYMENT,
+        default="documented",
+        needs="own build",
+    )
     sequence_parallel: Literal["off", "on"] | None = field(
         "Sequence parallel",
         "on: norms work on a share of the tokens; all-reduces become a reduce-scatter and an all-gather",
@@ -893,6 +903,15 @@ class Scenario(Case):
         )
 
     @property
+    def stated(self) -> frozenset[str]:
+        """What `needs` says of the fields that only some scenarios have and a column here states."""
+        return frozenset(
+            need
+            for name, need in STATED_FIELDS.items()
+            if any(getattr(case, name) is not None for case in (self, *self.variants))
+        )
+
+    @property
     def disaggregated(self) -> bool:
         """Whether decode workers have inputs of their own, in some column at least."""
         return any(
@@ -902,6 +921,12 @@ class Scenario(Case):
 
 PREFIX_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.needs == "prefix cache")
 """What prompts may find in a cache, and where: an estimate has rows of it where a scenario states one."""
+
+
+STATED_FIELDS: Mapping[str, str] = {
+    item.name: item.needs for item in SCENARIO_FIELDS.values() if item.needs in ("own build",)
+}
+"""Fields that an estimate has rows of only where a scenario states one of their kind, and that kind."""
 
 
 def load_scenario(path: str) -> Scenario:
