@@ -12,6 +12,7 @@ from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
+from mantile.equations.engine import Limits, limits
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
@@ -48,7 +49,8 @@ class EstimateGraph:
     """The graph of a model on a library of hardware.
 
     Args:
-        frameworks: what each does by default; `scheduler` how prompts get their turn.
+        frameworks: what each does by default; `limits` how much it takes, None where nobody asks;
+            `scheduler` how prompts get their turn.
         workers: the accelerators: those that do everything, or prefill and decode workers.
         input_sections: blocks of what is asked; `typed` what the cells of inputs hold.
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
@@ -63,6 +65,7 @@ class EstimateGraph:
     ir: ModelGraph
     library: Library
     frameworks: Frameworks
+    limits: Limits | None
     scheduler: Scheduler
     workers: tuple[Workers, ...]
     input_sections: tuple[Section, ...]
@@ -175,6 +178,10 @@ def build_graph(
     prefill_workers = workers(ir, library, known, inputs, ranks)
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
+    bounds = limits(library, inputs, prefill_workers.hardware)
+    if bounds is not None:
+        inputs.set_default("token_budget", bounds.token_budget)
+        inputs.set_default("max_requests", bounds.max_requests)
     if prefill_workers.memory.heads is not None:
         inputs.set_default("prefix_hit_rate", prefill_workers.memory.heads.hit_rate)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
@@ -239,6 +246,7 @@ def build_graph(
         ir=ir,
         library=library,
         frameworks=known,
+        limits=bounds,
         scheduler=turns,
         workers=sets,
         input_sections=input_sections,
@@ -339,6 +347,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                 )
             ),
             graph.frameworks.section,
+            *(() if graph.limits is None else graph.limits.sections),
             graph.scheduler.in_use,
         ),
         "Efficiency": of_workers(lambda workers: workers.efficiency.sections),

@@ -69,6 +69,10 @@ class Workload:
     offload_weights: Input
     offload_kv: Input
     kv_swap: Input
+    gpu_memory_utilization: Input | None = None
+    mem_fraction_static: Input | None = None
+    memory_taken: Input | None = None
+    tp_padding: Input | None = None
     compute_speed: Input
     network_speed: Input
     serving: Input | None = None
@@ -78,7 +82,9 @@ class Workload:
     concurrency: Input
     request_rate: Input | None = None
     load_duration: Input | None = None
+    engine_defaults: Input | None = None
     token_budget: Input
+    max_model_len: Input | None = None
     prefix_hit_rate: Input | None = None
     shared_prefix: Input | None = None
     turns: Input | None = None

@@ -48,6 +48,7 @@ from mantile.equations.constant import (
     VECTOR_BYTES,
 )
 from mantile.equations.efficiency import Efficiency
+from mantile.equations.engine import Share, share
 from mantile.equations.formats import Formats
 from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
@@ -157,8 +158,9 @@ def memory(
     prompts = heads(inputs)
     caches = kv_bytes(ir, inputs, formats, plan, held, prompts)
     on_stages = stages(inputs, plan.stages, stored, caches)
-    extra = working(ir, inputs, ranks, known, efficiency, plan)
-    room = capacity(ir, inputs, hardware, efficiency, on_stages, extra, held, caches, plan.stages)
+    told = share(inputs, hardware, efficiency)
+    extra = working(ir, inputs, ranks, known, told, plan)
+    room = capacity(ir, inputs, told, on_stages, extra, held, caches, plan.stages)
     total = used(inputs, hardware, on_stages, extra, room, caches)
     found = None
     if prompts is not None and caches.kept_of_token is not None:
@@ -198,6 +200,7 @@ def memory(
             held.section,
             caches.section,
             on_stages.section,
+            *(() if told.section is None else (told.section,)),
             extra.section,
             room.section,
             total.section,
@@ -688,7 +691,7 @@ def working(
     inputs: Workload,
     ranks: Ranks,
     known: Frameworks,
-    efficiency: Efficiency,
+    told: Share,
     plan: Sharding,
 ) -> _Working:
     """Requests of a replica, and the memory that work on them needs."""
@@ -728,7 +731,7 @@ def working(
         "B/request",
         TOKENS_PER_STEP * plan.columns["vocabulary"] * LOGIT_BYTES,
     )
-    reserve = rows("reserve", "Runtime", "B", efficiency["runtime_reserve"])
+    reserve = rows("reserve", "Runtime", "B", told.reserve)
     section = rows.section("Working memory", "per accelerator")
     return _Working(requests, prompt_batch, step_tokens, activations, logits, reserve, section)
 
@@ -805,8 +808,7 @@ class _Capacity:
 def capacity(
     ir: ModelGraph,
     inputs: Workload,
-    hardware: Hardware,
-    efficiency: Efficiency,
+    told: Share,
     on_stages: _OnStages,
     extra: _Working,
     held: _Held,
@@ -822,7 +824,7 @@ def capacity(
         minimum(inputs.offload_weights * GIGA, on_stages.all_weights),
     )
     weights = rows("weights", "Weights", "B", on_stages.all_weights - host)
-    usable = rows("usable", "Usable memory", "B", efficiency["memory_usable"] * hardware.memory_visible)
+    usable = rows("usable", "Usable memory", "B", told.usable)
     room = rows(
         "kv_room", "Room for requests", "B", maximum(0, usable - weights - extra.activations - extra.reserve)
     )

@@ -112,6 +112,8 @@ _TABLE = (
                 "By its documents the framework has no workers of their own for prefill and decode."),
     Reason("CONTEXT_EXCEEDS_MODEL", PLAN, "at most", "Input and output lie within the model's context",
            "Input and output tokens together are more than the positions the model was made for."),
+    Reason("REQUEST_TOO_LONG", PLAN, "at most", "A request is as long as the engine is told at most",
+           "Input and output tokens together are more than max_model_len: the server refuses them."),
     Reason("CP_EXCEEDS_INPUT", PLAN, "at most", "There is a token of the prompt for every CP rank",
            "The prompt has fewer tokens than there are context-parallel ranks."),
     Reason("IMAGES_EXCEED_INPUT", PLAN, "at most", "The tokens of images are a part of the prompt",

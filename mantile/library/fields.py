@@ -31,6 +31,11 @@ Needs = Literal[
     "request rate",
     "prefix cache",
     "own build",
+    "memory share",
+    "other models",
+    "longest request",
+    "engine defaults",
+    "TP padding",
 ]
 
 

@@ -25,7 +25,7 @@ from mantile.library.profile_facts import (
     check_sources,
 )
 from mantile.library.runs import MeasuredRuns
-from mantile.library.support import Statement
+from mantile.library.support import Limits, Statement
 from mantile.library.versions import Shelf
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
@@ -216,6 +216,7 @@ class Framework(Strict):
             `attention`.
         release: the releases that its statements are about.
         support: what its documents say that it runs, and what it cannot run.
+        limits: what it takes where a scenario asks for its defaults and states no others.
     """
 
     id: str
@@ -235,6 +236,7 @@ class Framework(Strict):
     keeps: tuple[str, ...] = ()
     release: str = ""
     support: tuple[Statement, ...] = ()
+    limits: Limits | None = None
 
     @model_validator(mode="after")
     def _formats(self) -> Framework:

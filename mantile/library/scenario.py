@@ -222,6 +222,13 @@ class Deployment(Strict):
         """What its fields may be called, aliases included."""
         return [*super().field_names(), *_spellings(cls)]
 
+    @classmethod
+    def explained(cls, name: str) -> str | None:
+        """What a setting of an engine means that no field stands for."""
+        from mantile.library.engine_words import meaning_of
+
+        return meaning_of(name)
+
     @model_validator(mode="before")
     @classmethod
     def _by_own_names(cls, data: Any) -> Any:
@@ -366,6 +373,48 @@ class Inputs(Deployment):
         most=10_000,
         aliases=("swap_space",),
     )
+    gpu_memory_utilization: Real | None = field(
+        "Share of memory for the engine",
+        (
+            "share of each accelerator's memory for weights, buffers and KV cache; "
+            "0: efficiency.memory_usable, or mem_fraction_static"
+        ),
+        group=DEPLOYMENT,
+        default=0,
+        least=0,
+        most=1,
+        needs="memory share",
+    )
+    mem_fraction_static: Real | None = field(
+        "Share of memory for weights and KV cache",
+        "as SGLang counts it: graphs and buffers lie outside that share; 0: another share holds",
+        group=DEPLOYMENT,
+        default=0,
+        least=0,
+        most=1,
+        needs="memory share",
+    )
+    memory_taken: Real | None = field(
+        "Memory that others take",
+        "other models or programs on the same accelerators: their memory, per accelerator",
+        group=DEPLOYMENT,
+        unit="GB",
+        default=0,
+        least=0,
+        most=10_000,
+        needs="other models",
+    )
+    tp_padding: Literal["default", "padded", "refused"] | None = field(
+        "TP padding",
+        (
+            f"heads and columns that TP does not divide; {DEFAULT}: as the framework does on such chips; "
+            "padded: the fullest rank counts; refused: the plan cannot be"
+        ),
+        group=DEPLOYMENT,
+        default=DEFAULT,
+        otherwise="the framework's",
+        needs="TP padding",
+    )
     compute_speed: Real | None = field(
         "Compute speed",
         "all FLOP/s reached, against those that datasheet and efficiency give; 0.5: half as fast",
@@ -448,14 +497,34 @@ class Inputs(Deployment):
         most=31_536_000,
         needs="request rate",
     )
+    engine_defaults: Literal["general", "framework"] | None = field(
+        "Defaults of the engine",
+        (
+            "of token budget and most requests until they are stated; framework: what its documents state; "
+            "general: 8,192 tokens, and as many requests as memory holds"
+        ),
+        default="general",
+        needs="engine defaults",
+    )
     token_budget: Whole | None = field(
         "Token budget",
         "largest number of tokens in one step of the engine; sizes its activation buffers",
         unit="token",
         default=8192,
+        follows="engine defaults",
         least=1,
         most=MOST_TOKENS,
-        aliases=("max_num_batched_tokens",),
+        aliases=("max_num_batched_tokens", "chunked_prefill_size", "max_num_tokens"),
+    )
+    max_model_len: Whole | None = field(
+        "Longest request",
+        "prompt and output together, as the engine is told: a longer one is refused; 0: any",
+        unit="token/request",
+        default=0,
+        least=0,
+        most=MOST_TOKENS,
+        aliases=("max_seq_len", "context_length"),
+        needs="longest request",
     )
     prefix_hit_rate: Real | None = field(
         "Prefix hit rate",
@@ -562,9 +631,10 @@ class Inputs(Deployment):
         "of a replica, as the engine is told; 0: as many as memory holds",
         unit="request",
         default=0,
+        follows="engine defaults",
         least=0,
         most=MOST_REQUESTS,
-        aliases=("max_num_seqs", "max_batch_size"),
+        aliases=("max_num_seqs", "max_batch_size", "max_running_requests"),
     )
     engine_release: Literal["current", "2025-12 to 2026-04", "before 2025-12"] | None = field(
         "Engine release",
@@ -923,8 +993,9 @@ PREFIX_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.nee
 """What prompts may find in a cache, and where: an estimate has rows of it where a scenario states one."""
 
 
+_STATED = ("own build", "memory share", "other models", "longest request", "engine defaults", "TP padding")
 STATED_FIELDS: Mapping[str, str] = {
-    item.name: item.needs for item in SCENARIO_FIELDS.values() if item.needs in ("own build",)
+    item.name: item.needs for item in SCENARIO_FIELDS.values() if item.needs in _STATED
 }
 """Fields that an estimate has rows of only where a scenario states one of their kind, and that kind."""
 

@@ -23,6 +23,40 @@ WAYS: dict[Way, str] = {
 """How a model is spread and served, by the field of a scenario that asks for it."""
 
 
+class Limit(Strict):
+    """What an engine takes where nothing is stated. None: nobody states it.
+
+    Args:
+        token_budget: tokens of a step.
+        max_requests: requests in a batch, of a group of attention-DP.
+    """
+
+    token_budget: int | None = Field(default=None, ge=1)
+    max_requests: int | None = Field(default=None, ge=1)
+
+
+class Limits(Strict):
+    """Limits of a framework, on accelerators with a large memory and on others.
+
+    Args:
+        large_from: GiB of memory that count as large; None: the size does not matter.
+        small_on: generation that counts as small whatever its memory.
+    """
+
+    small: Limit
+    large: Limit | None = None
+    large_from: int | None = Field(default=None, ge=1)
+    small_on: str | None = None
+    source: str = Field(min_length=3)
+    date: date
+    status: Status
+    note: str = ""
+
+    def on(self, size: str) -> Limit:
+        """Of accelerators with a small or large memory."""
+        return self.large if size == "large" and self.large is not None else self.small
+
+
 class Statement(Strict):
     """What a document says of a framework: that it runs something, or that it cannot.
 
