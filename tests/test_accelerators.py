@@ -53,7 +53,8 @@ SMALL: dict[str, dict[str, Any]] = {
             {"id": "efficiency.runtime_reserve", "value": 0, "reason": "no operating system on the chip"}
         ],
     },
-    **{key: {"weights_dtype": "q4_k_m"} for key in ("t4", "tpu-v5e")},
+    "t4": {"weights_dtype": "q4_k_m"},
+    "tpu-v5e": {"weights_dtype": "int4"},
 }
 SHORT = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
 

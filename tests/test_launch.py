@@ -54,7 +54,7 @@ LINES: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
     "a longest context": (
         "vllm serve Qwen/Qwen3-Coder-480B-A35B-Instruct --max-model-len 32000 --enable-expert-parallel "
         "--tensor-parallel-size 8 --enable-auto-tool-choice --tool-call-parser qwen3_coder",
-        {"model": "qwen3-coder-480b-a35b", "tp": 8, "ep": 8},
+        {"model": "qwen3-coder-480b-a35b", "tp": 8, "ep": 8, "max_model_len": 32000},
         {},
     ),
     "a container": (
@@ -400,8 +400,8 @@ def test_tables_hold_together(table: LaunchTable) -> None:
 def test_a_flag_means_one_thing() -> None:
     with pytest.raises(mt.InputError, match="--x: expected one of field, fact, ignored"):
         LaunchFlag(names=("--x",), field="tp", ignored=True)
-    with pytest.raises(mt.InputError, match="--x: there is no field speed"):
-        LaunchFlag(names=("--x",), field="speed")
+    with pytest.raises(mt.InputError, match="--x: expected stands_for exactly where it takes no value"):
+        LaunchFlag(names=("--x",), field="tp", takes="none")
 
 
 run = test_cli.run

@@ -244,7 +244,12 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
         "",
         "PRICE_OLD POWER_UNKNOWN",
     ),
-    "int8 on a chip without": (MACS | {"weights_dtype": "int8"}, FITS, "", "PRICE_UNKNOWN"),
+    "int8 on a chip without": (
+        MACS | {"framework": "exo", "weights_dtype": "int8"},
+        FITS,
+        "",
+        "PRICE_UNKNOWN",
+    ),
     "nvfp4 on Hopper": (
         {"weights_dtype": "nvfp4", "activation_dtype": "nvfp4"},
         FITS,

@@ -11,6 +11,7 @@ from mantile.equations.stamp import stamp
 from mantile.ir.build import build_ir
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
+from mantile.library.scenario import STATED_FIELDS
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +19,10 @@ def graphs(library: Library) -> tuple[EstimateGraph, ...]:
     """Models that between them have whatever a check asks about: experts, states, images, remarks, none."""
     names = ("mixtral-8x7b", "qwen3-next-80b", "llama-3.1-8b", "qwen3-vl-8b", "minimax-m3-nvfp4")
     models = [build_ir(load_model(name)) for name in names]
-    return tuple(build_graph(ir, library, True, True, caches_prefixes=True, speculates=True) for ir in models)
+    return tuple(
+        build_graph(ir, library, True, True, caches_prefixes=True, stated=frozenset(STATED_FIELDS.values()))
+        for ir in models
+    )
 
 
 def checks_of(graph: EstimateGraph) -> tuple[Check, ...]:

@@ -290,7 +290,28 @@ def flagged(command: Any) -> Any:
     _set_parameters(run, [*(parameter for parameter in parameters if parameter.name != "flags"), *flags])
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     app.command(command.name)(run)
-    return typer.main.get_command(app)
+    made = typer.main.get_command(app)
+    parse = made.parse_args
+
+    def parsed(context: Any, words: list[str]) -> list[str]:
+        try:
+            return parse(context, words)
+        except Exception as error:  # of the parser, whose classes are its own
+            raise _explained(error) from None
+
+    made.parse_args = parsed  # type: ignore[method-assign, assignment]
+    return made
+
+
+def _explained(error: Exception) -> Exception:
+    """Of a flag that is a setting of an engine, what it means; of any other the error itself."""
+    name = getattr(error, "option_name", None)
+    if name is None or not type(error).__name__.startswith("NoSuch"):
+        return error
+    from mantile.library.engine_words import meaning_of
+
+    said = meaning_of(name)
+    return error if said is None else InputError(f"{name}: there is no such flag; {said}")
 
 
 def _set_parameters(function: Callable[..., None], parameters: list[inspect.Parameter]) -> None:

@@ -15,7 +15,7 @@ from mantile.equations.cost import Cost
 from mantile.equations.display import LETTERS, in_scenario
 from mantile.equations.forward import Pass
 from mantile.equations.gain import Gain
-from mantile.equations.inputs import ON
+from mantile.equations.inputs import ON, Workload
 from mantile.equations.model import ModelSize
 from mantile.equations.reasons import GROUPS, PLAN, REASONS, Rule
 from mantile.equations.roofline import Block
@@ -483,6 +483,11 @@ def kv_cache(rows: Rows, workers: Workers) -> Check:
         for module, width, of_layer in caches
     ]
     right = rows("kv_of_model", "KV bytes of a token, with copies", "B/token", _total(of_model))
+    if workers.inputs.tp_padding is not None:
+        pads = workers.hardware.framework_pads
+        note = "padded heads are in no model: what the ranks hold counts"
+        body = where(pads > 0, maximum(left, right), right)
+        right = rows("kv_padded", "KV bytes of a token, with copies and padding", "B/token", body, note)
     return Check("KV_DIFFERS", left, right)
 
 
@@ -557,6 +562,12 @@ def plan(of: _Of) -> Iterator[Check]:
     shards, hardware, fixed = of.workers.plan, of.workers.hardware, of.sides.fixed
     yield of.check("SYSTEM_MISMATCH", hardware.system_matches, fixed(1, "flag"))
     yield of.check("FRAMEWORK_UNSUPPORTED", hardware.framework_runs, fixed(1, "flag"))
+    asked, none = of.workers.support, fixed(0, "flag")
+    yield of.check("FRAMEWORK_CHIP", asked.chip, none)
+    yield of.check("FRAMEWORK_FORMAT", asked.formats, none)
+    yield of.check("FRAMEWORK_PARALLELISM", asked.ways, none)
+    if asked.disaggregated is not None:
+        yield of.check("FRAMEWORK_DISAGGREGATED", asked.disaggregated, none)
     no_head = fixed(0, "head")
     if shards.left.heads is not None:
         yield of.check("HEADS_NOT_DIVISIBLE", _not_padded(of, "heads", shards.left.heads), no_head)
@@ -720,6 +731,8 @@ def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         tokens = inputs.input_tokens + inputs.output_tokens
         length = rows("length", "Input and output tokens", "token/request", tokens)
         yield Check("CONTEXT_EXCEEDS_MODEL", length, estimate.ir.facts["max_positions"])
+    if inputs.max_model_len is not None:
+        yield Check("REQUEST_TOO_LONG", *_longest(rows, inputs))
     groups = rows(
         "context_groups",
         "Groups that share a prompt",
@@ -741,6 +754,22 @@ def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         where(all_of(equal(inputs.sequence_parallel, ON), inputs.tp <= 1), 1, 0),
     )
     yield Check("SP_WITHOUT_TP", useless, fixed(0, "flag"))
+
+
+def _longest(rows: Rows, inputs: Workload) -> tuple[Quantity, Quantity]:
+    """The tokens of a request, and how many the engine takes."""
+    assert inputs.max_model_len is not None
+    asked = rows(
+        "request", "Tokens of a request", "token/request", inputs.input_tokens + inputs.output_tokens
+    )
+    taken = rows(
+        "longest",
+        "Longest request that the engine takes",
+        "token/request",
+        where(inputs.max_model_len > 0, inputs.max_model_len, asked),
+        "any where it is told none",
+    )
+    return asked, taken
 
 
 def disaggregation(sides: _Sides, estimate: Checked) -> Iterator[Check]:

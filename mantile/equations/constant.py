@@ -237,6 +237,9 @@ SLACK = _constant(
     "what a batch that fills the room exactly may be off by",
     "slack",
 )
+GENERAL_TOKENS = _constant(
+    "general_tokens", "Token budget of engines", "token", 8192, "where nobody states another", "8,192"
+)
 GIGA = _constant("bytes_per_gb", "Bytes per GB", "B/GB", 1e9, "decimal gigabyte", "1E9 B per GB")
 BILLION = _constant("billion", "Parameters in a billion", "parameter", 1e9, "definition", "a billion")
 GIBI = _constant("bytes_per_gib", "Bytes per GiB", "B/GiB", 2**30, "binary gigabyte", "2^30 B per GiB")

@@ -23,6 +23,7 @@ class DataTypes:
         same: stands above them in lists to choose from: a class of weights may be in the type of the others.
         of_weights: how many of the first names are those of weights, where these come first; else 0.
         bits: per value, scales included.
+        families: those of formats that frameworks read with the same programs.
         peak: the peak that products in it run at.
         activations: the format that activations take beside weights of it.
         kernels_bf16: kernel format with 16-bit activations.
@@ -34,6 +35,7 @@ class DataTypes:
     same: Input
     of_weights: int
     bits: tuple[Input, ...]
+    families: tuple[Input, ...]
     peak: tuple[Input, ...]
     kernels_bf16: tuple[Input, ...]
     kernels_native: tuple[Input, ...]
@@ -46,6 +48,7 @@ class DataTypes:
         sections = (
             Section("Data types", (self.same, *self.ids)),
             Section("Bits per value", self.bits),
+            Section("Family of a data type", self.families),
             Section("Peak used by a data type", self.peak),
             Section("Kernels with 16-bit activations", self.kernels_bf16),
             Section("Kernels with native activations", self.kernels_native),
@@ -101,6 +104,11 @@ def datatypes(library: Library, tied: bool) -> DataTypes:
                 name="bits per value",
             )
             for kind in kinds
+        ),
+        families=text_rows(
+            "datatype",
+            FactKind("family", "Family", "1", "of formats that frameworks read with the same programs"),
+            {kind.id: kind.family or kind.id for kind in kinds},
         ),
         peak=text_rows(
             "datatype",

@@ -74,10 +74,12 @@ class StoredClass:
 
     Args:
         dtype: the data type itself.
+        number: its place among all.
         bytes: per weight, scales included.
     """
 
     dtype: Quantity
+    number: Quantity
     bytes: Quantity
 
 
@@ -112,6 +114,8 @@ class Formats:
         classes: those of the weights that are multiplied by themselves, by class.
         stored: how all weights are stored: those, the embedding, and experts that are kept apart.
         kv_bytes: per channel and token of the cache.
+        kv_number: the place of its data type among all.
+        families: of all data types: those that frameworks read with the same programs.
         sixteen_peak: FLOP/s of 16-bit products, which stand in where another format has no path.
         sixteen_format: the name of that peak.
         native: 1 if products run in the formats asked for.
@@ -124,6 +128,8 @@ class Formats:
     stored: Mapping[str, StoredClass]
     kv_bytes: Quantity
     kv_format: Quantity
+    kv_number: Quantity
+    families: tuple[Input, ...]
     sixteen_peak: Quantity
     sixteen_format: Quantity
     native: Quantity
@@ -161,6 +167,8 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
         stored=stored,
         kv_bytes=kv_bytes,
         kv_format=kv_format,
+        kv_number=kv,
+        families=types.families,
         sixteen_peak=chosen.sixteen_peak,
         sixteen_format=chosen.sixteen_format,
         native=native,
@@ -467,18 +475,18 @@ def _rows(name: str) -> Rows:
     return Rows(f"hardware.{name}", f", {class_label(name)}")
 
 
-def _stored_rows(rows: Rows, dtype: Node, types: DataTypes) -> tuple[StoredClass, Quantity]:
-    """How a class is stored, and the place of its data type."""
+def _stored_rows(rows: Rows, dtype: Node, types: DataTypes) -> StoredClass:
+    """How a class is stored."""
     own_type = rows("dtype", "Data type", "1", dtype)
     number = rows("number", "Place of the data type", "number", match(own_type, span(types.ids)))
     size = rows("bytes", "Bytes per weight", "B", index(span(types.bits), number) / BITS_PER_BYTE)
-    return StoredClass(own_type, size), number
+    return StoredClass(own_type, number, size)
 
 
 def _stored_class(name: str, dtype: Node, types: DataTypes) -> tuple[StoredClass, Section]:
     """A class that is only stored: no product of its own reads it."""
     rows = _rows(name)
-    of_class, _ = _stored_rows(rows, dtype, types)
+    of_class = _stored_rows(rows, dtype, types)
     return of_class, rows.section(f"Data type: {class_label(name)}", "what it takes to store")
 
 
@@ -487,8 +495,8 @@ def _weight_class(
 ) -> tuple[WeightClass, Section]:
     """What the data types of a class of matrices and of the activations lead to: bytes, peak, kernels."""
     label, rows = class_label(name), _rows(name)
-    of_class, number = _stored_rows(rows, dtype, types)
-    own_type, size = of_class.dtype, of_class.bytes
+    of_class = _stored_rows(rows, dtype, types)
+    own_type, number, size = of_class.dtype, of_class.number, of_class.bytes
     key, peak = _peak(rows, "stored", "weights", number, hardware, types)
     wide_kernels = rows(
         "wide_kernels",
@@ -517,6 +525,7 @@ def _weight_class(
     )
     weight_class = WeightClass(
         dtype=own_type,
+        number=number,
         bytes=size,
         low_precision=products.low_precision,
         linear_peak=products.linear_peak,

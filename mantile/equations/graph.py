@@ -12,6 +12,7 @@ from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
+from mantile.equations.engine import Limits, limits
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
@@ -49,7 +50,8 @@ class EstimateGraph:
     """The graph of a model on a library of hardware.
 
     Args:
-        frameworks: what each does by default; `scheduler` how prompts get their turn.
+        frameworks: what each does by default; `limits` how much it takes, None where nobody asks;
+            `scheduler` how prompts get their turn.
         workers: the accelerators: those that do everything, or prefill and decode workers.
         input_sections: blocks of what is asked; `typed` what the cells of inputs hold.
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
@@ -65,6 +67,7 @@ class EstimateGraph:
     ir: ModelGraph
     library: Library
     frameworks: Frameworks
+    limits: Limits | None
     scheduler: Scheduler
     workers: tuple[Workers, ...]
     input_sections: tuple[Section, ...]
@@ -163,7 +166,7 @@ def build_graph(
     disaggregated: bool = False,
     open_loop: bool = False,
     caches_prefixes: bool = False,
-    speculates: bool = False,
+    stated: frozenset[str] = frozenset(),
 ) -> EstimateGraph:
     """The equations of a model.
 
@@ -171,15 +174,17 @@ def build_graph(
         disaggregated: whether decode workers are described apart from those that prefill.
         open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
-        speculates: whether tokens may be drafted, and checked several at a time.
+        stated: what else a scenario asks for, as `needs` of its fields say.
     """
-    inputs, ranks, input_sections = workload(
-        library, ir, disaggregated, open_loop, caches_prefixes, speculates
-    )
+    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop, caches_prefixes, stated)
     known = frameworks(library)
     prefill_workers = workers(ir, library, known, inputs, ranks)
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
+    bounds = limits(library, inputs, prefill_workers.hardware)
+    if bounds is not None:
+        inputs.set_default("token_budget", bounds.token_budget)
+        inputs.set_default("max_requests", bounds.max_requests)
     if prefill_workers.memory.heads is not None:
         inputs.set_default("prefix_hit_rate", prefill_workers.memory.heads.hit_rate)
     if prefill_workers.speculation is not None:
@@ -249,6 +254,7 @@ def build_graph(
         ir=ir,
         library=library,
         frameworks=known,
+        limits=bounds,
         scheduler=turns,
         workers=sets,
         input_sections=input_sections,
@@ -342,8 +348,15 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *map(_ranks, graph.workers),
         ),
         "Hardware": (
-            *of_workers(lambda workers: (*workers.hardware.sections, *workers.formats.sections)),
+            *of_workers(
+                lambda workers: (
+                    *workers.hardware.sections,
+                    *workers.formats.sections,
+                    *workers.support.sections,
+                )
+            ),
             graph.frameworks.section,
+            *(() if graph.limits is None else graph.limits.sections),
             graph.scheduler.in_use,
             *(
                 ()

@@ -30,7 +30,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.sentence import lowered
 from mantile.library.profiles import Library
-from mantile.library.scenario import DEFAULT_SYSTEM
+from mantile.library.scenario import DEFAULT, DEFAULT_SYSTEM
 
 _SI = {"GiB": ("B", GIBI), "GB/s": ("B/s", GIGA), "TFLOP/s": ("FLOP/s", TERA)}
 
@@ -339,7 +339,25 @@ def _framework_runs(
         pairs.holds(inputs.framework, vendor, framework.PADS),
     )
     rows: tuple[Named, ...] = (*pairs.names, *pairs.ones, runs, pads)
+    if inputs.tp_padding is not None:
+        told, pads = _padding(inputs.tp_padding, pads)
+        rows = (*rows, told, pads)
     return runs, pads, Section("Frameworks", rows, "which framework runs on whose chips, and does what there")
+
+
+def _padding(told: Input, pads: Quantity) -> tuple[Quantity, Quantity]:
+    """Whether padding is asked for, and whether it is done: as told, or as the framework does."""
+    asked = Quantity(
+        "hardware.padding_asked", "Padding is asked for", "flag", where(equal(told, "padded"), 1, 0)
+    )
+    done = Quantity(
+        "hardware.padding",
+        "What TP does not divide is padded",
+        "flag",
+        where(equal(told, DEFAULT), pads, asked),
+        note="as told, or as the framework does on such chips",
+    )
+    return asked, done
 
 
 def _topologies(topology: Quantity) -> dict[str, Quantity]:

@@ -16,7 +16,14 @@ from mantile.ir.modules import ModelGraph
 from mantile.library.dates import serial, today
 from mantile.library.fields import DECODE, DEPLOYMENT, MONEY, WORKLOAD, ScenarioField
 from mantile.library.profiles import Library
-from mantile.library.scenario import DEFAULT_SYSTEM, INPUT_NAMES, SAME, SCENARIO_FIELDS, WORKER_FIELDS
+from mantile.library.scenario import (
+    DEFAULT_SYSTEM,
+    INPUT_NAMES,
+    SAME,
+    SCENARIO_FIELDS,
+    STATED_FIELDS,
+    WORKER_FIELDS,
+)
 
 CONTINUOUS = "continuous"
 DISAGGREGATED = "disaggregated"
@@ -49,6 +56,7 @@ class Workload:
     ep: Input
     attention_dp: Input
     cp: Input
+    framework_support: Input | None = None
     sequence_parallel: Input
     weights_dtype: Input
     activation_dtype: Input
@@ -61,6 +69,10 @@ class Workload:
     offload_weights: Input
     offload_kv: Input
     kv_swap: Input
+    gpu_memory_utilization: Input | None = None
+    mem_fraction_static: Input | None = None
+    memory_taken: Input | None = None
+    tp_padding: Input | None = None
     compute_speed: Input
     network_speed: Input
     serving: Input | None = None
@@ -70,7 +82,9 @@ class Workload:
     concurrency: Input
     request_rate: Input | None = None
     load_duration: Input | None = None
+    engine_defaults: Input | None = None
     token_budget: Input
+    max_model_len: Input | None = None
     prefix_hit_rate: Input | None = None
     shared_prefix: Input | None = None
     turns: Input | None = None
@@ -174,7 +188,7 @@ def workload(
     disaggregated: bool,
     open_loop: bool = False,
     caches_prefixes: bool = False,
-    speculates: bool = False,
+    stated: frozenset[str] = frozenset(),
 ) -> tuple[Workload, Ranks, tuple[Section, ...]]:
     """The inputs, the numbers of ranks they make, and their blocks.
 
@@ -185,7 +199,7 @@ def workload(
         disaggregated: whether decode workers get inputs of their own.
         open_loop: whether requests may arrive at a rate.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
-        speculates: whether tokens may be drafted, and checked several at a time.
+        stated: what else a scenario asks for, as `needs` of its fields say.
     """
     classes = ir.weight_classes()
     there_are = {
@@ -196,8 +210,7 @@ def workload(
         "decode workers": disaggregated,
         "request rate": open_loop,
         "prefix cache": caches_prefixes,
-        "speculation": speculates,
-    }
+    } | {need: need in stated for need in STATED_FIELDS.values()}
     inputs = {}
     for field in SCENARIO_FIELDS.values():
         if field.needs is None or there_are[field.needs]:

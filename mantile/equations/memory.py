@@ -49,6 +49,7 @@ from mantile.equations.constant import (
     VECTOR_BYTES,
 )
 from mantile.equations.efficiency import Efficiency
+from mantile.equations.engine import Share, share
 from mantile.equations.formats import Formats
 from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
@@ -161,8 +162,9 @@ def memory(
     caches = kv_bytes(ir, inputs, formats, plan, held, prompts)
     drafter = None if drafts is None else drafting(ir, inputs, formats, stored, caches, held, drafts)
     on_stages = stages(inputs, plan.stages, stored, caches, drafter)
-    extra = working(ir, inputs, ranks, known, efficiency, plan, checked(drafts))
-    room = capacity(ir, inputs, hardware, efficiency, on_stages, extra, held, caches, plan.stages)
+    told = share(inputs, hardware, efficiency)
+    extra = working(ir, inputs, ranks, known, told, plan, checked(drafts))
+    room = capacity(ir, inputs, told, on_stages, extra, held, caches, plan.stages)
     total = used(inputs, hardware, on_stages, extra, room, caches)
     found = None
     if prompts is not None and caches.kept_of_token is not None:
@@ -203,6 +205,7 @@ def memory(
             caches.section,
             *(() if drafter is None else (drafter.section,)),
             on_stages.section,
+            *(() if told.section is None else (told.section,)),
             extra.section,
             room.section,
             total.section,
@@ -762,7 +765,7 @@ def working(
     inputs: Workload,
     ranks: Ranks,
     known: Frameworks,
-    efficiency: Efficiency,
+    told: Share,
     plan: Sharding,
     checks: Node,
 ) -> _Working:
@@ -807,7 +810,7 @@ def working(
         "B/request",
         checks * plan.columns["vocabulary"] * LOGIT_BYTES,
     )
-    reserve = rows("reserve", "Runtime", "B", efficiency["runtime_reserve"])
+    reserve = rows("reserve", "Runtime", "B", told.reserve)
     section = rows.section("Working memory", "per accelerator")
     return _Working(requests, prompt_batch, step_tokens, activations, logits, reserve, section)
 
@@ -884,8 +887,7 @@ class _Capacity:
 def capacity(
     ir: ModelGraph,
     inputs: Workload,
-    hardware: Hardware,
-    efficiency: Efficiency,
+    told: Share,
     on_stages: _OnStages,
     extra: _Working,
     held: _Held,
@@ -901,7 +903,7 @@ def capacity(
         minimum(inputs.offload_weights * GIGA, on_stages.all_weights),
     )
     weights = rows("weights", "Weights", "B", on_stages.all_weights - host)
-    usable = rows("usable", "Usable memory", "B", efficiency["memory_usable"] * hardware.memory_visible)
+    usable = rows("usable", "Usable memory", "B", told.usable)
     room = rows(
         "kv_room", "Room for requests", "B", maximum(0, usable - weights - extra.activations - extra.reserve)
     )

@@ -14,6 +14,7 @@ from mantile.equations.network import Network, network
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
 from mantile.equations.speculation import Speculation, checked, emitted, speculation
+from mantile.equations.support import Support, support
 from mantile.equations.tensors import Tensors, tensors
 from mantile.graph.quantity import Node, Quantity, Section, all_of, join, maximum, text, where
 from mantile.graph.rewrite import GraphRewrite
@@ -32,6 +33,7 @@ class Workers:
     ranks: Ranks
     hardware: Hardware
     formats: Formats
+    support: Support
     efficiency: Efficiency
     plan: Sharding
     tensors: Tensors
@@ -60,6 +62,7 @@ class Workers:
         return (
             *self.hardware.sections,
             *self.formats.sections,
+            *self.support.sections,
             *self.efficiency.sections,
             *self.plan.sections,
             *self.tensors.on_rank,
@@ -113,6 +116,7 @@ def workers(ir: ModelGraph, library: Library, known: Frameworks, inputs: Workloa
         ranks=ranks,
         hardware=chips,
         formats=dtypes,
+        support=support(library, inputs, ranks, chips, dtypes),
         efficiency=factors,
         plan=plan,
         tensors=stored,

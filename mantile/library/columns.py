@@ -49,7 +49,9 @@ def columns(
         InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
     """
     defaults: dict[str, Any] = {
-        field.name: field.default for field in SCENARIO_FIELDS.values() if field.default is not None
+        field.name: field.default
+        for field in SCENARIO_FIELDS.values()
+        if field.default is not None and field.follows not in scenario.stated
     }
     asked = _given(scenario)
     columns = []

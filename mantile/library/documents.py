@@ -52,6 +52,11 @@ class Strict(BaseModel, metaclass=_Validated):
         return list(cls.model_fields)
 
     @classmethod
+    def explained(cls, name: str) -> str | None:
+        """What is to be said of a name that is no field of it; None if nothing is."""
+        return None
+
+    @classmethod
     def spelled(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """Fields of a constructor as a file has them."""
         return fields
@@ -214,7 +219,9 @@ def _problem(document: type[BaseModel], details: Any) -> str:
     field = ".".join(str(part) for part in details["loc"])
     if details["type"] == "extra_forbidden":
         *outer, given = details["loc"]
-        return f"field {field}: there is no such field; {near(str(given), _field_names(document, outer))}"
+        inner = _document_at(document, outer)
+        said = inner.explained(str(given)) if issubclass(inner, Strict) else None
+        return f"field {field}: there is no such field; {said or near(str(given), _field_names(inner))}"
     text = details["msg"].removeprefix("Value error, ")
     value = details.get("input")
     if not isinstance(value, dict | list) and details["type"] != "missing":
@@ -222,13 +229,18 @@ def _problem(document: type[BaseModel], details: Any) -> str:
     return f"field {field}: {text}" if field else text
 
 
-def _field_names(document: type[BaseModel], location: Iterable[Any]) -> list[str]:
-    """What the fields of a document may be called, or those of a document inside it."""
+def _field_names(document: type[BaseModel]) -> list[str]:
+    """What the fields of a document may be called."""
+    return document.field_names() if issubclass(document, Strict) else list(document.model_fields)
+
+
+def _document_at(document: type[BaseModel], location: Iterable[Any]) -> type[BaseModel]:
+    """The document, or the one inside it that a place lies in."""
     inner: type[BaseModel] = document
     for part in location:
         if part in inner.model_fields:
             inner = _inner_document(inner.model_fields[part].annotation) or inner
-    return inner.field_names() if issubclass(inner, Strict) else list(inner.model_fields)
+    return inner
 
 
 def _inner_document(annotation: Any) -> type[BaseModel] | None:

@@ -31,6 +31,12 @@ Needs = Literal[
     "request rate",
     "prefix cache",
     "speculation",
+    "own build",
+    "memory share",
+    "other models",
+    "longest request",
+    "engine defaults",
+    "TP padding",
 ]
 
 

@@ -366,6 +366,8 @@ class _Reading:
         }
         if "max_requests" in fields and self.called["max_requests"].flag.per_group:
             fields["max_requests"] *= fields.get("attention_dp", 1)
+        if "longest" in self.facts and not self.table.of_fact("split_mode"):
+            fields["max_model_len"] = self.facts["longest"]
         overrides = list(self._overrides())
         return fields | ({"overrides": overrides} if overrides else {})
 

@@ -15,9 +15,12 @@ from mantile.library.scenario import SCENARIO_FIELDS, Scenario
 
 _OF_ENGINE = (
     *("serving", "batching", "token_budget", "microbatches", "max_requests", "scheduler", "kv_admission"),
-    *("receive_interval", "batch_wait_steps"),
+    *("receive_interval", "batch_wait_steps", "max_model_len"),
 )
-_OF_MACHINE = ("accelerator", "system", "framework", "compute_speed", "network_speed")
+_OF_MACHINE = (
+    *("accelerator", "system", "framework", "compute_speed", "network_speed", "memory_taken"),
+    *("framework_support", "tp_padding", "gpu_memory_utilization", "mem_fraction_static"),
+)
 ENGINE_FIELDS: tuple[str, ...] = (
     *(name for name, own in SCENARIO_FIELDS.items() if own.group == DEPLOYMENT and name not in _OF_MACHINE),
     *_OF_ENGINE,
@@ -71,6 +74,9 @@ def _words(table: LaunchTable, scenario: Scenario) -> Iterator[str]:
             yield from said
             if said and flag.pair is None:
                 break
+    longest = table.of_fact("longest")
+    if scenario.max_model_len and longest is not None:
+        yield from _flag(longest, scenario.max_model_len)
     yield from _memory(table, scenario)
 
 
@@ -127,10 +133,20 @@ def _shares(values: dict[str, Any]) -> Iterator[str]:
 
 def _memory(table: LaunchTable, scenario: Scenario) -> Iterator[str]:
     """The share of memory, where an override states it."""
-    figures = {override.id: override.value for override in scenario.overrides}
+    figures = _shares_of_memory(scenario)
     flag = table.of_fact("static_memory" if RESERVE in figures else "memory")
     if MEMORY in figures and flag is not None:
         yield from _flag(flag, figures[MEMORY])
+
+
+def _shares_of_memory(scenario: Scenario) -> dict[str, float]:
+    """Overrides by id, with what fields say of the same figures."""
+    figures = {override.id: override.value for override in scenario.overrides}
+    if scenario.gpu_memory_utilization:
+        return figures | {MEMORY: scenario.gpu_memory_utilization}
+    if scenario.mem_fraction_static:
+        return figures | {MEMORY: scenario.mem_fraction_static, RESERVE: 0}
+    return figures
 
 
 def _flag(flag: LaunchFlag, value: Any, groups: int = 1) -> Iterator[str]:
@@ -161,7 +177,7 @@ def _require_same(scenario: Scenario, said: Launch, table: LaunchTable) -> None:
         for name in ("model", *ENGINE_FIELDS)
         if _value(name, getattr(scenario, name)) != _value(name, said.fields.get(name))
     ]
-    stated = {override.id: override.value for override in scenario.overrides}
+    stated = _shares_of_memory(scenario)
     written = {override["id"]: override["value"] for override in said.fields.get("overrides", ())}
     lost += [
         f"{key} {stated[key]:g}"

@@ -17,7 +17,6 @@ from mantile.library.documents import Strict, load
 from mantile.library.errors import InputError, near
 from mantile.library.profile_facts import Status, check_sources
 from mantile.library.profiles import data_folder
-from mantile.library.scenario import SCENARIO_FIELDS
 
 Takes = Literal["one", "none", "many", "maybe"]
 Fact = Literal[
@@ -83,8 +82,6 @@ class LaunchFlag(Strict):
             raise ValueError(
                 f"{self.names[0]}: expected one of field, fact, ignored, not_modelled and refused"
             )
-        if self.field is not None and self.field not in SCENARIO_FIELDS:
-            raise ValueError(f"{self.names[0]}: there is no field {self.field}")
         if self.field is not None and (self.takes == "none") != (self.stands_for is not None):
             raise ValueError(f"{self.names[0]}: expected stands_for exactly where it takes no value")
         return self

@@ -25,6 +25,7 @@ from mantile.library.profile_facts import (
     check_sources,
 )
 from mantile.library.runs import MeasuredRuns
+from mantile.library.support import Limits, Statement
 from mantile.library.versions import Shelf
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
@@ -213,6 +214,9 @@ class Framework(Strict):
         weights, attention, head: data types in which models are published for it; "checkpoint": as the
             checkpoint has them. `keeps`: those of a checkpoint's weights that stay, with its attention in
             `attention`.
+        release: the releases that its statements are about.
+        support: what its documents say that it runs, and what it cannot run.
+        limits: what it takes where a scenario asks for its defaults and states no others.
     """
 
     id: str
@@ -230,6 +234,9 @@ class Framework(Strict):
     attention: str = CHECKPOINT
     head: str = CHECKPOINT
     keeps: tuple[str, ...] = ()
+    release: str = ""
+    support: tuple[Statement, ...] = ()
+    limits: Limits | None = None
 
     @model_validator(mode="after")
     def _formats(self) -> Framework:
@@ -243,12 +250,14 @@ class DataType(Strict):
     """A number format: what it costs to store, which peak it computes at, whose kernels it runs on.
 
     `kernels_bf16` are the kernels used when activations are 16 bit, `kernels_native` when they have their own
-    peak. `aliases` are other names for the format of weights; neither case nor - or _ matter. `head` and
+    peak. `family` is that of formats which frameworks read with the same programs; None: the id. `aliases`
+    are other names for the format of weights; neither case nor - or _ matter. `head` and
     `embedding` are the data types that LM head and embedding have in files of such weights; None: 16 bit.
     """
 
     id: str
     name: str
+    family: str | None = None
     aliases: tuple[str, ...] = ()
     bits: float = Field(gt=0)
     roles: tuple[Literal["weights", "activations", "kv"], ...]
@@ -304,6 +313,7 @@ class Library(Strict):
                 raise ValueError(
                     f"framework {framework.id}: unknown data type of weights {min(formats - stored)}"
                 )
+            self._check_statements(framework)
         for price in self.prices:
             if price.id not in accelerators:
                 raise ValueError(f"prices {price.id}: unknown accelerator")
@@ -326,6 +336,32 @@ class Library(Strict):
         if "global" not in {profile.key for profile in self.efficiency}:
             raise ValueError("profiles/efficiency lacks global.yaml, the end of every fallback chain")
         return self
+
+    def _check_statements(self, framework: Framework) -> None:
+        """That the statements of a framework name formats there are, and do not contradict one another."""
+        families = {kind.family or kind.id for kind in self.datatypes}
+        said: dict[str, str] = {}
+        for number, statement in enumerate(framework.support):
+            wrong = [name for name in statement.formats if name not in families]
+            if wrong:
+                raise ValueError(
+                    f"framework {framework.id}: field support.{number}: no data type is a {wrong[0]!r}"
+                )
+            for subject in statement.subjects(self.generations()):
+                if said.setdefault(subject, statement.says) != statement.says:
+                    raise ValueError(
+                        f"framework {framework.id}: field support.{number}: {subject} both runs and cannot; "
+                        "keep what the newer document says"
+                    )
+
+    def generations(self) -> dict[str, list[str]]:
+        """The generations of chips of each maker."""
+        found: dict[str, list[str]] = {}
+        for chip in self.accelerators:
+            of_maker = found.setdefault(chip.vendor, [])
+            if chip.generation not in of_maker:
+                of_maker.append(chip.generation)
+        return found
 
     def accelerator(self, name: str) -> Accelerator:
         """An accelerator by id."""
@@ -491,7 +527,7 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
         profiles[name][item.id] = item
     chips = profiles["accelerators"].values()
     singles = [alone(chip) for chip in chips if chip.system is None]
-    frameworks = [load(Framework, path) for path in sorted((folder / "frameworks").glob("*.yaml"))]
+    frameworks = [_framework(path) for path in sorted((folder / "frameworks").glob("*.yaml"))]
     return Library.model_validate(
         {
             **{name: list(items.values()) for name, items in profiles.items()},
@@ -505,6 +541,12 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
             "measured": load(MeasuredRuns, folder / "runs.yaml"),
         }
     )
+
+
+def _framework(path: Path) -> Framework:
+    framework = load(Framework, path)
+    check_sources(framework, str(path))
+    return framework
 
 
 def load_pinned(pin: str) -> tuple[str, Accelerator | System | Prices | EfficiencyProfile]:

@@ -225,6 +225,13 @@ class Deployment(Strict):
         """What its fields may be called, aliases included."""
         return [*super().field_names(), *_spellings(cls)]
 
+    @classmethod
+    def explained(cls, name: str) -> str | None:
+        """What a setting of an engine means that no field stands for."""
+        from mantile.library.engine_words import meaning_of
+
+        return meaning_of(name)
+
     @model_validator(mode="before")
     @classmethod
     def _by_own_names(cls, data: Any) -> Any:
@@ -235,6 +242,16 @@ class Deployment(Strict):
 class Inputs(Deployment):
     """All fields of a scenario that are rows of the Inputs sheet and flags of the command line."""
 
+    framework_support: Literal["documented", "own build"] | None = field(
+        "Framework support",
+        (
+            "documented: what the framework cannot run by its documents is refused; own build: yours is "
+            "taken to run whatever is asked of it"
+        ),
+        group=DEPLOYMENT,
+        default="documented",
+        needs="own build",
+    )
     sequence_parallel: Literal["off", "on"] | None = field(
         "Sequence parallel",
         "on: norms work on a share of the tokens; all-reduces become a reduce-scatter and an all-gather",
@@ -359,6 +376,48 @@ class Inputs(Deployment):
         most=10_000,
         aliases=("swap_space",),
     )
+    gpu_memory_utilization: Real | None = field(
+        "Share of memory for the engine",
+        (
+            "share of each accelerator's memory for weights, buffers and KV cache; "
+            "0: efficiency.memory_usable, or mem_fraction_static"
+        ),
+        group=DEPLOYMENT,
+        default=0,
+        least=0,
+        most=1,
+        needs="memory share",
+    )
+    mem_fraction_static: Real | None = field(
+        "Share of memory for weights and KV cache",
+        "as SGLang counts it: graphs and buffers lie outside that share; 0: another share holds",
+        group=DEPLOYMENT,
+        default=0,
+        least=0,
+        most=1,
+        needs="memory share",
+    )
+    memory_taken: Real | None = field(
+        "Memory that others take",
+        "other models or programs on the same accelerators: their memory, per accelerator",
+        group=DEPLOYMENT,
+        unit="GB",
+        default=0,
+        least=0,
+        most=10_000,
+        needs="other models",
+    )
+    tp_padding: Literal["default", "padded", "refused"] | None = field(
+        "TP padding",
+        (
+            f"heads and columns that TP does not divide; {DEFAULT}: as the framework does on such chips; "
+            "padded: the fullest rank counts; refused: the plan cannot be"
+        ),
+        group=DEPLOYMENT,
+        default=DEFAULT,
+        otherwise="the framework's",
+        needs="TP padding",
+    )
     compute_speed: Real | None = field(
         "Compute speed",
         "all FLOP/s reached, against those that datasheet and efficiency give; 0.5: half as fast",
@@ -441,14 +500,34 @@ class Inputs(Deployment):
         most=31_536_000,
         needs="request rate",
     )
+    engine_defaults: Literal["general", "framework"] | None = field(
+        "Defaults of the engine",
+        (
+            "of token budget and most requests until they are stated; framework: what its documents state; "
+            "general: 8,192 tokens, and as many requests as memory holds"
+        ),
+        default="general",
+        needs="engine defaults",
+    )
     token_budget: Whole | None = field(
         "Token budget",
         "largest number of tokens in one step of the engine; sizes its activation buffers",
         unit="token",
         default=8192,
+        follows="engine defaults",
         least=1,
         most=MOST_TOKENS,
-        aliases=("max_num_batched_tokens",),
+        aliases=("max_num_batched_tokens", "chunked_prefill_size", "max_num_tokens"),
+    )
+    max_model_len: Whole | None = field(
+        "Longest request",
+        "prompt and output together, as the engine is told: a longer one is refused; 0: any",
+        unit="token/request",
+        default=0,
+        least=0,
+        most=MOST_TOKENS,
+        aliases=("max_seq_len", "context_length"),
+        needs="longest request",
     )
     prefix_hit_rate: Real | None = field(
         "Prefix hit rate",
@@ -626,9 +705,10 @@ class Inputs(Deployment):
         "of a replica, as the engine is told; 0: as many as memory holds",
         unit="request",
         default=0,
+        follows="engine defaults",
         least=0,
         most=MOST_REQUESTS,
-        aliases=("max_num_seqs", "max_batch_size"),
+        aliases=("max_num_seqs", "max_batch_size", "max_running_requests"),
     )
     engine_release: Literal["current", "2025-12 to 2026-04", "before 2025-12"] | None = field(
         "Engine release",
@@ -985,18 +1065,18 @@ class Scenario(Case):
         )
 
     @property
-    def parts(self) -> tuple[bool, bool, bool, bool]:
+    def parts(self) -> tuple[bool, bool, bool, frozenset[str]]:
         """Which parts of the equations it asks for, in the order in which `build_graph` takes them."""
-        return self.disaggregated, self.open_loop, self.caches_prefixes, self.speculates
+        return self.disaggregated, self.open_loop, self.caches_prefixes, self.stated
 
     @property
-    def speculates(self) -> bool:
-        """Whether tokens are drafted and checked several at a time, in some column at least."""
-        return any(
-            getattr(case, name) is not None
-            for case in (self, *self.variants)
-            for name in ("draft_model", *SPECULATION_FIELDS)
-        ) or any(case.acceptance_by_position for case in (self, *self.variants))
+    def stated(self) -> frozenset[str]:
+        """What `needs` says of the fields that only some scenarios have and a column here states."""
+        return frozenset(
+            need
+            for name, need in STATED_FIELDS.items()
+            if any(getattr(case, name) is not None for case in (self, *self.variants))
+        )
 
     @property
     def disaggregated(self) -> bool:
@@ -1009,8 +1089,20 @@ class Scenario(Case):
 PREFIX_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.needs == "prefix cache")
 """What prompts may find in a cache, and where: an estimate has rows of it where a scenario states one."""
 
-SPECULATION_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.needs == "speculation")
-"""What drafts tokens and how many are accepted: rows where a scenario states one."""
+
+_STATED = (
+    "speculation",
+    "own build",
+    "memory share",
+    "other models",
+    "longest request",
+    "engine defaults",
+    "TP padding",
+)
+STATED_FIELDS: Mapping[str, str] = {
+    item.name: item.needs for item in SCENARIO_FIELDS.values() if item.needs in _STATED
+}
+"""Fields that an estimate has rows of only where a scenario states one of their kind, and that kind."""
 
 
 def load_scenario(path: str) -> Scenario:

@@ -175,10 +175,10 @@ def match_runs(
         calibration = calibrate(matched)
     """
     library = library or load_library()
-    groups: dict[tuple[str, tuple[bool, ...]], list[Run]] = {}
+    groups: dict[tuple[str, tuple[bool, bool, bool, frozenset[str]]], list[Run]] = {}
     for run in runs:
         scenario = run.scenario()
-        parts: tuple[bool, ...] = scenario.parts
+        parts = scenario.parts
         groups.setdefault((run.model, parts), []).append(run)
     batches: list[Batch] = []
     rejected: list[RejectedRun] = []

@@ -19,6 +19,7 @@ _COLUMN = re.compile(r"\]\$?[A-Z]+")  # behind an id
 _FORMER = re.compile(rf"(?<![^.])(?:{'|'.join(map(re.escape, FORMER_IDS))})(?![^.])")
 _VERSION = re.compile(r"mantile (\d+)\.(\d+)")
 _OF_EDITS = re.compile(r"(?:.+\.)?(?:stamp|typed)\.")
+_PLACES = re.compile(r"(?:.+\.)?(?:typed\.cell_of\..+|stamp\..+\.cell)$")
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,15 @@ _COMPARED = (
     "are prefilled together than are let in, no warm-up burst comes at a rate, and requests in flight are a "
     "mean: neighbouring deployments could not be compared; 0.7.0 had none of it"
 )
+_CANNOT_RUN = "what a framework cannot run by its documents is refused; 0.11.0 refused none of it"
+_COPY = r"(?:[\w.]+\.)?"
+_FAULTS = rf"\[{_COPY}checks\.faults\]"
+_PLAN_OF_0_11 = {
+    r"checks\.plan_holds": r"=SUM\(\{(?:\[[\w!?.]+\],?)+\}\)",
+    r"checks\.invalid": rf"=\[checks\.fixed\.flag\.\d+\]-\[{_COPY}checks\.plan_holds\]\+{_FAULTS}",
+    r"checks\.first_place": rf"=IF\(\[{_COPY}checks\.invalid\]>{_FAULTS},MATCH\(0,.*,0\),1\)",
+    r"checks\.first": rf"=IF\(\[{_COPY}checks\.faults\]>0,\[{_COPY}checks\.cause\],INDEX\(.*\)\)",
+}
 _LENGTH = r"\[(?:[\w.]+\.)?memory\.sequence_length\]"
 _OLD = {
     "decode.host.bytes": "[memory.host_weights]*[inputs.pp]+[memory.host_kv]",
@@ -662,6 +672,7 @@ CHANGES: tuple[Change, ...] = (
             (r"checks\.reason", r"=IF\(\[checks\.invalid\]>0,INDEX\(.*\),\[checks\.room\]\)"),
         )
     ),
+    *(Change(since=(0, 12), ids=ids, formula=body, why=_CANNOT_RUN) for ids, body in _PLAN_OF_0_11.items()),
     *(
         Change(since=(0, 11), ids=ids, formula=body, why=_NOT_PREDICTED)
         for ids, body in _MEASURED_OF_0_9.items()
@@ -702,12 +713,14 @@ def _version(generator: str) -> tuple[int, int]:
 
 
 def counts_edits_otherwise(identifier: str, generator: str) -> bool:
-    """Whether a row counts edits or guards inputs, in a file of before 0.11.
+    """Whether a row counts edits or guards inputs, in a file of before 0.11, or names cells in an older one.
 
-    Since then an edit of a cell of all scenarios counts once, and these rows stand elsewhere. What they come
-    to is worked out again.
+    Since 0.11 an edit of a cell of all scenarios counts once, and these rows stand elsewhere. What they come
+    to is worked out again. Cells have moved with the rows that every version adds.
 
     Args:
         generator: the program that made the file, with its version, as its bundle says.
     """
-    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 11)
+    made_by = _version(generator)
+    moved = _PLACES.match(identifier) is not None and made_by < (0, 12)
+    return moved or (_OF_EDITS.match(identifier) is not None and made_by < (0, 11))

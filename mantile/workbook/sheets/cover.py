@@ -277,7 +277,7 @@ def _limits(estimate: Estimate) -> list[str]:
 def _left_out(scenario: Scenario) -> list[str]:
     """What engines may do and the scenarios do not ask for."""
     left = [] if scenario.caches_prefixes else ["no prefix caching"]
-    left += [] if scenario.speculates else ["no speculative decoding"]
+    left += [] if "speculation" in scenario.stated else ["no speculative decoding"]
     words = ", ".join(left)
     return [f"{words[0].upper()}{words[1:]}."] if words else []
 

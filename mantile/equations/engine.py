@@ -1,0 +1,200 @@
+"""Settings of an engine by the names that engines give them: rows "engine".
+
+There are rows only of what a scenario states.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constant import GENERAL_TOKENS, GIBI, GIGA
+from mantile.equations.efficiency import Efficiency
+from mantile.equations.hardware import Hardware
+from mantile.equations.inputs import Workload
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    Section,
+    all_of,
+    defined,
+    equal,
+    index,
+    match,
+    maximum,
+    span,
+    where,
+)
+from mantile.graph.rows import Rows
+from mantile.library.profiles import Library
+
+
+@dataclass(frozen=True)
+class Share:
+    """What an engine may use of the memory of an accelerator.
+
+    Args:
+        usable: B, before anything is placed in it.
+        reserve: B of it that runtime and graphs take.
+    """
+
+    usable: Node
+    reserve: Node
+    section: Section | None
+
+
+def share(inputs: Workload, hardware: Hardware, efficiency: Efficiency) -> Share:
+    """Usable memory: by the efficiency figure or the share that an engine is told, less what others take."""
+    rows = Rows("engine")
+    part: Node = efficiency["memory_usable"]
+    reserve: Node = efficiency["runtime_reserve"]
+    if inputs.gpu_memory_utilization is not None and inputs.mem_fraction_static is not None:
+        static = rows(
+            "static",
+            "The share is of weights and KV cache alone",
+            "flag",
+            where(all_of(inputs.gpu_memory_utilization <= 0, inputs.mem_fraction_static > 0), 1, 0),
+        )
+        told = rows(
+            "told",
+            "Share of memory that the engine is told",
+            "1",
+            where(static > 0, inputs.mem_fraction_static, inputs.gpu_memory_utilization),
+            "0 where it is told none",
+        )
+        part = rows("share", "Share of memory in use", "1", where(told > 0, told, part))
+        reserve = rows(
+            "reserve", "Runtime within that share", "B", reserve * (1 - static), "graphs lie outside of it"
+        )
+    usable = part * hardware.memory_visible
+    if inputs.memory_taken is not None:
+        taken = rows("taken", "Memory that others take", "B", inputs.memory_taken * GIGA)
+        usable = maximum(0, usable - taken)
+    section = rows.section("Memory for the engine", "what it is told, and what others take")
+    return Share(usable, reserve, section if section.rows else None)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What token budget and most requests are until somebody states them.
+
+    Args:
+        token_budget: tokens of a step.
+        max_requests: of a replica; 0: as many as memory holds.
+    """
+
+    token_budget: Quantity
+    max_requests: Quantity
+    sections: tuple[Section, ...]
+
+
+SMALL, LARGE = "small", "large"
+
+
+def limits(library: Library, inputs: Workload, hardware: Hardware) -> Limits | None:
+    """What the framework takes where nothing is stated; None where no scenario asks for it."""
+    if inputs.engine_defaults is None:
+        return None
+    names = _of_each(library, "limits", "Limits of", "1", {each.id: each.id for each in library.frameworks})
+    sizes = {
+        (size, what): _of_each(
+            library,
+            f"{what}_{size}",
+            f"{_LIMITS[what]}, {size} memory",
+            unit,
+            {
+                each.id: getattr(each.limits.on(size), what) or 0 if each.limits else 0
+                for each in library.frameworks
+            },
+        )
+        for what, unit in (("token_budget", "token"), ("max_requests", "request"))
+        for size in (SMALL, LARGE)
+    }
+    least = _of_each(
+        library,
+        "large_from",
+        "Memory that counts as large",
+        "GiB",
+        {each.id: (each.limits.large_from or 0) if each.limits else 0 for each in library.frameworks},
+    )
+    but = _of_each(
+        library,
+        "small_on",
+        "Generation that counts as small",
+        "1",
+        {each.id: (each.limits.small_on if each.limits else "") or "none" for each in library.frameworks},
+    )
+    rows = Rows("engine")
+    place = rows("place", "Place of the framework", "number", match(inputs.framework, span(names)))
+    asked = rows(
+        "asked",
+        "Defaults are the framework's",
+        "flag",
+        where(equal(inputs.engine_defaults, "framework"), 1, 0),
+    )
+    enough = where(hardware.memory_capacity >= index(span(least), place) * GIBI, 1, 0)
+    large = rows(
+        "large",
+        "The accelerator has a large memory",
+        "flag",
+        enough * where(equal(index(span(but), place), hardware.generation), 0, 1),
+        "as the framework counts it",
+    )
+
+    def stated(what: str) -> Quantity:
+        small, big = (index(span(sizes[size, what]), place) for size in (SMALL, LARGE))
+        return rows(
+            f"{what}_stated",
+            f"{_LIMITS[what]} that is stated",
+            sizes[SMALL, what][0].unit,
+            where(large > 0, big, small),
+        )
+
+    budget, most = stated("token_budget"), stated("max_requests")
+    tokens = rows(
+        "token_budget",
+        "Token budget by default",
+        "token",
+        where(all_of(asked > 0, budget > 0), budget, GENERAL_TOKENS),
+    )
+    requests = rows(
+        "max_requests",
+        "Most requests by default",
+        "request",
+        most * asked * inputs.attention_dp,
+        "each group has its own; 0: as many as memory holds",
+    )
+    table = tuple(figure for figures in (names, *sizes.values(), least, but) for figure in figures)
+    return Limits(
+        token_budget=tokens,
+        max_requests=requests,
+        sections=(
+            Section(
+                "Limits of frameworks", table, "what each takes where nothing is stated; 0: nobody states it"
+            ),
+            rows.section("Limits by default", "until somebody types over them"),
+        ),
+    )
+
+
+_LIMITS = {"token_budget": "Token budget", "max_requests": "Most requests"}
+
+
+def _of_each(
+    library: Library, name: str, label: str, unit: str, values: dict[str, str | int]
+) -> tuple[Input, ...]:
+    sources = {
+        each.id: each.limits.source if each.limits else "nobody was read" for each in library.frameworks
+    }
+    return tuple(
+        defined(
+            f"engine.{key}.{name}",
+            f"{label}, {key}",
+            unit,
+            value,
+            "default of the engine",
+            sources[key],
+            name=f"{label.lower()} of the frameworks",
+        )
+        for key, value in values.items()
+    )

@@ -1,0 +1,212 @@
+"""Settings of engines by the names that engines give them: fields, flags and cells, or refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from live import as_written, exit_status, few, place
+
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.library.engine_words import meaning_of
+from mantile.library.errors import InputError
+from mantile.library.launch import read_launch
+from mantile.library.launch_line import launch_line
+from mantile.library.profiles import Library
+from mantile.library.scenario import SCENARIO_FIELDS, Scenario, parse_scenario
+from mantile.verify.compiled_formulas import CompiledSheets
+from mantile.workbook.book import FIRST
+from mantile.workbook.layout import lay_out
+
+ASKED: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 512}
+ASKED |= {"output_tokens": 64, "concurrency": 2000}
+GB = 1e9
+
+
+def ask(**fields: Any) -> Estimate:
+    """An estimate of a small scenario."""
+    return estimate(parse_scenario(ASKED | fields, "scenario"))
+
+
+def figures(made: Estimate, *identifiers: str) -> list[float]:
+    """Values of the base column."""
+    return [float(made[identifier].value) for identifier in identifiers]
+
+
+def test_the_share_of_memory_stands_for_the_efficiency_figure() -> None:
+    """As an override of it would; SGLang's share leaves graphs outside; what others take is taken off."""
+    ids = ("memory.usable", "memory.reserve", "memory.capacity_sequences", "serving.tpot")
+    override = [{"id": "efficiency.memory_usable", "value": 0.8, "reason": "a test"}]
+    assert figures(ask(gpu_memory_utilization=0.8), *ids) == pytest.approx(
+        figures(ask(overrides=override), *ids), rel=1e-12
+    )
+    plain, static = figures(ask(), *ids), figures(ask(mem_fraction_static=0.8), *ids)
+    assert static[:2] == [pytest.approx(plain[0] * 0.8 / 0.92), 0] and plain[1] > 0
+    assert figures(ask(memory_taken=10), *ids)[0] == pytest.approx(plain[0] - 10 * GB)
+    assert figures(ask(memory_taken=200), *ids)[0] == 0
+    assert ask(memory_taken=200).results()["feasibility"] == "insufficient_memory"
+    nothing = ask(gpu_memory_utilization=0, mem_fraction_static=0, memory_taken=0, max_model_len=0)
+    assert figures(nothing, *ids) == plain
+
+
+@pytest.mark.parametrize(
+    ("fields", "budget", "most"),
+    [
+        ({}, 8192, 1024),
+        ({"accelerator": "l40s"}, 2048, 256),
+        ({"accelerator": "a100-80gb-sxm"}, 2048, 256),
+        ({"framework": "trtllm"}, 8192, 2048),
+        ({"framework": "sglang"}, 8192, 0),
+        ({"max_num_seqs": 100, "max_num_batched_tokens": 4096}, 4096, 100),
+        ({"attention_dp": 2}, 8192, 2048),
+        ({"engine_defaults": "general"}, 8192, 0),
+    ],
+)
+def test_the_defaults_of_an_engine_are_those_its_documents_state(
+    fields: dict[str, Any], budget: int, most: int
+) -> None:
+    """By framework and memory; what nobody states is general; what a scenario states holds."""
+    made = ask(**{"engine_defaults": "framework"} | fields)
+    assert figures(made, "inputs.token_budget", "inputs.max_requests") == [budget, most]
+
+
+def test_a_scenario_without_settings_has_no_rows_of_them() -> None:
+    """Nor other figures than one that states what holds anyway."""
+    plain, general = ask(), ask(engine_defaults="general")
+    assert not [name for name in plain.equations.figures if name.startswith("engine.")]
+    for key in ("ttft_s", "tpot_s", "output_tokens_per_s"):
+        assert plain.results()[key] == general.results()[key]
+
+
+def test_a_request_longer_than_the_engine_takes_is_refused() -> None:
+    """By its code, without a latency; up to the limit it is answered."""
+    for tokens, codes in ((575, ["REQUEST_TOO_LONG"]), (576, []), (0, [])):
+        results = ask(max_model_len=tokens, concurrency=2).results()
+        assert [error["code"] for error in results["checks"]["errors"]] == codes
+        assert (results["tpot_s"] is None) == bool(codes)
+
+
+def test_heads_are_padded_where_a_scenario_says_so() -> None:
+    """The fullest rank counts: of 32 heads over 3 ranks 11, of 8 KV heads 3; not where it is refused."""
+    for word, fits in (("padded", True), ("refused", False), ("default", False)):
+        made = ask(tp=3, concurrency=4, tp_padding=word)
+        assert (made.results()["feasibility"] == "fits") == fits
+        assert figures(made, "plan.heads", "plan.kv_heads") == [11, 3]
+    same = [ask(tp=4, concurrency=4, **extra).results()["tpot_s"] for extra in ({}, {"tp_padding": "padded"})]
+    assert same[0] == same[1]
+
+
+def test_settings_follow_their_cells() -> None:
+    """In the workbook as another program works it out."""
+    stated = {"engine_defaults": "framework", "gpu_memory_utilization": 0.9, "max_model_len": 4096}
+    short = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
+    asked = ASKED | stated | {"memory_taken": 0, "overrides": short}
+    made = estimate(parse_scenario(asked, "scenario"), None, few())
+    book = lay_out(made)
+    sheets = CompiledSheets(as_written(book).contents)
+
+    def found(identifier: str, **typed: Any) -> Any:
+        cells = {place(book, f"inputs.{name}"): value for name, value in typed.items()}
+        address = book.addresses[made.figure(identifier)]
+        return sheets.calculate(book.sheets, cells)[address.sheet, address.row, FIRST]
+
+    assert found("memory.allowed") == 1024
+    assert found("memory.allowed", accelerator="l40s") == 256
+    assert found("memory.allowed", max_requests=7) == 7
+    assert found("memory.step_tokens", accelerator="l40s") == 2048
+    assert found("memory.usable", gpu_memory_utilization=0.5, memory_taken=3) == pytest.approx(
+        0.5 * figures(made, "hardware.memory_seen")[0] - 3 * GB
+    )
+    assert found("checks.reason", max_model_len=100) == "REQUEST_TOO_LONG"
+
+
+NAMES = [
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "max_model_len",
+    "gpu_memory_utilization",
+    "mem_fraction_static",
+    "chunked_prefill_size",
+    "enforce_eager",
+    "kv_cache_dtype",
+    "block_size",
+    "schedule_policy",
+    "attention_backend",
+    "moe_runner_backend",
+    "async_scheduling",
+    "cuda_graphs",
+    "prompts_per_prefill_step",
+    "kv_sharding",
+    "lora_rank",
+    "enable_lora",
+    "other_models",
+    "tp_padding",
+    "uneven_experts",
+    "free_gpu_memory_fraction",
+    "max_running_requests",
+    "max_batch_size",
+    "max_num_tokens",
+    "context_length",
+    "max_seq_len",
+    "page_size",
+    "disable_cuda_graph",
+    "moe_a2a_backend",
+    "tokens_per_block",
+    "enable_dp_attention",
+    "ctx_size",
+    "speculative_config",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_setting_is_a_field_or_says_what_it_means(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a file and on the command line: accepted, or refused by its name with a sentence."""
+    spellings = {other for field in SCENARIO_FIELDS.values() for other in (field.name, *field.aliases)}
+    if name in spellings:
+        return
+    meaning = meaning_of(name)
+    assert meaning is not None and len(meaning) > 15
+    with pytest.raises(InputError) as caught:
+        ask(**{name: 1})
+    assert f"field {name}" in str(caught.value) and meaning in str(caught.value)
+    flag = f"--{name.replace('_', '-')}"
+    assert exit_status("estimate", "llama-3.1-8b", flag, "1") == 2
+    told = capsys.readouterr().err
+    assert flag in told and meaning in told
+
+
+def test_a_name_that_no_engine_knows_is_no_setting(capsys: pytest.CaptureFixture[str]) -> None:
+    """It gets the fields that come near, or the parser's own words."""
+    assert meaning_of("max_num_sequence") is None
+    with pytest.raises(InputError, match="did you mean max_num_seqs"):
+        ask(max_num_sequences=1)
+    assert exit_status("estimate", "llama-3.1-8b", "--max-num-sequences", "1") == 2
+    assert "No such option" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("framework", "fields"),
+    [
+        ("vllm", {"max_requests": 64, "gpu_memory_utilization": 0.85, "max_model_len": 8192}),
+        ("sglang", {"max_requests": 64, "mem_fraction_static": 0.85, "max_model_len": 8192}),
+        ("trtllm", {"max_requests": 64, "token_budget": 4096, "max_model_len": 8192}),
+    ],
+)
+def test_settings_go_to_a_launch_line_and_back(framework: str, fields: dict[str, Any]) -> None:
+    """The line says them by the engine's names; read back it estimates the same."""
+    scenario = Scenario(**ASKED | {"framework": framework} | fields)
+    line = launch_line(scenario)
+    again = read_launch(line, **{name: ASKED[name] for name in ASKED if name != "model"}).fields
+    assert again["max_model_len"] == 8192 and "8192" in line
+    for key in ("tpot_s", "kv_capacity_sequences"):
+        assert estimate(Scenario(**again)).results()[key] == pytest.approx(estimate(scenario).results()[key])
+
+
+def test_limits_name_a_generation_there_is(library: Library) -> None:
+    """And a size beside it."""
+    generations = {chip.generation for chip in library.accelerators}
+    for framework in library.frameworks:
+        if framework.limits is not None and framework.limits.small_on is not None:
+            assert framework.limits.small_on in generations and framework.limits.large_from
