@@ -83,6 +83,7 @@ class Frameworks:
         schedulers, admissions: what they do by default.
         prompt_batches: tokens of prompts in one pass; 0 where a prompt is one pass.
         pipeline_batches: tokens of prompts in a pipeline at once; 0 where all may be.
+        kv_pools: whether they take all room for the KV cache when they start.
     """
 
     names: tuple[Input, ...]
@@ -90,6 +91,7 @@ class Frameworks:
     admissions: tuple[Input, ...]
     prompt_batches: tuple[Input, ...]
     pipeline_batches: tuple[Input, ...]
+    kv_pools: tuple[Input, ...]
 
     @property
     def section(self) -> Section:
@@ -102,6 +104,7 @@ class Frameworks:
                 *self.admissions,
                 *self.prompt_batches,
                 *self.pipeline_batches,
+                *self.kv_pools,
             ),
             "what each does unless something else is asked for",
         )
@@ -127,6 +130,7 @@ def frameworks(library: Library) -> Frameworks:
         pipeline_batches=_tokens_of_each(
             library, "pipeline_batch", "in a pipeline at once", "the next ones wait; 0: all may be"
         ),
+        kv_pools=_of_each(library, "kv_pool", "KV pool of", "when it starts", "KV pools of the frameworks"),
     )
 
 

@@ -54,6 +54,7 @@ from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.plan import Sharding, Stages, scope
 from mantile.equations.prefix import Heads, Prefix, heads, prefix
+from mantile.equations.startup import StartUp, startup
 from mantile.equations.tensors import VECTORS, RankWeights, Tensors
 from mantile.graph.quantity import (
     Input,
@@ -105,6 +106,7 @@ class Memory:
         redone: prompts prefilled again for each request, as its place was given to others.
         swapped: bytes that go to the host and come back instead, of each request on a rank.
         fits: 1 where `used` is at most `limit`.
+        startup: what the server prints when it starts.
         heads, prefix: what prompts have at their head, and what is found of it; None where no scenario caches
             prefixes.
     """
@@ -135,6 +137,7 @@ class Memory:
     batch: Quantity
     redone: Quantity
     swapped: Quantity
+    startup: StartUp
     heads: Heads | None
     prefix: Prefix | None
     sections: tuple[Section, ...]
@@ -160,6 +163,16 @@ def memory(
     extra = working(ir, inputs, ranks, known, efficiency, plan)
     room = capacity(ir, inputs, hardware, efficiency, on_stages, extra, held, caches, plan.stages)
     total = used(inputs, hardware, on_stages, extra, room, caches)
+    started = startup(
+        held.full,
+        on_stages.per_request,
+        room.growth,
+        room.kv_room,
+        total.kv,
+        room.weights + extra.activations + extra.reserve,
+        known.of(known.kv_pools, inputs.framework),
+        hardware.memory_visible,
+    )
     found = None
     if prompts is not None and caches.kept_of_token is not None:
         found = prefix(inputs, prompts, total.free, caches.kept_of_token, efficiency)
@@ -190,6 +203,7 @@ def memory(
         batch=room.batch,
         redone=room.again.redone,
         swapped=room.again.swapped,
+        startup=started,
         heads=prompts,
         prefix=found,
         sections=(
@@ -201,6 +215,7 @@ def memory(
             extra.section,
             room.section,
             total.section,
+            started.section,
             *(() if found is None else (found.section,)),
         ),
     )

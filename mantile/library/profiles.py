@@ -36,6 +36,7 @@ SCHEDULERS: dict[str, str] = {
     "whole-prompts": "prompts join decode steps undivided",
 }
 SIXTEEN_BIT = "16-bit"
+FILLED = "filled"  # a KV pool that takes all room when the engine starts
 CHECKPOINT = "checkpoint"  # the data type that a checkpoint has
 AdmissionKind = Literal["guaranteed", "current-length"]
 ADMISSIONS: dict[str, str] = {
@@ -210,6 +211,7 @@ class Framework(Strict):
         quantised: the format in which weights that are only stored in less than 16 bit are multiplied.
         prompt_batch: tokens of prompts in one pass, each of which reads the weights; None: the whole prompt.
         pipeline_batch: tokens of prompts that are in a pipeline at once, before it is emptied; None: all.
+        kv_pool: whether it takes all room for its KV cache when it starts, or as much as requests need.
         weights, attention, head: data types in which models are published for it; "checkpoint": as the
             checkpoint has them. `keeps`: those of a checkpoint's weights that stay, with its attention in
             `attention`.
@@ -226,6 +228,7 @@ class Framework(Strict):
     quantised: Literal["16-bit", "int8"] = "16-bit"
     prompt_batch: int | None = Field(default=None, ge=1)
     pipeline_batch: int | None = Field(default=None, ge=1)
+    kv_pool: Literal["filled", "asked"] = "filled"
     weights: str = CHECKPOINT
     attention: str = CHECKPOINT
     head: str = CHECKPOINT
