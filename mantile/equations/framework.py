@@ -84,6 +84,9 @@ class Frameworks:
         prompt_batches: tokens of prompts in one pass; 0 where a prompt is one pass.
         pipeline_batches: tokens of prompts in a pipeline at once; 0 where all may be.
         kv_pools: whether they take all room for the KV cache when they start.
+        cache_policies: what their KV caches keep of windows and latents.
+        shares: of what their share of memory is.
+        seats, large_seats: requests that run at once unless they are told.
     """
 
     names: tuple[Input, ...]
@@ -92,6 +95,10 @@ class Frameworks:
     prompt_batches: tuple[Input, ...]
     pipeline_batches: tuple[Input, ...]
     kv_pools: tuple[Input, ...]
+    cache_policies: tuple[Input, ...]
+    shares: tuple[Input, ...]
+    seats: tuple[Input, ...]
+    large_seats: tuple[Input, ...]
 
     @property
     def section(self) -> Section:
@@ -105,6 +112,10 @@ class Frameworks:
                 *self.prompt_batches,
                 *self.pipeline_batches,
                 *self.kv_pools,
+                *self.cache_policies,
+                *self.shares,
+                *self.seats,
+                *self.large_seats,
             ),
             "what each does unless something else is asked for",
         )
@@ -131,6 +142,18 @@ def frameworks(library: Library) -> Frameworks:
             library, "pipeline_batch", "in a pipeline at once", "the next ones wait; 0: all may be"
         ),
         kv_pools=_of_each(library, "kv_pool", "KV pool of", "when it starts", "KV pools of the frameworks"),
+        cache_policies=_of_each(
+            library,
+            "cache_policy",
+            "KV cache policy of",
+            "of its current release",
+            "KV cache policies of the frameworks",
+        ),
+        shares=_of_each(
+            library, "memory_share", "Share of memory of", "of what it is", "shares of the frameworks"
+        ),
+        seats=_requests_of_each(library, "seats", "unless told"),
+        large_seats=_requests_of_each(library, "large_seats", "on large accelerators"),
     )
 
 
@@ -144,6 +167,21 @@ def _tokens_of_each(library: Library, attribute: str, where: str, note: str) -> 
             note,
             framework.source,
             name=f"prompt tokens {where} of the frameworks",
+        )
+        for framework in library.frameworks
+    )
+
+
+def _requests_of_each(library: Library, attribute: str, where: str) -> tuple[Input, ...]:
+    return tuple(
+        defined(
+            f"framework.{framework.id}.{attribute}",
+            f"Requests at once {where}, {framework.id}",
+            "request",
+            getattr(framework, attribute),
+            "sampling is tried with so many when the engine starts",
+            framework.source,
+            name=f"requests at once of the frameworks, {where}",
         )
         for framework in library.frameworks
     )

@@ -83,6 +83,7 @@ class Workload:
     microbatches: Input
     max_requests: Input
     engine_release: Input | None = None
+    cache_policy: Input | None = None
     prompts_per_slot: Input
     scheduler: Input
     kv_admission: Input
@@ -186,6 +187,7 @@ def workload(
         "decode workers": disaggregated,
         "request rate": open_loop,
         "prefix cache": caches_prefixes,
+        "windows or latents": ir.saves_cache,
     }
     inputs = {}
     for field in SCENARIO_FIELDS.values():

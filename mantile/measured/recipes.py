@@ -54,6 +54,7 @@ class Flags(Strict):
 
     kv_dtype: str | None = None
     token_budget: int | Literal["prompt"] | None = None
+    max_requests: Literal["concurrency"] | None = None
     receive_interval: float | None = None
     batch_wait_steps: float | None = None
     experts: Literal["all"] | None = None

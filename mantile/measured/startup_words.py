@@ -145,9 +145,15 @@ def release_of(framework: str, version: str) -> tuple[int, ...]:
     return () if numbers is None else tuple(int(part or 0) for part in numbers.groups())
 
 
+def is_v0(version: str) -> bool:
+    """Whether it is the V0 engine of vLLM: a table says so, or the release had no other."""
+    release = release_of("vllm", version)
+    return "(V0)" in version or ((0,) < release < (0, 8) and "(V1)" not in version)
+
+
 def generation_of(framework: str, version: str) -> str:
     """A version without its last parts, by which rows are grouped."""
-    if "(V0)" in version:
+    if framework == "vllm" and is_v0(version):
         return "V0"
     release = release_of(framework, version)
     if not release:
@@ -157,6 +163,27 @@ def generation_of(framework: str, version: str) -> str:
     return ".".join(map(str, release[:2]))
 
 
-def cache_layout(framework: str, version: str, notes: list[str]) -> dict[str, str]:
-    """Fields of the scenario that say what the release keeps of windows and latents."""
-    return {}
+def day_of(source: str) -> str:
+    """The day or month that a source states, as 2025-06-10; empty where it states none."""
+    found = re.search(r"\b(20\d\d-\d\d(?:-\d\d)?)\b", source)
+    return found.group(1) if found else ""
+
+
+_LATENTS_SINCE, _WINDOWS_SINCE = 5_130, 5_430  # builds of llama.cpp, of April and May 2025
+_LATENTS_DAY, _WINDOWS_DAY = "2025-04-15", "2025-05-20"
+
+
+def cache_layout(framework: str, version: str, source: str) -> str:
+    """What a release keeps of windows and latents; default where it is as in the current one."""
+    release, day = release_of(framework, version), day_of(source)
+    if framework == "llama.cpp":
+        build = release[0] if release else 0
+        if build < _LATENTS_SINCE if build else day < _LATENTS_DAY:
+            return "full"
+        return "full-windows" if (build < _WINDOWS_SINCE if build else day < _WINDOWS_DAY) else "default"
+    if framework == "sglang":
+        old = release < (0, 5) if release else day < "2025-09"
+        return "full-windows" if old else "default"
+    if framework == "vllm" and release and release < (0, 12):
+        return "full" if release < (0, 7) else "full-windows"
+    return "default"

@@ -15,12 +15,14 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from mantile.ir.build import build_ir
 from mantile.library.documents import read_text
 from mantile.library.errors import InputError
-from mantile.library.models import known_models
+from mantile.library.models import known_models, load_model
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.measured.runs import RejectedRun
 from mantile.measured.spellings import architecture_of, find_accelerator, framework_id, model_id
+from mantile.measured.startup_defaults import accounting, share_of_memory, steps_and_requests
 from mantile.measured.startup_words import (
     cache_layout,
     cache_type,
@@ -37,6 +39,8 @@ STAND_IN = "h100-sxm"
 """An accelerator for servers whose own is not in the library: weights and bytes of a token do not depend on
 it."""
 _LENGTH, _REQUESTS = 8192, 256  # where a table does not say them
+_TOLD = re.compile(r"max-total-tokens set|took a further|another process held|title, rounded")
+"""Notes of rows whose room is not what the memory alone leaves."""
 _PARTS = ("kv_gib_per_gpu", "activation_gib", "non_torch_gib", "graph_gib")
 
 
@@ -123,17 +127,12 @@ def read_startup(row: Mapping[str, str], name: str, folder: Path) -> StartUp:
         "framework": framework,
         **chip.fields,
         **_plan(row, framework, model),
-        **_load(row, notes),
+        **_load(row, framework, notes),
         **weight_types(row["quantisation"], framework, _stored(model), _mixture(model), notes),
         **cache_type(row.get("kv_dtype", ""), notes),
-        **cache_layout(framework, row.get("version", ""), notes),
+        **_layout(row, framework, model),
     }
-    overrides = list(chip.overrides)
-    if row.get("memory_fraction"):
-        share = float(row["memory_fraction"])
-        overrides.append(
-            {"id": "efficiency.memory_usable", "value": max(share, 0.05), "reason": "as the server was told"}
-        )
+    overrides = [*chip.overrides, *_share(row, framework), *accounting(framework, row.get("version", ""))]
     return StartUp(
         id=name,
         scenario=parse_scenario({**fields, "overrides": overrides}, name),
@@ -146,6 +145,25 @@ def read_startup(row: Mapping[str, str], name: str, folder: Path) -> StartUp:
         source=row.get("source", ""),
         assumptions=tuple(notes),
     )
+
+
+def _layout(row: Mapping[str, str], framework: str, model: str) -> dict[str, str]:
+    """What the release keeps of windows and latents, of a model that has them."""
+    chosen = cache_layout(framework, row.get("version", ""), row.get("source", ""))
+    return (
+        {} if chosen == "default" or not build_ir(load_model(model)).saves_cache else {"cache_policy": chosen}
+    )
+
+
+def _share(row: Mapping[str, str], framework: str) -> list[Mapping[str, Any]]:
+    """The share of memory that the server was told, or that its release takes."""
+    ranks = int(row.get("tp") or 1)
+    stated = row.get("memory_fraction") or ""
+    share = float(stated) if stated else share_of_memory(framework, row.get("version", ""), ranks)
+    if share is None:
+        return []
+    reason = "as the server was told" if stated else "what the release takes unless it is told"
+    return [{"id": "efficiency.memory_usable", "value": max(share, 0.05), "reason": reason}]
 
 
 def _model(name: str, folder: Path, notes: list[str]) -> str:
@@ -219,7 +237,7 @@ def _plan(row: Mapping[str, str], framework: str, model: str) -> dict[str, int]:
     return {"tp": tp, "pp": pp, "dp": dp, "ep": ep}
 
 
-def _load(row: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
+def _load(row: Mapping[str, str], framework: str, notes: list[str]) -> dict[str, Any]:
     """One request of the longest length for each that the server takes at once."""
     longest = int(row.get("max_model_len") or 0)
     if not longest:
@@ -230,7 +248,12 @@ def _load(row: Mapping[str, str], notes: list[str]) -> dict[str, Any]:
     requests = int(row.get("max_seqs") or (1 if slots else _REQUESTS))
     if slots and requests > 1:
         longest //= requests  # llama.cpp divides its context among slots
-    fields = {"input_tokens": max(1, longest - 1), "output_tokens": 1, "concurrency": requests}
+    fields: dict[str, Any] = {
+        "input_tokens": max(1, longest - 1),
+        "output_tokens": 1,
+        "concurrency": requests,
+        **steps_and_requests(framework, row.get("version", ""), longest),
+    }
     if row.get("token_budget"):
         fields["token_budget"] = int(row["token_budget"])
     if row.get("max_seqs"):
@@ -249,7 +272,8 @@ def _measured(row: Mapping[str, str], framework: str) -> dict[str, float]:
     if "activation_gib" in sizes:
         found["activations"] = sizes["activation_gib"]
     asked = framework in ("llama.cpp", "mlx", "exo")
-    if row.get("kv_tokens") and not asked:
+    told = _TOLD.search(row.get("notes", ""))
+    if row.get("kv_tokens") and not asked and not told:
         found["kv_tokens"] = float(row["kv_tokens"])
     if {"weights_gib_per_gpu", "kv_gib_per_gpu", "activation_gib"} <= set(sizes):
         found["peak_memory"] = sum(sizes.values())

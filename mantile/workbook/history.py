@@ -113,6 +113,26 @@ _COMPARED = (
     "are prefilled together than are let in, no warm-up burst comes at a rate, and requests in flight are a "
     "mean: neighbouring deployments could not be compared; 0.7.0 had none of it"
 )
+_AS_ENGINES_REPORT = (
+    "the share of memory means what the framework means by it, the runtime has parts, activations are those "
+    "of a start-up profile, and what is kept of windows and latents follows from a policy; 0.11.0 had one "
+    "reserve and kept no more than windows and latents"
+)
+_MEMORY_OF_0_11 = {
+    r"memory\.reserve": r"=\[efficiency\.runtime_reserve\]",
+    r"memory\.usable": rf"={_ID}\*{_ID}",
+    r"memory\.kv_room": rf"=MAX\(0,{_ID}(?:-{_ID}){{3}}\)",
+    r"memory\.activations": rf"={_ID}\*\[memory\.activation_width\]\*\[constant\.result_bytes\]",
+    r"memory\.activation_width": rf"={_ID}(?:\+{_ID})*",
+    r"memory\.(?:cached_tokens|tokens_to_come)\.\w+": rf"=IF\({_ID}>0,MIN\({_ID},{_ID}\),[^()]*\)"
+    r"/\[inputs\.(?:decode_)?cp\](?:-\[memory\.cached_tokens\.\w+\])?",
+    r"memory\.kv_bytes_per_token\.\w+": rf"=(?:\({_ID}(?:[+*]{_ID})*\)|{_ID})(?:[*/]{_ID})*",
+    r"memory\.kv_bytes_per_request\.\w+": rf"={_ID}\*{_ID}",
+    r"memory\.kv_to_come(?:\.\w+)?": rf"={_ID}\*\(?{_ID}(?:[+*]{_ID})*\)?",
+    r"checks\.kv_of_ranks\.\w+": rf"={_ID}(?:\*{_ID})*",
+}
+"""Formulas of 0.11.0 by the ids of their rows, as regular expressions both."""
+
 _LENGTH = r"\[(?:[\w.]+\.)?memory\.sequence_length\]"
 _OLD = {
     "decode.host.bytes": "[memory.host_weights]*[inputs.pp]+[memory.host_kv]",
@@ -663,6 +683,10 @@ CHANGES: tuple[Change, ...] = (
         )
     ),
     *(
+        Change(since=(0, 12), ids=ids, formula=body, why=_AS_ENGINES_REPORT)
+        for ids, body in _MEMORY_OF_0_11.items()
+    ),
+    *(
         Change(since=(0, 11), ids=ids, formula=body, why=_NOT_PREDICTED)
         for ids, body in _MEASURED_OF_0_9.items()
     ),
@@ -702,12 +726,12 @@ def _version(generator: str) -> tuple[int, int]:
 
 
 def counts_edits_otherwise(identifier: str, generator: str) -> bool:
-    """Whether a row counts edits or guards inputs, in a file of before 0.11.
+    """Whether a row counts edits or guards inputs, in a file of before 0.12.
 
-    Since then an edit of a cell of all scenarios counts once, and these rows stand elsewhere. What they come
-    to is worked out again.
+    Since 0.11 an edit of a cell of all scenarios counts once, since 0.12 there are more inputs, and these
+    rows stand elsewhere. What they come to is worked out again.
 
     Args:
         generator: the program that made the file, with its version, as its bundle says.
     """
-    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 11)
+    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 12)
