@@ -50,7 +50,8 @@ SMALL: dict[str, dict[str, Any]] = {
         "output_tokens": 20,
         "concurrency": 1,
         "overrides": [
-            {"id": "efficiency.runtime_reserve", "value": 0, "reason": "no operating system on the chip"}
+            {"id": f"efficiency.{name}", "value": 0, "reason": "no operating system on the chip"}
+            for name in ("runtime_reserve", "communication_reserve", "graph_memory", "sampler_copies")
         ],
     },
     "t4": {"weights_dtype": "q4_k_m"},

@@ -21,7 +21,7 @@ from mantile.floors import Core, Dimensions, Machine, Weights, floors
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, precedents
 from mantile.library.models import model_ids
-from mantile.library.profiles import ADMISSIONS, SCHEDULERS, Library
+from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES, SCHEDULERS, Library
 from mantile.library.scenario import CLASS_DTYPES, DEFAULT, DEFAULT_SYSTEM, SAME
 
 Make = Callable[..., Estimate]
@@ -89,6 +89,7 @@ def anything(library: Library, made: Estimate, seed: int, count: int = CASES) ->
         "inputs.engine_release": generator.choice([CURRENT, LAST, EARLY], count),
         "inputs.prompts_per_slot": generator.choice([0, 0.3, 1, 10, 1000], count),
         "inputs.scheduler": generator.choice([DEFAULT, *SCHEDULERS], count),
+        "inputs.cache_policy": generator.choice([DEFAULT, *CACHE_POLICIES], count),
         "inputs.kv_admission": generator.choice([DEFAULT, *ADMISSIONS], count),
         "inputs.receive_interval": generator.choice([0, 0, 1, 30, 10_000], count),
         "inputs.batch_wait_steps": generator.choice([0, 0, 20, 10_000], count),

@@ -103,11 +103,18 @@ def reconcile(
     override: Changes = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare predictions with measured runs: how far off, and where. A row that cannot be read is reported
-    and skipped."""
+    """Compare predictions with measured runs, or with start-up figures of servers: how far off, and where. A
+    row that cannot be read is reported and skipped."""
     path, conditions = _file_and_conditions(measurements, where)
     reports = list(output or ())
     _check_reports(reports, path)
+    from mantile.measured.startups import is_startup_table
+
+    if is_startup_table(path):
+        if conditions or reports or override:
+            raise InputError(f"{path}: start-up figures of servers take no conditions, no --set and no -o")
+        _reconcile_startups(path, tuple(profile or ()), as_json)
+        return
     from mantile.cli.output.runs import print_reconciliation, progress
     from mantile.cli.output.tables import print_json, working
     from mantile.library.profiles import load_library
@@ -135,6 +142,24 @@ def reconcile(
         print_json(reconciliation.to_dict())
     else:
         print_reconciliation(reconciliation, len(measured.rejected) if conditions else 0, reports)
+
+
+def _reconcile_startups(path: Path, profiles: tuple[str, ...], as_json: bool) -> None:
+    """Compare what servers print of their memory when they start."""
+    from mantile.cli.output.runs import progress
+    from mantile.cli.output.startups import print_startups
+    from mantile.cli.output.tables import print_json
+    from mantile.library.profiles import load_library
+    from mantile.measured.startup_errors import reconcile_startups
+    from mantile.measured.startups import load_startups
+
+    startups = load_startups(path)
+    with progress("estimating", len(startups.servers)) as step:
+        found = reconcile_startups(startups, load_library(profiles), path.name, step)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_startups(found)
 
 
 @app.command()

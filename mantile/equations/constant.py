@@ -229,6 +229,17 @@ KILO = _constant("watts_per_kilowatt", "Watts per kilowatt", "W/kW", 1000, "defi
 MEGA = _constant(
     "tokens_per_million", "Tokens per million", "token/Mtoken", 1e6, "definition", "1E6 tokens per million"
 )
+STREAMS = _constant(
+    "streams",
+    "Copies of the residual stream",
+    "1",
+    3,
+    "input, result and residual of a layer are held at once; by start-up profiles of vLLM, Llama-3.1-8B",
+    "3",
+)
+LARGE_CHIP = _constant(
+    "large_chip", "A large accelerator", "B", 70 * 2**30, "from so much memory on vLLM lets in more", "70 GiB"
+)
 SLACK = _constant(
     "slack",
     "Rounding in a sum of memory",

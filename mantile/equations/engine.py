@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from mantile.equations.constant import GENERAL_TOKENS, GIBI, GIGA
 from mantile.equations.efficiency import Efficiency
+from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Workload
 from mantile.graph.quantity import (
@@ -21,12 +22,11 @@ from mantile.graph.quantity import (
     equal,
     index,
     match,
-    maximum,
     span,
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.library.profiles import Library
+from mantile.library.profiles import ALL, STATIC, Library
 
 
 @dataclass(frozen=True)
@@ -34,44 +34,48 @@ class Share:
     """What an engine may use of the memory of an accelerator.
 
     Args:
-        usable: B, before anything is placed in it.
-        reserve: B of it that runtime and graphs take.
+        part: the share that it is told, or takes.
+        of: of what memory that is a share: one of `SHARES`, a text.
+        taken: B that others take; None where no scenario says so.
     """
 
-    usable: Node
-    reserve: Node
+    part: Node
+    of: Node
+    taken: Quantity | None
     section: Section | None
 
 
-def share(inputs: Workload, hardware: Hardware, efficiency: Efficiency) -> Share:
-    """Usable memory: by the efficiency figure or the share that an engine is told, less what others take."""
+def share(inputs: Workload, efficiency: Efficiency, known: Frameworks) -> Share:
+    """The share of memory: of the framework, or what the engine is told; and what others take."""
     rows = Rows("engine")
     part: Node = efficiency["memory_usable"]
-    reserve: Node = efficiency["runtime_reserve"]
+    of: Node = known.of(known.shares, inputs.framework)
     if inputs.gpu_memory_utilization is not None and inputs.mem_fraction_static is not None:
+        of_framework = rows("share_of_framework", "What the share of memory is of", "1", of)
         static = rows(
             "static",
-            "The share is of weights and KV cache alone",
-            "flag",
-            where(all_of(inputs.gpu_memory_utilization <= 0, inputs.mem_fraction_static > 0), 1, 0),
-        )
-        told = rows(
-            "told",
-            "Share of memory that the engine is told",
+            "Share of memory for weights and KV cache alone",
             "1",
-            where(static > 0, inputs.mem_fraction_static, inputs.gpu_memory_utilization),
-            "0 where it is told none",
+            where(inputs.mem_fraction_static > 0, inputs.mem_fraction_static, part),
         )
-        part = rows("share", "Share of memory in use", "1", where(told > 0, told, part))
-        reserve = rows(
-            "reserve", "Runtime within that share", "B", reserve * (1 - static), "graphs lie outside of it"
+        of_static = rows(
+            "of_static",
+            "What the share is of, where none of all memory is told",
+            "1",
+            where(inputs.mem_fraction_static > 0, STATIC, of_framework),
         )
-    usable = part * hardware.memory_visible
+        part = rows(
+            "share",
+            "Share of memory in use",
+            "1",
+            where(inputs.gpu_memory_utilization > 0, inputs.gpu_memory_utilization, static),
+        )
+        of = rows("share_of", "What it is of", "1", where(inputs.gpu_memory_utilization > 0, ALL, of_static))
+    taken = None
     if inputs.memory_taken is not None:
         taken = rows("taken", "Memory that others take", "B", inputs.memory_taken * GIGA)
-        usable = maximum(0, usable - taken)
     section = rows.section("Memory for the engine", "what it is told, and what others take")
-    return Share(usable, reserve, section if section.rows else None)
+    return Share(part, of, taken, section if section.rows else None)
 
 
 @dataclass(frozen=True)

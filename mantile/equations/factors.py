@@ -204,7 +204,17 @@ KINDS = (
     FactorKind("memory_usable", "Usable memory", "1",
                "share of memory the engine takes for weights and KV cache", 0.05, 1, None, True),
     FactorKind("runtime_reserve", "Runtime reserve", "GB",
-               "context, graphs and communication buffers", 0, 100),
+               "context and all else outside the framework's own memory, of a rank by itself", 0, 100),
+    FactorKind("communication_reserve", "Communication buffers", "GB",
+               "of a rank that works together with others", 0, 100, otherwise=0),
+    FactorKind("switch_reserve", "Buffers of the switch", "GB",
+               "more of them where the switch reduces", 0, 100, otherwise=0),
+    FactorKind("graph_memory", "Graphs of a layer", "GB",
+               "captured graphs, per layer; twice as much where ranks work together", 0, 10, otherwise=0),
+    FactorKind("graphs_inside", "Graphs inside the share of memory", "1",
+               "1: they count in the share that the engine may use, 0: they come on top", 0, 1, otherwise=1),
+    FactorKind("sampler_copies", "Copies of logits in a start-up profile", "1",
+               "of all requests that run at once: logits, probabilities, sorted ones", 0, 100, otherwise=0),
 )  # fmt: skip
 
 OF_TPOT = (

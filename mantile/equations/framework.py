@@ -83,6 +83,10 @@ class Frameworks:
         schedulers, admissions: what they do by default.
         prompt_batches: tokens of prompts in one pass; 0 where a prompt is one pass.
         pipeline_batches: tokens of prompts in a pipeline at once; 0 where all may be.
+        kv_pools: whether they take all room for the KV cache when they start.
+        cache_policies: what their KV caches keep of windows and latents.
+        shares: of what their share of memory is.
+        seats, large_seats: requests that run at once unless they are told.
     """
 
     names: tuple[Input, ...]
@@ -90,6 +94,11 @@ class Frameworks:
     admissions: tuple[Input, ...]
     prompt_batches: tuple[Input, ...]
     pipeline_batches: tuple[Input, ...]
+    kv_pools: tuple[Input, ...]
+    cache_policies: tuple[Input, ...]
+    shares: tuple[Input, ...]
+    seats: tuple[Input, ...]
+    large_seats: tuple[Input, ...]
 
     @property
     def section(self) -> Section:
@@ -102,6 +111,11 @@ class Frameworks:
                 *self.admissions,
                 *self.prompt_batches,
                 *self.pipeline_batches,
+                *self.kv_pools,
+                *self.cache_policies,
+                *self.shares,
+                *self.seats,
+                *self.large_seats,
             ),
             "what each does unless something else is asked for",
         )
@@ -127,6 +141,19 @@ def frameworks(library: Library) -> Frameworks:
         pipeline_batches=_tokens_of_each(
             library, "pipeline_batch", "in a pipeline at once", "the next ones wait; 0: all may be"
         ),
+        kv_pools=_of_each(library, "kv_pool", "KV pool of", "when it starts", "KV pools of the frameworks"),
+        cache_policies=_of_each(
+            library,
+            "cache_policy",
+            "KV cache policy of",
+            "of its current release",
+            "KV cache policies of the frameworks",
+        ),
+        shares=_of_each(
+            library, "memory_share", "Share of memory of", "of what it is", "shares of the frameworks"
+        ),
+        seats=_requests_of_each(library, "small", "unless told"),
+        large_seats=_requests_of_each(library, "large", "on large accelerators"),
     )
 
 
@@ -140,6 +167,25 @@ def _tokens_of_each(library: Library, attribute: str, where: str, note: str) -> 
             note,
             framework.source,
             name=f"prompt tokens {where} of the frameworks",
+        )
+        for framework in library.frameworks
+    )
+
+
+_SEATS = 256  # requests at once of a framework of which nobody states how many
+
+
+def _requests_of_each(library: Library, size: str, where: str) -> tuple[Input, ...]:
+    """Requests that each lets run at once unless it is told, on accelerators of a size."""
+    return tuple(
+        defined(
+            f"framework.{framework.id}.seats_{size}",
+            f"Requests at once {where}, {framework.id}",
+            "request",
+            (framework.limits.on(size).max_requests if framework.limits else None) or _SEATS,
+            "sampling is tried with so many when the engine starts",
+            framework.source,
+            name=f"requests at once of the frameworks, {where}",
         )
         for framework in library.frameworks
     )

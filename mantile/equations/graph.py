@@ -429,6 +429,8 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             graph.decode_workers.memory.free,
             *(kind.peak.wide for workers in graph.workers for kind in workers.formats.classes.values()),
             graph.decode_workers.memory.outside,
+            *graph.decode_workers.memory.startup.section.figures(),
+            *graph.prefill_workers.memory.startup.section.figures(),
             *(before for workers in graph.workers for before in workers.plan.stages.before),
         )
     )

@@ -105,6 +105,7 @@ class Workload:
     microbatches: Input
     max_requests: Input
     engine_release: Input | None = None
+    cache_policy: Input | None = None
     prompts_per_slot: Input
     scheduler: Input
     kv_admission: Input
@@ -210,6 +211,7 @@ def workload(
         "decode workers": disaggregated,
         "request rate": open_loop,
         "prefix cache": caches_prefixes,
+        "windows or latents": ir.saves_cache,
     } | {need: need in stated for need in STATED_FIELDS.values()}
     inputs = {}
     for field in SCENARIO_FIELDS.values():

@@ -39,7 +39,7 @@ TEXTS = (
 FACTS = (
     FactKind("memory_capacity", "Memory", "GiB", "as the driver reports it", 0.001),
     FactKind("memory_visible", "Memory for the accelerator", "GiB",
-             "what it may use of a memory it shares with the CPU; 0 where it is all its own"),
+             "what the driver shows, or what it may use of a memory it shares with the CPU; 0: all of it"),
     FactKind("memory_bandwidth", "Memory bandwidth", "GB/s", "datasheet", 0.001),
     FactKind("host_bandwidth", "Host link", "GB/s",
              "to the memory of the host, per direction; 0 where memory is one"),

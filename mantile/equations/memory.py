@@ -46,6 +46,7 @@ from mantile.equations.constant import (
     SLACK,
     SMALLEST,
     STATE_BYTES,
+    STREAMS,
     VECTOR_BYTES,
 )
 from mantile.equations.efficiency import Efficiency
@@ -56,12 +57,15 @@ from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.plan import Sharding, Stages, scope
 from mantile.equations.prefix import Heads, Prefix, heads, prefix
+from mantile.equations.runtime import Runtime, room_of, runtime, sampler
 from mantile.equations.speculation import Speculation, checked
+from mantile.equations.startup import StartUp, startup
 from mantile.equations.tensors import VECTORS, RankWeights, Tensors
 from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
+    Row,
     Section,
     all_of,
     as_node,
@@ -86,11 +90,12 @@ from mantile.ir.modules import (
     Module,
     Recurrence,
 )
-from mantile.library.profiles import ADMISSIONS
+from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES
 from mantile.library.scenario import DEFAULT
 
 CURRENT_LENGTH = "current-length"
-assert CURRENT_LENGTH in ADMISSIONS
+SAVED, IN_FULL = "saved", "full"
+assert CURRENT_LENGTH in ADMISSIONS and {SAVED, IN_FULL} <= set(CACHE_POLICIES)
 
 
 @dataclass(frozen=True)
@@ -108,6 +113,7 @@ class Memory:
         redone: prompts prefilled again for each request, as its place was given to others.
         swapped: bytes that go to the host and come back instead, of each request on a rank.
         fits: 1 where `used` is at most `limit`.
+        startup: what the server prints when it starts.
         heads, prefix: what prompts have at their head, and what is found of it; None where no scenario caches
             prefixes.
     """
@@ -138,6 +144,7 @@ class Memory:
     batch: Quantity
     redone: Quantity
     swapped: Quantity
+    startup: StartUp
     heads: Heads | None
     prefix: Prefix | None
     sections: tuple[Section, ...]
@@ -159,13 +166,23 @@ def memory(
     stored = weights(ir, inputs, formats, tensors)
     held = admission(inputs, ranks, known)
     prompts = heads(inputs)
-    caches = kv_bytes(ir, inputs, formats, plan, held, prompts)
+    caches = kv_bytes(ir, inputs, formats, plan, held, prompts, policy(inputs, known))
     drafter = None if drafts is None else drafting(ir, inputs, formats, stored, caches, held, drafts)
     on_stages = stages(inputs, plan.stages, stored, caches, drafter)
-    told = share(inputs, hardware, efficiency)
-    extra = working(ir, inputs, ranks, known, told, plan, checked(drafts))
-    room = capacity(ir, inputs, told, on_stages, extra, held, caches, plan.stages)
+    told = share(inputs, efficiency, known)
+    extra = working(ir, inputs, ranks, known, efficiency, plan, hardware, checked(drafts))
+    room = capacity(ir, inputs, hardware, told, on_stages, extra, held, caches, plan.stages)
     total = used(inputs, hardware, on_stages, extra, room, caches)
+    started = startup(
+        held.full,
+        on_stages.per_request,
+        room.growth,
+        room.kv_room,
+        total.kv,
+        room.weights + extra.activations + extra.reserve,
+        known.of(known.kv_pools, inputs.framework),
+        hardware.memory_visible,
+    )
     found = None
     if prompts is not None and caches.kept_of_token is not None:
         found = prefix(inputs, prompts, total.free, caches.kept_of_token, efficiency)
@@ -196,6 +213,7 @@ def memory(
         batch=room.batch,
         redone=room.again.redone,
         swapped=room.again.swapped,
+        startup=started,
         heads=prompts,
         prefix=found,
         sections=(
@@ -209,6 +227,7 @@ def memory(
             extra.section,
             room.section,
             total.section,
+            started.section,
             *(() if found is None else (found.section,)),
         ),
     )
@@ -423,6 +442,55 @@ def admission(inputs: Workload, ranks: Ranks, known: Frameworks) -> _Held:
     return _Held(share, length, full, rows.section("KV admission", "when a request gets its place"))
 
 
+@dataclass(frozen=True)
+class Policy:
+    """What is kept of windows and latents.
+
+    Args:
+        windows: 1 where layers with a window keep no more than it; `step` tokens beside it.
+        latents: 1 where latents are kept as they are.
+    """
+
+    windows: Quantity
+    latents: Quantity
+    step: Quantity
+    rows: tuple[Row, ...]
+
+
+def policy(inputs: Workload, known: Frameworks) -> Policy | None:
+    """What the framework keeps of windows and latents; None for a model without."""
+    if inputs.cache_policy is None:
+        return None
+    rows = Rows("memory")
+    chosen = rows(
+        "cache_policy",
+        "KV cache policy in use",
+        "1",
+        where(
+            equal(inputs.cache_policy, DEFAULT),
+            known.of(known.cache_policies, inputs.framework),
+            inputs.cache_policy,
+        ),
+    )
+    windows = rows(
+        "windows_saved",
+        "Layers with a window keep no more than it",
+        "flag",
+        where(equal(chosen, SAVED), 1, 0),
+    )
+    latents = rows(
+        "latents_saved", "Latents are kept as they are", "flag", where(equal(chosen, IN_FULL), 0, 1)
+    )
+    step = rows(
+        "window_step",
+        "Tokens of a pass that a window keeps beside its own",
+        "token/request",
+        known.of(known.prompt_batches, inputs.framework) / ONE_REQUEST,
+        "where prompts are taken in passes of fixed size",
+    )
+    return Policy(windows, latents, step, tuple(rows.rows))
+
+
 def kv_bytes(
     ir: ModelGraph,
     inputs: Workload,
@@ -430,12 +498,15 @@ def kv_bytes(
     plan: Sharding,
     held: _Held,
     prompts: Heads | None = None,
+    saved: Policy | None = None,
 ) -> Caches:
     """The caches of one request; what all requests share is none of them's."""
     rows, per_request, states = Rows("memory"), Rows("memory"), Rows("memory")
     kept = {module.id: what for module in ir.modules if (what := _kept(module)) is not None}
     shared = None if prompts is None else prompts.shared
-    tokens, to_come = cached_tokens(rows, inputs, held, [span for _, span in kept.values()], shared)
+    if saved is not None:
+        rows.add(*saved.rows)
+    tokens, to_come = cached_tokens(rows, inputs, held, [span for _, span in kept.values()], shared, saved)
     caches: list[Cache] = []
     states_of: dict[str, State] = {}
     members: dict[Input, list[Node]] = {kind.count: [] for kind in ir.layers}
@@ -445,7 +516,7 @@ def kv_bytes(
             size = states_of[module.id].bytes
         elif module.id in kept:
             channels, span_ = kept[module.id]
-            caches.append(_cache(rows, module, channels, formats, plan))
+            caches.append(_cache(rows, module, channels, formats, plan, saved))
             size = per_request(
                 f"kv_bytes_per_request.{module.id}",
                 f"KV bytes per request of a layer, {module.label}",
@@ -545,13 +616,18 @@ def cached_tokens(
     held: _Held,
     spans: Iterable[AttentionSpan],
     shared: Quantity | None = None,
+    saved: Policy | None = None,
 ) -> tuple[dict[Input | None, Quantity], dict[Input | None, Quantity]]:
     """Tokens that a rank keeps of a request, and those it still gets, by how many attention looks back."""
     limits = dict.fromkeys(map(_limit, spans))
 
     def _within(length: Quantity, limit: Input | None) -> Node:
         whole = length if shared is None else length - shared
-        return whole if limit is None else where(limit > 0, minimum(length, limit), whole)
+        if limit is None:
+            return whole
+        if saved is None:
+            return where(limit > 0, minimum(length, limit), whole)
+        return where(limit * saved.windows > 0, minimum(length, limit + saved.step), whole)
 
     kept = {
         limit: rows(
@@ -582,13 +658,24 @@ def _limit_words(limit: Input | None) -> str:
     return "" if limit is None else f", {limit.label.lower()}"
 
 
-def _cache(rows: Rows, module: Module, channels: Node, formats: Formats, plan: Sharding) -> Cache:
+def _cache(
+    rows: Rows,
+    module: Module,
+    channels: Node,
+    formats: Formats,
+    plan: Sharding,
+    saved: Policy | None,
+) -> Cache:
     label = f"KV bytes per token of a layer, {module.label}"
+    work = module.operation
+    on_rank = plan.on_rank(channels, module)
+    if isinstance(work, LatentAttention) and saved is not None and work.entry_tokens is None:
+        on_rank = where(saved.latents > 0, on_rank, plan.on_rank(work.expanded, module))
     bytes_per_token = rows(
         f"kv_bytes_per_token.{module.id}",
         label,
         "B/token",
-        plan.on_rank(channels, module) * formats.kept_bytes(module.operation),
+        on_rank * formats.kept_bytes(module.operation),
         called=label,
     )
     return Cache(module, channels, bytes_per_token)
@@ -756,8 +843,13 @@ class _Working:
     step_tokens: Quantity
     activations: Quantity
     logits_per_request: Quantity
-    reserve: Quantity
+    runtime: Runtime
     section: Section
+
+    @property
+    def reserve(self) -> Quantity:
+        """Bytes of the runtime."""
+        return self.runtime.reserve
 
 
 def working(
@@ -765,8 +857,9 @@ def working(
     inputs: Workload,
     ranks: Ranks,
     known: Frameworks,
-    told: Share,
+    efficiency: Efficiency,
     plan: Sharding,
+    hardware: Hardware,
     checks: Node,
 ) -> _Working:
     """Requests of a replica, and the memory that work on them needs.
@@ -786,7 +879,8 @@ def working(
         "activation_width",
         "Channels in memory per token",
         "channel",
-        sum_of([ir.facts["hidden_size"], *widths(rows, ir, plan)]),
+        STREAMS * ir.facts["hidden_size"] + widest(widths(rows, ir, plan)),
+        "products of mixer and FFN are not held together",
         called="channels in memory",
     )
     prompt_batch = rows(
@@ -803,46 +897,73 @@ def working(
         where(prompt_batch > 0, minimum(inputs.token_budget, prompt_batch), inputs.token_budget),
         "the token budget, or what the framework takes at once",
     )
-    activations = rows("activations", "Activations", "B", step_tokens * channels * RESULT_BYTES)
+    sampling = sampler(ir, inputs, known, efficiency, hardware)
+    activations = rows(
+        "activations",
+        "Activations",
+        "B",
+        maximum(step_tokens * channels * RESULT_BYTES, sampling.peak),
+        "a full step, or sampling behind it",
+    )
     logits = rows(
         "logits_per_request",
         "Logits per request",
         "B/request",
         checks * plan.columns["vocabulary"] * LOGIT_BYTES,
     )
-    reserve = rows("reserve", "Runtime", "B", told.reserve)
-    section = rows.section("Working memory", "per accelerator")
-    return _Working(requests, prompt_batch, step_tokens, activations, logits, reserve, section)
+    parts = runtime(rows, ranks, efficiency, plan, hardware)
+    section = Section("Working memory", (*sampling.rows, *rows.rows), "per accelerator")
+    return _Working(requests, prompt_batch, step_tokens, activations, logits, parts, section)
 
 
-def widths(rows: Rows, ir: ModelGraph, plan: Sharding) -> list[Quantity]:
-    """Channels per token and rank of the widest projection of a mixer and of an FFN, where there are any.
+def widths(rows: Rows, ir: ModelGraph, plan: Sharding) -> dict[str, list[Quantity]]:
+    """Channels per token and rank that a mixer, and an FFN, hold: the widest projection, and the widest input
+    of one back to the hidden size.
 
-    Projections back to the hidden size are left out: the hidden size is counted beside them. What experts
-    hand back is not, as it is there once for every expert of a token.
+    What experts hand back is counted too, as it is there once for every expert of a token.
     """
-    mixers: dict[object, tuple[Module, Node]] = {}
-    ffns: dict[object, tuple[Module, Node]] = {}
+    found: dict[str, list[Quantity]] = {}
+    for of, article, words in (("mixer", "a", "mixer"), ("ffn", "an", "FFN")):
+        outer, inner = _channels_of(of, ir, plan)
+        for name, label, channels in (
+            (f"{of}_width", f"Widest projection of {article} {words} per rank", outer),
+            (f"{of}_inner", f"What {article} {words} projects back per rank", inner),
+        ):
+            if channels:
+                body = _largest(_candidates(rows, name, channels))
+                found.setdefault(of, []).append(rows(name, label, "channel", body))
+    return found
+
+
+_Channels = list[tuple[Module, Node]]
+
+
+def _channels_of(of: str, ir: ModelGraph, plan: Sharding) -> tuple[_Channels, _Channels]:
+    """What projections of a mixer or FFN put out per token and rank, and what those back take in."""
+    outer: dict[object, tuple[Module, Node]] = {}
+    inner: dict[object, tuple[Module, Node]] = {}
     hidden = ir.facts["hidden_size"]
     for module in ir.modules:
         work = module.operation
-        key = (getattr(work, "outputs", None), scope(module))
-        if isinstance(work, GroupedMatMul):
-            ffns[key] = (module, plan.on_rank(work.outputs * work.per_token, module))
-        elif isinstance(work, MatMul) and module.layers is not None and work.outputs is not hidden:
-            widest = mixers if work.weights == "attention" else ffns
-            widest[key] = (module, plan.on_rank(work.outputs, module))
-    return [
-        rows(
-            f"{name}_width",
-            f"Widest projection of {article} {of} per rank",
-            "channel",
-            _largest(_candidates(rows, name, [*channels.values()])),
-            called=f"widest {of} projection",
-        )
-        for name, article, of, channels in (("mixer", "a", "mixer", mixers), ("ffn", "an", "FFN", ffns))
-        if channels
-    ]
+        grouped = isinstance(work, GroupedMatMul)
+        if not isinstance(work, GroupedMatMul | MatMul) or (module.layers is None and not grouped):
+            continue
+        if (isinstance(work, MatMul) and work.weights == "attention") != (of == "mixer"):
+            continue
+        times: Node = work.per_token if isinstance(work, GroupedMatMul) else as_node(1)
+        back = work.outputs is hidden
+        if grouped or not back:
+            channels = work.outputs * times if grouped else work.outputs
+            outer[work.outputs, scope(module)] = module, plan.on_rank(channels, module)
+        if back:
+            channels = work.inputs * times if grouped else work.inputs
+            inner[work.inputs, scope(module)] = module, plan.on_rank(channels, module)
+    return [*outer.values()], [*inner.values()]
+
+
+def widest(found: Mapping[str, list[Quantity]]) -> Node:
+    """Channels of the mixer or of the FFN, whichever has more."""
+    return _largest([sum_of(parts) for parts in found.values()] or [as_node(0)])
 
 
 def _candidates(rows: Rows, name: str, channels: list[tuple[Module, Node]]) -> list[Node]:
@@ -856,7 +977,7 @@ def _candidates(rows: Rows, name: str, channels: list[tuple[Module, Node]]) -> l
     return [
         body
         if is_named(body)
-        else rows(f"{name}_width.{module.id}", f"Width of {module.label} per rank", "channel", body)
+        else rows(f"{name}.{module.id}", f"Width of {module.label} per rank", "channel", body)
         for module, body in channels
     ]
 
@@ -887,6 +1008,7 @@ class _Capacity:
 def capacity(
     ir: ModelGraph,
     inputs: Workload,
+    hardware: Hardware,
     told: Share,
     on_stages: _OnStages,
     extra: _Working,
@@ -903,10 +1025,14 @@ def capacity(
         minimum(inputs.offload_weights * GIGA, on_stages.all_weights),
     )
     weights = rows("weights", "Weights", "B", on_stages.all_weights - host)
-    usable = rows("usable", "Usable memory", "B", told.usable)
-    room = rows(
-        "kv_room", "Room for requests", "B", maximum(0, usable - weights - extra.activations - extra.reserve)
+    left = room_of(rows, told, hardware, weights, extra.activations, extra.runtime)
+    usable = rows(
+        "usable",
+        "Usable memory",
+        "B",
+        minimum(hardware.memory_visible, weights + left + extra.activations + extra.reserve),
     )
+    room = rows("kv_room", "Room for requests", "B", maximum(0, left))
     logits = extra.logits_per_request
     growth = rows(
         "kv_growth",

@@ -31,6 +31,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         **{name: _plain(figure, values[figure]) for name, figure in graph.inputs.named().items()},
         **_texts(graph, values),
         **_nested(metric_values(graph, values)),
+        **_memory(graph, values),
         "fits": all(float(values[workers.memory.fits]) for workers in graph.workers),
         "split": {
             phase.phase.id: {
@@ -43,6 +44,21 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         "checks": {
             "errors": raised(graph, values, errors=True),
             "alerts": raised(graph, values, errors=False),
+        },
+    }
+
+
+def _memory(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
+    """Bytes of the fullest accelerator by part, and tokens that the KV cache of a rank has room for."""
+    fullest, last = graph.fullest, graph.decode_workers.memory
+    return {
+        "kv_capacity_tokens": float(values[last.startup.kv_tokens]),
+        "memory_parts": {
+            "weights": float(values[fullest.weights]),
+            "kv_cache": float(values[fullest.kv]),
+            "activations": float(values[fullest.activations]),
+            "logits": float(values[fullest.logits]),
+            "runtime": float(values[fullest.reserve]),
         },
     }
 

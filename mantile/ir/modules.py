@@ -348,6 +348,11 @@ class ModelGraph:
                   if fact.source.endswith(BY_DEFAULT)]  # fmt: skip
         return (*of_steps, *filled)
 
+    @property
+    def saves_cache(self) -> bool:
+        """Whether its KV cache may be kept smaller than keys and values of all tokens: windows or latents."""
+        return any(_saves(module.operation) for module in self.modules)
+
     def operations(self) -> frozenset[type]:
         """Which kinds of operation its modules are."""
         return frozenset(type(module.operation) for module in self.modules)
@@ -375,3 +380,11 @@ class ModelGraph:
     def module(self, identifier: str) -> Module:
         """A module by id."""
         return next(module for module in self.modules if module.id == identifier)
+
+
+def _saves(work: object) -> bool:
+    """Whether an operation keeps latents, or looks back no further than a window that the model states."""
+    if isinstance(work, LatentAttention):
+        return True
+    length = work.span.length if isinstance(work, Attention) else None
+    return length is not None and isinstance(length.value, int | float) and length.value > 0

@@ -80,7 +80,7 @@ _BLOCKS: tuple[tuple[str, dict[str, str]], ...] = (
 """,
         {
             "memory_capacity": "",
-            "memory_visible": "of a memory shared with the CPU; all of it if left out",
+            "memory_visible": "what the driver shows of it; all of it if left out",
             "memory_bandwidth": "",
             "host_bandwidth": "per direction",
         },

@@ -37,6 +37,7 @@ Needs = Literal[
     "longest request",
     "engine defaults",
     "TP padding",
+    "windows or latents",
 ]
 
 

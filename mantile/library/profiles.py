@@ -37,6 +37,8 @@ SCHEDULERS: dict[str, str] = {
     "whole-prompts": "prompts join decode steps undivided",
 }
 SIXTEEN_BIT = "16-bit"
+ALL, STATIC = "all", "static"  # a share of all memory, or of what is free for weights and KV cache
+FILLED = "filled"  # a KV pool that takes all room when the engine starts
 CHECKPOINT = "checkpoint"  # the data type that a checkpoint has
 AdmissionKind = Literal["guaranteed", "current-length"]
 ADMISSIONS: dict[str, str] = {
@@ -45,12 +47,21 @@ ADMISSIONS: dict[str, str] = {
 }
 
 
+CACHE_POLICIES: dict[str, str] = {
+    "saved": "layers with a window keep no more than it, latents are kept as they are",
+    "full-windows": "layers with a window keep all tokens",
+    "full": "so do they, and latents are kept as the keys and values that they stand for",
+}
+"""What a KV cache keeps of windows and latents."""
+
+
 class Accelerator(Profile):
     """A chip. Peaks are dense, without sparsity; None means that there is no native path.
 
     `system` is the one it usually comes in; None: it works alone. `host_bandwidth` leads to the memory of the
     host, per direction; None where memory is one. `memory_visible` is what it may use of a memory that it
-    shares with the CPU; None: all of it. `own_software`: it runs its maker's programs only.
+    shares with the CPU, or what its driver shows; None: all of it. `own_software`: it runs programs of its
+    maker only.
     """
 
     name: str
@@ -211,12 +222,17 @@ class Framework(Strict):
         quantised: the format in which weights that are only stored in less than 16 bit are multiplied.
         prompt_batch: tokens of prompts in one pass, each of which reads the weights; None: the whole prompt.
         pipeline_batch: tokens of prompts that are in a pipeline at once, before it is emptied; None: all.
+        kv_pool: whether it takes all room for its KV cache when it starts, or as much as requests need.
+        cache_policy: what its KV cache keeps of windows and latents.
+        memory_share: of what its share of memory is: of all, for all that it needs; of what is free, for
+            weights and KV cache (static); of what is left beside all else, for the KV cache (left).
         weights, attention, head: data types in which models are published for it; "checkpoint": as the
             checkpoint has them. `keeps`: those of a checkpoint's weights that stay, with its attention in
             `attention`.
         release: the releases that its statements are about.
         support: what its documents say that it runs, and what it cannot run.
-        limits: what it takes where a scenario asks for its defaults and states no others.
+        limits: what it takes where a scenario asks for its defaults and states no others; sampling is tried
+            with as many requests when it starts.
     """
 
     id: str
@@ -230,6 +246,9 @@ class Framework(Strict):
     quantised: Literal["16-bit", "int8"] = "16-bit"
     prompt_batch: int | None = Field(default=None, ge=1)
     pipeline_batch: int | None = Field(default=None, ge=1)
+    kv_pool: Literal["filled", "asked"] = "filled"
+    cache_policy: Literal["saved", "full-windows", "full"] = "saved"
+    memory_share: Literal["all", "static", "left"] = "all"
     weights: str = CHECKPOINT
     attention: str = CHECKPOINT
     head: str = CHECKPOINT

@@ -45,7 +45,7 @@ from mantile.library.fields import (
     field,
     read_fields,
 )
-from mantile.library.profiles import ADMISSIONS, SCHEDULERS, Library, with_accelerator
+from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES, SCHEDULERS, Library, with_accelerator
 from mantile.library.template import STANDARD
 
 Name = Annotated[
@@ -716,6 +716,15 @@ class Inputs(Deployment):
         default="current",
         former=("release",),
         needs="experts",
+    )
+    cache_policy: Literal["default", "saved", "full-windows", "full"] | None = field(
+        "KV cache policy",
+        f"what is kept of windows and latents; {DEFAULT}: as the framework's current release does; else "
+        + "; ".join(f"{policy}: {meaning}" for policy, meaning in CACHE_POLICIES.items()),
+        group=DEPLOYMENT,
+        default=DEFAULT,
+        otherwise="the framework's",
+        needs="windows or latents",
     )
     prompts_per_slot: Real | None = field(
         "Prompts per batch slot",

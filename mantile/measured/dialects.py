@@ -217,6 +217,8 @@ def _apply_recipes(fields: Record, record: Record, notes: list[str]) -> None:
         notes.append("experts over all ranks, no attention-DP: what the script did, whatever the table says")
     if flags.get("token_budget") == "prompt":
         flags["token_budget"] = -(-(fields["concurrency"] + int(record["isl"]) + 64) // 64) * 64
+    if flags.get("max_requests") == "concurrency":
+        flags["max_requests"] = -(-fields["concurrency"] // fields.get("dp", 1))
     if "kv_dtype" in flags:
         notes[:] = [note for note in notes if not note.startswith("KV cache")]
     fields |= flags

@@ -56,6 +56,7 @@ class Flags(Strict):
 
     kv_dtype: str | None = None
     token_budget: int | Literal["prompt"] | None = None
+    max_requests: Literal["concurrency"] | None = None
     receive_interval: float | None = None
     batch_wait_steps: float | None = None
     draft_tokens: int | None = None

@@ -19,7 +19,6 @@ _COLUMN = re.compile(r"\]\$?[A-Z]+")  # behind an id
 _FORMER = re.compile(rf"(?<![^.])(?:{'|'.join(map(re.escape, FORMER_IDS))})(?![^.])")
 _VERSION = re.compile(r"mantile (\d+)\.(\d+)")
 _OF_EDITS = re.compile(r"(?:.+\.)?(?:stamp|typed)\.")
-_PLACES = re.compile(r"(?:.+\.)?(?:typed\.cell_of\..+|stamp\..+\.cell)$")
 
 
 @dataclass(frozen=True)
@@ -123,6 +122,26 @@ _PLAN_OF_0_11 = {
     r"checks\.first_place": rf"=IF\(\[{_COPY}checks\.invalid\]>{_FAULTS},MATCH\(0,.*,0\),1\)",
     r"checks\.first": rf"=IF\(\[{_COPY}checks\.faults\]>0,\[{_COPY}checks\.cause\],INDEX\(.*\)\)",
 }
+_AS_ENGINES_REPORT = (
+    "the share of memory means what the framework means by it, the runtime has parts, activations are those "
+    "of a start-up profile, and what is kept of windows and latents follows from a policy; 0.11.0 had one "
+    "reserve and kept no more than windows and latents"
+)
+_MEMORY_OF_0_11 = {
+    r"memory\.reserve": r"=\[efficiency\.runtime_reserve\]",
+    r"memory\.usable": rf"={_ID}\*{_ID}",
+    r"memory\.kv_room": rf"=MAX\(0,{_ID}(?:-{_ID}){{3}}\)",
+    r"memory\.activations": rf"={_ID}\*\[memory\.activation_width\]\*\[constant\.result_bytes\]",
+    r"memory\.activation_width": rf"={_ID}(?:\+{_ID})*",
+    r"memory\.(?:cached_tokens|tokens_to_come)\.\w+": rf"=IF\({_ID}>0,MIN\({_ID},{_ID}\),[^()]*\)"
+    r"/\[inputs\.(?:decode_)?cp\](?:-\[memory\.cached_tokens\.\w+\])?",
+    r"memory\.kv_bytes_per_token\.\w+": rf"=(?:\({_ID}(?:[+*]{_ID})*\)|{_ID})(?:[*/]{_ID})*",
+    r"memory\.kv_bytes_per_request\.\w+": rf"={_ID}\*{_ID}",
+    r"memory\.kv_to_come(?:\.\w+)?": rf"={_ID}\*\(?{_ID}(?:[+*]{_ID})*\)?",
+    r"checks\.kv_of_ranks\.\w+": rf"={_ID}(?:\*{_ID})*",
+}
+"""Formulas of 0.11.0 by the ids of their rows, as regular expressions both."""
+
 _LENGTH = r"\[(?:[\w.]+\.)?memory\.sequence_length\]"
 _OLD = {
     "decode.host.bytes": "[memory.host_weights]*[inputs.pp]+[memory.host_kv]",
@@ -674,6 +693,10 @@ CHANGES: tuple[Change, ...] = (
     ),
     *(Change(since=(0, 12), ids=ids, formula=body, why=_CANNOT_RUN) for ids, body in _PLAN_OF_0_11.items()),
     *(
+        Change(since=(0, 12), ids=ids, formula=body, why=_AS_ENGINES_REPORT)
+        for ids, body in _MEMORY_OF_0_11.items()
+    ),
+    *(
         Change(since=(0, 11), ids=ids, formula=body, why=_NOT_PREDICTED)
         for ids, body in _MEASURED_OF_0_9.items()
     ),
@@ -713,14 +736,12 @@ def _version(generator: str) -> tuple[int, int]:
 
 
 def counts_edits_otherwise(identifier: str, generator: str) -> bool:
-    """Whether a row counts edits or guards inputs, in a file of before 0.11, or names cells in an older one.
+    """Whether a row counts edits or guards inputs, in a file of before 0.12.
 
-    Since 0.11 an edit of a cell of all scenarios counts once, and these rows stand elsewhere. What they come
-    to is worked out again. Cells have moved with the rows that every version adds.
+    Since 0.11 an edit of a cell of all scenarios counts once, since 0.12 there are more inputs, and these
+    rows stand elsewhere. What they come to is worked out again.
 
     Args:
         generator: the program that made the file, with its version, as its bundle says.
     """
-    made_by = _version(generator)
-    moved = _PLACES.match(identifier) is not None and made_by < (0, 12)
-    return moved or (_OF_EDITS.match(identifier) is not None and made_by < (0, 11))
+    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 12)

@@ -127,7 +127,12 @@ _STATEMENTS = {
     "cold_start": "The warm-up burst of a benchmark waits this long for compilation and caches",
     "first_token": "Request handling adds this to the first token",
     "memory_usable": "The engine takes this share of memory for weights and KV cache",
-    "runtime_reserve": "Context, graphs and communication buffers take this much memory",
+    "runtime_reserve": "What lies outside the framework takes this much memory on a rank by itself",
+    "communication_reserve": "Buffers of collectives take this much memory",
+    "switch_reserve": "Where the switch reduces they take this much more",
+    "graph_memory": "Graphs take this much memory per layer, twice as much where ranks work together",
+    "graphs_inside": "Graphs count in the share of memory that the engine takes, if 1",
+    "sampler_copies": "Sampling at the start holds this many copies of all logits",
 }
 
 

@@ -1,0 +1,178 @@
+"""What an engine holds beside weights, KV cache and the activations of a step; and of what its share of
+memory is.
+
+Sampling of all requests that may run is tried when an engine starts. Outside the framework's own memory lie
+the context of the driver, buffers of collectives, and graphs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constant import LARGE_CHIP, LOGIT_BYTES, TOKENS_PER_STEP
+from mantile.equations.efficiency import Efficiency
+from mantile.equations.engine import Share
+from mantile.equations.framework import Frameworks
+from mantile.equations.hardware import Hardware
+from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.plan import Sharding
+from mantile.graph.quantity import Node, Quantity, Row, equal, maximum, where
+from mantile.graph.rows import Rows
+from mantile.ir.modules import ModelGraph
+from mantile.library.profiles import ALL, STATIC
+
+_SAME_ON = "ampere"  # the generation on which vLLM lets in no more, however large the memory
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """Sampling when the engine starts: bytes, and the rows that lead there."""
+
+    peak: Quantity
+    rows: tuple[Row, ...]
+
+
+def sampler(
+    ir: ModelGraph, inputs: Workload, known: Frameworks, efficiency: Efficiency, hardware: Hardware
+) -> Sampler:
+    """Bytes of logits of all requests that may run at once."""
+    rows = Rows("runtime")
+    large = rows(
+        "large",
+        "Accelerator against a large one",
+        "1",
+        where(equal(hardware.generation, _SAME_ON), 0, hardware.memory_visible / LARGE_CHIP),
+        "from 1 on more requests run at once; A100 is left out",
+    )
+    default = rows(
+        "default_seats",
+        "Requests that run at once unless it is told",
+        "request",
+        where(
+            large >= 1,
+            known.of(known.large_seats, inputs.framework),
+            known.of(known.seats, inputs.framework),
+        ),
+    )
+    seats = rows(
+        "seats",
+        "Requests with which sampling is tried",
+        "request",
+        where(inputs.max_requests > 0, inputs.max_requests, default),
+        "when the engine starts",
+    )
+    peak = rows(
+        "sampler",
+        "Sampling at the start",
+        "B",
+        efficiency["sampler_copies"] * seats * TOKENS_PER_STEP * ir.facts["vocabulary"] * LOGIT_BYTES,
+        "all columns of the vocabulary, on the rank that samples",
+    )
+    return Sampler(peak, tuple(rows.rows))
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Memory outside the framework's own.
+
+    Args:
+        context: of a rank by itself; `communication` of one that works with others.
+        graphs: captured; `on_top` those of them outside the share of memory.
+        reserve: all of it.
+    """
+
+    context: Quantity
+    communication: Quantity
+    graphs: Quantity
+    on_top: Quantity
+    reserve: Quantity
+
+
+def runtime(rows: Rows, ranks: Ranks, efficiency: Efficiency, plan: Sharding, hardware: Hardware) -> Runtime:
+    """The parts of the runtime.
+
+    Args:
+        rows: get what it comes to; the parts stand before it.
+    """
+    parts = Rows("runtime")
+    context = parts("context", "Context of a rank", "B", efficiency["runtime_reserve"])
+    together = parts(
+        "together", "Ranks work together", "flag", where(ranks.stage > 1, 1, 0), "within a pipeline stage"
+    )
+    communication = parts(
+        "communication",
+        "Buffers of collectives",
+        "B",
+        together * (efficiency["communication_reserve"] + hardware.in_switch * efficiency["switch_reserve"]),
+        "more where the switch reduces",
+    )
+    graphs = parts(
+        "graphs",
+        "Graphs",
+        "B",
+        plan.stages.fullest * efficiency["graph_memory"] * (1 + together),
+        "of the layers of the fullest stage; collectives are captured as well",
+    )
+    on_top = parts(
+        "graphs_on_top", "Graphs outside the share of memory", "B", (1 - efficiency["graphs_inside"]) * graphs
+    )
+    rows.add(*parts.rows)
+    reserve = rows("reserve", "Runtime", "B", context + communication + graphs)
+    return Runtime(context, communication, graphs, on_top, reserve)
+
+
+def room_of(
+    rows: Rows,
+    told: Share,
+    hardware: Hardware,
+    weights: Quantity,
+    activations: Quantity,
+    held: Runtime,
+) -> Quantity:
+    """Bytes that an engine gives to requests, below 0 where even the rest has no room.
+
+    Args:
+        told: the share of memory that it is told, and of what.
+    """
+    parts, taken = Rows("runtime"), told.part
+    seen: Node = hardware.memory_visible
+    if told.taken is not None:
+        seen = parts("seen", "Memory that others leave", "B", maximum(0, seen - told.taken))
+    of_all_memory: Node = taken * hardware.memory_visible
+    if told.taken is not None:
+        of_all_memory = of_all_memory - told.taken
+    of_all = parts(
+        "room_of_all",
+        "Room of a share of all memory",
+        "B",
+        of_all_memory - weights - activations - held.reserve + held.on_top,
+        "for all that the engine needs",
+    )
+    static = parts(
+        "room_of_free",
+        "Room of a share of free memory",
+        "B",
+        taken * (seen - held.context - held.communication) - weights,
+        "for weights and KV cache; activations and graphs lie in the rest",
+    )
+    left = parts(
+        "room_of_left",
+        "Room of a share of what is left",
+        "B",
+        taken * (seen - weights - activations - held.reserve),
+        "for the KV cache alone",
+    )
+    other = parts(
+        "room_otherwise",
+        "Room of a share of part of the memory",
+        "B",
+        where(equal(told.of, STATIC), static, left),
+    )
+    rows.add(*parts.rows)
+    return rows(
+        "room",
+        "Room beside all else",
+        "B",
+        where(equal(told.of, ALL), of_all, other),
+        "by what the framework's share is of",
+    )

@@ -1,0 +1,104 @@
+"""What servers print of their memory when they start, against estimates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mantile.estimate.estimate import estimate
+from mantile.measured.startup_errors import reconcile_startups
+from mantile.measured.startups import NEEDED, StartUps, is_startup_table, load_startups
+
+TABLE = "memory_logs_public.csv"
+
+ROW = {
+    "id": "one",
+    "source": "a test",
+    "framework": "vllm",
+    "version": "0.10.2",
+    "model": "meta-llama/Llama-3.1-8B-Instruct",
+    "quantisation": "bf16",
+    "accelerator": "H100-SXM",
+    "tp": "1",
+    "memory_fraction": "0.9",
+    "max_model_len": "8192",
+    "kv_dtype": "auto",
+    "weights_gib_per_gpu": "15",
+    "kv_gib_per_gpu": "50",
+    "kv_tokens": "400000",
+    "activation_gib": "1.5",
+    "oom": "no",
+}
+
+
+def _table(path: Path, *rows: dict[str, str]) -> Path:
+    file = path / "logs.csv"
+    lines = [",".join(ROW), *(",".join({**ROW, **row}.values()) for row in rows)]
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def test_a_row_is_read_as_a_scenario_of_its_longest_requests(tmp_path: Path) -> None:
+    file = _table(tmp_path, {}, {"id": "two", "model": "nobody/knows-it"})
+    assert is_startup_table(file) and set(ROW) >= NEEDED
+    read = load_startups(file)
+    server = read.servers[0]
+    scenario = server.scenario
+    assert (scenario.model, scenario.accelerator, scenario.framework) == ("llama-3.1-8b", "h100-sxm", "vllm")
+    assert scenario.input_tokens + scenario.output_tokens == 8192
+    assert server.measured["weights"] == 15 * 2**30
+    assert server.measured["peak_memory"] == (15 + 50 + 1.5) * 2**30
+    assert server.outgrown is False
+    assert [run.id for run in read.rejected] == ["two"]
+
+
+def test_errors_are_those_of_the_estimate(tmp_path: Path) -> None:
+    read = load_startups(_table(tmp_path, {}))
+    found = reconcile_startups(read)
+    of_one = estimate(read.servers[0].scenario)
+    values = of_one.values()
+    weights = float(values[of_one.equations.figures["memory.weights"]])
+    assert found.metrics()["weights"]["bias"] == pytest.approx(weights / (15 * 2**30) - 1)
+    assert found.verdicts() == {"of": 1, "right": 1, "outgrown": 0, "outgrown_right": 0}
+    assert set(found.to_dict()) >= {"rows", "answered", "metrics", "groups", "verdicts"}
+
+
+def test_tokens_are_requests_at_their_full_length() -> None:
+    """Without windows, tokens that fit do not depend on the length of a request."""
+    tokens = [
+        estimate(
+            model="llama-3.1-8b",
+            accelerator="h100-sxm",
+            input_tokens=length,
+            output_tokens=1,
+            concurrency=8,
+        ).results()["kv_capacity_tokens"]
+        for length in (500, 5000)
+    ]
+    assert tokens[0] == pytest.approx(tokens[1], rel=1e-9)
+
+
+def test_parts_of_memory_are_all_of_it() -> None:
+    found = estimate(
+        model="qwen3-30b-a3b", accelerator="h100-sxm", tp=2, input_tokens=900, output_tokens=90, concurrency=8
+    ).results()
+    assert sum(found["memory_parts"].values()) == pytest.approx(found["memory_per_accelerator_bytes"])
+
+
+@pytest.fixture(scope="module")
+def public(shared_data: Path) -> StartUps:
+    file = shared_data / TABLE
+    if not file.exists():
+        pytest.skip(f"{TABLE} is not here")
+    return load_startups(file)
+
+
+@pytest.mark.exhaustive
+def test_start_up_figures_of_real_servers(public: StartUps) -> None:
+    """Errors that were reached, with a little room."""
+    found = reconcile_startups(public)
+    by_framework = found.groups()["framework"]
+    assert len(found.servers) >= 90
+    assert by_framework["vllm"]["weights"]["median"] < 0.01
+    assert by_framework["sglang"]["weights"]["mape"] < 0.02
