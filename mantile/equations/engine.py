@@ -132,12 +132,19 @@ def limits(library: Library, inputs: Workload, hardware: Hardware) -> Limits | N
         "flag",
         where(equal(inputs.engine_defaults, "framework"), 1, 0),
     )
-    enough = where(hardware.memory_capacity >= index(span(least), place) * GIBI, 1, 0)
+    enough = rows(
+        "large_from",
+        "Memory that counts as large",
+        "B",
+        index(span(least), place) * GIBI,
+        "as the framework says",
+    )
+    but_not = rows("small_on", "Generation that counts as small", "1", index(span(but), place))
     large = rows(
         "large",
         "The accelerator has a large memory",
         "flag",
-        enough * where(equal(index(span(but), place), hardware.generation), 0, 1),
+        where(hardware.memory_capacity >= enough, 1, 0) * where(equal(but_not, hardware.generation), 0, 1),
         "as the framework counts it",
     )
 
