@@ -95,7 +95,7 @@ def limits(library: Library, inputs: Workload, hardware: Hardware) -> Limits | N
     """What the framework takes where nothing is stated; None where no scenario asks for it."""
     if inputs.engine_defaults is None:
         return None
-    names = _of_each(library, "limits", "Limits of", "1", {each.id: each.id for each in library.frameworks})
+    names = _of_each(library, "limits", "Framework", "1", {each.id: each.id for each in library.frameworks})
     sizes = {
         (size, what): _of_each(
             library,
@@ -191,7 +191,7 @@ def _of_each(
     library: Library, name: str, label: str, unit: str, values: dict[str, str | int]
 ) -> tuple[Input, ...]:
     sources = {
-        each.id: each.limits.source if each.limits else "nobody was read" for each in library.frameworks
+        each.id: each.limits.source if each.limits else "no document was read" for each in library.frameworks
     }
     return tuple(
         defined(
