@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import GENERAL_TOKENS, GIBI, GIGA
+from mantile.equations.constant import GENERAL_BLOCK, GENERAL_TOKENS, GIBI, GIGA
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Workload
@@ -81,10 +81,12 @@ class Limits:
     Args:
         token_budget: tokens of a step.
         max_requests: of a replica; 0: as many as memory holds.
+        block: tokens of a block; None where no scenario caches prefixes.
     """
 
     token_budget: Quantity
     max_requests: Quantity
+    block: Quantity | None
     sections: tuple[Section, ...]
 
 
@@ -171,10 +173,22 @@ def limits(library: Library, inputs: Workload, hardware: Hardware) -> Limits | N
         most * asked * inputs.attention_dp,
         "each group has its own; 0: as many as memory holds",
     )
-    table = tuple(figure for figures in (names, *sizes.values(), least, but) for figure in figures)
+    blocks: tuple[Input, ...] = ()
+    block = None
+    if inputs.prefix_block is not None:
+        blocks = _blocks(library)
+        of_engine = rows("block_stated", "Block that is stated", "token/request", index(span(blocks), place))
+        block = rows(
+            "block",
+            "Block of the prefix cache by default",
+            "token/request",
+            where(all_of(asked > 0, of_engine > 0), of_engine, GENERAL_BLOCK),
+        )
+    table = tuple(figure for figures in (names, *sizes.values(), least, but, blocks) for figure in figures)
     return Limits(
         token_budget=tokens,
         max_requests=requests,
+        block=block,
         sections=(
             Section(
                 "Limits of frameworks", table, "what each takes where nothing is stated; 0: nobody states it"
@@ -185,6 +199,22 @@ def limits(library: Library, inputs: Workload, hardware: Hardware) -> Limits | N
 
 
 _LIMITS = {"token_budget": "Token budget", "max_requests": "Most requests"}
+
+
+def _blocks(library: Library) -> tuple[Input, ...]:
+    """Tokens of a block of the KV cache, of each framework."""
+    return tuple(
+        defined(
+            f"engine.{each.id}.block",
+            f"Block of the KV cache, {each.id}",
+            "token/request",
+            each.block.tokens if each.block else 0,
+            "0: nobody states it",
+            each.block.source if each.block else "no document was read",
+            name="blocks of the frameworks",
+        )
+        for each in library.frameworks
+    )
 
 
 def _of_each(

@@ -25,7 +25,7 @@ from mantile.library.profile_facts import (
     check_sources,
 )
 from mantile.library.runs import MeasuredRuns
-from mantile.library.support import Limits, Statement
+from mantile.library.support import Block, Limits, Statement
 from mantile.library.versions import Shelf
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
@@ -216,7 +216,8 @@ class Framework(Strict):
             `attention`.
         release: the releases that its statements are about.
         support: what its documents say that it runs, and what it cannot run.
-        limits: what it takes where a scenario asks for its defaults and states no others.
+        limits: what it takes where a scenario asks for its defaults and states no others; `block` the tokens
+            of a block of its KV cache.
     """
 
     id: str
@@ -237,6 +238,7 @@ class Framework(Strict):
     release: str = ""
     support: tuple[Statement, ...] = ()
     limits: Limits | None = None
+    block: Block | None = None
 
     @model_validator(mode="after")
     def _formats(self) -> Framework:
