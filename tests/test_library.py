@@ -399,7 +399,7 @@ def test_older_versions_show_the_words_that_their_sources_keep() -> None:
         ({"decode": {"input_tokens": 5}}, r"field decode\.input_tokens: there is no such field"),
         ({"utilisation": 0}, r"field utilisation: .*greater than or equal to 0\.001"),
         ({"batching": "dynamic"}, r"field batching: Input should be 'continuous' or 'static'"),
-        ({"temperature": 1}, r"field temperature: there is no such field; did you mean "),
+        ({"temprature": 1}, r"field temprature: there is no such field; did you mean "),
         ({"accelerator": None}, r"accelerator is missing"),
         ({"model": None}, r"field model"),
         ({"isl": 7}, r"field input_tokens: given twice, once as isl"),

@@ -70,6 +70,23 @@ def test_the_defaults_of_an_engine_are_those_its_documents_state(
     assert figures(made, "inputs.token_budget", "inputs.max_requests") == [budget, most]
 
 
+@pytest.mark.parametrize(
+    ("fields", "block"),
+    [
+        ({}, 16),
+        ({"framework": "sglang"}, 1),
+        ({"framework": "trtllm"}, 32),
+        ({"framework": "exo", "accelerator": "m3-ultra"}, 16),
+        ({"framework": "sglang", "page_size": 64}, 64),
+        ({"framework": "sglang", "engine_defaults": "general"}, 16),
+    ],
+)
+def test_the_block_of_a_prefix_cache_is_the_engines(fields: dict[str, Any], block: int) -> None:
+    """Where prompts find a part of themselves; what a scenario states holds."""
+    made = ask(**{"engine_defaults": "framework", "shared_prefix": 200, "concurrency": 4} | fields)
+    assert figures(made, "inputs.prefix_block") == [block]
+
+
 def test_a_scenario_without_settings_has_no_rows_of_them() -> None:
     """Nor other figures than one that states what holds anyway."""
     plain, general = ask(), ask(engine_defaults="general")

@@ -248,6 +248,9 @@ SLACK = _constant(
     "what a batch that fills the room exactly may be off by",
     "slack",
 )
+GENERAL_BLOCK = _constant(
+    "general_block", "Block of a KV cache", "token/request", 16, "where nobody states another", "16"
+)
 GENERAL_TOKENS = _constant(
     "general_tokens", "Token budget of engines", "token", 8192, "where nobody states another", "8,192"
 )

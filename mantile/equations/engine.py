@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import GENERAL_TOKENS, GIBI, GIGA
+from mantile.equations.constant import GENERAL_BLOCK, GENERAL_TOKENS, GIBI, GIGA
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
@@ -85,10 +85,12 @@ class Limits:
     Args:
         token_budget: tokens of a step.
         max_requests: of a replica; 0: as many as memory holds.
+        block: tokens of a block; None where no scenario caches prefixes.
     """
 
     token_budget: Quantity
     max_requests: Quantity
+    block: Quantity | None
     sections: tuple[Section, ...]
 
 
@@ -99,7 +101,7 @@ def limits(library: Library, inputs: Workload, hardware: Hardware) -> Limits | N
     """What the framework takes where nothing is stated; None where no scenario asks for it."""
     if inputs.engine_defaults is None:
         return None
-    names = _of_each(library, "limits", "Limits of", "1", {each.id: each.id for each in library.frameworks})
+    names = _of_each(library, "limits", "Framework", "1", {each.id: each.id for each in library.frameworks})
     sizes = {
         (size, what): _of_each(
             library,
@@ -136,12 +138,19 @@ def limits(library: Library, inputs: Workload, hardware: Hardware) -> Limits | N
         "flag",
         where(equal(inputs.engine_defaults, "framework"), 1, 0),
     )
-    enough = where(hardware.memory_capacity >= index(span(least), place) * GIBI, 1, 0)
+    enough = rows(
+        "large_from",
+        "Memory that counts as large",
+        "B",
+        index(span(least), place) * GIBI,
+        "as the framework says",
+    )
+    but_not = rows("small_on", "Generation that counts as small", "1", index(span(but), place))
     large = rows(
         "large",
         "The accelerator has a large memory",
         "flag",
-        enough * where(equal(index(span(but), place), hardware.generation), 0, 1),
+        where(hardware.memory_capacity >= enough, 1, 0) * where(equal(but_not, hardware.generation), 0, 1),
         "as the framework counts it",
     )
 
@@ -168,10 +177,22 @@ def limits(library: Library, inputs: Workload, hardware: Hardware) -> Limits | N
         most * asked * inputs.attention_dp,
         "each group has its own; 0: as many as memory holds",
     )
-    table = tuple(figure for figures in (names, *sizes.values(), least, but) for figure in figures)
+    blocks: tuple[Input, ...] = ()
+    block = None
+    if inputs.prefix_block is not None:
+        blocks = _blocks(library)
+        of_engine = rows("block_stated", "Block that is stated", "token/request", index(span(blocks), place))
+        block = rows(
+            "block",
+            "Block of the prefix cache by default",
+            "token/request",
+            where(all_of(asked > 0, of_engine > 0), of_engine, GENERAL_BLOCK),
+        )
+    table = tuple(figure for figures in (names, *sizes.values(), least, but, blocks) for figure in figures)
     return Limits(
         token_budget=tokens,
         max_requests=requests,
+        block=block,
         sections=(
             Section(
                 "Limits of frameworks", table, "what each takes where nothing is stated; 0: nobody states it"
@@ -184,11 +205,27 @@ def limits(library: Library, inputs: Workload, hardware: Hardware) -> Limits | N
 _LIMITS = {"token_budget": "Token budget", "max_requests": "Most requests"}
 
 
+def _blocks(library: Library) -> tuple[Input, ...]:
+    """Tokens of a block of the KV cache, of each framework."""
+    return tuple(
+        defined(
+            f"engine.{each.id}.block",
+            f"Block of the KV cache, {each.id}",
+            "token/request",
+            each.block.tokens if each.block else 0,
+            "0: nobody states it",
+            each.block.source if each.block else "no document was read",
+            name="blocks of the frameworks",
+        )
+        for each in library.frameworks
+    )
+
+
 def _of_each(
     library: Library, name: str, label: str, unit: str, values: dict[str, str | int]
 ) -> tuple[Input, ...]:
     sources = {
-        each.id: each.limits.source if each.limits else "nobody was read" for each in library.frameworks
+        each.id: each.limits.source if each.limits else "no document was read" for each in library.frameworks
     }
     return tuple(
         defined(

@@ -185,6 +185,8 @@ def build_graph(
     if bounds is not None:
         inputs.set_default("token_budget", bounds.token_budget)
         inputs.set_default("max_requests", bounds.max_requests)
+        if bounds.block is not None:
+            inputs.set_default("prefix_block", bounds.block)
     if prefill_workers.memory.heads is not None:
         inputs.set_default("prefix_hit_rate", prefill_workers.memory.heads.hit_rate)
     if prefill_workers.speculation is not None:

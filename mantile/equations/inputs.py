@@ -144,9 +144,10 @@ class Workload:
         }
 
     def following(self) -> tuple[Input, ...]:
-        """Data types that follow what is worked out, alike for prefill and decode workers."""
+        """What follows from other figures, alike for prefill and decode workers: data types, limits."""
         ends = (self.activation_dtype, self.head_dtype, self.embedding_dtype)
-        return tuple(entry for entry in ends if entry is not None)
+        limits = (self.token_budget, self.max_requests) if self.engine_defaults is not None else ()
+        return tuple(entry for entry in (*ends, *limits) if entry is not None)
 
     def set_default(self, name: str, figure: Named) -> None:
         """State the figure, worked out from other inputs, that an input follows until somebody types over it.

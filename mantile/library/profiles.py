@@ -25,7 +25,7 @@ from mantile.library.profile_facts import (
     check_sources,
 )
 from mantile.library.runs import MeasuredRuns
-from mantile.library.support import Limits, Statement
+from mantile.library.support import Block, Limits, Statement
 from mantile.library.versions import Shelf
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
@@ -233,6 +233,7 @@ class Framework(Strict):
         support: what its documents say that it runs, and what it cannot run.
         limits: what it takes where a scenario asks for its defaults and states no others; sampling is tried
             with as many requests when it starts.
+        block: tokens of a block of its KV cache.
     """
 
     id: str
@@ -256,6 +257,7 @@ class Framework(Strict):
     release: str = ""
     support: tuple[Statement, ...] = ()
     limits: Limits | None = None
+    block: Block | None = None
 
     @model_validator(mode="after")
     def _formats(self) -> Framework:

@@ -576,6 +576,7 @@ class Inputs(Deployment):
         "tokens that are found or missed together: 16 in vLLM, 1 in SGLang and llama.cpp, 32 in TensorRT-LLM",
         unit="token/request",
         default=16,
+        follows="engine defaults",
         least=1,
         most=4096,
         aliases=("block_size", "page_size", "tokens_per_block"),

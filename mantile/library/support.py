@@ -35,6 +35,16 @@ class Limit(Strict):
     max_requests: int | None = Field(default=None, ge=1)
 
 
+class Block(Strict):
+    """Tokens of a block of the KV cache, unless an engine is told otherwise."""
+
+    tokens: int = Field(ge=1)
+    source: str = Field(min_length=3)
+    date: date
+    status: Status
+    note: str = ""
+
+
 class Limits(Strict):
     """Limits of a framework, on accelerators with a large memory and on others.
 
