@@ -10,7 +10,7 @@ import test_cli
 
 import mantile as mt
 from mantile.library.documents import parse_yaml
-from mantile.library.launch import MEMORY, RESERVE
+from mantile.library.launch import MEMORY
 from mantile.library.launch_line import ENGINE_FIELDS
 from mantile.library.launch_table import LaunchFlag, LaunchTable, launch_tables
 from mantile.library.scenario import SCENARIO_FIELDS
@@ -23,9 +23,9 @@ LOAD: dict[str, Any] = {
 }
 
 
-def memory(share: float, static: bool = False) -> dict[str, float]:
+def memory(share: float) -> dict[str, float]:
     """Overrides that a share of memory stands for."""
-    return {MEMORY: share} | ({RESERVE: 0.0} if static else {})
+    return {MEMORY: share}
 
 
 # From documents of the engines, of publishers of models and of makers of chips: line, fields, overrides.
@@ -96,7 +96,7 @@ LINES: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
         "python -m sglang.launch_server --model-path meta-llama/Meta-Llama-3-8B-Instruct "
         "--mem-fraction-static 0.7",
         {"model": "meta-llama/Meta-Llama-3-8B-Instruct"},
-        memory(0.7, static=True),
+        memory(0.7),
     ),
     "smaller chunks": (
         "python -m sglang.launch_server --model-path meta-llama/Meta-Llama-3-8B-Instruct "
@@ -145,7 +145,7 @@ LINES: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
         "deepseek-ai/DeepSeek-V3 --max_batch_size 161 --max_num_tokens 1160 --tp_size 16 --ep_size 4 "
         '--kv_cache_free_gpu_memory_fraction 0.95 --config ./config.yml"',
         {"model": "deepseek-v3", "tp": 16, "ep": 4, "max_requests": 161, "token_budget": 1160},
-        {},
+        memory(0.95),
     ),
     "a checkpoint in FP8": (
         "trtllm-serve nvidia/Llama-3.3-70B-Instruct-FP8 --host 0.0.0.0 --port 8000 "
@@ -353,7 +353,6 @@ def test_a_configuration_file_is_read(tmp_path: Path) -> None:
     assert launch.fields["max_requests"] == 64 * 8
     assert launch.fields["kv_dtype"] == "fp8"
     assert {remark.flag for remark in launch.not_modelled} == {
-        "kv_cache_config.free_gpu_memory_fraction",
         "moe_config.backend",
     }
     flags = tmp_path / "flags.yaml"

@@ -40,8 +40,11 @@ def test_the_share_of_memory_stands_for_the_efficiency_figure() -> None:
     assert figures(ask(gpu_memory_utilization=0.8), *ids) == pytest.approx(
         figures(ask(overrides=override), *ids), rel=1e-12
     )
-    plain, static = figures(ask(), *ids), figures(ask(mem_fraction_static=0.8), *ids)
-    assert static[:2] == [pytest.approx(plain[0] * 0.8 / 0.92), 0] and plain[1] > 0
+    sglang = {"framework": "sglang"}
+    of_sglang = figures(ask(**sglang, overrides=override), *ids)
+    assert figures(ask(**sglang, mem_fraction_static=0.8), *ids) == pytest.approx(of_sglang, rel=1e-12)
+    assert figures(ask(**sglang, gpu_memory_utilization=0.8), *ids)[2] < of_sglang[2]
+    plain = figures(ask(), *ids)
     assert figures(ask(memory_taken=10), *ids)[0] == pytest.approx(plain[0] - 10 * GB)
     assert figures(ask(memory_taken=200), *ids)[0] == 0
     assert ask(memory_taken=200).results()["feasibility"] == "insufficient_memory"

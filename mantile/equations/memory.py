@@ -1030,7 +1030,7 @@ def capacity(
         "usable",
         "Usable memory",
         "B",
-        minimum(hardware.memory_visible, weights + left + extra.activations + extra.reserve),
+        maximum(0, minimum(hardware.memory_visible, weights + left + extra.activations + extra.reserve)),
     )
     room = rows("kv_room", "Room for requests", "B", maximum(0, left))
     logits = extra.logits_per_request

@@ -23,7 +23,6 @@ from mantile.library.profiles import load_library
 from mantile.library.scenario import REQUIRED, SCENARIO_FIELDS, Scenario, merge_fields
 
 MEMORY = "efficiency.memory_usable"
-RESERVE = "efficiency.runtime_reserve"
 _ALL_LAYERS = 99  # what people write for all of them
 _SIXTEEN_BIT = ("bf16", "fp16")
 _HUMAN = {"k": 10**3, "K": 2**10, "m": 10**6, "M": 2**20, "g": 10**9, "G": 2**30}
@@ -313,7 +312,7 @@ class _Reading:
     def _number(self, given: _Given) -> Any:
         """The value of a flag as a number within the range of its field, or as the text it is."""
         flag = given.flag
-        if flag.fact in ("memory", "static_memory"):
+        if flag.fact in ("memory", "static_memory", "free_memory"):
             return self._real(given, 0.05, 1)
         if flag.fact == "longest":
             return self._whole(given, 1, None)
@@ -473,7 +472,7 @@ class _Reading:
 
     def _overrides(self) -> Iterator[dict[str, Any]]:
         """Figures of the memory that the engine takes."""
-        for fact in ("memory", "static_memory"):
+        for fact in ("memory", "static_memory", "free_memory"):
             if fact in self.facts:
                 given = self.called[fact]
                 yield {
@@ -481,9 +480,6 @@ class _Reading:
                     "value": self.facts[fact],
                     "reason": f"{given.flag.name} {self.facts[fact]:g}",
                 }
-        if "static_memory" in self.facts:
-            reason = f"{self.called['static_memory'].flag.name}: graphs and buffers lie outside that share"
-            yield {"id": RESERVE, "value": 0, "reason": reason}
 
     def check_lengths(self, fields: Mapping[str, Any]) -> None:
         """Refuse requests that are longer than the server takes."""

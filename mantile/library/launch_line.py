@@ -8,7 +8,7 @@ from typing import Any
 
 from mantile.library.errors import InputError
 from mantile.library.fields import DEPLOYMENT
-from mantile.library.launch import MEMORY, RESERVE, Launch, read_launch
+from mantile.library.launch import MEMORY, Launch, read_launch
 from mantile.library.launch_table import LaunchFlag, LaunchTable, launch_tables
 from mantile.library.models import known_models
 from mantile.library.scenario import SCENARIO_FIELDS, Scenario
@@ -134,7 +134,8 @@ def _shares(values: dict[str, Any]) -> Iterator[str]:
 def _memory(table: LaunchTable, scenario: Scenario) -> Iterator[str]:
     """The share of memory, where an override states it."""
     figures = _shares_of_memory(scenario)
-    flag = table.of_fact("static_memory" if RESERVE in figures else "memory")
+    flags = (table.of_fact("memory"), table.of_fact("static_memory"), table.of_fact("free_memory"))
+    flag = next((flag for flag in flags if flag is not None), None)
     if MEMORY in figures and flag is not None:
         yield from _flag(flag, figures[MEMORY])
 
@@ -145,7 +146,7 @@ def _shares_of_memory(scenario: Scenario) -> dict[str, float]:
     if scenario.gpu_memory_utilization:
         return figures | {MEMORY: scenario.gpu_memory_utilization}
     if scenario.mem_fraction_static:
-        return figures | {MEMORY: scenario.mem_fraction_static, RESERVE: 0}
+        return figures | {MEMORY: scenario.mem_fraction_static}
     return figures
 
 
@@ -179,11 +180,8 @@ def _require_same(scenario: Scenario, said: Launch, table: LaunchTable) -> None:
     ]
     stated = _shares_of_memory(scenario)
     written = {override["id"]: override["value"] for override in said.fields.get("overrides", ())}
-    lost += [
-        f"{key} {stated[key]:g}"
-        for key in (MEMORY, RESERVE)
-        if key in stated and stated[key] != written.get(key)
-    ]
+    if stated.get(MEMORY) != written.get(MEMORY):
+        lost.append(f"{MEMORY} {stated[MEMORY]:g}")
     if lost:
         raise InputError(f"no flag of {table.name} says {', '.join(dict.fromkeys(lost))}")
 

@@ -26,7 +26,8 @@ Fact = Literal[
     "sixteen_bit",  # in which 16-bit format a checkpoint of 16 bit is loaded
     "quantization",  # the data type to which a checkpoint of 16 bit is quantised
     "memory",  # share of memory for all that the engine needs
-    "static_memory",  # share of memory for weights and KV cache alone
+    "static_memory",  # share of free memory for weights and KV cache alone
+    "free_memory",  # share of the memory that all else leaves, for the KV cache alone
     "longest",  # most tokens of a request
     "all_experts",  # experts are divided among all ranks that share them
     "all_to_all",  # so they are with this exchange of tokens
