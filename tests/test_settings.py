@@ -13,7 +13,7 @@ from mantile.library.errors import InputError
 from mantile.library.launch import read_launch
 from mantile.library.launch_line import launch_line
 from mantile.library.profiles import Library
-from mantile.library.scenario import SCENARIO_FIELDS, Scenario, parse_scenario
+from mantile.library.scenario import SCENARIO_FIELDS, STATED_FIELDS, Scenario, parse_scenario
 from mantile.verify.compiled_formulas import CompiledSheets
 from mantile.workbook.book import FIRST
 from mantile.workbook.layout import lay_out
@@ -125,19 +125,51 @@ def test_settings_follow_their_cells() -> None:
     book = lay_out(made)
     sheets = CompiledSheets(as_written(book).contents)
 
-    def found(identifier: str, **typed: Any) -> Any:
+    def found(*identifiers: str, **typed: Any) -> list[Any]:
         cells = {place(book, f"inputs.{name}"): value for name, value in typed.items()}
-        address = book.addresses[made.figure(identifier)]
-        return sheets.calculate(book.sheets, cells)[address.sheet, address.row, FIRST]
+        solution = sheets.calculate(book.sheets, cells)
+        addresses = [book.addresses[made.figure(identifier)] for identifier in identifiers]
+        return [solution[address.sheet, address.row, FIRST] for address in addresses]
 
-    assert found("memory.allowed") == 1024
-    assert found("memory.allowed", accelerator="l40s") == 256
-    assert found("memory.allowed", max_requests=7) == 7
-    assert found("memory.step_tokens", accelerator="l40s") == 2048
-    assert found("memory.usable", gpu_memory_utilization=0.5, memory_taken=3) == pytest.approx(
-        0.5 * figures(made, "hardware.memory_seen")[0] - 3 * GB
-    )
-    assert found("checks.reason", max_model_len=100) == "REQUEST_TOO_LONG"
+    limits = ("memory.allowed", "memory.step_tokens")
+    assert figures(made, *limits) == [1024, 8192]
+    assert found(*limits, accelerator="l40s") == [256, 2048]
+    typed = {"max_requests": 7, "gpu_memory_utilization": 0.5, "memory_taken": 3, "max_model_len": 100}
+    half = 0.5 * figures(made, "hardware.memory_seen")[0] - 3 * GB
+    assert found("memory.allowed", "memory.usable", "checks.reason", **typed) == [
+        7,
+        pytest.approx(half),
+        "REQUEST_TOO_LONG",
+    ]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    "load", [{"concurrency": 16, "decode": {"tp": 2}}, {"concurrency": None, "request_rate": 3}], ids=str
+)
+def test_all_settings_stand_on_sheets(load: dict[str, Any]) -> None:
+    """Together with prefixes, decode workers or requests at a rate; every formula finds its cells."""
+    stated = dict.fromkeys(STATED_FIELDS) | {
+        "engine_defaults": "framework",
+        "framework_support": "documented",
+        "gpu_memory_utilization": 0.9,
+        "mem_fraction_static": 0,
+        "memory_taken": 2,
+        "max_model_len": 4096,
+        "tp_padding": "default",
+    }
+    assert None not in stated.values()
+    short = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
+    asked = ASKED | stated | {"shared_prefix": 64, "overrides": short, "model": "qwen3-30b-a3b"} | load
+    asked = {name: value for name, value in asked.items() if value is not None}
+    made = estimate(parse_scenario(asked, "scenario"), None, few())
+    book = lay_out(made)
+    found = CompiledSheets(as_written(book).contents).calculate(book.sheets, {})
+    for identifier in ("memory.usable", "memory.allowed", "serving.tpot", "checks.invalid"):
+        address = book.addresses[made.figure(identifier)]
+        assert found[address.sheet, address.row, FIRST] == pytest.approx(
+            figures(made, identifier)[0], rel=1e-9
+        )
 
 
 NAMES = [

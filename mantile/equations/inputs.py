@@ -146,7 +146,11 @@ class Workload:
     def following(self) -> tuple[Input, ...]:
         """What follows from other figures, alike for prefill and decode workers: data types, limits."""
         ends = (self.activation_dtype, self.head_dtype, self.embedding_dtype)
-        limits = (self.token_budget, self.max_requests) if self.engine_defaults is not None else ()
+        limits = (
+            (self.token_budget, self.max_requests, self.prefix_block)
+            if self.engine_defaults is not None
+            else ()
+        )
         return tuple(entry for entry in (*ends, *limits) if entry is not None)
 
     def set_default(self, name: str, figure: Named) -> None:
