@@ -28,6 +28,7 @@ from mantile.library.scenario import parse_scenario
 
 READER, CODE, OTHER, REFUSED = "by a reader", "from code", "refused by what it is", "refused otherwise"
 CRASHED = "read, not estimated"
+SECONDS = 300  # for one type
 PLANS: tuple[dict[str, int], ...] = ({"tp": 1}, {"tp": 2}, {"tp": 2, "attention_dp": 2, "ep": 4})
 WORK = {"accelerator": "h200-sxm", "input_tokens": 512, "output_tokens": 32, "concurrency": 4}
 VALID: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
@@ -40,6 +41,11 @@ def config_of(model_type: str) -> dict[str, Any]:
 
     config = transformers.CONFIG_MAPPING[model_type](**VALID.get(model_type, {})).to_dict()
     return {**json.loads(json.dumps(config, default=str)), "model_type": model_type}
+
+
+def too_long(*_: object) -> None:
+    """What an alarm does: a process that died would leave its pool waiting for ever."""
+    raise TimeoutError(f"no answer within {SECONDS} s")
 
 
 def said(error: Exception) -> str:
@@ -59,7 +65,8 @@ def answer(model_type: str) -> tuple[str, str, str]:
     """A type, how it is answered, and what was counted or why it is refused."""
     if model_type in FAMILIES:
         return model_type, READER, ""
-    signal.alarm(120)
+    signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(SECONDS)
     warnings.simplefilter("ignore")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     try:

@@ -17,7 +17,7 @@ from mantile.library.scenario import STATED_FIELDS
 @pytest.fixture(scope="module")
 def graphs(library: Library) -> tuple[EstimateGraph, ...]:
     """Models that between them have whatever a check asks about: experts, states, images, remarks, none."""
-    names = ("mixtral-8x7b", "qwen3-next-80b", "llama-3.1-8b", "qwen3-vl-8b", "minimax-m3-nvfp4")
+    names = ("mixtral-8x7b", "qwen3-next-80b", "llama-3.1-8b", "qwen3-vl-8b", "minimax-m3-nvfp4@1")
     models = [build_ir(load_model(name)) for name in names]
     return tuple(
         build_graph(ir, library, True, True, caches_prefixes=True, stated=frozenset(STATED_FIELDS.values()))
