@@ -213,6 +213,14 @@ CONV_BYTES = _constant(
 LOGIT_BYTES = _constant(
     "logit_bytes", "Bytes of a logit", "B/token", 4, "samplers work in 32 bit", "logit bytes"
 )
+SCORE_BYTES = _constant(
+    "score_bytes",
+    "Bytes of a score",
+    "B/head",
+    4,
+    "attention without flash kernels adds up in 32 bit",
+    "4 B",
+)
 ONE_REQUEST = _constant(
     "one_request", "One request", "request", 1, "turns requests into a plain number", "1 request"
 )

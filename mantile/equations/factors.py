@@ -213,6 +213,10 @@ KINDS = (
                "captured graphs, per layer; twice as much where ranks work together", 0, 10, otherwise=0),
     FactorKind("graphs_inside", "Graphs inside the share of memory", "1",
                "1: they count in the share that the engine may use, 0: they come on top", 0, 1, otherwise=1),
+    FactorKind("scores_held", "Scores of attention in memory", "1",
+               "1 without flash attention: those of a step are written down", 0, 1, otherwise=0),
+    FactorKind("logits_of_all", "Logits of all tokens of a step", "1",
+               "1 where the engine has room for those of every token, not of the last", 0, 1, otherwise=0),
     FactorKind("sampler_copies", "Copies of logits in a start-up profile", "1",
                "of all requests that run at once: logits, probabilities, sorted ones", 0, 100, otherwise=0),
 )  # fmt: skip

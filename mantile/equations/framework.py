@@ -84,6 +84,8 @@ class Frameworks:
         prompt_batches: tokens of prompts in one pass; 0 where a prompt is one pass.
         pipeline_batches: tokens of prompts in a pipeline at once; 0 where all may be.
         kv_pools: whether they take all room for the KV cache when they start.
+        embeddings: where the embedding lies.
+        pads_hidden, pads_expert: channels to whose multiple experts in mxfp4 are padded.
         cache_policies: what their KV caches keep of windows and latents.
         shares: of what their share of memory is.
         seats, large_seats: requests that run at once unless they are told.
@@ -95,6 +97,9 @@ class Frameworks:
     prompt_batches: tuple[Input, ...]
     pipeline_batches: tuple[Input, ...]
     kv_pools: tuple[Input, ...]
+    embeddings: tuple[Input, ...]
+    pads_hidden: tuple[Input, ...]
+    pads_expert: tuple[Input, ...]
     cache_policies: tuple[Input, ...]
     shares: tuple[Input, ...]
     seats: tuple[Input, ...]
@@ -112,6 +117,9 @@ class Frameworks:
                 *self.prompt_batches,
                 *self.pipeline_batches,
                 *self.kv_pools,
+                *self.embeddings,
+                *self.pads_hidden,
+                *self.pads_expert,
                 *self.cache_policies,
                 *self.shares,
                 *self.seats,
@@ -142,6 +150,15 @@ def frameworks(library: Library) -> Frameworks:
             library, "pipeline_batch", "in a pipeline at once", "the next ones wait; 0: all may be"
         ),
         kv_pools=_of_each(library, "kv_pool", "KV pool of", "when it starts", "KV pools of the frameworks"),
+        embeddings=_of_each(
+            library,
+            "embedding",
+            "Embedding of",
+            "unless it is the LM head too",
+            "where the frameworks have the embedding",
+        ),
+        pads_hidden=_channels_of_each(library, "pads_hidden", "hidden size"),
+        pads_expert=_channels_of_each(library, "pads_expert", "expert size on a rank"),
         cache_policies=_of_each(
             library,
             "cache_policy",
@@ -167,6 +184,21 @@ def _tokens_of_each(library: Library, attribute: str, where: str, note: str) -> 
             note,
             framework.source,
             name=f"prompt tokens {where} of the frameworks",
+        )
+        for framework in library.frameworks
+    )
+
+
+def _channels_of_each(library: Library, attribute: str, of: str) -> tuple[Input, ...]:
+    return tuple(
+        defined(
+            f"framework.{framework.id}.{attribute}",
+            f"Multiple of the {of} in mxfp4, {framework.id}",
+            "channel",
+            getattr(framework, attribute),
+            "kernels pad experts to it",
+            framework.source,
+            name=f"multiples of the {of} of the frameworks",
         )
         for framework in library.frameworks
     )

@@ -57,7 +57,7 @@ from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.plan import Sharding, Stages, scope
 from mantile.equations.prefix import Heads, Prefix, heads, prefix
-from mantile.equations.runtime import Runtime, room_of, runtime, sampler
+from mantile.equations.runtime import Runtime, beside_step, room_of, runtime, sampler
 from mantile.equations.speculation import Speculation, checked
 from mantile.equations.startup import StartUp, startup
 from mantile.equations.tensors import VECTORS, RankWeights, Tensors
@@ -74,6 +74,7 @@ from mantile.graph.quantity import (
     is_named,
     maximum,
     minimum,
+    round_up,
     span,
     sum_of,
     where,
@@ -90,7 +91,7 @@ from mantile.ir.modules import (
     Module,
     Recurrence,
 )
-from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES
+from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES, ON_HOST
 from mantile.library.scenario import DEFAULT
 
 CURRENT_LENGTH = "current-length"
@@ -163,14 +164,14 @@ def memory(
     drafts: Speculation | None = None,
 ) -> Memory:
     """The rows of the Memory sheet."""
-    stored = weights(ir, inputs, formats, tensors)
+    stored = weights(ir, inputs, known, formats, plan, tensors)
     held = admission(inputs, ranks, known)
     prompts = heads(inputs)
     caches = kv_bytes(ir, inputs, formats, plan, held, prompts, policy(inputs, known))
     drafter = None if drafts is None else drafting(ir, inputs, formats, stored, caches, held, drafts)
     on_stages = stages(inputs, plan.stages, stored, caches, drafter)
     told = share(inputs, efficiency, known)
-    extra = working(ir, inputs, ranks, known, efficiency, plan, hardware, checked(drafts))
+    extra = working(ir, inputs, ranks, known, efficiency, plan, hardware, held.full, checked(drafts))
     room = capacity(ir, inputs, hardware, told, on_stages, extra, held, caches, plan.stages)
     total = used(inputs, hardware, on_stages, extra, room, caches)
     started = startup(
@@ -180,6 +181,7 @@ def memory(
         room.kv_room,
         total.kv,
         room.weights + extra.activations + extra.reserve,
+        extra.reserve,
         known.of(known.kv_pools, inputs.framework),
         hardware.memory_visible,
     )
@@ -243,23 +245,76 @@ class _Weights:
     section: Section
 
 
-def weights(ir: ModelGraph, inputs: Workload, formats: Formats, tensors: Tensors) -> _Weights:
+def weights(
+    ir: ModelGraph,
+    inputs: Workload,
+    known: Frameworks,
+    formats: Formats,
+    plan: Sharding,
+    tensors: Tensors,
+) -> _Weights:
     """Bytes of weights on a rank."""
     rows = Rows("memory")
+    padded = padding(rows, ir, inputs, known, formats, plan)
     members: dict[Input, list[Node]] = {kind.count: [] for kind in ir.layers}
     for of_layer in tensors.of_layers:
         size = rows(
             f"weights.{of_layer.parameters.id.removeprefix('tensors.')}",
             f"{of_layer.title}, of a layer",
             "B",
-            of_layer.parameters * _bytes_per_weight(of_layer, formats),
+            of_layer.parameters * _bytes_per_weight(of_layer, formats)
+            if padded is None or of_layer.weights != EXPERTS
+            else of_layer.parameters * formats.stored[EXPERTS].bytes * padded,
             called=of_layer.words,
         )
         for kind in _kinds_of(ir, of_layer.layers):
             members[kind].append(size)
     layers = by_kind(rows, ir, "layer_weights", "Weights of a", "B", members)
-    start, head = end_weights(rows, ir, inputs, formats, tensors)
+    start, head = end_weights(rows, ir, inputs, known, formats, tensors)
     return _Weights(layers, start, head, rows.section("Weights of a layer", "of a rank"))
+
+
+EXPERTS, MXFP4 = "experts", "mxfp4"
+
+
+def padding(
+    rows: Rows, ir: ModelGraph, inputs: Workload, known: Frameworks, formats: Formats, plan: Sharding
+) -> Quantity | None:
+    """What experts take against their size where kernels pad them; None for a model without experts."""
+    back = next(
+        (
+            (module, module.operation)
+            for module in ir.modules
+            if isinstance(module.operation, GroupedMatMul)
+            and module.operation.outputs is ir.facts["hidden_size"]
+        ),
+        None,
+    )
+    if back is None or EXPERTS not in formats.stored:
+        return None
+    of_expert, hidden = plan.on_rank(back[1].inputs, back[0]), ir.facts["hidden_size"]
+    ratios = [
+        rows(
+            f"padded_{name}",
+            f"Padded against its size, {words}",
+            "1",
+            round_up(size / known.of(multiples, inputs.framework))
+            * known.of(multiples, inputs.framework)
+            / size,
+            "of experts in mxfp4",
+        )
+        for name, words, size, multiples in (
+            ("hidden", "hidden size", hidden, known.pads_hidden),
+            ("expert", "expert size on a rank", of_expert, known.pads_expert),
+        )
+    ]
+    return rows(
+        "expert_padding",
+        "Experts as stored against their size",
+        "1",
+        where(equal(formats.stored[EXPERTS].dtype, MXFP4), ratios[0] * ratios[1], 1),
+        "kernels of mxfp4 pad them",
+    )
 
 
 def _bytes_per_weight(of_layer: RankWeights, formats: Formats) -> Node:
@@ -292,12 +347,25 @@ def by_kind(
 
 
 def end_weights(
-    rows: Rows, ir: ModelGraph, inputs: Workload, formats: Formats, tensors: Tensors
+    rows: Rows,
+    ir: ModelGraph,
+    inputs: Workload,
+    known: Frameworks,
+    formats: Formats,
+    tensors: Tensors,
 ) -> tuple[Quantity, Quantity]:
     """What the first stage holds before its layers, and the last behind them."""
     of_head = formats.stored["head"].bytes
     of_embedding = formats.stored.get("embedding", formats.stored["head"]).bytes
-    embedding = rows("embedding_weights", "Weights of the embedding", "B", tensors.embedding * of_embedding)
+    embedding = rows(
+        "embedding_weights",
+        "Weights of the embedding",
+        "B",
+        tensors.embedding
+        * of_embedding
+        * where(equal(known.of(known.embeddings, inputs.framework), ON_HOST), ir.facts["tied_embeddings"], 1),
+        "0 where the framework reads it on the host, unless it is the LM head too",
+    )
     head = rows(
         "head_weights",
         "Weights of the LM head",
@@ -860,12 +928,13 @@ def working(
     efficiency: Efficiency,
     plan: Sharding,
     hardware: Hardware,
+    length: Quantity,
     checks: Node,
 ) -> _Working:
     """Requests of a replica, and the memory that work on them needs.
 
     Args:
-        checks: tokens of a request that a decode step works on.
+        length: of a finished request; `checks` tokens of a request that a decode step works on.
     """
     rows = Rows("memory")
     asked: Node = maximum(1, inputs.concurrency / inputs.dp)
@@ -898,11 +967,12 @@ def working(
         "the token budget, or what the framework takes at once",
     )
     sampling = sampler(ir, inputs, known, efficiency, hardware)
+    behind = beside_step(rows, ir, efficiency, plan, sampling.seats, length, step_tokens)
     activations = rows(
         "activations",
         "Activations",
         "B",
-        maximum(step_tokens * channels * RESULT_BYTES, sampling.peak),
+        maximum(step_tokens * channels * RESULT_BYTES + behind, sampling.peak),
         "a full step, or sampling behind it",
     )
     logits = rows(

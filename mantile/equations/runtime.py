@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import LARGE_CHIP, LOGIT_BYTES, TOKENS_PER_STEP
+from mantile.equations.constant import LARGE_CHIP, LOGIT_BYTES, ONE_TOKEN, SCORE_BYTES, TOKENS_PER_STEP
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.engine import Share
 from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.plan import Sharding
-from mantile.graph.quantity import Node, Quantity, Row, equal, maximum, where
+from mantile.graph.quantity import Node, Quantity, Row, as_node, equal, maximum, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import ALL, STATIC
@@ -26,8 +26,9 @@ _SAME_ON = "ampere"  # the generation on which vLLM lets in no more, however lar
 
 @dataclass(frozen=True)
 class Sampler:
-    """Sampling when the engine starts: bytes, and the rows that lead there."""
+    """Sampling when the engine starts: requests with which it is tried, bytes, and the rows of both."""
 
+    seats: Quantity
     peak: Quantity
     rows: tuple[Row, ...]
 
@@ -68,7 +69,7 @@ def sampler(
         efficiency["sampler_copies"] * seats * TOKENS_PER_STEP * ir.facts["vocabulary"] * LOGIT_BYTES,
         "all columns of the vocabulary, on the rank that samples",
     )
-    return Sampler(peak, tuple(rows.rows))
+    return Sampler(seats, peak, tuple(rows.rows))
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,50 @@ class Runtime:
     graphs: Quantity
     on_top: Quantity
     reserve: Quantity
+
+
+def beside_step(
+    rows: Rows,
+    ir: ModelGraph,
+    efficiency: Efficiency,
+    plan: Sharding,
+    seats: Quantity,
+    length: Quantity,
+    tokens: Quantity,
+) -> Quantity:
+    """Bytes beside the channels of a step: scores that attention writes down, or logits of all its tokens.
+
+    Args:
+        seats: requests that may run at once; `length` of one at its end, `tokens` of a step.
+    """
+    parts = Rows("runtime")
+    scores = parts(
+        "scores",
+        "Scores of attention",
+        "B",
+        efficiency["scores_held"]
+        * (plan.heads if plan.heads is not None else as_node(0))
+        * tokens
+        / ONE_TOKEN
+        * (seats * length / ONE_TOKEN)
+        * SCORE_BYTES,
+        "of a step against all that the KV cache may hold; 0 with flash attention",
+    )
+    logits = parts(
+        "step_logits",
+        "Logits of a step",
+        "B",
+        efficiency["logits_of_all"] * tokens * ir.facts["vocabulary"] * LOGIT_BYTES,
+        "of all its tokens, where the engine has room for them",
+    )
+    rows.add(*parts.rows)
+    return rows(
+        "beside_step",
+        "Scores or logits of a step",
+        "B",
+        maximum(scores, logits),
+        "one after the other",
+    )
 
 
 def runtime(rows: Rows, ranks: Ranks, efficiency: Efficiency, plan: Sharding, hardware: Hardware) -> Runtime:

@@ -19,6 +19,7 @@ class StartUp:
         requests: of that length that it holds at once.
         kv_cache: bytes that it takes for its KV cache.
         peak: bytes in use when the server has started.
+        buffers: the same without the runtime.
         starts: 1 if that is there, and one request of this length has room.
     """
 
@@ -26,6 +27,7 @@ class StartUp:
     requests: Quantity
     kv_cache: Quantity
     peak: Quantity
+    buffers: Quantity
     starts: Quantity
     section: Section
 
@@ -37,6 +39,7 @@ def startup(
     kv_room: Quantity,
     kv: Quantity,
     others: Node,
+    runtime: Quantity,
     fills: Node,
     seen: Quantity,
 ) -> StartUp:
@@ -45,7 +48,7 @@ def startup(
     Args:
         length: of a finished request; `per_request` its bytes while it runs, `growth` what it still gets.
         kv_room: bytes that are left to requests; `kv` those that the batch needs.
-        others: bytes of all but the KV cache.
+        others: bytes of all but the KV cache; `runtime` those of them outside the framework.
         fills: whether the engine takes all of the room when it starts, or as much as requests need.
         seen: memory that the accelerator may use.
     """
@@ -76,18 +79,33 @@ def startup(
         "all of the room, where the engine takes it at once",
     )
     peak = rows("peak", "Memory in use after the start", "B", others + cache)
+    holds = rows(
+        "holds",
+        "Room against one request",
+        "1",
+        where(equal(fills, FILLED), requests / ONE_REQUEST, 1),
+        "1 where the engine takes as much as requests need",
+    )
     starts = rows(
         "starts",
         "The server starts",
         "flag",
-        where(all_of(peak <= seen + SLACK, kv_room >= at_end * ONE_REQUEST), 1, 0),
+        where(all_of(peak <= seen + SLACK, holds >= 1), 1, 0),
         "it has the memory, and room for one request of this length",
+    )
+    buffers = rows(
+        "buffers",
+        "Weights, KV cache and activations after the start",
+        "B",
+        peak - runtime,
+        "without the runtime",
     )
     return StartUp(
         kv_tokens=tokens,
         requests=requests,
         kv_cache=cache,
         peak=peak,
+        buffers=buffers,
         starts=starts,
         section=rows.section("Start of the server", "what its log says"),
     )

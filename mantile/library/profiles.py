@@ -38,6 +38,7 @@ SCHEDULERS: dict[str, str] = {
 }
 SIXTEEN_BIT = "16-bit"
 ALL, STATIC = "all", "static"  # a share of all memory, or of what is free for weights and KV cache
+ON_HOST = "host"  # an embedding that is read there
 FILLED = "filled"  # a KV pool that takes all room when the engine starts
 CHECKPOINT = "checkpoint"  # the data type that a checkpoint has
 AdmissionKind = Literal["guaranteed", "current-length"]
@@ -223,6 +224,9 @@ class Framework(Strict):
         prompt_batch: tokens of prompts in one pass, each of which reads the weights; None: the whole prompt.
         pipeline_batch: tokens of prompts that are in a pipeline at once, before it is emptied; None: all.
         kv_pool: whether it takes all room for its KV cache when it starts, or as much as requests need.
+        embedding: where the embedding lies, unless it is the LM head too.
+        pads_hidden, pads_expert: channels to whose multiple it pads experts in mxfp4, of the hidden size and
+            of the expert size on a rank.
         cache_policy: what its KV cache keeps of windows and latents.
         memory_share: of what its share of memory is: of all, for all that it needs; of what is free, for
             weights and KV cache (static); of what is left beside all else, for the KV cache (left).
@@ -248,6 +252,9 @@ class Framework(Strict):
     prompt_batch: int | None = Field(default=None, ge=1)
     pipeline_batch: int | None = Field(default=None, ge=1)
     kv_pool: Literal["filled", "asked"] = "filled"
+    embedding: Literal["accelerator", "host"] = "accelerator"
+    pads_hidden: int = Field(default=1, ge=1)
+    pads_expert: int = Field(default=1, ge=1)
     cache_policy: Literal["saved", "full-windows", "full"] = "saved"
     memory_share: Literal["all", "static", "left"] = "all"
     weights: str = CHECKPOINT

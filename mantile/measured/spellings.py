@@ -92,7 +92,15 @@ def find_accelerator(name: str) -> Accelerator:
     spelling = re.sub(r"\b\d+(-core gpu|c\b|gb\b)", "", spelling)
     spelling = re.sub(r"\b(nvidia|amd|apple|geforce|hbm3|blackwell|radeon)\b", "", spelling)
     bare = "-".join(re.sub(r"\([^)]*\)", "", spelling).split())
-    candidates = [bare, f"{bare}-sxm", f"{bare}-nvl72", f"rtx-{bare}", f"{bare}-bw", f"{bare}-80gb-sxm"]
+    candidates = [
+        lower.replace(" ", "-"),
+        bare,
+        f"{bare}-sxm",
+        f"{bare}-nvl72",
+        f"rtx-{bare}",
+        f"{bare}-bw",
+        f"{bare}-80gb-sxm",
+    ]
     memory = re.search(r"(\d+) ?gb", lower)
     if memory and bare.startswith("a100"):
         form_factor = bare.removeprefix("a100").strip("-") or "sxm"

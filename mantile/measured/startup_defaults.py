@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mantile.measured.startup_words import is_v0, release_of
+from mantile.measured.startup_words import day_of, is_v0, release_of
 
 _LONG = 32_768
 """Longer contexts have their prompts cut in the V0 engine of vLLM."""
@@ -13,6 +13,7 @@ _CHUNK_512, _CHUNK = 512, 2048
 _V0_REQUESTS = 256
 _GRAPHS_INSIDE = (0, 21)
 _SHARE_RAISED = (0, 20)
+_GRAPHS_DAY, _FLASH_DAY = "2026-05", "2025-09"
 _STATIC = ((16, 0.79), (8, 0.81), (4, 0.85), (2, 0.87), (1, 0.88))
 
 
@@ -39,10 +40,13 @@ def steps_and_requests(framework: str, version: str, longest: int) -> dict[str, 
     return {"token_budget": chunk if cut else max(longest, _CHUNK), "max_requests": _V0_REQUESTS}
 
 
-def accounting(framework: str, version: str) -> list[Mapping[str, Any]]:
+def accounting(row: Mapping[str, str], framework: str) -> list[Mapping[str, Any]]:
     """Overrides for what a release counts otherwise than the current one."""
-    release = release_of(framework, version)
-    if framework != "vllm" or not release or release[:2] >= _GRAPHS_INSIDE:
-        return []
-    reason = "before 0.21 graphs came on top of the share of memory"
-    return [{"id": "efficiency.graphs_inside", "value": 0, "reason": reason}]
+    release, day = release_of(framework, row.get("version", "")), day_of(row.get("source", ""))
+    if framework == "llama.cpp" and day < _FLASH_DAY and not row.get("kv_dtype", "").startswith("q"):
+        reason = "before September 2025 flash attention was off unless asked for"
+        return [{"id": "efficiency.scores_held", "value": 1, "reason": reason}]
+    if framework == "vllm" and (release[:2] < _GRAPHS_INSIDE if release else day < _GRAPHS_DAY):
+        reason = "before 0.21 graphs came on top of the share of memory"
+        return [{"id": "efficiency.graphs_inside", "value": 0, "reason": reason}]
+    return []

@@ -173,7 +173,7 @@ def reconcile_startups(
 def _compared(server: StartUp, estimated: Estimate) -> Compared:
     values, figures = estimated.values(), estimated.equations.figures
     predicted = {
-        metric: float(values[figures[FIGURES[metric]]])
+        metric: float(values[figures[server.figure_of.get(metric, FIGURES[metric])]])
         for metric in server.measured
         if server.chip_known or metric not in OF_ROOM
     }

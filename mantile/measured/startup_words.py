@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from mantile.library.profiles import load_library
+from mantile.measured.spellings import architecture_of
 
 _SHAPES = {
     "midnight-miqu-70b-v1.0": "llama-2-70b",
@@ -83,42 +84,63 @@ _WEIGHTS = {
     "mxfp4-q8": {"weights_dtype": "int8-g64", "experts_dtype": "mxfp4"},
     "8bit": {"weights_dtype": "int8-g64"},
     "6bit": {"weights_dtype": "int6-g64"},
-    "5bit": {"weights_dtype": "int5-g64"},
+    "5bit": {"weights_dtype": "q5_0", "head_dtype": "q5_0", "embedding_dtype": "q5_0"},
     "4bit": {"weights_dtype": "int4-g64"},
     "q4_k_m-class": {"weights_dtype": "q4_k_m"},
-    "iq3_s mix": {"weights_dtype": "iq3_s"},
+    "iq3_s mix": {"weights_dtype": "q3_k"},
     "f16": {"weights_dtype": "fp16"},
 }
 _SIXTEEN = ("bf16", "fp16")
 
 
-def weight_types(word: str, framework: str, stored: str, mixture: bool, notes: list[str]) -> dict[str, str]:
+def weight_types(word: str, framework: str, model: str, notes: list[str]) -> dict[str, str]:
     """Data types of the weights behind the word of a table.
 
     Args:
-        stored: data type of the checkpoint that we ship.
-        mixture: whether the model has experts.
+        framework: our id; files for llama.cpp and MLX hold no other weights than they say.
+        model: our id of it, or the path of its config.
         notes: gets what that assumes.
 
     Raises:
         InputError: for a word that names no data type.
     """
-    plain = word.strip().lower()
+    architecture = architecture_of(model)
+    stored, plain = str(architecture.choices["weights_dtype"].value), word.strip().lower()
     if plain in _WEIGHTS:
         fields = dict(_WEIGHTS[plain])
     else:
         fields = {"weights_dtype": load_library().datatype(plain, "weights").id}
+    if architecture.value("tied_embeddings"):
+        fields.pop("embedding_dtype", None)
     kind = fields.get("weights_dtype", "")
-    if len(fields) > 1:
+    if "experts_dtype" in fields:
         return fields
-    if kind == stored or (kind.startswith("int4") and stored.startswith("int4")):
+    if kind in _FALLS_BACK and architecture.value("expert_size") % _BLOCK:
+        notes.append(
+            f"{word}: experts fall back to blocks of 32 values, as their width is no multiple of 256"
+        )
+        return fields | {"experts_dtype": _FALLS_BACK[kind]}
+    if framework in ("vllm", "sglang", "trtllm") and (
+        kind == stored or (kind in _SIXTEEN and stored in _SIXTEEN) or (kind[:4] == stored[:4] == "int4")
+    ):
         return {}
-    if kind in _SIXTEEN and stored in _SIXTEEN:
-        return {}
-    if kind == "nvfp4" and mixture:
+    if kind == "nvfp4" and "experts" in architecture.facts:
         notes.append("nvfp4 of a mixture of experts: attention stays bf16")
         fields["attention_dtype"] = "bf16"
+    if plain == "fp8" and architecture.value("hidden_size") > _WIDE:
+        notes.append(
+            "fp8 of a model as wide as Llama-3.1-405B: attention stays bf16, as in Meta's checkpoint"
+        )
+        fields["attention_dtype"] = "bf16"
     return fields
+
+
+_BLOCK = 256
+_FALLS_BACK = {"q4_k_m": "q5_k", "q5_k_m": "q5_1"}
+"""Kinds of GGUF files, and what experts come to whose last matrix has no rows of 256: half of it in blocks of
+5 bit, half in Q8_0."""
+_WIDE = 16_000
+"""Hidden size beyond which an fp8 checkpoint is taken to be Meta's of 405B."""
 
 
 _CACHES = {"": "bf16", "auto": "bf16", "bf16": "bf16", "f16": "fp16", "fp16": "fp16", "fp8": "fp8"}

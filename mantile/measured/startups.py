@@ -21,7 +21,7 @@ from mantile.library.errors import InputError
 from mantile.library.models import known_models, load_model
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.measured.runs import RejectedRun
-from mantile.measured.spellings import architecture_of, find_accelerator, framework_id, model_id
+from mantile.measured.spellings import find_accelerator, framework_id, model_id
 from mantile.measured.startup_defaults import accounting, share_of_memory, steps_and_requests
 from mantile.measured.startup_words import (
     cache_layout,
@@ -39,6 +39,8 @@ STAND_IN = "h100-sxm"
 """An accelerator for servers whose own is not in the library: weights and bytes of a token do not depend on
 it."""
 _LENGTH, _REQUESTS = 8192, 256  # where a table does not say them
+_ON_CPU = re.compile(r"(layers|experts|weights|KV) on CPU|a further|split unevenly")
+"""Notes of rows that do not have all of the model on their accelerators."""
 _TOLD = re.compile(r"max-total-tokens set|took a further|another process held|title, rounded")
 """Notes of rows whose room is not what the memory alone leaves."""
 _PARTS = ("kv_gib_per_gpu", "activation_gib", "non_torch_gib", "graph_gib")
@@ -55,6 +57,7 @@ class StartUp:
         measured: by name, in bytes per accelerator, or tokens of a rank.
         outgrown: whether it ran out of memory, or refused its length; None where nothing is known of it.
         chip_known: whether the accelerator and its memory are known; without it room and verdict are not.
+        figure_of: the id that predicts a metric, where it is another than usual.
         assumptions: what reading the row took for granted.
     """
 
@@ -66,6 +69,7 @@ class StartUp:
     measured: Mapping[str, float]
     outgrown: bool | None
     chip_known: bool
+    figure_of: Mapping[str, str]
     source: str
     assumptions: tuple[str, ...]
 
@@ -128,11 +132,11 @@ def read_startup(row: Mapping[str, str], name: str, folder: Path) -> StartUp:
         **chip.fields,
         **_plan(row, framework, model),
         **_load(row, framework, notes),
-        **weight_types(row["quantisation"], framework, _stored(model), _mixture(model), notes),
+        **weight_types(row["quantisation"], framework, model, notes),
         **cache_type(row.get("kv_dtype", ""), notes),
         **_layout(row, framework, model),
     }
-    overrides = [*chip.overrides, *_share(row, framework), *accounting(framework, row.get("version", ""))]
+    overrides = [*chip.overrides, *_share(row, framework), *accounting(row, framework)]
     return StartUp(
         id=name,
         scenario=parse_scenario({**fields, "overrides": overrides}, name),
@@ -142,6 +146,9 @@ def read_startup(row: Mapping[str, str], name: str, folder: Path) -> StartUp:
         measured=_measured(row, framework),
         outgrown={"yes": True, "no": False}.get(row["oom"]),
         chip_known=chip.known,
+        figure_of={}
+        if row.get("non_torch_gib") or framework == "mlx"
+        else {"peak_memory": "startup.buffers"},
         source=row.get("source", ""),
         assumptions=tuple(notes),
     )
@@ -193,12 +200,14 @@ def _config(name: str, folder: Path) -> Path | None:
     return None
 
 
-def _stored(model: str) -> str:
-    return str(architecture_of(model).choices["weights_dtype"].value)
-
-
-def _mixture(model: str) -> bool:
-    return "experts" in architecture_of(model).facts
+_SAME_MEMORY = {
+    "a10g": "a10",
+    "gb10": "dgx-spark-gb10",
+    "h800": "h100-sxm",
+    "a800-80gb-sxm": "a100-80gb-sxm",
+    "rtx 3090 ti": "rtx-3090",
+}
+"""Accelerators with the memory of one in the library, where only memory counts."""
 
 
 @dataclass(frozen=True)
@@ -212,9 +221,13 @@ class _Chip:
 
 def _chip(row: Mapping[str, str], notes: list[str]) -> _Chip:
     stated = row.get("memory_gib_total") or ""
+    elsewhere = bool(_ON_CPU.search(row.get("notes", "")))
     overrides: list[Mapping[str, Any]] = []
     try:
-        accelerator, known = find_accelerator(row["accelerator"]).id, True
+        named = row["accelerator"].lower()
+        accelerator, known = find_accelerator(_SAME_MEMORY.get(named, named)).id, True
+        if named in _SAME_MEMORY:
+            notes.append(f"accelerator {row['accelerator']}: {accelerator} has the same memory")
     except InputError:
         accelerator, known = STAND_IN, bool(stated)
         size = float(stated) if stated else 1024.0
@@ -222,7 +235,7 @@ def _chip(row: Mapping[str, str], notes: list[str]) -> _Chip:
         overrides.append(_override("hardware.memory_capacity", size))
     if stated:
         overrides.append(_override("hardware.memory_visible", float(stated)))
-    return _Chip({"accelerator": accelerator}, tuple(overrides), known)
+    return _Chip({"accelerator": accelerator}, tuple(overrides), known and not elsewhere)
 
 
 def _override(identifier: str, gib: float) -> dict[str, Any]:
@@ -261,11 +274,21 @@ def _load(row: Mapping[str, str], framework: str, notes: list[str]) -> dict[str,
     return fields
 
 
+_MOST_UNLIKE = 1.25
+
+
+def _unlike(notes: str) -> bool:
+    """Whether accelerators hold shares that only their owner knows: buffers that differ by a quarter."""
+    buffers = re.search(r"GPU model buffers ([\d. +]+) MiB", notes)
+    sizes = [float(size) for size in buffers.group(1).split("+")] if buffers else []
+    return "unevenly" in notes or (len(sizes) > 1 and max(sizes) > _MOST_UNLIKE * min(sizes))
+
+
 def _measured(row: Mapping[str, str], framework: str) -> dict[str, float]:
     """What the log says, by the name of the metric."""
     sizes = {name: float(row[name]) * GIB for name in ("weights_gib_per_gpu", *_PARTS) if row.get(name)}
     found: dict[str, float] = {}
-    if "weights_gib_per_gpu" in sizes:
+    if "weights_gib_per_gpu" in sizes and not _unlike(row.get("notes", "")):
         found["weights"] = sizes["weights_gib_per_gpu"]
     if "kv_gib_per_gpu" in sizes:
         found["kv_cache"] = sizes["kv_gib_per_gpu"]

@@ -137,6 +137,8 @@ _MEMORY_OF_0_11 = {
     r"/\[inputs\.(?:decode_)?cp\](?:-\[memory\.cached_tokens\.\w+\])?",
     r"memory\.kv_bytes_per_token\.\w+": rf"=(?:\({_ID}(?:[+*]{_ID})*\)|{_ID})(?:[*/]{_ID})*",
     r"memory\.kv_bytes_per_request\.\w+": rf"={_ID}\*{_ID}",
+    r"memory\.embedding_weights": rf"={_ID}\*{_ID}",
+    r"memory\.weights\.[\w.]+": rf"={_ID}\*{_ID}",
     r"memory\.kv_to_come(?:\.\w+)?": rf"={_ID}\*\(?{_ID}(?:[+*]{_ID})*\)?",
     r"checks\.kv_of_ranks\.\w+": rf"={_ID}(?:\*{_ID})*",
 }

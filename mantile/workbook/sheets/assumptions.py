@@ -132,6 +132,8 @@ _STATEMENTS = {
     "switch_reserve": "Where the switch reduces they take this much more",
     "graph_memory": "Graphs take this much memory per layer, twice as much where ranks work together",
     "graphs_inside": "Graphs count in the share of memory that the engine takes, if 1",
+    "scores_held": "Attention writes its scores down, if 1",
+    "logits_of_all": "There is room for the logits of every token of a step, if 1",
     "sampler_copies": "Sampling at the start holds this many copies of all logits",
 }
 
