@@ -160,7 +160,7 @@ def test_the_first_part_of_an_id_is_a_file(one_of_each: str, library: Library) -
 
 def test_no_exception_is_idle(library: Library) -> None:
     """Exceptions to the rule are of ids that there are, also of decode workers and under a request rate."""
-    graph = build_graph(build_ir(load_model("mixtral-8x7b")), library, True, True, caches_prefixes=True)
+    graph = build_graph(build_ir(load_model("mixtral-8x7b")), library, True, True, True, True)
     assert set(ELSEWHERE) <= first_parts_are_files(graph)
 
 

@@ -30,6 +30,7 @@ from mantile.equations.serving import STATE, Serving, serving
 from mantile.equations.serving.alone import Prompt, prompt
 from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
+from mantile.equations.spread import spread
 from mantile.equations.typed import TypedInputs, typed_inputs
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
@@ -160,6 +161,7 @@ def build_graph(
     disaggregated: bool = False,
     open_loop: bool = False,
     caches_prefixes: bool = False,
+    tells_spread: bool = False,
 ) -> EstimateGraph:
     """The equations of a model.
 
@@ -167,14 +169,21 @@ def build_graph(
         disaggregated: whether decode workers are described apart from those that prefill.
         open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
+        tells_spread: whether lengths have a spread, and requests limits: all percentiles, and goodput.
     """
-    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop, caches_prefixes)
+    inputs, ranks, input_sections = workload(
+        library, ir, disaggregated, open_loop, caches_prefixes, tells_spread
+    )
+    lengths = spread(inputs)
     known = frameworks(library)
     prefill_workers = workers(ir, library, known, inputs, ranks)
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
     if prefill_workers.memory.heads is not None:
         inputs.set_default("prefix_hit_rate", prefill_workers.memory.heads.hit_rate)
+    if lengths is not None:
+        inputs.set_default("input_spread", lengths.evenly)
+        inputs.set_default("output_spread", lengths.usual)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     memory = fullest(sets)
@@ -206,6 +215,7 @@ def build_graph(
         alone,
         size.experts,
         steps,
+        lengths,
     )
     if served.concurrency is not None:
         inputs.set_default("concurrency", served.concurrency.default)

@@ -90,6 +90,11 @@ class Workload:
     batch_wait_steps: Input
     length_range_ratio: Input
     p95_output_ratio: Input
+    input_spread: Input | None = None
+    output_spread: Input | None = None
+    ttft_limit: Input | None = None
+    tpot_limit: Input | None = None
+    e2e_limit: Input | None = None
     price_basis: Input
     utilisation: Input
     electricity_price: Input
@@ -166,6 +171,7 @@ def workload(
     disaggregated: bool,
     open_loop: bool = False,
     caches_prefixes: bool = False,
+    tells_spread: bool = False,
 ) -> tuple[Workload, Ranks, tuple[Section, ...]]:
     """The inputs, the numbers of ranks they make, and their blocks.
 
@@ -176,6 +182,7 @@ def workload(
         disaggregated: whether decode workers get inputs of their own.
         open_loop: whether requests may arrive at a rate.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
+        tells_spread: whether lengths have a spread, and requests limits.
     """
     classes = ir.weight_classes()
     there_are = {
@@ -186,6 +193,7 @@ def workload(
         "decode workers": disaggregated,
         "request rate": open_loop,
         "prefix cache": caches_prefixes,
+        "spread": tells_spread,
     }
     inputs = {}
     for field in SCENARIO_FIELDS.values():

@@ -71,6 +71,7 @@ class ArrivalRates:
         served: requests per second of all replicas that are served.
         rate: requests per second of a replica.
         delay: seconds by which a prompt delays a step; `longest_delay` is never less, whatever the batch.
+        fixed: seconds of a step without requests, and `slope` for each, on the line of so many as there are.
         replicas: that share the requests.
         most: batch slots of a replica; `slots` of all.
         most_decoding: requests of a replica that decode with all slots taken.
@@ -89,6 +90,8 @@ class ArrivalRates:
     rate: Quantity
     delay: Quantity
     longest_delay: Node
+    fixed: Node
+    slope: Node
     replicas: Node
     most: Quantity
     most_decoding: Quantity
@@ -253,6 +256,7 @@ def arrivals(
     mixed: Node,
     blocked: Node,
     taken: Node,
+    uneven: Node | None = None,
 ) -> ArrivalRates:
     """The rows of the load block.
 
@@ -264,6 +268,7 @@ def arrivals(
         mixed: 1 where prompts interrupt decode, times their interference.
         blocked: seconds by which a prompt delays the others' steps.
         taken: seconds in which no other prompt can be taken up.
+        uneven: waits against those of lengths drawn evenly, where lengths have a spread.
     """
     assert inputs.request_rate is not None
     rows = Rows("load")
@@ -299,7 +304,8 @@ def arrivals(
     arriving = _Arriving(passed_on, delay, tokens)
     token = _at_rate(rows, batch, lines, steps.most_decoding, steps.single, worst, arriving)
     assert inputs.load_duration is not None
-    waits = _waits(rows, prompts, occupied, load, inputs.load_duration)
+    takes = occupied if uneven is None else occupied * uneven
+    waits = _waits(rows, prompts, takes, load, inputs.load_duration)
     served = rows(
         "served",
         "Requests per second that are served",
@@ -320,6 +326,8 @@ def arrivals(
         rate=rate,
         delay=delay,
         longest_delay=mixed * occupied,
+        fixed=where(token.decoding <= batch, lines[0].fixed, lines[1].fixed),
+        slope=where(token.decoding <= batch, lines[0].slope, lines[1].slope),
         replicas=replicas,
         most=steps.most,
         most_decoding=steps.most_decoding,

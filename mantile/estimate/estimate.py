@@ -373,7 +373,12 @@ def _estimate(
     model = model or load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
     equations = build_graph(
-        build_ir(changed), library, scenario.disaggregated, scenario.open_loop, scenario.caches_prefixes
+        build_ir(changed),
+        library,
+        scenario.disaggregated,
+        scenario.open_loop,
+        scenario.caches_prefixes,
+        scenario.tells_spread,
     )
     cases = columns(scenario, model, library, name)
     require_use(

@@ -45,6 +45,7 @@ from mantile.library.scenario import (
     INPUT_NAMES,
     PREFIX_FIELDS,
     SCENARIO_FIELDS,
+    SPREAD_FIELDS,
     Case,
     Override,
     Scenario,
@@ -380,7 +381,8 @@ def _graph(asked: _Asked) -> EstimateGraph:
     architecture = build_ir(apply_model_overrides(asked.model, scenario.overrides, name))
     rated = "request_rate" in asked.over or scenario.open_loop
     prefixes = scenario.caches_prefixes or not asked.over.keys().isdisjoint(PREFIX_FIELDS)
-    equations = build_graph(architecture, asked.library, asked.apart, rated, prefixes)
+    spread = scenario.tells_spread or not asked.over.keys().isdisjoint(SPREAD_FIELDS)
+    equations = build_graph(architecture, asked.library, asked.apart, rated, prefixes, spread)
     named = equations.inputs.named()
     unused = next((key for key in asked.over if key not in asked.swept and key not in named), None)
     if unused is not None:

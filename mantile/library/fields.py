@@ -23,7 +23,14 @@ Real = Annotated[float, Field(allow_inf_nan=False)]
 Value = str | int | float
 Listed = Literal["accelerators", "systems", "frameworks", "datatypes"]
 Needs = Literal[
-    "experts", "dense FFNs", "embedding", "images", "decode workers", "request rate", "prefix cache"
+    "experts",
+    "dense FFNs",
+    "embedding",
+    "images",
+    "decode workers",
+    "request rate",
+    "prefix cache",
+    "spread",
 ]
 
 

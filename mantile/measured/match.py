@@ -175,10 +175,10 @@ def match_runs(
         calibration = calibrate(matched)
     """
     library = library or load_library()
-    groups: dict[tuple[str, tuple[bool, bool, bool]], list[Run]] = {}
+    groups: dict[tuple[str, tuple[bool, bool, bool, bool]], list[Run]] = {}
     for run in runs:
         scenario = run.scenario()
-        parts = scenario.disaggregated, scenario.open_loop, scenario.caches_prefixes
+        parts = scenario.disaggregated, scenario.open_loop, scenario.caches_prefixes, scenario.tells_spread
         groups.setdefault((run.model, parts), []).append(run)
     batches: list[Batch] = []
     rejected: list[RejectedRun] = []
