@@ -64,6 +64,64 @@ BEYOND_P50 = _constant(
     "share of requests that wait longer than the median",
     "0.5",
 )
+THIRD = _constant("third", "Third", "1", 1 / 3, "of the moments of lengths drawn evenly", "third")
+BEYOND_P90 = _constant(
+    "one_in_ten", "Share beyond p90", "1", 0.1, "share of requests beyond the 90th percentile", "0.1"
+)
+BEYOND_P99 = _constant(
+    "one_in_hundred", "Share beyond p99", "1", 0.01, "share of requests beyond the 99th percentile", "0.01"
+)
+AT_P90 = _constant(
+    "at_p90", "p90 of a normal distribution", "1", 1.2815515655446004, "in standard deviations", "1.28"
+)
+AT_P95 = _constant(
+    "at_p95", "p95 of a normal distribution", "1", 1.6448536269514722, "in standard deviations", "1.64"
+)
+AT_P99 = _constant(
+    "at_p99", "p99 of a normal distribution", "1", 2.3263478740408408, "in standard deviations", "2.33"
+)
+NORMAL_EXPONENT = _constant(
+    "normal_exponent",
+    "Exponent of a normal distribution's percentiles",
+    "1",
+    0.135,
+    "Tukey's lambda distribution comes within 1 % of a normal one between 0.5 and 99.5 %",
+    "0.135",
+)
+NORMAL_SCALE = _constant(
+    "normal_scale", "Scale of the same", "1", 0.1975, "Tukey's lambda distribution", "0.1975"
+)
+NORMAL_LINE = _constant(
+    "normal_line",
+    "Linear part of a normal distribution's logit",
+    "1",
+    1.5976,
+    "the share below is then right to 0.0002",
+    "1.5976",
+)
+NORMAL_CUBE = _constant(
+    "normal_cube", "Cubic part of the same", "1", 0.07056, "as the linear part", "0.07056"
+)
+FAR = _constant(
+    "far", "Standard deviations beyond which there is nothing", "1", 8, "no share is that small", "8"
+)
+NINTH = _constant("ninth", "Ninth", "1", 1 / 9, "Wilson and Hilferty: cube root of a gamma variable", "ninth")
+LONGEST = _constant(
+    "longest",
+    "Share beyond the longest of one",
+    "1",
+    0.625,
+    "Blom: the longest of n normal draws has 0.625 ÷ (n + 0.25) beyond it",
+    "0.625",
+)
+LONGEST_SKEWED = _constant(
+    "longest_skewed",
+    "Less of it for an exponential draw",
+    "1",
+    0.0625,
+    "Euler's constant: the longest of n has 0.5625 ÷ (n + 0.5) beyond it",
+    "0.0625",
+)
 MOST_REQUESTS = _constant(
     "most_requests",
     "Most requests in flight",

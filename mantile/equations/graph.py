@@ -32,6 +32,7 @@ from mantile.equations.serving import STATE, Serving, serving
 from mantile.equations.serving.alone import Prompt, prompt
 from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
+from mantile.equations.spread import spread
 from mantile.equations.typed import TypedInputs, typed_inputs
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
@@ -177,6 +178,7 @@ def build_graph(
         stated: what else a scenario asks for, as `needs` of its fields say.
     """
     inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop, caches_prefixes, stated)
+    lengths = spread(inputs)
     known = frameworks(library)
     prefill_workers = workers(ir, library, known, inputs, ranks)
     for name, default in prefill_workers.formats.defaults.items():
@@ -191,6 +193,9 @@ def build_graph(
         inputs.set_default("prefix_hit_rate", prefill_workers.memory.heads.hit_rate)
     if prefill_workers.speculation is not None:
         inputs.set_default("acceptance_length", prefill_workers.speculation.length)
+    if lengths is not None:
+        inputs.set_default("input_spread", lengths.evenly)
+        inputs.set_default("output_spread", lengths.usual)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     memory = fullest(sets)
@@ -223,6 +228,7 @@ def build_graph(
         alone,
         size.experts,
         steps,
+        lengths,
     )
     if served.concurrency is not None:
         inputs.set_default("concurrency", served.concurrency.default)

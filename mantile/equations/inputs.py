@@ -113,6 +113,11 @@ class Workload:
     batch_wait_steps: Input
     length_range_ratio: Input
     p95_output_ratio: Input
+    input_spread: Input | None = None
+    output_spread: Input | None = None
+    ttft_limit: Input | None = None
+    tpot_limit: Input | None = None
+    e2e_limit: Input | None = None
     price_basis: Input
     utilisation: Input
     electricity_price: Input

@@ -70,6 +70,7 @@ class ArrivalRates:
         served: requests per second of all replicas that are served.
         rate: requests per second of a replica.
         delay: seconds by which a prompt delays a step; `longest_delay` is never less, whatever the batch.
+        fixed: seconds of a step without requests, and `slope` for each, on the line of so many as there are.
         replicas: that share the requests.
         steps: decode steps of a request.
         most: batch slots of a replica; `slots` of all.
@@ -89,6 +90,8 @@ class ArrivalRates:
     rate: Quantity
     delay: Quantity
     longest_delay: Node
+    fixed: Node
+    slope: Node
     replicas: Node
     steps: Node
     most: Quantity
@@ -257,6 +260,7 @@ def arrivals(
     mixed: Node,
     blocked: Node,
     taken: Node,
+    uneven: Node | None = None,
 ) -> ArrivalRates:
     """The rows of the load block.
 
@@ -268,6 +272,7 @@ def arrivals(
         mixed: 1 where prompts interrupt decode, times their interference.
         blocked: seconds by which a prompt delays the others' steps.
         taken: seconds in which no other prompt can be taken up.
+        uneven: waits against those of lengths drawn evenly, where lengths have a spread.
     """
     assert inputs.request_rate is not None
     rows = Rows("load")
@@ -303,7 +308,8 @@ def arrivals(
     arriving = _Arriving(passed_on, delay, tokens)
     token = _at_rate(rows, batch, lines, steps.most_decoding, steps.single, worst, arriving)
     assert inputs.load_duration is not None
-    waits = _waits(rows, prompts, occupied, load, inputs.load_duration)
+    takes = occupied if uneven is None else occupied * uneven
+    waits = _waits(rows, prompts, takes, load, inputs.load_duration)
     served = rows(
         "served",
         "Requests per second that are served",
@@ -324,6 +330,8 @@ def arrivals(
         rate=rate,
         delay=delay,
         longest_delay=mixed * occupied,
+        fixed=where(token.decoding <= batch, lines[0].fixed, lines[1].fixed),
+        slope=where(token.decoding <= batch, lines[0].slope, lines[1].slope),
         replicas=replicas,
         steps=tokens,
         most=steps.most,

@@ -517,6 +517,18 @@ TTFT_P50 = Metric(
     headline_digits=0,
     better="lower",
 )
+TTFT_P90 = Metric(
+    attribute="ttft_p90",
+    id="serving.ttft_p90",
+    key="ttft_p90_s",
+    label="TTFT, p90",
+    unit="s",
+    definition="90 % of the requests wait less for their first token",
+    shown_unit="ms",
+    digits=1,
+    headline_digits=0,
+    better="lower",
+)
 TTFT_P95 = Metric(
     attribute="ttft_p95",
     id="serving.ttft_p95",
@@ -529,6 +541,70 @@ TTFT_P95 = Metric(
     headline_digits=0,
     better="lower",
 )
+TTFT_P99 = Metric(
+    attribute="ttft_p99",
+    id="serving.ttft_p99",
+    key="ttft_p99_s",
+    label="TTFT, p99",
+    unit="s",
+    definition="99 % of the requests wait less for their first token",
+    shown_unit="ms",
+    digits=1,
+    headline_digits=0,
+    better="lower",
+)
+ITL_P50 = Metric(
+    attribute="itl_p50",
+    id="serving.itl_p50",
+    key="itl_p50_s",
+    label="ITL, median",
+    unit="s",
+    definition="half of the gaps between tokens are shorter",
+    shown_unit="ms",
+    digits=2,
+    headline_digits=1,
+    better="lower",
+    of_decode=True,
+)
+ITL_P90 = Metric(
+    attribute="itl_p90",
+    id="serving.itl_p90",
+    key="itl_p90_s",
+    label="ITL, p90",
+    unit="s",
+    definition="90 % of the gaps between tokens are shorter",
+    shown_unit="ms",
+    digits=2,
+    headline_digits=1,
+    better="lower",
+    of_decode=True,
+)
+ITL_P95 = Metric(
+    attribute="itl_p95",
+    id="serving.itl_p95",
+    key="itl_p95_s",
+    label="ITL, p95",
+    unit="s",
+    definition="95 % of the gaps between tokens are shorter",
+    shown_unit="ms",
+    digits=2,
+    headline_digits=1,
+    better="lower",
+    of_decode=True,
+)
+ITL_P99 = Metric(
+    attribute="itl_p99",
+    id="serving.itl_p99",
+    key="itl_p99_s",
+    label="ITL, p99",
+    unit="s",
+    definition="99 % of the gaps between tokens are shorter",
+    shown_unit="ms",
+    digits=2,
+    headline_digits=1,
+    better="lower",
+    of_decode=True,
+)
 E2E_P50 = Metric(
     attribute="e2e_p50",
     id="serving.e2e_p50",
@@ -536,6 +612,16 @@ E2E_P50 = Metric(
     label="End to end, median",
     unit="s",
     definition="half of the requests take less from arrival to last token",
+    digits=2,
+    better="lower",
+)
+E2E_P90 = Metric(
+    attribute="e2e_p90",
+    id="serving.e2e_p90",
+    key="e2e_p90_s",
+    label="End to end, p90",
+    unit="s",
+    definition="90 % of the requests take less from arrival to last token",
     digits=2,
     better="lower",
 )
@@ -548,6 +634,37 @@ E2E_P95 = Metric(
     definition="95 % of the requests take less from arrival to last token",
     digits=2,
     better="lower",
+)
+E2E_P99 = Metric(
+    attribute="e2e_p99",
+    id="serving.e2e_p99",
+    key="e2e_p99_s",
+    label="End to end, p99",
+    unit="s",
+    definition="99 % of the requests take less from arrival to last token",
+    digits=2,
+    better="lower",
+)
+GOODPUT_SHARE = Metric(
+    attribute="goodput_share",
+    id="goodput.share",
+    key="goodput_share",
+    label="Requests within limits",
+    unit="1",
+    definition="share of the requests within the limits of TTFT, TPOT and end to end",
+    shown_unit="%",
+    digits=1,
+    better="higher",
+)
+GOODPUT = Metric(
+    attribute="goodput",
+    id="goodput.requests_per_s",
+    key="goodput_requests_per_s",
+    label="Goodput",
+    unit="request/s",
+    definition="requests per second within the limits of TTFT, TPOT and end to end",
+    digits=2,
+    better="higher",
 )
 LOAD = Metric(
     attribute="load",

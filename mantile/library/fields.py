@@ -38,6 +38,7 @@ Needs = Literal[
     "engine defaults",
     "TP padding",
     "windows or latents",
+    "spread",
 ]
 
 

@@ -783,6 +783,58 @@ class Inputs(Deployment):
         most=100,
         former=("long_outputs",),
     )
+    input_spread: Real | None = field(
+        "Spread of input lengths",
+        "standard deviation of the prompt length ÷ its mean; with it all percentiles and goodput are told",
+        otherwise="follows from the range of lengths",
+        initial=0,
+        follows="spread",
+        least=0,
+        most=5,
+        aliases=("input_cv", "isl_cv"),
+        needs="spread",
+    )
+    output_spread: Real | None = field(
+        "Spread of output lengths",
+        "standard deviation of the generated length ÷ its mean",
+        otherwise="follows from the p95 of output lengths",
+        initial=0,
+        follows="spread",
+        least=0,
+        most=5,
+        aliases=("output_cv", "osl_cv"),
+        needs="spread",
+    )
+    ttft_limit: Real | None = field(
+        "Limit of TTFT",
+        "a request is good if its first token comes within so long; 0: whenever it comes",
+        unit="s",
+        default=0,
+        least=0,
+        most=1_000_000,
+        aliases=("ttft_slo",),
+        needs="spread",
+    )
+    tpot_limit: Real | None = field(
+        "Limit of TPOT",
+        "a request is good if its mean gap between tokens is no longer; 0: whatever it is",
+        unit="s",
+        default=0,
+        least=0,
+        most=1_000_000,
+        aliases=("tpot_slo", "itl_slo"),
+        needs="spread",
+    )
+    e2e_limit: Real | None = field(
+        "Limit of end to end",
+        "a request is good if its last token comes within so long; 0: whenever it comes",
+        unit="s",
+        default=0,
+        least=0,
+        most=1_000_000,
+        aliases=("e2e_slo", "e2el_slo"),
+        needs="spread",
+    )
     price_basis: Literal["cloud", "rental", "owned"] | None = field(
         "Price basis",
         "cloud on demand, rental on a three-year contract, or owned: purchase, upkeep and electricity",
@@ -1099,9 +1151,9 @@ class Scenario(Case):
 PREFIX_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.needs == "prefix cache")
 """What prompts may find in a cache, and where: an estimate has rows of it where a scenario states one."""
 
-
 _STATED = (
     "speculation",
+    "spread",
     "own build",
     "memory share",
     "other models",

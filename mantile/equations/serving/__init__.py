@@ -11,17 +11,20 @@ from dataclasses import dataclass, replace
 
 from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
+from mantile.equations.goodput import goodput
 from mantile.equations.load import Arrivals, Concurrency, StepTimes, arrivals, concurrency, opened
 from mantile.equations.scheduler import Scheduler
 from mantile.equations.serving.alone import Prompt
 from mantile.equations.serving.first import base
 from mantile.equations.serving.loop import ClosedLoop, closed_loop, tpot
+from mantile.equations.serving.percentiles import Stages, percentiles
 from mantile.equations.serving.request import e2e, ttft
 from mantile.equations.serving.setting import Setting
 from mantile.equations.serving.slots import batch_slots
 from mantile.equations.serving.stages import DecodeStep
 from mantile.equations.serving.totals import throughput
 from mantile.equations.serving.waits import queue
+from mantile.equations.spread import Spread
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity, Section, where
 from mantile.ir.modules import ModelGraph
@@ -75,6 +78,7 @@ def serving(
     alone: Prompt,
     experts: Quantity | None = None,
     steps: StepTimes | None = None,
+    lengths: Spread | None = None,
 ) -> Serving:
     """The rows of the Serving sheet.
 
@@ -85,6 +89,7 @@ def serving(
         alone: a prompt by itself.
         experts: parameters of the routed experts.
         steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
+        lengths: how far they lie apart, where a scenario says it.
     """
     setting = Setting(
         ir=ir,
@@ -97,6 +102,7 @@ def serving(
         paced=paced,
         prompt=alone,
         experts=experts,
+        spread=lengths,
     )
     stages = alone.stages
     loop = closed_loop(setting)
@@ -109,7 +115,11 @@ def serving(
     slots = batch_slots(setting, loop, token, first, waits, load)
     start = ttft(first, waits, slots)
     request = e2e(setting, token, first, waits, slots, start)
+    tails = percentiles(Stages(setting, loop, token, first, waits, slots, start, request, load))
     total = throughput(setting, token, waits, slots, request.e2e, load)
+    good = None if tails is None else goodput(setting.inputs, tails, total.requests)
+    shown = request.told or tails
+    assert shown is not None
     return Serving(
         ttft=start.ttft,
         tpot=token.tpot,
@@ -122,16 +132,17 @@ def serving(
         accelerators=total.accelerators,
         ttft_parts=(*first.parts, waits.mean, *slots.waits, slots.burst_wait),
         tpot_parts=token.parts,
-        ttft_p50=request.ttft_p50,
-        ttft_p95=request.ttft_p95,
-        e2e_p50=request.e2e_p50,
-        e2e_p95=request.e2e_p95,
+        ttft_p50=shown.ttft_p50,
+        ttft_p95=shown.ttft_p95,
+        e2e_p50=shown.e2e_p50,
+        e2e_p95=shown.e2e_p95,
         prompt_time=stages.through,
         prefill_service=alone.service,
         in_batch=slots.in_batch if load is None else where(load.open > 0, 0, slots.in_batch),
         slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
         step=token.step,
         sections=(
+            *(() if lengths is None else (lengths.section,)),
             setting.scheduler.forms,
             loop.section,
             *(() if load is None else (_load_section(load), Section(STATE, load.state, "at the rate"))),
@@ -141,7 +152,9 @@ def serving(
             slots.section,
             start.section,
             request.section,
+            *(() if tails is None else tails.sections),
             total.section,
+            *(() if good is None else (good.section,)),
         ),
         load=None if load is None else replace(load, in_flight=total.in_flight),
         concurrency=settled,
@@ -163,6 +176,7 @@ def _load(setting: Setting, loop: ClosedLoop, steps: StepTimes) -> tuple[Arrival
         setting.interleaved * setting.efficiency["interference"],
         loop.prompts.delay * (1 + setting.memory.redone),
         setting.prompt.service + setting.interleaved * setting.memory.redone * loop.prompts.delay,
+        None if setting.spread is None else setting.spread.waits,
     )
     settled = concurrency(setting.inputs, setting.memory, setting.decoding.batch, rates, before_decode, steps)
     return opened(setting.inputs, rates, settled.default), settled

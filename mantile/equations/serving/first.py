@@ -8,7 +8,8 @@ from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST
 from mantile.equations.load import Arrivals
 from mantile.equations.serving.loop import ClosedLoop, Tpot
 from mantile.equations.serving.setting import Setting
-from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, sum_of, where
+from mantile.equations.spread import longest as longest_of
+from mantile.graph.quantity import Node, Quantity, Section, equal, maximum, minimum, sum_of, where
 from mantile.graph.rows import Rows
 
 
@@ -70,6 +71,16 @@ def rest_of_batch(rows: Rows, setting: Setting) -> Quantity:
         (1 - spread / (setting.memory.batch / ONE_REQUEST + 1)) / (1 - HALF * spread),
         "of lengths drawn evenly",
     )
+    if setting.spread is not None:
+        stated = setting.spread
+        drawn = longest_of(rows, stated, setting.memory.batch)
+        longest = rows(
+            "longest_in_use",
+            "Longest output of a batch in use, against the mean",
+            "1",
+            where(equal(stated.outputs, stated.usual), longest, drawn),
+            "drawn evenly until somebody states another spread",
+        )
     return rows(
         "rest_of_batch",
         "Steps between the end of a request and of its batch",

@@ -37,9 +37,14 @@ def wait_in_loop(half: Quantity, before: Node, service: Quantity) -> Node:
 
 
 @dataclass(frozen=True)
-class _PrefillWait:
-    """Seconds that a prompt waits for a prefill worker."""
+class PrefillWait:
+    """Seconds that a prompt waits for a prefill worker.
 
+    Args:
+        backlog: that all wait because prefill is too slow.
+    """
+
+    backlog: Quantity
     mean: Quantity
     p50: Quantity
     p95: Quantity
@@ -47,7 +52,7 @@ class _PrefillWait:
 
 def prefill_wait(
     rows: Rows, setting: Setting, token: Tpot, served: Quantity, slot: Quantity, load: Arrivals | None
-) -> _PrefillWait:
+) -> PrefillWait:
     """Rates of prefill and decode workers, how many of them match, and the wait for a prefill worker.
 
     Prompts come to a worker at random, so that those of others may be there before. Where prefill is too slow
@@ -100,6 +105,14 @@ def prefill_wait(
         "requests that are not in decode",
         source="Little's law",
     )
+    takes = service
+    if setting.spread is not None:
+        takes = rows(
+            "prefill_takes",
+            "Time of a prompt for which others wait, with the spread of lengths",
+            "s",
+            service * setting.spread.waits,
+        )
     half = rows(
         "prefill_half",
         "Half of what prompts of others exceed that time by",
@@ -110,7 +123,7 @@ def prefill_wait(
         "prefill_wait",
         "Wait for a prefill worker",
         "s",
-        maximum(backlog, wait_in_loop(half, before, service)),
+        maximum(backlog, wait_in_loop(half, before, takes)),
         "the mean; who waits sends no other prompt, so a longer wait makes for fewer: a quadratic equation",
         source="single server, fixed service time, requests that come again",
     )
@@ -135,7 +148,8 @@ def prefill_wait(
             minimum(backlog + drain * maximum(0, logarithm(maximum(SMALLEST, used / share))), before),
         )
 
-    return _PrefillWait(
+    return PrefillWait(
+        backlog=backlog,
         mean=mean,
         p50=percentile("p50", "Median wait", BEYOND_P50),
         p95=percentile("p95", "p95 wait", BEYOND_P95),

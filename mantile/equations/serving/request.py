@@ -34,23 +34,59 @@ def ttft(first: Base, waits: Waits, slots: Slots) -> Ttft:
 
 
 @dataclass(frozen=True)
-class Request:
-    """One request as its user sees it: seconds, and tokens per second."""
+class Tails:
+    """Median and p95 of TTFT and of end to end, seconds."""
 
-    e2e: Quantity
     ttft_p50: Quantity
     ttft_p95: Quantity
     e2e_p50: Quantity
     e2e_p95: Quantity
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request as its user sees it: seconds, and tokens per second.
+
+    Args:
+        told: None where all percentiles are worked out from the spread of lengths.
+    """
+
+    e2e: Quantity
     interactivity: Quantity
+    told: Tails | None
     section: Section
 
 
 def e2e(setting: Setting, token: Tpot, first: Base, waits: Waits, slots: Slots, start: Ttft) -> Request:
     """End to end, percentiles of TTFT and of end to end, interactivity."""
     rows = Rows("serving")
-    others = "other waits as in the mean"
     mean = rows("e2e", "End to end", "s", start.ttft + waits.generation)
+    told = None
+    if setting.spread is None:
+        told = _median_and_p95(rows, setting, first, waits, slots, start)
+    interactivity = rows(
+        "interactivity",
+        "Interactivity",
+        "token/request/s",
+        TOKENS_PER_STEP / token.tpot,
+        "tokens per second that one user sees",
+    )
+    return Request(
+        e2e=mean,
+        told=told,
+        interactivity=interactivity,
+        section=rows.section(
+            "One request",
+            "as its user sees it; half of the requests, or 1 in 20, see more than median and p95",
+        ),
+    )
+
+
+def _median_and_p95(
+    rows: Rows, setting: Setting, first: Base, waits: Waits, slots: Slots, start: Ttft
+) -> Tails:
+    """Percentiles where nobody says how far lengths lie apart."""
+    others = "other waits as in the mean"
     ttft_p50 = rows(
         "ttft_p50",
         "TTFT, median",
@@ -81,22 +117,4 @@ def e2e(setting: Setting, token: Tpot, first: Base, waits: Waits, slots: Slots, 
         maximum(ttft_p95 + waits.generation, ttft_p50 + setting.inputs.p95_output_ratio * waits.generation),
         "a late first token, or a long output",
     )
-    interactivity = rows(
-        "interactivity",
-        "Interactivity",
-        "token/request/s",
-        TOKENS_PER_STEP / token.tpot,
-        "tokens per second that one user sees",
-    )
-    return Request(
-        e2e=mean,
-        ttft_p50=ttft_p50,
-        ttft_p95=ttft_p95,
-        e2e_p50=e2e_p50,
-        e2e_p95=e2e_p95,
-        interactivity=interactivity,
-        section=rows.section(
-            "One request",
-            "as its user sees it; half of the requests, or 1 in 20, see more than median and p95",
-        ),
-    )
+    return Tails(ttft_p50, ttft_p95, e2e_p50, e2e_p95)

@@ -12,6 +12,7 @@ from mantile.equations.memory import Memory
 from mantile.equations.scheduler import Scheduler, interleaved
 from mantile.equations.serving.alone import Prompt
 from mantile.equations.serving.stages import DecodeStep
+from mantile.equations.spread import Spread
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity
 from mantile.ir.modules import ModelGraph
@@ -19,7 +20,10 @@ from mantile.ir.modules import ModelGraph
 
 @dataclass(frozen=True)
 class Setting:
-    """What serves: the workers that prefill and those that decode, their passes, and the scheduler."""
+    """What serves: the workers that prefill and those that decode, their passes, and the scheduler.
+
+    `spread` of lengths is None where no scenario says it.
+    """
 
     ir: ModelGraph
     prefill_workers: Workers
@@ -31,6 +35,7 @@ class Setting:
     paced: DecodeStep
     prompt: Prompt
     experts: Quantity | None
+    spread: Spread | None = None
 
     @property
     def inputs(self) -> Workload:

@@ -8,7 +8,7 @@ from mantile.equations.constant import BILLION, HALF, ONE_REQUEST
 from mantile.equations.load import Arrivals
 from mantile.equations.serving.first import Base
 from mantile.equations.serving.loop import ClosedLoop, Tpot
-from mantile.equations.serving.prefill_wait import prefill_wait
+from mantile.equations.serving.prefill_wait import PrefillWait, prefill_wait
 from mantile.equations.serving.setting import Setting
 from mantile.equations.serving.waits import Waits
 from mantile.graph.quantity import Node, Quantity, Section, all_of, as_node, maximum, where
@@ -25,6 +25,7 @@ class Slots:
         p50, p95: of both.
         burst_wait: what the warm-up burst of a benchmark adds to the mean wait.
         burst_share: share of the requests that are in it.
+        of_prefill: waits for a prefill worker; None in a workbook without decode workers.
     """
 
     in_batch: Quantity
@@ -34,6 +35,7 @@ class Slots:
     burst_wait: Quantity
     burst_share: Quantity
     section: Section
+    of_prefill: PrefillWait | None = None
 
 
 def batch_slots(
@@ -79,6 +81,7 @@ def batch_slots(
         "in the warm-up burst of a benchmark half of it",
     )
     waiting, p50, p95 = [slot], as_node(slot), as_node(slot)
+    of_prefill = None
     if setting.disaggregated is not None:
         of_prefill = prefill_wait(rows, setting, token, in_batch, steady, load)
         waiting.append(of_prefill.mean)
@@ -91,6 +94,7 @@ def batch_slots(
         burst_wait=burst_wait,
         burst_share=share,
         section=rows.section("Batch slots", "the time of a request in the batch, and the wait for a slot"),
+        of_prefill=of_prefill,
     )
 
 

@@ -56,7 +56,9 @@ def queue(setting: Setting, loop: ClosedLoop, token: Tpot, first: Base, load: Ar
             setting.scheduler.wait(statistic, setting.prompt.prefill, share, loop.prompts.others),
         )
         queued = loop.synchronous * before * line + (1 - loop.synchronous) * form
-        factor = setting.efficiency["queueing"]
+        factor: Node = setting.efficiency["queueing"]
+        if setting.spread is not None:
+            factor = factor * setting.spread.waits
         return rows(f"wait_{statistic}", label, "s", minimum(factor * queued, line))
 
     mean = wait("mean", "Mean wait behind prompts", HALF)

@@ -1,0 +1,469 @@
+"""How far requests are from the mean: p50, p90, p95, p99 of TTFT, of gaps between tokens and of end to end.
+
+Mean and variance of the parts of a request are worked out one by one; parts are taken to be independent of
+each other, so that variances add up. The time of a request is then taken from a lognormal distribution with
+that mean and variance. A gap between tokens is that of a step without prompts, or of one that carries some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mantile.equations.constant import (
+    AT_P90,
+    AT_P95,
+    AT_P99,
+    BEYOND_P50,
+    BEYOND_P90,
+    BEYOND_P95,
+    BEYOND_P99,
+    HALF,
+    ONE_REQUEST,
+    SMALLEST,
+    THIRD,
+    TOKENS_PER_STEP,
+)
+from mantile.equations.load import Arrivals
+from mantile.equations.serving.first import Base
+from mantile.equations.serving.loop import ClosedLoop, Tpot
+from mantile.equations.serving.request import Request, Tails, Ttft
+from mantile.equations.serving.setting import Setting
+from mantile.equations.serving.slots import Slots
+from mantile.equations.serving.waits import Waits
+from mantile.equations.spread import Spread, normal_percentile
+from mantile.graph.quantity import (
+    Named,
+    Node,
+    Quantity,
+    Section,
+    exponential,
+    logarithm,
+    maximum,
+    minimum,
+    sum_of,
+    where,
+)
+from mantile.graph.rows import Rows
+
+SHARES: Mapping[str, tuple[Named, Named | None]] = {
+    "p50": (BEYOND_P50, None),
+    "p90": (BEYOND_P90, AT_P90),
+    "p95": (BEYOND_P95, AT_P95),
+    "p99": (BEYOND_P99, AT_P99),
+}
+"""By percentile the share beyond it, and standard deviations of a normal distribution; None for none."""
+_NAMES = {"p50": "median", "p90": "p90", "p95": "p95", "p99": "p99"}
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The parts of a request, and what serves it."""
+
+    setting: Setting
+    loop: ClosedLoop
+    token: Tpot
+    first: Base
+    waits: Waits
+    slots: Slots
+    start: Ttft
+    request: Request
+    load: Arrivals | None
+
+    @property
+    def lengths(self) -> Spread:
+        """How far lengths lie apart."""
+        assert self.setting.spread is not None
+        return self.setting.spread
+
+
+@dataclass(frozen=True)
+class Lognormal:
+    """A time that is lognormal: its median in seconds, and the standard deviation of its logarithm."""
+
+    median: Quantity
+    deviation: Quantity
+
+
+@dataclass(frozen=True)
+class Percentiles(Tails):
+    """All percentiles; `ttft`, `tpot` and `e2e` are the distributions of requests."""
+
+    ttft: Lognormal
+    tpot: Lognormal
+    e2e: Lognormal
+    sections: tuple[Section, ...]
+
+
+def percentiles(stages: Stages) -> Percentiles | None:
+    """All percentiles; None where no scenario says how far lengths lie apart."""
+    if stages.setting.spread is None:
+        return None
+    rows = Rows("serving")
+    variance = _before_first_token(rows, stages)
+    first = _lognormal(rows, "ttft", "TTFT", stages.start.ttft, variance)
+    of_ttft = _told(rows, "ttft", "TTFT", first)
+    sections = [rows.section("Percentiles of TTFT", "mean and variance of its parts; lognormal")]
+    rows = Rows("serving")
+    gap = _gaps(rows, stages)
+    _told_gaps(rows, stages, gap)
+    per_token = _lognormal(rows, "tpot", "TPOT of a request", stages.token.tpot, gap.of_request)
+    sections.append(rows.section("Percentiles of gaps between tokens", "steps with prompts and without"))
+    rows = Rows("serving")
+    whole = _end_to_end(rows, stages, variance, gap)
+    request = _lognormal(rows, "e2e", "End to end", stages.request.e2e, whole)
+    of_e2e = _told(rows, "e2e", "End to end", request)
+    sections.append(rows.section("Percentiles of end to end", "mean and variance of its parts; lognormal"))
+    return Percentiles(
+        ttft_p50=of_ttft["p50"],
+        ttft_p95=of_ttft["p95"],
+        e2e_p50=of_e2e["p50"],
+        e2e_p95=of_e2e["p95"],
+        ttft=first,
+        tpot=per_token,
+        e2e=request,
+        sections=tuple(sections),
+    )
+
+
+def _end_to_end(rows: Rows, stages: Stages, variance: Quantity, gap: _Gap) -> Quantity:
+    """Variance of end to end against its square: a late first token, a long output, slow gaps.
+
+    Args:
+        variance: of TTFT against its square.
+    """
+    e2e = stages.request.e2e
+    first = rows("e2e_first", "TTFT against end to end", "1", stages.start.ttft / e2e)
+    generation = rows("e2e_generation", "Generation against end to end", "1", stages.waits.generation / e2e)
+    return rows(
+        "e2e_variance",
+        "Variance of end to end against its square",
+        "1",
+        variance * first * first
+        + (stages.lengths.outputs_squared + gap.of_request) * generation * generation,
+        "a late first token, a long output, slow gaps",
+    )
+
+
+def _lognormal(rows: Rows, name: str, label: str, mean: Quantity, variance: Quantity) -> Lognormal:
+    """The distribution of a time by its moments.
+
+    Args:
+        variance: against the square of the mean.
+    """
+    deviation = rows(
+        f"{name}_deviation",
+        f"{label}, standard deviation of its logarithm",
+        "1",
+        logarithm(1 + variance) ** HALF,
+    )
+    median = rows(
+        "tpot_median" if name == "tpot" else f"{name}_p50",
+        f"{label}, median",
+        "s",
+        mean * exponential(-HALF * deviation * deviation),
+        called=f"median {label}",
+    )
+    return Lognormal(median, deviation)
+
+
+def _told(rows: Rows, name: str, label: str, time: Lognormal) -> dict[str, Quantity]:
+    """The percentiles beside the median."""
+    told = {"p50": time.median}
+    for percentile, (_, at) in SHARES.items():
+        if at is not None:
+            told[percentile] = rows(
+                f"{name}_{percentile}",
+                f"{label}, {percentile}",
+                "s",
+                time.median * exponential(at * time.deviation),
+                called=f"{percentile} {label}",
+            )
+    return told
+
+
+# --- before the first token ---------------------------------------------------------------------------------
+
+
+def _before_first_token(rows: Rows, stages: Stages) -> Quantity:
+    """Variance of TTFT against its square: parts that vary, each against the mean TTFT."""
+    setting, ttft = stages.setting, stages.start.ttft
+    batch = setting.memory.batch / ONE_REQUEST
+    interrupts = rows("interrupts", "Prompts interrupt decode", "flag", setting.interleaved)
+    prefill = rows(
+        "varies_prefill",
+        "Time of a prompt that grows with its length, against TTFT",
+        "1",
+        where(interrupts > 0, stages.loop.prompts.delay, setting.prompt.prefill) / ttft,
+    )
+    own = rows(
+        "variance_prompt",
+        "Variance of TTFT by the lengths of prompts",
+        "1",
+        stages.lengths.prompts_squared * prefill * prefill / where(setting.continuous > 0, 1, batch),
+        "of all variances against the square of TTFT; in a static batch prompts are prefilled together",
+    )
+    parts = [own, *_waits_behind(rows, stages, interrupts), _slots(rows, stages), _rest(rows, stages)]
+    if stages.load is not None:
+        varies = rows("varies_step", "Step against TTFT", "1", stages.token.step / ttft)
+        step = rows(
+            "variance_step",
+            "Variance of TTFT by the step that runs",
+            "1",
+            interrupts * stages.load.open * HALF * HALF * THIRD * varies * varies,
+            "a request arrives at any time of it",
+        )
+        parts.append(step)
+    return rows("ttft_variance", "Variance of TTFT against its square", "1", sum_of(parts))
+
+
+def _waits_behind(rows: Rows, stages: Stages, interrupts: Quantity) -> tuple[Quantity, Quantity]:
+    """Variance of waits behind prompts: of the part that all have, and of the rest, as at a single server.
+
+    The wait w of a server with service time s and random arrivals has the variance w² + 2/3 w s x (third by
+    second moment of s). Where there are more prompts than are served, all wait for the same backlog at least,
+    whose variance is that of the prompts it is made of; at a rate it grows from 0 on.
+    """
+    ttft, service = stages.start.ttft, stages.setting.prompt.service
+    of_prefill = stages.slots.of_prefill
+    behind: Node = stages.waits.mean
+    elsewhere = stages.first.base + stages.waits.generation
+    backlog: Node = interrupts * maximum(0, stages.waits.line - elsewhere)
+    if of_prefill is not None:
+        behind, backlog = behind + of_prefill.mean, backlog + of_prefill.backlog
+    if stages.load is not None:
+        in_loop = rows(
+            "backlog_in_loop", "Prompts before one that nothing hides, in a closed loop", "s", backlog
+        )
+        backlog = where(stages.load.open > 0, stages.load.wait - stages.load.steady_wait, in_loop)
+    backlog = rows(
+        "backlog", "Wait behind prompts that all have", "s", backlog, "more prompts than are served"
+    )
+    waited = rows("wait_share", "Waits behind prompts against TTFT", "1", behind / ttft)
+    common = rows(
+        "wait_common", "Part of these waits that all have, against TTFT", "1", minimum(waited, backlog / ttft)
+    )
+    rest = rows("wait_rest", "The rest of these waits, against TTFT", "1", waited - common)
+    steps: Node = service
+    if stages.load is not None:
+        steps = service + interrupts * stages.load.open * stages.token.step
+    occupied = rows(
+        "wait_service",
+        "Time a prompt occupies the pipeline, against TTFT",
+        "1",
+        steps / ttft,
+        "at a rate with the step that it has to wait for",
+    )
+    squared = stages.lengths.prompts_squared
+    of_rest = rows(
+        "variance_wait",
+        "Variance of TTFT by the rest of these waits",
+        "1",
+        rest * rest + (THIRD + THIRD) * rest * occupied * (1 + squared + squared),
+        source="single server, random arrivals",
+    )
+    varies: Node = occupied * squared
+    if stages.load is not None:
+        varies = where(stages.load.open > 0, THIRD * common, varies)
+    of_common = rows("variance_common", "Variance of TTFT by the part that all have", "1", common * varies)
+    return of_rest, of_common
+
+
+def _slots(rows: Rows, stages: Stages) -> Quantity:
+    """Variance of the wait for a batch slot, of which so many end before.
+
+    Slots that end one after the other have the variance of the time a request holds them; those of many that
+    end at any time have more, until requests wait much longer than others hold them.
+    """
+    setting, ttft, slots = stages.setting, stages.start.ttft, stages.slots
+    batch = setting.memory.batch / ONE_REQUEST
+    [slot, *_] = slots.waits
+    held = rows(
+        "held_varies",
+        "Variance of the time a request holds its slot, against its square",
+        "1",
+        minimum(
+            1,
+            stages.lengths.outputs_squared
+            * (stages.waits.generation / slots.in_batch)
+            * (stages.waits.generation / slots.in_batch),
+        ),
+    )
+    ends = rows(
+        "ends_vary",
+        "Variance of the time between two slots that end, against its square",
+        "1",
+        held + (1 - held) * (1 - 1 / batch) / (1 + slot / slots.in_batch),
+    )
+    return rows(
+        "variance_slot",
+        "Variance of TTFT by the wait for a batch slot",
+        "1",
+        setting.continuous * (slot / ttft) * (slots.in_batch / ttft) / batch * ends,
+        "where there are more requests than slots",
+    )
+
+
+def _rest(rows: Rows, stages: Stages) -> Quantity:
+    """Variance of what a request of a static batch waits for the longest of the batch before."""
+    setting, batch = stages.setting, stages.setting.memory.batch / ONE_REQUEST
+    output = rows(
+        "varies_output",
+        "Generation against TTFT",
+        "1",
+        stages.waits.generation / stages.start.ttft,
+    )
+    return rows(
+        "variance_rest",
+        "Variance of TTFT by the rest of a static batch",
+        "1",
+        (1 - setting.continuous)
+        * stages.lengths.outputs_squared
+        * output
+        * output
+        * (1 - 1 / (batch * batch)),
+        "the longest output less that of the request before",
+    )
+
+
+# --- between tokens -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """The gaps between tokens.
+
+    Args:
+        prompts: that delay a gap, on average; `none` share of the gaps without any.
+        step: variance of a step without prompts, s^2 against the square of the step.
+        of_request: variance of the mean gap of a request against the square of TPOT.
+        delay: seconds of a prompt, or of its part where several steps carry it.
+    """
+
+    prompts: Quantity
+    none: Quantity
+    delay: Quantity
+    step: Quantity
+    of_request: Quantity
+
+
+def _gaps(rows: Rows, stages: Stages) -> _Gap:
+    """How many prompts a gap has, how long each takes, how the step varies with the requests that decode.
+
+    At a rate the requests that decode vary as random arrivals do. A step that gets longer keeps requests
+    longer, which makes for longer steps: what varies slowly is that much larger.
+    """
+    setting, token, prompts = stages.setting, stages.token, stages.loop.prompts
+    parts = rows(
+        "gap_parts",
+        "Steps that carry a prompt",
+        "1",
+        where(setting.scheduler.first > 0, 1, maximum(1, 1 / prompts.per_step)),
+        "of the size that the token budget allows",
+    )
+    delay = rows("gap_delay", "Time by which a prompt delays a step", "s", prompts.delay / parts)
+    count = rows("gap_prompts", "Prompts in a gap between tokens", "1", token.stall / delay, "on average")
+    none = rows(
+        "gap_none", "Share of the gaps without prompts", "1", exponential(-count), "prompts come at random"
+    )
+    tokens = maximum(1, setting.inputs.output_tokens / TOKENS_PER_STEP - 1)
+    varies = 1 + stages.lengths.prompts_squared
+    of_prompts = rows(
+        "gap_variance",
+        "Variance of the mean gap of a request by its prompts, against the square of TPOT",
+        "1",
+        count * varies / tokens * (delay / token.tpot) * (delay / token.tpot),
+    )
+    if stages.load is None:
+        steady = rows(
+            "step_variance",
+            "Variance of a step by the requests that decode",
+            "1",
+            0 * none,
+            "a closed loop keeps them",
+        )
+        return _Gap(count, none, delay, steady, of_prompts)
+    load = stages.load
+    slope = rows("step_slope", "Step time per further request in use", "s", load.slope)
+    fixed = rows("step_fixed", "Step time without requests in use", "s", load.fixed)
+    left = rows(
+        "step_left",
+        "Share of the time left for steps themselves, in use",
+        "1",
+        where(load.open > 0, minimum(1, maximum(SMALLEST, fixed / token.tpot)), 1),
+    )
+    running = rows("running", "Requests that decode at the rate", "1", load.decoding / ONE_REQUEST)
+    vary = rows(
+        "running_variance",
+        "Variance of the requests that decode",
+        "1",
+        load.open * minimum(running * running, running / (left * left)),
+        "they come at random, but a step that gets longer keeps them longer",
+    )
+    step = rows(
+        "step_variance",
+        "Variance of a step by the requests that decode, against its square",
+        "1",
+        vary * (slope / token.step) * (slope / token.step),
+    )
+    share = rows("step_share", "Step against TPOT", "1", token.step / token.tpot)
+    of_request = rows(
+        "tpot_variance",
+        "Variance of the mean gap of a request against its square",
+        "1",
+        (THIRD + THIRD) * step * share * share + minimum(1, of_prompts / (left * left)),
+        "requests that are there together see the same",
+    )
+    return _Gap(count, none, delay, step, of_request)
+
+
+def _told_gaps(rows: Rows, stages: Stages, gap: _Gap) -> None:
+    """Percentiles of all gaps: of those without prompts, then of those with."""
+    step, count = stages.token.step, gap.prompts
+    with_some = rows("gap_some", "Share of the gaps with prompts", "1", 1 - gap.none)
+    mean = rows(
+        "gap_added",
+        "Time that prompts add to a gap that has some",
+        "s",
+        where(with_some > SMALLEST, count * gap.delay / with_some, 0),
+    )
+    second = rows(
+        "gap_moment",
+        "Second moment of that time against its square",
+        "1",
+        where(
+            with_some > SMALLEST,
+            maximum(1, with_some * (1 + (1 + stages.lengths.prompts_squared) / count)),
+            1,
+        ),
+        "so many prompts at random, of lengths that vary",
+    )
+    deviation = rows("gap_deviation", "Standard deviation of its logarithm", "1", logarithm(second) ** HALF)
+    spread = rows(
+        "gap_step", "Standard deviation of a step by the requests that decode", "s", step * gap.step**HALF
+    )
+    median = rows("gap_median", "Median of that time", "s", mean / second**HALF)
+    for percentile, (beyond, at) in SHARES.items():
+        name = _NAMES[percentile]
+        within = rows(
+            f"gap_within_{percentile}",
+            f"Share of the gaps with prompts up to the {name} of all",
+            "1",
+            1 - minimum(1, beyond / maximum(SMALLEST, with_some)),
+        )
+        far = rows(
+            f"gap_far_{percentile}",
+            f"Place of the {name} among gaps with prompts",
+            "1",
+            normal_percentile(within),
+            "standard deviations of a normal distribution",
+        )
+        plain: Node | int = 0 if at is None else at * spread
+        rows(
+            f"itl_{percentile}",
+            f"ITL, {name}",
+            "s",
+            step + where(beyond < with_some, median * exponential(far * deviation), plain),
+            "gap between two tokens",
+            called=f"{name} ITL",
+        )
