@@ -310,7 +310,7 @@ def test_an_overload_grows_with_its_duration(make: Make) -> None:
 def test_units_follow(library: Library) -> None:
     """Of all rows of spread, percentiles and goodput."""
     check_units(
-        build_graph(build_ir(load_model("llama-3.1-8b")), library, False, True, False, True).figures.values()
+        build_graph(build_ir(load_model("llama-3.1-8b")), library, False, True, stated=frozenset({"spread"})).figures.values()
     )
 
 

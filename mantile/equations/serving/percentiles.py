@@ -22,7 +22,6 @@ from mantile.equations.constant import (
     ONE_REQUEST,
     SMALLEST,
     THIRD,
-    TOKENS_PER_STEP,
 )
 from mantile.equations.load import Arrivals
 from mantile.equations.serving.first import Base
@@ -366,13 +365,13 @@ def _gaps(rows: Rows, stages: Stages) -> _Gap:
     none = rows(
         "gap_none", "Share of the gaps without prompts", "1", exponential(-count), "prompts come at random"
     )
-    tokens = maximum(1, setting.inputs.output_tokens / TOKENS_PER_STEP - 1)
+    tokens = maximum(1, setting.inputs.output_tokens / setting.emitted - 1)
     varies = 1 + stages.lengths.prompts_squared
     of_prompts = rows(
         "gap_variance",
         "Variance of the mean gap of a request by its prompts, against the square of TPOT",
         "1",
-        count * varies / tokens * (delay / token.tpot) * (delay / token.tpot),
+        count * varies / tokens * (delay / token.whole) * (delay / token.whole),
     )
     if stages.load is None:
         steady = rows(
@@ -390,7 +389,7 @@ def _gaps(rows: Rows, stages: Stages) -> _Gap:
         "step_left",
         "Share of the time left for steps themselves, in use",
         "1",
-        where(load.open > 0, minimum(1, maximum(SMALLEST, fixed / token.tpot)), 1),
+        where(load.open > 0, minimum(1, maximum(SMALLEST, fixed / token.whole)), 1),
     )
     running = rows("running", "Requests that decode at the rate", "1", load.decoding / ONE_REQUEST)
     vary = rows(
@@ -406,7 +405,7 @@ def _gaps(rows: Rows, stages: Stages) -> _Gap:
         "1",
         vary * (slope / token.step) * (slope / token.step),
     )
-    share = rows("step_share", "Step against TPOT", "1", token.step / token.tpot)
+    share = rows("step_share", "Step against TPOT", "1", token.step / token.whole)
     of_request = rows(
         "tpot_variance",
         "Variance of the mean gap of a request against its square",
