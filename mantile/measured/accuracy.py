@@ -96,17 +96,18 @@ def table_by_group(selection: Reconciliation) -> list[str]:
 
 
 def _kinds(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Aggregated and disaggregated serving runs, and decode of single users; those without runs are left out.
+    """Aggregated and disaggregated serving runs, those with drafts, and decode of single users, as there are.
 
     A run of a single user has one request and says nothing of its TTFT: prompt and generation were timed by
     themselves.
     """
     single = (table["concurrency"] == 1) & table["ttft_measured"].isna()
-    disaggregated = table["mode"] == "disaggregated"
+    aggregated = table["mode"] == "aggregated"
     kinds = {
-        "aggregated": ~single & ~disaggregated,
-        "disaggregated": disaggregated,
-        "decode of a single user": single & ~disaggregated & table["tpot_measured"].notna(),
+        "aggregated": ~single & aggregated,
+        "disaggregated": table["mode"] == "disaggregated",
+        "with drafts": table["mode"] == "drafts",
+        "decode of a single user": single & aggregated & table["tpot_measured"].notna(),
     }
     for kind, chosen in kinds.items():
         if chosen.any():
