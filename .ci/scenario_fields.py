@@ -19,6 +19,8 @@ OTHERS = {
     "date": "Date of the workbook, YYYY-MM-DD.",
     "why": "Why this version was made; the Log tells it.",
     "decode": "Workers that only decode: a mapping of the fields above.",
+    "acceptance_by_position": "How often each draft token is accepted, as engines report it: a list of shares.",
+    "draft_model": "A model that drafts tokens: an id, a path or a hub id, as `model`.",
     "variants": (
         "Up to seven further columns: mappings of fields. What a variant leaves out follows the base."
     ),

@@ -75,6 +75,7 @@ class Dimensions:
         head: the LM head, which one token of a prompt is multiplied with.
         kv_bytes: B per channel and token of the KV cache.
         prompt_tokens: of a prompt, those that no cache holds.
+        step_tokens: of a request that a decode step gives; None where it is one.
     """
 
     weights: tuple[Weights, ...]
@@ -88,6 +89,7 @@ class Dimensions:
     input_tokens: Node
     output_tokens: Node
     decode_requests: Node
+    step_tokens: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -256,11 +258,14 @@ def tpot(rows: _Rows, dimensions: Dimensions, model: _Model) -> Quantity:
     )
     moved: Node = model.bytes + sum_range(span(caches)) if caches else model.bytes
     machine = dimensions.decode
+    step = maximum(flops / machine.peak, moved / machine.bandwidth) / machine.ranks
+    if dimensions.step_tokens is not None:
+        step = rows("step", "decode step", "s", step) * (ONE_TOKEN / dimensions.step_tokens)
     return rows(
         "tpot",
         "TPOT",
         "s",
-        maximum(flops / machine.peak, moved / machine.bandwidth) / machine.ranks,
+        step,
         "the ranks of a stage work at once, stages one after the other",
         "floor of TPOT",
     )

@@ -144,6 +144,8 @@ def test_what_is_no_field_of_the_table_holds_more_than_a_value() -> None:
     assert set(Case.model_fields) - set(SCENARIO_FIELDS) == {
         "name",
         "decode",
+        "draft_model",
+        "acceptance_by_position",
         "overrides",
         "without",
         "measured",

@@ -67,6 +67,7 @@ SERVED: dict[str, dict[str, Any]] = {
     "llama-4-scout": {"input_tokens": 10_000, "image_tokens": 800},
     "nemotron-3-nano": {"tp": 2},
     "kimi-k2.5": {"tp": 8, "image_tokens": 500},
+    "glm-4.5-air": {"tp": 4, "speculation": "mtp", "draft_tokens": 2},
 }
 OWN_FILES = Path(__file__).parent / "data" / "models_from_code"
 READ_FROM_CODE: dict[str, dict[str, Any]] = {

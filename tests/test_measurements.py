@@ -340,7 +340,7 @@ def test_accelerators_that_are_no_multiple_of_the_plan_are_refused(tmp_path: Pat
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"spec_decode": "mtp"}, "spec_decode is mtp"),
+        ({"spec_decode": "eagle3"}, "spec_decode is eagle3"),
         ({"model": "nobody/knows-7b"}, "unknown model"),
         ({"system": "quantum"}, "unknown accelerator"),
         ({"precision": "int3"}, "precision is 'int3'"),
@@ -595,7 +595,9 @@ def test_records_of_inferencemax(tmp_path: Path) -> None:
     found = document(
         tmp_path, [AGG, groups, AGG | {"spec_decoding": "mtp"}, AGG | {"hw": "b999-trt"}], "agg_bmk.json"
     )
-    first, second = found.runs
+    first, second, drafted = found.runs
+    assert (drafted.speculation, drafted.draft_tokens, drafted.acceptance_rate) == ("mtp", 3, 0.7)
+    assert first.speculation is None
     assert (first.model, first.accelerator, first.framework, first.concurrency) == (
         "deepseek-r1",
         "b200-sxm",
@@ -613,9 +615,9 @@ def test_records_of_inferencemax(tmp_path: Path) -> None:
     assert (first.date, first.environment.image) == ("2026-02-03", "nvcr.io/tensorrt-llm:1.2")
     assert (second.tp, second.ep, second.attention_dp, second.receive_interval) == (1, 8, 8, 60)
     assert second.metrics.ttft_s == 2.5
-    told, other = found.rejected
-    assert told.reason.startswith("spec_decode is mtp") and "b999" in other.reason
-    assert len({run.id for run in found.runs}) == 2
+    (other,) = found.rejected
+    assert "b999" in other.reason
+    assert len({run.id for run in found.runs}) == 3
     apart = AGG | {"disagg": True, "num_prefill_gpu": 8, "num_decode_gpu": 16, "tp": 16, "ep": 16}
     run = one(document(tmp_path, [apart], "agg_bmk.json"))
     assert run.decode is not None and run.scenario().disaggregated and not run.overrides

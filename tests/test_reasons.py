@@ -19,8 +19,9 @@ def graphs(library: Library) -> tuple[EstimateGraph, ...]:
     """Models that between them have whatever a check asks about: experts, recurrent states, images, none."""
     names = ("mixtral-8x7b", "qwen3-next-80b", "llama-3.1-8b", "qwen3-vl-8b")
     models = [build_ir(load_model(name)) for name in names]
+    stated = frozenset(STATED_FIELDS.values())
     return tuple(
-        build_graph(ir, library, True, True, caches_prefixes=True, stated=frozenset(STATED_FIELDS.values()))
+        build_graph(ir, library, True, True, caches_prefixes=True, speculates=True, stated=stated)
         for ir in models
     )
 

@@ -40,6 +40,12 @@ def _document_flags(
     ] = None,
     date: Annotated[str | None, _option("Date of the workbook, YYYY-MM-DD.")] = None,
     name: Annotated[str | None, _option("Name of the base column.")] = None,
+    draft_model: Annotated[
+        str | None, _option("Model that drafts tokens: an id, a path or a hub id, as MODEL.")
+    ] = None,
+    acceptance_by_position: Annotated[
+        str | None, _option("How often each draft token is accepted, as engines report it: 0.85,0.61,0.38.")
+    ] = None,
     profiles: Annotated[
         list[str] | None,
         typer.Option(

@@ -14,11 +14,13 @@ from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, TOKEN
 from mantile.equations.cost import Cost
 from mantile.equations.display import LETTERS, in_scenario
 from mantile.equations.forward import Pass
+from mantile.equations.gain import Gain
 from mantile.equations.inputs import ON, Workload
 from mantile.equations.model import ModelSize
 from mantile.equations.reasons import GROUPS, PLAN, REASONS, Rule
 from mantile.equations.roofline import Block
 from mantile.equations.serving import Serving
+from mantile.equations.speculation import MTP
 from mantile.equations.tensors import VECTORS, RankWeights
 from mantile.equations.typed import Faults, TypedInputs
 from mantile.equations.workers import Workers
@@ -171,6 +173,7 @@ class Checked:
     serving: Serving
     cost: Cost
     floors: Floors
+    gain: Gain | None = None
 
 
 class _Sides:
@@ -673,6 +676,44 @@ def formats(of: _Of) -> Iterator[Check]:
 # --- the workload, and results -----------------------------------------------------------------------------
 
 
+def _drafts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """What drafts is there."""
+    inputs, drafts = estimate.workers[0].inputs, estimate.workers[0].speculation
+    if drafts is None:
+        return
+    assert inputs.speculation is not None and inputs.draft_parameters is not None
+    rows = sides.of()
+    by_prediction = where(equal(inputs.speculation, MTP), 1, 0)
+    asked = rows("asks_prediction", "Prediction layers draft", "flag", by_prediction)
+    held = defined(
+        "checks.holds_prediction",
+        "The checkpoint holds prediction layers",
+        "flag",
+        1 if estimate.ir.prediction else 0,
+        "of the list of tensors",
+    )
+    rows.add(held)
+    yield Check("NO_PREDICTION_LAYER", asked, held)
+    stated = rows("draft_stated", "A draft model is stated", "flag", where(inputs.draft_parameters > 0, 1, 0))
+    yield Check("NO_DRAFT_MODEL", drafts.by_model, stated)
+    yield Check("ACCEPTANCE_UNKNOWN", drafts.unknown, sides.fixed(0, "flag"))
+
+
+def _gain(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """How sure the acceptance is, and whether drafts bring anything."""
+    bring, drafts = estimate.gain, estimate.workers[0].speculation
+    if bring is None or drafts is None:
+        return
+    yield Check("ACCEPTANCE_ASSUMED", drafts.assumed, sides.fixed(0, "flag"))
+    decoding = sides.of()(
+        "drafted_for",
+        "Requests of a replica that decode with drafts",
+        "request",
+        drafts.on * bring.requests,
+    )
+    yield Check("DRAFTS_BRING_NOTHING", decoding, bring.break_even)
+
+
 def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """Lengths and batching."""
     rows, fixed, inputs = sides.of(), sides.fixed, estimate.workers[0].inputs
@@ -693,6 +734,7 @@ def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     heads = estimate.workers[0].memory.heads
     if heads is not None:
         yield Check("PREFIX_EXCEEDS_INPUT", heads.least, inputs.input_tokens)
+    yield from _drafts(sides, estimate)
     if inputs.image_tokens is not None:
         yield Check("IMAGES_EXCEED_INPUT", inputs.image_tokens, inputs.input_tokens)
     useless = rows(
@@ -823,7 +865,7 @@ def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "by_steps",
         "Tokens of steps without prompts",
         "token/s",
-        served.slots * TOKENS_PER_STEP / served.step * with_slack,
+        served.slots * last.emitted / served.step * with_slack,
     )
     yield Check("STEPS_EXCEEDED", tokens, by_steps)
     of_prompts = rows(
@@ -869,6 +911,7 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         yield Check("PREFIXES_WITHOUT_ROOM", found.hit_rate, found.asked)
     if found is not None and any(isinstance(module.operation, Recurrence) for module in estimate.ir.modules):
         yield Check("PREFIX_OF_STATES", found.hit_rate, sides.fixed(0, "1"))
+    yield from _gain(sides, estimate)
     yield Check("POWER_UNKNOWN", money.power_known, yes)
     unread = estimate.ir.model.architecture.unread
     if unread is not None:

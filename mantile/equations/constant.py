@@ -146,6 +146,14 @@ VISION_PRODUCTS = _constant(
     "QKV, output, and two of the FFN",
     "4 products",
 )
+JOINED = _constant(
+    "joined",
+    "Vectors that a prediction layer joins",
+    "1",
+    2,
+    "the embedding of a token and the hidden state before it",
+    "2 vectors",
+)
 TOKENS_PER_STEP = _constant(
     "tokens_per_step",
     "Tokens of a request in a decode step",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import HALF, ONE_REQUEST, TOKENS_PER_STEP
+from mantile.equations.constant import HALF, ONE_REQUEST
 from mantile.equations.inputs import Workload
 from mantile.equations.moe import coverage
 from mantile.equations.phase import Phase, SpanRows, context, norm_tokens, tokens_by_scope
@@ -39,7 +39,7 @@ class Decoding:
 
 
 def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
-    """One token for every request of a micro-batch.
+    """One token for every request of a micro-batch, or as many as a step checks.
 
     Args:
         mixed: 1 where prompts ride in decode steps.
@@ -52,7 +52,7 @@ def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
         workers.memory.step_tokens
         / (workers.prompt * (1 + workers.memory.redone))
         * inputs.output_tokens
-        / TOKENS_PER_STEP,
+        / workers.emitted,
         "so many prompts enter in a step, and so many steps each stays",
     )
     running = rows(
@@ -77,12 +77,12 @@ def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
         "request",
         maximum(1, requests / inputs.attention_dp),
     )
-    tokens = rows("tokens", "Tokens in the pass", "token", requests * TOKENS_PER_STEP, called="tokens")
+    tokens = rows("tokens", "Tokens in the pass", "token", requests * workers.checked, called="tokens")
     on_rank = rows(
         "rank_tokens",
         "Tokens of a rank in attention",
         "token",
-        of_group * TOKENS_PER_STEP,
+        of_group * workers.checked,
         called="tokens of a rank",
     )
     scoped = tokens_by_scope(rows, tokens, on_rank, workers, ir)

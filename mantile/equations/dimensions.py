@@ -37,6 +37,7 @@ def dimensions(
         input_tokens=inputs.input_tokens,
         output_tokens=inputs.output_tokens,
         decode_requests=decode.phase.requests,
+        step_tokens=None if decode_workers.speculation is None else decode_workers.emitted,
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST, TOKENS_PER_STEP
+from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST
 from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
 from mantile.equations.load import Block, RoutedExperts, routed_experts, rows_made_again
@@ -192,7 +192,7 @@ def _cycle(rows: Rows, prefill_workers: Workers, decode_workers: Workers, alone:
             "steps",
             "Decode steps of a request",
             "1",
-            maximum(SMALLEST, inputs.output_tokens / TOKENS_PER_STEP - 1),
+            maximum(SMALLEST, inputs.output_tokens / decode_workers.emitted - 1),
             "the first token comes from prefill",
         ),
         most=rows(

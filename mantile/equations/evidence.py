@@ -171,12 +171,15 @@ def _all_seen(of_pair: Quantity, like: Mapping[str, Quantity], workers: Workers)
     Equal lengths were measured in benchmarks, whose requests start together; a service of them was not.
     """
     client = workers.inputs.length_range_ratio + workers.inputs.prompts_per_slot
+    needs = [like["family"] > 0, like["format"] > 0, workers.ranks.continuous > 0, client > 0]
+    if workers.speculation is not None:
+        needs.append(workers.speculation.on <= 0)  # what was fitted were runs without drafts
     return Quantity(
         "evidence.alike_runs",
         "Measured runs of the pair, for the like of this case",
         "number",
         where(
-            all_of(like["family"] > 0, like["format"] > 0, workers.ranks.continuous > 0, client > 0),
+            all_of(*needs),
             of_pair,
             0,
         ),

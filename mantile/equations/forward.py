@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from mantile.equations.attention import attention, indexer, latent_attention
 from mantile.equations.collectives import messages
-from mantile.equations.constant import ONE_REQUEST, TOKENS_PER_STEP
+from mantile.equations.constant import ONE_REQUEST
+from mantile.equations.draft import draft
 from mantile.equations.elementwise import elementwise
 from mantile.equations.linear import linear
 from mantile.equations.moe import experts
@@ -64,6 +65,7 @@ def group_names(ir: ModelGraph) -> dict[str, str]:
         "messages": "Other messages",
         "p2p": "Stage to stage",
         "host": "Host memory",
+        "draft": "Drafter",
         "step": "Step overhead",
     }
 
@@ -95,6 +97,7 @@ class Pass:
         times: seconds by module, in the order of `blocks`, then the step overhead.
         shares: what of them compute, memory, network and overhead take, of the modules that can.
         after: the messages that follow a module whose result is partial, by the ranks it is spread over.
+        plain: seconds of a decode step without drafts; None where no scenario speculates.
     """
 
     phase: Phase
@@ -110,6 +113,7 @@ class Pass:
     shares: dict[str, ByModule]
     after: Mapping[Scope, Block]
     peak: Quantity
+    plain: Quantity | None
     sections: tuple[Section, ...]
 
 
@@ -130,11 +134,18 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
     sent = messages(phase, workers, ir)
     blocks += [*sent.blocks, host(phase, workers)]
     step_overhead, step_section = step(phase, workers)
+    drafter = draft(phase, ir, workers, blocks, sent.after, step_section)
+    if drafter is not None:
+        blocks.append(drafter.block)
     by_module = _TimesByModule(phase.id, blocks, group_names(ir))
 
     times = by_module(
         "pass", "Time in the pass", {**{block.id: block.time for block in blocks}, "step": step_overhead}
     )
+    plain = None
+    if drafter is not None:
+        others = [block.time for block in blocks if block is not drafter.block]
+        plain = drafter.without(phase, [*others, step_overhead])
     time_of = dict(zip((block.id for block in blocks), times.figures[:-1], strict=True))
     launches = overhead(blocks, by_module, step_overhead, workers.efficiency["step_host"])
     shares = by_limit(blocks, by_module, time_of, launches)
@@ -161,11 +172,14 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
         shares=shares,
         after=sent.after,
         peak=use.peak,
+        plain=None if plain is None else plain.time,
         sections=(
             Section("What enters", phase.rows, "workload of one pass"),
-            *(block.section for block in blocks),
+            *(block.section for block in blocks if drafter is None or block is not drafter.block),
             sent.section,
             step_section,
+            *(() if drafter is None else drafter.sections),
+            *(() if plain is None else (plain.section,)),
             Section(
                 "Time by module",
                 (*times.rows(), time),
@@ -216,7 +230,7 @@ def host(phase: Phase, workers: Workers) -> Block:
             "swapped",
             "Bytes of stopped requests in a step",
             "B",
-            memory.swapped * inputs.pp * phase.rank_requests * TOKENS_PER_STEP / inputs.output_tokens,
+            memory.swapped * inputs.pp * phase.rank_requests * workers.emitted / inputs.output_tokens,
             "a request is in as many steps as it has output tokens",
         )
         read = read + swapped
@@ -250,13 +264,20 @@ def host(phase: Phase, workers: Workers) -> Block:
 def step(phase: Phase, workers: Workers) -> tuple[Quantity, Section]:
     """Scheduler, sampling and other host time of a pass."""
     rows = Rows(f"{phase.id}.step")
-    efficiency = workers.efficiency
+    efficiency, drafts = workers.efficiency, workers.speculation
+    of_request: Node = efficiency["step_row"]
+    if drafts is not None and phase.decode:
+        of_request = rows(
+            "request",
+            "Host time for a request, check of its drafts included",
+            "s",
+            of_request + drafts.check_time,
+        )
     time = rows(
         "time",
         "Time, step overhead",
         "s",
-        phase.in_all_passes(efficiency["step_host"])
-        + efficiency["step_row"] * (phase.rank_requests / ONE_REQUEST),
+        phase.in_all_passes(efficiency["step_host"]) + of_request * (phase.rank_requests / ONE_REQUEST),
         called="step overhead",
     )
     return time, rows.section("Step overhead", "once per pass: scheduler, sampling", Section.SUBTOTAL)

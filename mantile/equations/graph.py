@@ -17,6 +17,7 @@ from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
 from mantile.equations.fullest import Fullest, fullest
+from mantile.equations.gain import Gain, gain
 from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.load import Concurrency, StepTimes, step_times
@@ -56,6 +57,7 @@ class EstimateGraph:
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
         decoding: what that step works on; `prompt` a prompt by itself.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
+        gain: what drafts bring; None where no scenario speculates.
         nearest: the measured run that is nearest; None in a library without measured runs.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
@@ -87,6 +89,7 @@ class EstimateGraph:
     nearest: Nearest | None
     floors: Floors
     measured: Measured
+    gain: Gain | None
     checks: Checks
     headlines: Mapping[Metric, Quantity]
     per_day: tuple[Quantity, ...]
@@ -163,6 +166,7 @@ def build_graph(
     disaggregated: bool = False,
     open_loop: bool = False,
     caches_prefixes: bool = False,
+    speculates: bool = False,
     stated: frozenset[str] = frozenset(),
 ) -> EstimateGraph:
     """The equations of a model.
@@ -171,9 +175,12 @@ def build_graph(
         disaggregated: whether decode workers are described apart from those that prefill.
         open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
+        speculates: whether tokens may be drafted, and checked several at a time.
         stated: what else a scenario asks for, as `needs` of its fields say.
     """
-    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop, caches_prefixes, stated)
+    inputs, ranks, input_sections = workload(
+        library, ir, disaggregated, open_loop, caches_prefixes, speculates, stated
+    )
     known = frameworks(library)
     prefill_workers = workers(ir, library, known, inputs, ranks)
     for name, default in prefill_workers.formats.defaults.items():
@@ -186,6 +193,8 @@ def build_graph(
             inputs.set_default("prefix_block", bounds.block)
     if prefill_workers.memory.heads is not None:
         inputs.set_default("prefix_hit_rate", prefill_workers.memory.heads.hit_rate)
+    if prefill_workers.speculation is not None:
+        inputs.set_default("acceptance_length", prefill_workers.speculation.length)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     memory = fullest(sets)
@@ -200,6 +209,7 @@ def build_graph(
     if disaggregated:
         apart = in_decode(prefill_workers, decode_workers, alone, decoding, decode_pass)
         decoding, decode_pass = apart.decoding, apart.step
+    bring = gain(decode_workers, decoding, decode_pass)
     paced = decode_step(ir, decode_workers, decoding, decode_pass)
     single_pass, steps = None, None
     if open_loop:
@@ -233,12 +243,14 @@ def build_graph(
             serving=served,
             cost=money,
             floors=lowest,
+            gain=bring,
         )
     )
     worked_out = (
         *((memory.section,) if memory.section else ()),
         *prefill_pass.sections,
         *decode_pass.sections,
+        *(() if bring is None else bring.sections),
         *served.sections,
         *money.sections,
     )
@@ -275,6 +287,7 @@ def build_graph(
         nearest=nearest(library, ir, sets, size, served.accelerators),
         floors=lowest,
         measured=measured(shown),
+        gain=bring,
         checks=verdict,
         headlines=shown,
         per_day=per_day(by_id, verdict.possible),
@@ -351,6 +364,11 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             graph.frameworks.section,
             *(() if graph.limits is None else graph.limits.sections),
             graph.scheduler.in_use,
+            *(
+                ()
+                if graph.prefill_workers.speculation is None
+                else (graph.prefill_workers.speculation.section,)
+            ),
         ),
         "Efficiency": of_workers(lambda workers: workers.efficiency.sections),
         "Model": graph.model.sections,
@@ -367,7 +385,11 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         ),
         "Network": of_workers(lambda workers: workers.network.sections),
         "Prefill": (*graph.prefill.sections, *graph.prompt.sections),
-        "Decode": (*graph.decode.sections, *(() if graph.single is None else graph.single.sections)),
+        "Decode": (
+            *graph.decode.sections,
+            *(() if graph.single is None else graph.single.sections),
+            *(() if graph.gain is None else graph.gain.sections),
+        ),
         "Serving": (
             *graph.serving.sections,
             graph.evidence.section,

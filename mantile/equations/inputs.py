@@ -93,6 +93,14 @@ class Workload:
     prefix_host: Input | None = None
     prefix_disk: Input | None = None
     prefix_disk_bandwidth: Input | None = None
+    speculation: Input | None = None
+    draft_tokens: Input | None = None
+    acceptance_rate: Input | None = None
+    acceptance_decline: Input | None = None
+    acceptance_length: Input | None = None
+    draft_parameters: Input | None = None
+    draft_layers: Input | None = None
+    draft_kv_channels: Input | None = None
     image_tokens: Input | None = None
     microbatches: Input
     max_requests: Input
@@ -185,6 +193,7 @@ def workload(
     disaggregated: bool,
     open_loop: bool = False,
     caches_prefixes: bool = False,
+    speculates: bool = False,
     stated: frozenset[str] = frozenset(),
 ) -> tuple[Workload, Ranks, tuple[Section, ...]]:
     """The inputs, the numbers of ranks they make, and their blocks.
@@ -196,6 +205,7 @@ def workload(
         disaggregated: whether decode workers get inputs of their own.
         open_loop: whether requests may arrive at a rate.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
+        speculates: whether tokens may be drafted, and checked several at a time.
         stated: what else a scenario asks for, as `needs` of its fields say.
     """
     classes = ir.weight_classes()
@@ -207,6 +217,7 @@ def workload(
         "decode workers": disaggregated,
         "request rate": open_loop,
         "prefix cache": caches_prefixes,
+        "speculation": speculates,
     } | {need: need in stated for need in STATED_FIELDS.values()}
     inputs = {}
     for field in SCENARIO_FIELDS.values():

@@ -19,7 +19,8 @@ def linear(phase: Phase, module: Module, product: MatMul, workers: Workers) -> B
     """
     efficiency, weights_class = workers.efficiency, product.stored
     formats = workers.formats.classes[weights_class]
-    tokens = phase.rank_requests * TOKENS_PER_STEP if product.rows == "requests" else phase.tokens_of(module)
+    ends = workers.checked if phase.decode else TOKENS_PER_STEP
+    tokens = phase.rank_requests * ends if product.rows == "requests" else phase.tokens_of(module)
     rows = rows_of(phase, module)
     inputs, outputs = channels_on_rank(rows, module, product, workers.plan)
     parameters = rows("parameters", "Parameters per rank", "parameter", inputs * outputs, called="parameters")

@@ -21,7 +21,6 @@ from mantile.equations.constant import (
     ONE_REQUEST,
     P95,
     SMALLEST,
-    TOKENS_PER_STEP,
 )
 from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
@@ -72,6 +71,7 @@ class ArrivalRates:
         rate: requests per second of a replica.
         delay: seconds by which a prompt delays a step; `longest_delay` is never less, whatever the batch.
         replicas: that share the requests.
+        steps: decode steps of a request.
         most: batch slots of a replica; `slots` of all.
         most_decoding: requests of a replica that decode with all slots taken.
     """
@@ -90,6 +90,7 @@ class ArrivalRates:
     delay: Quantity
     longest_delay: Node
     replicas: Node
+    steps: Node
     most: Quantity
     most_decoding: Quantity
     slots: Quantity
@@ -139,6 +140,7 @@ class StepTimes:
         most_decoding: requests that decode with all slots taken.
         experts: None in a model without.
         at_all_slots: figures with all slots taken; `rewritten` are its rows, by the row each was made from.
+        emitted: tokens of a request that a step gives.
         blocks: on the Serving sheet, in order.
     """
 
@@ -149,6 +151,7 @@ class StepTimes:
     experts: RoutedExperts | None
     at_all_slots: GraphRewrite
     rewritten: Mapping[Quantity, Quantity]
+    emitted: Node
     blocks: tuple[Block, ...]
 
 
@@ -203,6 +206,7 @@ def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass, s
         experts=experts,
         at_all_slots=at_all_slots,
         rewritten=rows_made_again(at_all_slots),
+        emitted=workers.emitted,
         blocks=(
             *blocks,
             ("Requests that decode", rows.quantities()),
@@ -279,7 +283,7 @@ def arrivals(
     slots = rows(
         "seats", "Batch slots of all replicas", "request", minimum(MOST_REQUESTS, steps.most * replicas)
     )
-    tokens = inputs.output_tokens / TOKENS_PER_STEP
+    tokens = inputs.output_tokens / steps.emitted
     limit, worst = _limits(rows, steps, delay, tokens)
     prompts = rows(
         "prompts",
@@ -321,6 +325,7 @@ def arrivals(
         delay=delay,
         longest_delay=mixed * occupied,
         replicas=replicas,
+        steps=tokens,
         most=steps.most,
         most_decoding=steps.most_decoding,
         slots=slots,
@@ -340,7 +345,7 @@ def _limits(rows: Rows, steps: StepTimes, delay: Quantity, tokens: Node) -> tupl
     )
     worst = rows(
         "worst",
-        "TPOT with all slots taken",
+        "Step and stalls with all slots taken",
         "s",
         full_step + delay * (steps.most_decoding / ONE_REQUEST) / tokens,
     )
@@ -349,7 +354,7 @@ def _limits(rows: Rows, steps: StepTimes, delay: Quantity, tokens: Node) -> tupl
 
 @dataclass(frozen=True)
 class _Arriving:
-    """Requests per second of a replica, seconds by which a prompt delays a step, and tokens of a request."""
+    """Requests per second of a replica, seconds by which a prompt delays a step, and steps of a request."""
 
     rate: Quantity
     delay: Quantity
@@ -490,7 +495,7 @@ def _tpot(rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving)
         "1",
         maximum(SMALLEST, 1 - arriving.rate * work / ONE_REQUEST),
     )
-    return rows(f"tpot{suffix or '_below'}", f"TPOT, {place}", "s", line.fixed / left)
+    return rows(f"tpot{suffix or '_below'}", f"Step and stalls, {place}", "s", line.fixed / left)
 
 
 def _waits(
@@ -635,7 +640,7 @@ def concurrency(
     blocks.append(("Before decode, all slots taken", _further(at_all_slots, steps.rewritten)))
     line, shares = _arrival_line(rows, load, steps), steps.experts
     alike = line.fixed if shares is None else line.fixed + shares.reading * shares.all_slots
-    most = _estimate(rows, load, "_0", _filling(rows, "_0", inputs, load, line, longest) * alike)
+    most = _estimate(rows, load, "_0", _filling(rows, "_0", load, line, longest) * alike)
     asked = rows(
         "in_flight_0",
         "Requests in flight, estimate 0",
@@ -654,7 +659,7 @@ def concurrency(
     blocks.append(("Concurrency, estimate 0", rows.quantities()))
     blocks.append(("At estimate 0", rows_made_again(at_most)))
     rows = Rows("load")
-    filling = _filling(rows, "", inputs, load, line, delay)
+    filling = _filling(rows, "", load, line, delay)
     dense = shares is None
     decoding = _estimate(rows, load, "" if dense else "_1", filling * alike, last=dense)
     if shares is not None:
@@ -707,27 +712,24 @@ def _arrival_line(rows: Rows, load: ArrivalRates, steps: StepTimes) -> _ArrivalL
     return _ArrivalLine(fixed, slope)
 
 
-def _filling(
-    rows: Rows, suffix: str, inputs: Workload, load: ArrivalRates, line: _ArrivalLine, delay: Quantity
-) -> Quantity:
+def _filling(rows: Rows, suffix: str, load: ArrivalRates, line: _ArrivalLine, delay: Quantity) -> Quantity:
     """Requests that decode at a time, per second of a step that does not grow with them.
 
     Args:
         delay: seconds by which a prompt delays a step.
     """
-    tokens = inputs.output_tokens / TOKENS_PER_STEP
     number = f", estimate {suffix[1:]}" if suffix else ""
     left = rows(
         f"line_left{suffix}",
         f"Share of the time left for steps themselves, on that line{number}",
         "1",
-        maximum(SMALLEST, 1 - load.rate * (delay + tokens * line.slope) / ONE_REQUEST),
+        maximum(SMALLEST, 1 - load.rate * (delay + load.steps * line.slope) / ONE_REQUEST),
     )
     return rows(
         f"filling{suffix}",
         f"Requests that decode, per second of a step{number}",
         "request/s",
-        load.rate * tokens / left,
+        load.rate * load.steps / left,
         "as many as arrive while a request generates its tokens",
         source="Little's law",
     )

@@ -29,11 +29,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constant import (
+    BILLION,
     BOTH_WAYS,
     CALM,
     CONV_BYTES,
     GIGA,
     HALF,
+    JOINED,
     LOGIT_BYTES,
     ONE_REQUEST,
     PARKED,
@@ -44,7 +46,6 @@ from mantile.equations.constant import (
     SLACK,
     SMALLEST,
     STATE_BYTES,
-    TOKENS_PER_STEP,
     VECTOR_BYTES,
 )
 from mantile.equations.efficiency import Efficiency
@@ -55,6 +56,7 @@ from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.plan import Sharding, Stages, scope
 from mantile.equations.prefix import Heads, Prefix, heads, prefix
+from mantile.equations.speculation import Speculation, checked
 from mantile.equations.tensors import VECTORS, RankWeights, Tensors
 from mantile.graph.quantity import (
     Input,
@@ -151,15 +153,17 @@ def memory(
     efficiency: Efficiency,
     plan: Sharding,
     tensors: Tensors,
+    drafts: Speculation | None = None,
 ) -> Memory:
     """The rows of the Memory sheet."""
     stored = weights(ir, inputs, formats, tensors)
     held = admission(inputs, ranks, known)
     prompts = heads(inputs)
     caches = kv_bytes(ir, inputs, formats, plan, held, prompts)
-    on_stages = stages(inputs, plan.stages, stored, caches)
+    drafter = None if drafts is None else drafting(ir, inputs, formats, stored, caches, held, drafts)
+    on_stages = stages(inputs, plan.stages, stored, caches, drafter)
     told = share(inputs, hardware, efficiency)
-    extra = working(ir, inputs, ranks, known, told, plan)
+    extra = working(ir, inputs, ranks, known, told, plan, checked(drafts))
     room = capacity(ir, inputs, told, on_stages, extra, held, caches, plan.stages)
     total = used(inputs, hardware, on_stages, extra, room, caches)
     found = None
@@ -199,6 +203,7 @@ def memory(
             stored.section,
             held.section,
             caches.section,
+            *(() if drafter is None else (drafter.section,)),
             on_stages.section,
             *(() if told.section is None else (told.section,)),
             extra.section,
@@ -623,16 +628,77 @@ class _OnStages:
     section: Section
 
 
-def stages(inputs: Workload, assigned: Stages, stored: _Weights, caches: Caches) -> _OnStages:
+@dataclass(frozen=True)
+class _Drafter:
+    """What drafts, on a rank of the last stage: bytes of weights, LM head included, and of a cache."""
+
+    weights: Quantity
+    kv: Quantity
+    section: Section
+
+
+def drafting(
+    ir: ModelGraph,
+    inputs: Workload,
+    formats: Formats,
+    stored: _Weights,
+    caches: Caches,
+    held: _Held,
+    drafts: Speculation,
+) -> _Drafter:
+    """What drafts: a layer like the model's own with what joins its inputs, or another model in 16 bit."""
+    assert inputs.draft_parameters is not None and inputs.draft_kv_channels is not None
+    rows, hidden = Rows("memory"), ir.facts["hidden_size"]
+    of_layer = rows(
+        "draft_layer",
+        "Weights of a prediction layer",
+        "B",
+        sum_of([stored.layers[layer.count] for layer in ir.drafting])
+        + JOINED * hidden * hidden * VECTOR_BYTES,
+        "a layer like the model's own, and what joins its inputs, in 16 bit",
+    )
+    of_model = rows(
+        "draft_model",
+        "Weights of a draft model",
+        "B",
+        inputs.draft_parameters * BILLION * VECTOR_BYTES / inputs.tp,
+        "in 16 bit",
+    )
+    weights = rows(
+        "draft_weights",
+        "Weights behind the layers, drafter included",
+        "B",
+        stored.head + drafts.by_layer * of_layer + drafts.by_model * of_model,
+        "on the last stage",
+    )
+    kept = rows(
+        "draft_kept",
+        "Cache of a draft model for a token",
+        "B/token",
+        drafts.by_model * inputs.draft_kv_channels * formats.kv_bytes / inputs.tp,
+    )
+    kv = rows(
+        "draft_kv",
+        "Cache of the drafter for a request",
+        "B/request",
+        drafts.by_layer * sum_of([caches.layers[layer.count] for layer in ir.drafting])
+        + kept * held.length / inputs.cp,
+    )
+    return _Drafter(weights, kv, rows.section("Drafter", "on a rank of the last stage"))
+
+
+def stages(
+    inputs: Workload, assigned: Stages, stored: _Weights, caches: Caches, drafter: _Drafter | None = None
+) -> _OnStages:
     """What a rank holds on each pipeline stage, and on the fullest."""
     parts, rows = Rows("memory"), Rows("memory")
     of_weights: list[Node] = _in_layers(parts, assigned, "stage_weights", "B", stored.layers)
     of_kv: list[Node] = _in_layers(parts, assigned, "stage_kv", "B/request", caches.layers)
-    of_weights = [
-        size + where(equal(number + 1, inputs.pp), stored.head, 0)
-        for number, size in zip(assigned.numbers, of_weights, strict=True)
-    ]
+    last = stored.head if drafter is None else drafter.weights
+    of_weights = _on_last(inputs, assigned, of_weights, last)
     of_weights[0] = of_weights[0] + stored.start
+    if drafter is not None:
+        of_kv = _on_last(inputs, assigned, of_kv, drafter.kv)
     rows.add(*parts.rows)
     on_stages = tuple(
         rows(f"stage_weights.{stage}", f"Weights of a rank on stage {stage}", "B", size)
@@ -646,6 +712,14 @@ def stages(inputs: Workload, assigned: Stages, stored: _Weights, caches: Caches)
     per_request = rows("kv_bytes_per_request", "KV bytes per request", "B/request", maximum(span(kv)))
     section = rows.section("Stages in memory", "0 beyond the last stage")
     return _OnStages(on_stages, kv, fullest, per_request, section)
+
+
+def _on_last(inputs: Workload, assigned: Stages, sizes: list[Node], more: Quantity) -> list[Node]:
+    """The sizes of all stages, with what the last one holds beside its layers."""
+    return [
+        size + where(equal(number + 1, inputs.pp), more, 0)
+        for number, size in zip(assigned.numbers, sizes, strict=True)
+    ]
 
 
 _KINDS = 2
@@ -693,8 +767,13 @@ def working(
     known: Frameworks,
     told: Share,
     plan: Sharding,
+    checks: Node,
 ) -> _Working:
-    """Requests of a replica, and the memory that work on them needs."""
+    """Requests of a replica, and the memory that work on them needs.
+
+    Args:
+        checks: tokens of a request that a decode step works on.
+    """
     rows = Rows("memory")
     asked: Node = maximum(1, inputs.concurrency / inputs.dp)
     why = ""
@@ -729,7 +808,7 @@ def working(
         "logits_per_request",
         "Logits per request",
         "B/request",
-        TOKENS_PER_STEP * plan.columns["vocabulary"] * LOGIT_BYTES,
+        checks * plan.columns["vocabulary"] * LOGIT_BYTES,
     )
     reserve = rows("reserve", "Runtime", "B", told.reserve)
     section = rows.section("Working memory", "per accelerator")

@@ -573,6 +573,37 @@ PREFIX_HITS = Metric(
     headline_digits=0,
     of_plan=False,
 )
+STEP_TOKENS = Metric(
+    attribute="step_tokens",
+    id="speculation.emitted",
+    key="tokens_per_step",
+    label="Tokens of a request in a step",
+    unit="token/request",
+    definition="accepted draft tokens and the model's own, where tokens are drafted",
+    digits=2,
+    of_plan=False,
+)
+DRAFT_GAIN = Metric(
+    attribute="draft_gain",
+    id="gain.speedup",
+    key="draft_gain",
+    label="Gain of drafts",
+    unit="1",
+    definition="tokens per second of a decode step with drafts ÷ without, where tokens are drafted",
+    digits=2,
+    better="higher",
+    of_plan=False,
+)
+BREAK_EVEN_BATCH = Metric(
+    attribute="break_even_batch",
+    id="gain.break_even",
+    key="break_even_batch",
+    label="Drafts bring something up to",
+    unit="request",
+    definition="requests of a replica that decode at a time beyond which drafts make it slower",
+    digits=0,
+    of_plan=False,
+)
 WORKERS_RATIO = Metric(
     attribute="workers_ratio",
     id="serving.workers_ratio",

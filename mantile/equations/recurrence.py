@@ -5,7 +5,7 @@ A prompt is worked on in chunks; decode updates the state once per token.
 
 from __future__ import annotations
 
-from mantile.equations.constant import BOTH_WAYS, FLOPS_PER_MAC, RESULT_BYTES
+from mantile.equations.constant import BOTH_WAYS, FLOPS_PER_MAC, RESULT_BYTES, TOKENS_PER_STEP
 from mantile.equations.phase import Phase
 from mantile.equations.roofline import Block, Work, operation, rows_of
 from mantile.equations.workers import Workers
@@ -28,7 +28,17 @@ def recurrence(phase: Phase, module: Module, core: Recurrence, workers: Workers)
         "a token by itself" if phase.decode else "the chunked form",
         called="products",
     )
-    moved = rows("state_moved", "States read and written", "B", BOTH_WAYS * phase.rank_requests * state.bytes)
+    times, kept = (
+        (BOTH_WAYS, "")
+        if workers.speculation is None or not phase.decode
+        else (
+            1 + workers.checked / TOKENS_PER_STEP,
+            "one is read, and one kept behind each token until it is known which are right",
+        )
+    )
+    moved = rows(
+        "state_moved", "States read and written", "B", times * phase.rank_requests * state.bytes, kept
+    )
     work = Work(
         launch=phase.in_all_passes(efficiency["state_launch_time"]),
         flops=FLOPS_PER_MAC * phase.rank_tokens * (products + state.conv * core.kernel),

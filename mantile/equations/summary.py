@@ -202,12 +202,18 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     hits: list[Node | str] = []
     if found is not None:
         hits = [percent(found.hit_rate, 0), " of them found in a cache, "]
+    drafts, kind, bring = graph.prefill_workers.speculation, inputs.speculation, graph.gain
+    drafted: list[Node | str] = []
+    if drafts is not None and kind is not None and bring is not None:
+        faster = (rounded(drafts.emitted, 1), " tokens a step, ", rounded(bring.speedup, 2), " × as fast, ")
+        drafted = [where(drafts.on > 0, join(kind, " drafts, ", *faster), "")]
     workload = join(
         text(inputs.input_tokens, "0"),
         " tokens in, ",
         *hits,
         text(inputs.output_tokens, "0"),
         " out, ",
+        *drafted,
         text(inputs.concurrency, "0"),
         " concurrent requests · ",
     )

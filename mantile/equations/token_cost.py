@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import HOUR, MEGA, ONE_REQUEST, TOKENS_PER_STEP
+from mantile.equations.constant import HOUR, MEGA, ONE_REQUEST
 from mantile.equations.serving import Serving
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Quantity, Section, if_known, is_number, where
@@ -59,7 +59,7 @@ def token_cost(
         "Time for the output of a request",
         "s",
         of_decode.inputs.output_tokens
-        / TOKENS_PER_STEP
+        / of_decode.emitted
         * served.step
         / (of_decode.memory.batch / ONE_REQUEST),
         "its share of decode steps",

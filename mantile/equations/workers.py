@@ -13,6 +13,7 @@ from mantile.equations.memory import Memory, memory
 from mantile.equations.network import Network, network
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
+from mantile.equations.speculation import Speculation, checked, emitted, speculation
 from mantile.equations.support import Support, support
 from mantile.equations.tensors import Tensors, tensors
 from mantile.graph.quantity import Node, Quantity, Section, all_of, join, maximum, text, where
@@ -38,6 +39,17 @@ class Workers:
     tensors: Tensors
     network: Network
     memory: Memory
+    speculation: Speculation | None
+
+    @property
+    def checked(self) -> Node:
+        """Tokens of a request that a decode step works on."""
+        return checked(self.speculation)
+
+    @property
+    def emitted(self) -> Node:
+        """Tokens of a request that a decode step gives, on average."""
+        return emitted(self.speculation)
 
     @property
     def prompt(self) -> Node:
@@ -98,6 +110,7 @@ def workers(ir: ModelGraph, library: Library, known: Frameworks, inputs: Workloa
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
     plan = sharding(ir, inputs, ranks)
     stored = tensors(ir, plan)
+    drafts = speculation(inputs)
     return Workers(
         inputs=inputs,
         ranks=ranks,
@@ -108,7 +121,8 @@ def workers(ir: ModelGraph, library: Library, known: Frameworks, inputs: Workloa
         plan=plan,
         tensors=stored,
         network=network(inputs, ranks, chips, factors, ir),
-        memory=memory(ir, inputs, ranks, known, chips, dtypes, factors, plan, stored),
+        memory=memory(ir, inputs, ranks, known, chips, dtypes, factors, plan, stored, drafts),
+        speculation=drafts,
     )
 
 

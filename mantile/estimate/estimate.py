@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from mantile.equations.display import LETTERS
 from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.equations.metrics import METRICS, OUTPUT_TOKENS_PER_S, TPOT, TTFT, Metric
+from mantile.estimate.drafts import with_drafts
 from mantile.estimate.explain import Explanation, explain
 from mantile.estimate.html import html_table
 from mantile.estimate.results import metric_values, raised, results
@@ -370,16 +371,10 @@ def _estimate(
 ) -> Estimate:
     pins = scenario.profiles if library is None else ()
     scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
+    scenario = with_drafts(scenario, name)
     model = model or load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
-    equations = build_graph(
-        build_ir(changed),
-        library,
-        scenario.disaggregated,
-        scenario.open_loop,
-        scenario.caches_prefixes,
-        scenario.stated,
-    )
+    equations = build_graph(build_ir(changed), library, *scenario.parts)
     cases = columns(scenario, model, library, name)
     require_use(
         pins, library, [worker for case in cases for worker in workers_of(case.values, library)], name

@@ -45,6 +45,7 @@ from mantile.library.scenario import (
     INPUT_NAMES,
     PREFIX_FIELDS,
     SCENARIO_FIELDS,
+    SPECULATION_FIELDS,
     STATED_FIELDS,
     Case,
     Override,
@@ -381,8 +382,9 @@ def _graph(asked: _Asked) -> EstimateGraph:
     architecture = build_ir(apply_model_overrides(asked.model, scenario.overrides, name))
     rated = "request_rate" in asked.over or scenario.open_loop
     prefixes = scenario.caches_prefixes or not asked.over.keys().isdisjoint(PREFIX_FIELDS)
+    drafts = scenario.speculates or not asked.over.keys().isdisjoint(SPECULATION_FIELDS)
     stated = scenario.stated | {STATED_FIELDS[key] for key in asked.over if key in STATED_FIELDS}
-    equations = build_graph(architecture, asked.library, asked.apart, rated, prefixes, stated)
+    equations = build_graph(architecture, asked.library, asked.apart, rated, prefixes, drafts, stated)
     named = equations.inputs.named()
     unused = next((key for key in asked.over if key not in asked.swept and key not in named), None)
     if unused is not None:

@@ -5,12 +5,13 @@ Those that follow from them are made again, all others stay shared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
 
 from mantile.graph.quantity import (
     Input,
+    Named,
     Node,
     Quantity,
     Section,
@@ -70,6 +71,22 @@ class GraphRewrite:
         Also what was replaced.
         """
         return self._rewritten
+
+    def made(self, listed: Iterable[Named]) -> tuple[Quantity, ...]:
+        """The figures that were made again so far: first those that are not listed, then those that are.
+
+        Args:
+            listed: originals in the order of a sheet, so that members of a span stand below each other.
+        """
+        made = {
+            original: figure
+            for original, figure in self._rewritten.items()
+            if isinstance(original, Quantity)
+            and isinstance(figure, Quantity)
+            and figure.id.startswith(self.id_prefix)
+        }
+        places = {figure: place for place, figure in enumerate(listed)}
+        return tuple(made[original] for original in sorted(made, key=lambda node: places.get(node, -1)))
 
     def depends(self, node: Node) -> bool:
         """Whether a node follows from what is replaced, or is copied."""

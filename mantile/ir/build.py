@@ -14,7 +14,7 @@ from mantile.ir.ffn import ffn, moe
 from mantile.ir.latent import latent_attention
 from mantile.ir.mamba import mamba, mamba2
 from mantile.ir.modules import Layer, MatMul, ModelGraph, Module, Tensor, Weights
-from mantile.ir.prediction import prediction_tensors
+from mantile.ir.prediction import drafting, prediction_tensors
 from mantile.ir.recorded import recorded
 from mantile.ir.stored import kept_apart
 from mantile.ir.streams import collapse, streams
@@ -70,6 +70,7 @@ def build_ir(model: Model) -> ModelGraph:
         total_layers=counts.total,
         vision=vision(tower, hidden) if tower else None,
         prediction=prediction_tensors(builder, _build_block),
+        drafting=drafting(builder, layers),
         beside=tuple(tensor for module in _once(builder, BESIDE) for tensor in module.tensors),
     )
 

@@ -301,7 +301,8 @@ class ModelGraph:
         widths: the dimensions that tensor parallelism splits.
         facts: inputs by the name of the fact.
         sizes: the widths that are quantities, and layer counts, for the Model sheet.
-        prediction: tensors of multi-token prediction, which no pass of ours runs.
+        prediction: tensors of multi-token prediction, which runs where tokens are drafted.
+        drafting: kinds of layer that a prediction layer is made of; the last kind where there is none.
         beside: tensors of towers that were recorded, and that a text does not run.
     """
 
@@ -314,6 +315,7 @@ class ModelGraph:
     total_layers: Input | Quantity
     vision: Vision | None = None
     prediction: tuple[Tensor, ...] = ()
+    drafting: tuple[Layer, ...] = ()
     beside: tuple[Tensor, ...] = ()
 
     def tower(self) -> tuple[Tensor, ...]:

@@ -1,16 +1,16 @@
 """Multi-token prediction: layers behind the last.
 
-No pass of ours runs them, no count of parameters holds them.
+They run where tokens are drafted; no count of parameters holds them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mantile.graph.quantity import Node
 from mantile.ir.builder import DecoderBuilder
-from mantile.ir.modules import Module, Tensor, Weights
+from mantile.ir.modules import Layer, Module, Tensor, Weights
 from mantile.ir.streams import collapse_tensors
 
 
@@ -50,7 +50,7 @@ def prediction_tensors(
         *stored(names.join_hidden, hidden, hidden),
         *(
             replace(tensor, name=names.layer + tensor.name.removeprefix(builder.names.layer), layers=count)
-            for block in _blocks(builder)
+            for block in prediction_blocks(builder)
             for module in build_block(builder, block)
             for tensor in module.tensors
         ),
@@ -60,7 +60,15 @@ def prediction_tensors(
     )
 
 
-def _blocks(builder: DecoderBuilder) -> tuple[str, ...]:
+def drafting(builder: DecoderBuilder, layers: Sequence[Layer]) -> tuple[Layer, ...]:
+    """The kinds of layer that drafts: that of prediction layers, or those that its blocks stand in."""
+    blocks = prediction_blocks(builder)
+    same = [layer for layer in layers if layer.blocks == blocks]
+    parts = [layer for layer in layers if set(layer.blocks) <= set(blocks)]
+    return tuple(same[:1] or parts or layers[-1:])
+
+
+def prediction_blocks(builder: DecoderBuilder) -> tuple[str, ...]:
     """The blocks that a prediction layer is made of."""
     stated = builder.architecture.choices.get("prediction_layer")
     if stated is None:

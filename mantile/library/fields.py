@@ -30,6 +30,7 @@ Needs = Literal[
     "decode workers",
     "request rate",
     "prefix cache",
+    "speculation",
     "own build",
     "memory share",
     "other models",

@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -52,12 +53,14 @@ Name = Annotated[
 ]  # an id or a path
 FIRST_DAY, LAST_DAY = serial(date(2000, 1, 1)), serial(date(2099, 12, 31))
 Day = Annotated[Whole, PlainSerializer(lambda day: day_of(day).isoformat(), when_used="json")]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 DEFAULT = "default"  # as the framework does
 DEFAULT_SYSTEM = "default"  # the system an accelerator usually comes in
 SAME = "same"  # a class of matrices that has the data type of the weights
 MOST_RANKS, MOST_STAGES, MOST_REPLICAS = 1024, 8, 1024
 MOST_TOKENS, MOST_REQUESTS, MOST_STEPS = 10_000_000, 1_000_000, 10_000
+MOST_DRAFTS = 8
 _CHECKPOINT = "the checkpoint's"
 
 
@@ -610,6 +613,77 @@ class Inputs(Deployment):
         most=10_000,
         needs="prefix cache",
     )
+    speculation: Literal["none", "mtp", "eagle", "draft-model", "n-gram"] | None = field(
+        "Speculation",
+        "what drafts tokens that a step then checks: mtp: the model's own prediction layers; eagle: a layer "
+        "trained for it; draft-model: a smaller model; n-gram: the text so far",
+        default="none",
+        needs="speculation",
+    )
+    draft_tokens: Whole | None = field(
+        "Draft tokens",
+        "drafted for every request in a step, one after the other",
+        unit="token/request",
+        default=3,
+        least=1,
+        most=MOST_DRAFTS,
+        aliases=("num_speculative_tokens", "num_nextn_predict_layers", "speculative_num_steps"),
+        needs="speculation",
+    )
+    acceptance_rate: Real | None = field(
+        "Acceptance rate",
+        "chance that the first draft token is accepted; 0.85 to 0.9 was published of DeepSeek-V3's MTP",
+        default=0.85,
+        least=0,
+        most=1,
+        needs="speculation",
+    )
+    acceptance_decline: Real | None = field(
+        "Decline of the acceptance",
+        "chance of a further draft token, once those before it are accepted, against that of the one before",
+        default=0.85,
+        least=0,
+        most=1,
+        needs="speculation",
+    )
+    acceptance_length: Real | None = field(
+        "Acceptance length",
+        "tokens of a request that a step gives on average, the one that is always right included",
+        unit="token/request",
+        otherwise="follows from rate, decline and draft tokens",
+        initial=1,
+        follows="speculation",
+        least=1,
+        most=MOST_DRAFTS + 1,
+        aliases=("accept_length", "mean_acceptance_length"),
+        needs="speculation",
+    )
+    draft_parameters: Real | None = field(
+        "Parameters of a draft model",
+        "in billions, that a token goes through, LM head included; draft_model states the model instead",
+        unit="1",
+        default=0,
+        least=0,
+        most=10_000,
+        needs="speculation",
+    )
+    draft_layers: Whole | None = field(
+        "Layers of a draft model",
+        "each is launched, and its parts summed, like a layer of the model",
+        default=0,
+        least=0,
+        most=1000,
+        needs="speculation",
+    )
+    draft_kv_channels: Real | None = field(
+        "Cache of a draft model",
+        "values that it keeps of every token, in all layers",
+        unit="channel",
+        default=0,
+        least=0,
+        most=10_000_000,
+        needs="speculation",
+    )
     image_tokens: Whole | None = field(
         "Image tokens",
         "input tokens that stand for images; the vision tower works on them",
@@ -768,14 +842,32 @@ class Case(Inputs):
 
     `decode` are workers that only decode: with it the deployment above only prefills, unless `serving` is
     aggregated. `without` are ids of overrides and of inputs of the base that a variant does not follow, such
-    as inputs.concurrency where a request rate decides it.
+    as inputs.concurrency where a request rate decides it. `draft_model` is a model, as `model` of a scenario,
+    whose size, layers and cache stand for draft_parameters, draft_layers and draft_kv_channels.
+    `acceptance_by_position` is how often each draft token is accepted, as engines report it; draft_tokens and
+    acceptance_length follow from it.
     """
 
     name: Text | None = None
+    draft_model: Name | None = None
+    acceptance_by_position: Annotated[tuple[Share, ...], Field(max_length=MOST_DRAFTS)] = ()
     decode: Deployment | None = None
     overrides: tuple[Override, ...] = ()
     without: tuple[Text, ...] = ()
     measured: Measured = Measured()
+
+    @field_validator("acceptance_by_position", mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        """Also as on a command line: 0.85,0.61,0.38."""
+        return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
+
+    @field_validator("acceptance_by_position")
+    @classmethod
+    def _falling(cls, shares: tuple[float, ...]) -> tuple[float, ...]:
+        if any(later > earlier for earlier, later in pairwise(shares)):
+            raise ValueError("expected shares that fall: a draft token is accepted after those before it")
+        return shares
 
 
 SCENARIO_FIELDS: Mapping[str, ScenarioField] = {declared.name: declared for declared in read_fields(Inputs)}
@@ -863,6 +955,9 @@ class Alternative(Strict):
 
     accelerator: Name
     usd_per_hour: Annotated[float, Field(gt=0, le=1e6)] | None = None
+
+
+Parts = tuple[bool, bool, bool, bool, frozenset[str]]
 
 
 class Scenario(Case):
@@ -983,6 +1078,20 @@ class Scenario(Case):
         )
 
     @property
+    def parts(self) -> Parts:
+        """Which parts of the equations it asks for, in the order in which `build_graph` takes them."""
+        return self.disaggregated, self.open_loop, self.caches_prefixes, self.speculates, self.stated
+
+    @property
+    def speculates(self) -> bool:
+        """Whether tokens are drafted and checked several at a time, in some column at least."""
+        return any(
+            getattr(case, name) is not None
+            for case in (self, *self.variants)
+            for name in ("draft_model", *SPECULATION_FIELDS)
+        ) or any(case.acceptance_by_position for case in (self, *self.variants))
+
+    @property
     def disaggregated(self) -> bool:
         """Whether decode workers have inputs of their own, in some column at least."""
         return any(
@@ -992,6 +1101,9 @@ class Scenario(Case):
 
 PREFIX_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.needs == "prefix cache")
 """What prompts may find in a cache, and where: an estimate has rows of it where a scenario states one."""
+
+SPECULATION_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.needs == "speculation")
+"""What drafts tokens and how many are accepted: rows where a scenario states one."""
 
 
 _STATED = ("own build", "memory share", "other models", "longest request", "engine defaults", "TP padding")

@@ -22,7 +22,7 @@ from mantile.library.columns import Column, columns
 from mantile.library.errors import InputError
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
-from mantile.library.scenario import with_own_accelerators
+from mantile.library.scenario import Parts, with_own_accelerators
 from mantile.measured.metrics import COMPARED, PREFILL_RATE, THROUGHPUT, Array
 from mantile.measured.runs import RejectedRun, Run
 
@@ -175,10 +175,10 @@ def match_runs(
         calibration = calibrate(matched)
     """
     library = library or load_library()
-    groups: dict[tuple[str, tuple[bool, bool, bool, frozenset[str]]], list[Run]] = {}
+    groups: dict[tuple[str, Parts], list[Run]] = {}
     for run in runs:
         scenario = run.scenario()
-        parts = scenario.disaggregated, scenario.open_loop, scenario.caches_prefixes, scenario.stated
+        parts = scenario.parts
         groups.setdefault((run.model, parts), []).append(run)
     batches: list[Batch] = []
     rejected: list[RejectedRun] = []

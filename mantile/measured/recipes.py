@@ -24,6 +24,7 @@ class Match(Strict):
     tp: Span | None = None
     attention_dp: bool | None = None
     dates: tuple[str, str] | None = None
+    speculation: bool | None = None
 
     def holds(self, fields: dict[str, Any], record: dict[str, Any]) -> bool:
         """Whether a run is meant.
@@ -46,6 +47,7 @@ class Match(Strict):
             and (self.tp is None or self.tp[0] <= fields["tp"] <= self.tp[1])
             and self.attention_dp in (None, fields["attention_dp"] > 1)
             and (self.dates is None or self.dates[0] <= day <= self.dates[1])
+            and self.speculation in (None, "speculation" in fields)
         )
 
 
@@ -56,6 +58,8 @@ class Flags(Strict):
     token_budget: int | Literal["prompt"] | None = None
     receive_interval: float | None = None
     batch_wait_steps: float | None = None
+    draft_tokens: int | None = None
+    acceptance_rate: float | None = None
     experts: Literal["all"] | None = None
     warm: bool | None = None
 

@@ -17,7 +17,7 @@ from mantile.measured.metrics import COMPARED, PREFILL_RATE, errors
 from mantile.measured.runs import Measurements, RejectedRun
 from mantile.measured.select import mode_of, select_runs
 
-MODES = ("aggregated", "disaggregated")
+MODES = ("aggregated", "disaggregated", "drafts")
 OF_CASE = ("model", "accelerator", "framework", "precision", "parallelism", "concurrency", "lengths")
 GROUPS = (*OF_CASE, "source")
 """What runs may have in common: what was asked of them, and the table or benchmark they are from."""

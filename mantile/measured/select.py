@@ -15,7 +15,9 @@ ALIASES = {"system": "accelerator", "precision": "weights_dtype"}  # columns of 
 
 
 def mode_of(run: Run) -> str:
-    """Whether a run is aggregated or disaggregated."""
+    """Whether a run is aggregated or disaggregated; runs in which tokens are drafted stand apart."""
+    if run.speculation not in (None, "none"):
+        return "drafts"
     return "aggregated" if run.decode is None else "disaggregated"
 
 

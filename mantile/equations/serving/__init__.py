@@ -103,7 +103,7 @@ def serving(
     load = settled = None
     if steps is not None:
         load, settled = _load(setting, loop, steps)
-    token = tpot(loop, load)
+    token = tpot(loop, load, decode_workers.speculation)
     first = base(setting, loop, token, load)
     waits = queue(setting, loop, token, first, load)
     slots = batch_slots(setting, loop, token, first, waits, load)
@@ -121,7 +121,7 @@ def serving(
         total_tokens_per_s=total.tokens,
         accelerators=total.accelerators,
         ttft_parts=(*first.parts, waits.mean, *slots.waits, slots.burst_wait),
-        tpot_parts=(token.step, token.stall),
+        tpot_parts=token.parts,
         ttft_p50=request.ttft_p50,
         ttft_p95=request.ttft_p95,
         e2e_p50=request.e2e_p50,

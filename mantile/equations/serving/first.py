@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST, TOKENS_PER_STEP
+from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST
 from mantile.equations.load import Arrivals
 from mantile.equations.serving.loop import ClosedLoop, Tpot
 from mantile.equations.serving.setting import Setting
@@ -40,7 +40,7 @@ def base(setting: Setting, loop: ClosedLoop, token: Tpot, load: Arrivals | None)
         "held_back",
         "Batching delay",
         "s",
-        (continuous * steps + (1 - continuous) * rest_of_batch(rows, setting)) * token.tpot,
+        (continuous * steps + (1 - continuous) * rest_of_batch(rows, setting)) * token.whole,
         "steps until a scheduler takes a request up; a static batch waits for its longest output",
     )
     parts = [alone.handling, alone.prefill, running, delay]
@@ -74,7 +74,7 @@ def rest_of_batch(rows: Rows, setting: Setting) -> Quantity:
         "rest_of_batch",
         "Steps between the end of a request and of its batch",
         "1",
-        (longest - 1) * inputs.output_tokens / TOKENS_PER_STEP,
+        (longest - 1) * inputs.output_tokens / setting.emitted,
         "a static batch ends with its longest output",
     )
 

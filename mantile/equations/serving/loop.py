@@ -8,6 +8,7 @@ from mantile.equations.constant import HALF, ONE_REQUEST, TOKENS_PER_STEP
 from mantile.equations.load import Arrivals
 from mantile.equations.mixed import mixed_step
 from mantile.equations.serving.setting import Setting
+from mantile.equations.speculation import Speculation
 from mantile.graph.quantity import Quantity, Section, all_of, maximum, minimum, where
 from mantile.graph.rows import Rows
 
@@ -109,10 +110,10 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
     )
     per_token = rows(
         "prompts_per_token",
-        "Prompts of others per token of a request",
+        "Prompts of others per step of a request",
         "1",
         (others + setting.memory.batch / ONE_REQUEST * setting.memory.redone)
-        * TOKENS_PER_STEP
+        * setting.emitted
         / inputs.output_tokens,
         "each of them prefills once while the request lives, and all again that lose their places",
         source="closed loop",
@@ -171,25 +172,42 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
 
 @dataclass(frozen=True)
 class Tpot:
-    """Decode step, prefill stall and their sum as they are in use: of a closed loop, or at a request rate."""
+    """Decode step, prefill stall and TPOT as they are in use: of a closed loop, or at a request rate.
+
+    Args:
+        whole: seconds of a step and its stalls, `step` and `stall`.
+        parts: what adds up to TPOT: of both, what a token takes.
+    """
 
     step: Quantity
     stall: Quantity
+    whole: Quantity
     tpot: Quantity
+    parts: tuple[Quantity, Quantity]
     section: Section
 
 
-def tpot(loop: ClosedLoop, load: Arrivals | None) -> Tpot:
+def tpot(loop: ClosedLoop, load: Arrivals | None, speculation: Speculation | None) -> Tpot:
     """TPOT: the mean gap between tokens of one request."""
     rows = Rows("serving")
     step, stall = loop.step, loop.stall
     if load is not None:
         step = rows("step_in_use", "Decode step in use", "s", where(load.open > 0, load.step, step))
         stall = rows("stall_in_use", "Prefill stall in use", "s", where(load.open > 0, load.stall, stall))
-    total = rows("tpot", "Time per output token, TPOT", "s", step + stall, called="TPOT")
+    parts, whole = (step, stall), None
+    if speculation is not None:
+        whole = rows("step_and_stall", "Decode step and its stalls", "s", step + stall)
+        per_token = TOKENS_PER_STEP / speculation.emitted
+        parts = (
+            rows("step_of_token", "Share of a token in a decode step", "s", step * per_token),
+            rows("stall_of_token", "Share of a token in its stalls", "s", stall * per_token),
+        )
+    total = rows("tpot", "Time per output token, TPOT", "s", parts[0] + parts[1], called="TPOT")
     return Tpot(
         step=step,
         stall=stall,
+        whole=total if whole is None else whole,
         tpot=total,
+        parts=parts,
         section=rows.section("TPOT", "mean gap between tokens of one request", Section.SUBTOTAL),
     )

@@ -38,6 +38,11 @@ class Setting:
         return self.prefill_workers.inputs
 
     @property
+    def emitted(self) -> Node:
+        """Tokens of a request that a decode step gives, on average."""
+        return self.decode_workers.emitted
+
+    @property
     def memory(self) -> Memory:
         """Memory of the workers that hold the batch."""
         return self.decode_workers.memory

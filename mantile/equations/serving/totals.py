@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import HALF, TOKENS_PER_STEP
+from mantile.equations.constant import HALF
 from mantile.equations.load import Arrivals
 from mantile.equations.serving.loop import Tpot
 from mantile.equations.serving.setting import Setting
@@ -64,7 +64,7 @@ def last_ends(rows: Rows, setting: Setting, token: Tpot, waits: Waits, end_to_en
             0,
             HALF * one_by_one / count
             + longer
-            - (setting.inputs.output_tokens / TOKENS_PER_STEP - 1) * token.stall,
+            - (setting.inputs.output_tokens / setting.emitted - 1) * token.stall,
         ),
         "its prompt comes last, its outputs are longest, and no prompt interrupts it",
     )

@@ -44,7 +44,7 @@ def queue(setting: Setting, loop: ClosedLoop, token: Tpot, first: Base, load: Ar
         (setting.inputs.output_tokens / TOKENS_PER_STEP - 1) * token.tpot,
     )
     share = rows(
-        "prefill_share", "Share of the time given to prompts of others", "1", token.stall / token.tpot
+        "prefill_share", "Share of the time given to prompts of others", "1", token.stall / token.whole
     )
     full_step, limit, line = saturation(rows, setting, loop, generation, load)
 

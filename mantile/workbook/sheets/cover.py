@@ -261,9 +261,7 @@ def _limits(estimate: Estimate) -> list[str]:
     limits = [
         f"Steady state {', or '.join(loops)}; no peaks, no failures.",
         "TTFT is a mean and the less certain of the two latencies: measured TTFT spreads widely.",
-        "No speculative decoding."
-        if estimate.scenario.caches_prefixes
-        else "No prefix caching, no speculative decoding.",
+        *_left_out(estimate.scenario),
     ]
     if estimate.scenario.caches_prefixes:
         limits.append("Requests come back to every prefix equally often, and to the replica that holds it.")
@@ -274,6 +272,14 @@ def _limits(estimate: Estimate) -> list[str]:
             "Prefill and decode workers apart were measured least: expect errors of a third and more."
         )
     return limits
+
+
+def _left_out(scenario: Scenario) -> list[str]:
+    """What engines may do and the scenarios do not ask for."""
+    left = [] if scenario.caches_prefixes else ["no prefix caching"]
+    left += [] if scenario.speculates else ["no speculative decoding"]
+    words = ", ".join(left)
+    return [f"{words[0].upper()}{words[1:]}."] if words else []
 
 
 def _versions(book: EstimateBook) -> str:

@@ -216,9 +216,15 @@ class _Layers:
         self.sheet.set_text(self.row, 0, "Prediction layers (MTP)", look)
         for phase in PHASES:
             words = style.TEXT_VALUE.but(colour=style.GREY, size=9.5)
-            self.sheet.set_text(self.row, self.first(phase) + self.count, "not run: no speculation", words)
+            self.sheet.set_text(self.row, self.first(phase) + self.count, self._drafting, words)
         self.sheet.heights[self.row] = 19
         self.row += 1
+
+    @property
+    def _drafting(self) -> str:
+        """Where the time of drafting stands, or that there is none."""
+        drafts = self.book.estimate.equations.gain is not None
+        return "under Drafter, where they draft" if drafts else "not run: no speculation"
 
     def _pass(self) -> None:
         """The whole pass by column, its shares, and whether everything shown adds up to it."""
