@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mantile.equations import constant
 from mantile.equations.checks import Checked, Checks, checks
+from mantile.equations.classes import mixture
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.dimensions import dimensions
@@ -37,6 +38,7 @@ from mantile.floors import Floors, floors
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
+from mantile.library.scenario import RequestClass
 
 Sheets = dict[str, tuple[Section, ...]]
 
@@ -162,6 +164,7 @@ def build_graph(
     open_loop: bool = False,
     caches_prefixes: bool = False,
     tells_spread: bool = False,
+    classes: tuple[RequestClass, ...] = (),
 ) -> EstimateGraph:
     """The equations of a model.
 
@@ -170,9 +173,17 @@ def build_graph(
         open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
         tells_spread: whether lengths have a spread, and requests limits: all percentiles, and goodput.
+        classes: of requests, with cells of their own; their mixture is what the deployment serves.
     """
+    several = mixture(classes)
     inputs, ranks, input_sections = workload(
-        library, ir, disaggregated, open_loop, caches_prefixes, tells_spread
+        library,
+        ir,
+        disaggregated,
+        open_loop,
+        caches_prefixes,
+        tells_spread,
+        None if several is None else several.inputs,
     )
     lengths = spread(inputs)
     known = frameworks(library)
@@ -182,8 +193,9 @@ def build_graph(
     if prefill_workers.memory.heads is not None:
         inputs.set_default("prefix_hit_rate", prefill_workers.memory.heads.hit_rate)
     if lengths is not None:
-        inputs.set_default("input_spread", lengths.evenly)
-        inputs.set_default("output_spread", lengths.usual)
+        usual = {"input_spread": lengths.evenly, "output_spread": lengths.usual}
+        for name, figure in usual.items() if several is None else several.defaults.items():
+            inputs.set_default(name, figure)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     memory = fullest(sets)
@@ -216,6 +228,7 @@ def build_graph(
         size.experts,
         steps,
         lengths,
+        several,
     )
     if served.concurrency is not None:
         inputs.set_default("concurrency", served.concurrency.default)

@@ -172,6 +172,7 @@ def workload(
     open_loop: bool = False,
     caches_prefixes: bool = False,
     tells_spread: bool = False,
+    classes: Section | None = None,
 ) -> tuple[Workload, Ranks, tuple[Section, ...]]:
     """The inputs, the numbers of ranks they make, and their blocks.
 
@@ -183,17 +184,19 @@ def workload(
         open_loop: whether requests may arrive at a rate.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
         tells_spread: whether lengths have a spread, and requests limits.
+        classes: inputs of classes of requests, where there are any: lengths follow them.
     """
-    classes = ir.weight_classes()
+    weights = ir.weight_classes()
     there_are = {
-        "experts": "experts" in classes,
-        "dense FFNs": "ffn" in classes,
+        "experts": "experts" in weights,
+        "dense FFNs": "ffn" in weights,
         "images": ir.vision is not None,
-        "embedding": "embedding" in classes,
+        "embedding": "embedding" in weights,
         "decode workers": disaggregated,
         "request rate": open_loop,
         "prefix cache": caches_prefixes,
         "spread": tells_spread,
+        "classes": classes is not None,
     }
     inputs = {}
     for field in SCENARIO_FIELDS.values():
@@ -203,7 +206,7 @@ def workload(
     decode_inputs = _decode_inputs(inputs, library) if disaggregated else {}
     asked = Workload(**inputs, **decode_inputs)
     ranks = _ranks(asked)
-    return asked, ranks, _sections(asked)
+    return asked, ranks, (*_sections(asked), *(() if classes is None else (classes,)))
 
 
 def scenario_input(

@@ -379,6 +379,7 @@ def _estimate(
         scenario.open_loop,
         scenario.caches_prefixes,
         scenario.tells_spread,
+        scenario.classes,
     )
     cases = columns(scenario, model, library, name)
     require_use(
