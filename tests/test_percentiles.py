@@ -235,7 +235,7 @@ CLASSES = [
 
 
 @pytest.mark.parametrize(
-    ("rate", "users", "most"), [(6.0, 0, 1.35), (13.0, 0, 1.35), (0.0, 12, 4), (0.0, 40, 2.5)]
+    ("rate", "users", "most"), [(6.0, 0, 1.35), (10.0, 0, 1.35), (0.0, 12, 4), (0.0, 40, 2.5)]
 )
 def test_classes_follow_a_simulation(rate: float, users: int, most: float) -> None:
     """Three classes in one engine: of each, p95 of TTFT and end to end, and the share within its limits.
