@@ -30,6 +30,11 @@ OTHERS = {
     "profiles": "Profiles wanted in an older version: `accelerators/h100-sxm@2026-11`.",
     "template": "One of templates/, or a file of one's own.",
     "sweep": "Values of one field, or of two, for the sheet Sweep.",
+    "classes": (
+        "Up to eight classes of requests, in place of one mean length: a list of `{name, share, "
+        "input_tokens, output_tokens, input_spread, output_spread, ttft_limit, tpot_limit, e2e_limit}`; "
+        "a limit that a class does not state is that of the scenario."
+    ),
     "alternative": "The accelerator of the sheet Alternative: `{accelerator, usd_per_hour}`.",
     "sensitivity": "By id of an input, by how many percent it is taken lower and higher.",
     "versions": "Versions of the workbook before this one; `mantile import` writes them.",

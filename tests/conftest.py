@@ -69,7 +69,7 @@ def graphs() -> Iterator[Graphs]:
     """
     graphs: Graphs = OrderedDict()
 
-    def shared(ir: ModelGraph, library: Library, *apart: bool) -> EstimateGraph:
+    def shared(ir: ModelGraph, library: Library, *apart: Any) -> EstimateGraph:
         key = (ir.model.model_dump_json(), id(library), *apart)
         if key not in graphs:
             graphs[key] = library, build_graph(ir, library, *apart)

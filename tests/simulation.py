@@ -220,7 +220,9 @@ def _continuous(engine: Engine, source: _Source, seen: Seen, requests: int, warm
         steps = 1
         if decodes and not tokens:
             until = source.next if len(running) < engine.slots else np.inf
-            steps = max(1, min(running[0][0] - decoded, int(min(1e9, max(0, until - clock) // step) + 1)))
+            steps = max(
+                1, min(running[0][0] - decoded, int(min(1e6 * step, max(0, until - clock)) // step) + 1)
+            )
         gap += step
         clock += step * steps
         if decodes:
@@ -291,7 +293,7 @@ def _apart(engine: Engine, source: _Source, seen: Seen, requests: int, warm: int
             clock = coming
             continue
         step = engine.fixed + engine.each * len(running)
-        steps = max(1, min(running[0][0] - decoded, int(min(1e9, max(0, coming - clock) // step) + 1)))
+        steps = max(1, min(running[0][0] - decoded, int(min(1e6 * step, max(0, coming - clock)) // step) + 1))
         clock, decoded = clock + step * steps, decoded + steps
         if ended.count >= warm:
             seen.gaps.append((step, float(len(running) * steps)))

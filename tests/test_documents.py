@@ -92,7 +92,9 @@ runs:
   - {id: c, model: llama-3.3-70b, accelerator: h100-sxm, framework: vllm, tp: 8, input_tokens: 1024,
      output_tokens: 128, concurrency: 8, metrics: {ttft_s: 0.09, tpot_s: 0.013}, source: made up}
 """
-FILES = {"scenario.yaml": SCENARIO, "config.json": CONFIG, "runs.yaml": RUNS}
+TRACE = "arrival,input_tokens,output_tokens,class\n0,600,200,chat\n1.5,6000,300,documents\n2,800,150,chat\n"
+
+FILES = {"scenario.yaml": SCENARIO, "config.json": CONFIG, "runs.yaml": RUNS, "requests.csv": TRACE}
 """Files that documents speak of as the reader's own."""
 
 

@@ -3,7 +3,18 @@
 Each command parses, calls one public function and prints; heavy modules are imported inside.
 """
 
-from mantile.cli import estimates, launch, library, measured, roundtrip, sweeps, workbooks
+from mantile.cli import estimates, launch, library, measured, roundtrip, sweeps, traces, workbooks
 from mantile.cli.app import app, main
 
-__all__ = ["app", "estimates", "launch", "library", "main", "measured", "roundtrip", "sweeps", "workbooks"]
+__all__ = [
+    "app",
+    "estimates",
+    "launch",
+    "library",
+    "main",
+    "measured",
+    "roundtrip",
+    "sweeps",
+    "traces",
+    "workbooks",
+]

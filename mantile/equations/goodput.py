@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mantile.equations.constant import FAR, NORMAL_CUBE, NORMAL_LINE, SMALLEST
 from mantile.equations.inputs import Workload
 from mantile.equations.serving.percentiles import Lognormal, Percentiles
-from mantile.graph.quantity import Input, Quantity, Section, exponential, logarithm, maximum, minimum, where
+from mantile.graph.quantity import Named, Quantity, Section, exponential, logarithm, maximum, minimum, where
 from mantile.graph.rows import Rows
 
 
@@ -20,7 +21,9 @@ class Goodput:
     section: Section
 
 
-def goodput(inputs: Workload, times: Percentiles, requests: Quantity) -> Goodput:
+def goodput(
+    inputs: Workload, times: Percentiles, requests: Quantity, of_classes: Quantity | None = None
+) -> Goodput:
     """The share of requests within all limits.
 
     A request with a late first token ends late as well: end to end takes away what TTFT and TPOT leave, not
@@ -28,24 +31,48 @@ def goodput(inputs: Workload, times: Percentiles, requests: Quantity) -> Goodput
 
     Args:
         requests: that are served per second.
+        of_classes: the share where there are classes of requests, each with its own lengths and limits.
     """
     assert inputs.ttft_limit is not None and inputs.tpot_limit is not None and inputs.e2e_limit is not None
+    limits = {"ttft": inputs.ttft_limit, "tpot": inputs.tpot_limit, "e2e": inputs.e2e_limit}
+    of_all = {"ttft": times.ttft, "tpot": times.tpot, "e2e": times.e2e}
     rows = Rows("goodput")
-    ttft = _within(rows, "ttft", "TTFT", inputs.ttft_limit, times.ttft)
-    tpot = _within(rows, "tpot", "TPOT", inputs.tpot_limit, times.tpot)
-    e2e = _within(rows, "e2e", "end to end", inputs.e2e_limit, times.e2e)
-    share = rows(
-        "share",
-        "Share of requests within all limits",
-        "1",
-        minimum(ttft * tpot, e2e),
-        "who is late to the first token is late to the last",
-    )
+    if of_classes is not None:
+        share = rows("share", "Share of requests within all limits", "1", of_classes, "of their classes")
+    else:
+        share = all_within(rows, limits, of_all)
     good = rows("requests_per_s", "Goodput", "request/s", share * requests, "requests within all limits")
     return Goodput(share, good, rows.section("Goodput", "requests within the limits stated"))
 
 
-def _within(rows: Rows, name: str, label: str, limit: Input, time: Lognormal) -> Quantity:
+def all_within(
+    rows: Rows,
+    limits: Mapping[str, Named],
+    times: Mapping[str, Lognormal],
+    prefix: str = "",
+    suffix: str = "",
+) -> Quantity:
+    """The share of requests within all limits.
+
+    Args:
+        limits, times: by "ttft", "tpot" and "e2e"; a limit of 0 is none.
+        prefix, suffix: of ids and labels.
+    """
+    labels = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
+    within = {
+        name: share_within(rows, f"{prefix}{name}", f"{label}{suffix}", limits[name], times[name])
+        for name, label in labels.items()
+    }
+    return rows(
+        f"{prefix}share",
+        f"Share of requests within all limits{suffix}",
+        "1",
+        minimum(within["ttft"] * within["tpot"], within["e2e"]),
+        "who is late to the first token is late to the last",
+    )
+
+
+def share_within(rows: Rows, name: str, label: str, limit: Named, time: Lognormal) -> Quantity:
     """The share of requests whose time is within a limit; all where none is stated."""
     far = rows(
         f"{name}_far",

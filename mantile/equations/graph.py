@@ -8,6 +8,7 @@ from functools import cached_property
 
 from mantile.equations import constant
 from mantile.equations.checks import Checked, Checks, checks
+from mantile.equations.classes import mixture
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.dimensions import dimensions
@@ -39,6 +40,7 @@ from mantile.floors import Floors, floors
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
+from mantile.library.scenario import RequestClass
 
 Sheets = dict[str, tuple[Section, ...]]
 
@@ -168,6 +170,7 @@ def build_graph(
     open_loop: bool = False,
     caches_prefixes: bool = False,
     stated: frozenset[str] = frozenset(),
+    classes: tuple[RequestClass, ...] = (),
 ) -> EstimateGraph:
     """The equations of a model.
 
@@ -176,8 +179,13 @@ def build_graph(
         open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
         stated: what else a scenario asks for, as `needs` of its fields say.
+        classes: of requests, with cells of their own; their mixture is what the deployment serves.
     """
-    inputs, ranks, input_sections = workload(library, ir, disaggregated, open_loop, caches_prefixes, stated)
+    several = mixture(classes)
+    of_classes = None if several is None else several.inputs
+    inputs, ranks, input_sections = workload(
+        library, ir, disaggregated, open_loop, caches_prefixes, stated, of_classes
+    )
     lengths = spread(inputs)
     known = frameworks(library)
     prefill_workers = workers(ir, library, known, inputs, ranks)
@@ -194,8 +202,9 @@ def build_graph(
     if prefill_workers.speculation is not None:
         inputs.set_default("acceptance_length", prefill_workers.speculation.length)
     if lengths is not None:
-        inputs.set_default("input_spread", lengths.evenly)
-        inputs.set_default("output_spread", lengths.usual)
+        usual = {"input_spread": lengths.evenly, "output_spread": lengths.usual}
+        for name, figure in usual.items() if several is None else several.defaults.items():
+            inputs.set_default(name, figure)
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     memory = fullest(sets)
@@ -229,6 +238,7 @@ def build_graph(
         size.experts,
         steps,
         lengths,
+        several,
     )
     if served.concurrency is not None:
         inputs.set_default("concurrency", served.concurrency.default)

@@ -200,6 +200,7 @@ def workload(
     open_loop: bool = False,
     caches_prefixes: bool = False,
     stated: frozenset[str] = frozenset(),
+    classes: Section | None = None,
 ) -> tuple[Workload, Ranks, tuple[Section, ...]]:
     """The inputs, the numbers of ranks they make, and their blocks.
 
@@ -211,17 +212,19 @@ def workload(
         open_loop: whether requests may arrive at a rate.
         caches_prefixes: whether prompts may find a part of themselves in a cache.
         stated: what else a scenario asks for, as `needs` of its fields say.
+        classes: inputs of classes of requests, where there are any: lengths follow them.
     """
-    classes = ir.weight_classes()
+    weights = ir.weight_classes()
     there_are = {
-        "experts": "experts" in classes,
-        "dense FFNs": "ffn" in classes,
+        "experts": "experts" in weights,
+        "dense FFNs": "ffn" in weights,
         "images": ir.vision is not None,
-        "embedding": "embedding" in classes,
+        "embedding": "embedding" in weights,
         "decode workers": disaggregated,
         "request rate": open_loop,
         "prefix cache": caches_prefixes,
         "windows or latents": ir.saves_cache,
+        "classes": classes is not None,
     } | {need: need in stated for need in STATED_FIELDS.values()}
     inputs = {}
     for field in SCENARIO_FIELDS.values():
@@ -231,7 +234,7 @@ def workload(
     decode_inputs = _decode_inputs(inputs, library) if disaggregated else {}
     asked = Workload(**inputs, **decode_inputs)
     ranks = _ranks(asked)
-    return asked, ranks, _sections(asked)
+    return asked, ranks, (*_sections(asked), *(() if classes is None else (classes,)))
 
 
 def scenario_input(

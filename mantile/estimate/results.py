@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 from mantile.equations.checks import FITS, WITH_OFFLOAD, Check
@@ -45,6 +46,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             "errors": raised(graph, values, errors=True),
             "alerts": raised(graph, values, errors=False),
         },
+        **({"classes": _classes(graph, values)} if graph.serving.classes else {}),
     }
 
 
@@ -61,6 +63,27 @@ def _memory(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             "runtime": float(values[fullest.reserve]),
         },
     }
+
+
+def _classes(graph: EstimateGraph, values: Mapping[Node, Any]) -> list[dict[str, Any]]:
+    """What requests of each class see, in SI units; None in a plan that cannot be."""
+    possible = bool(values[graph.checks.possible])
+
+    def known(figure: Named) -> float | None:
+        value = values[figure]
+        return float(value) if possible and not isinstance(value, str) and isfinite(value) else None
+
+    return [
+        {
+            "name": one.name,
+            "share": known(one.share),
+            "ttft_s": known(one.ttft),
+            "e2e_s": known(one.e2e),
+            **{f"{name}_s": known(figure) for name, figure in one.percentiles.items()},
+            "goodput_share": known(one.good),
+        }
+        for one in graph.serving.classes
+    ]
 
 
 def is_possible(feasibility: str) -> bool:

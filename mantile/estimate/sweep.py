@@ -382,7 +382,9 @@ def _graph(asked: _Asked) -> EstimateGraph:
     rated = "request_rate" in asked.over or scenario.open_loop
     prefixes = scenario.caches_prefixes or not asked.over.keys().isdisjoint(PREFIX_FIELDS)
     stated = scenario.stated | {STATED_FIELDS[key] for key in asked.over if key in STATED_FIELDS}
-    equations = build_graph(architecture, asked.library, asked.apart, rated, prefixes, stated)
+    equations = build_graph(
+        architecture, asked.library, asked.apart, rated, prefixes, stated, scenario.classes
+    )
     named = equations.inputs.named()
     unused = next((key for key in asked.over if key not in asked.swept and key not in named), None)
     if unused is not None:

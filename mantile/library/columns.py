@@ -59,7 +59,8 @@ def columns(
         given = _given(case)
         base = {field: value for field, value in asked.items() if f"inputs.{field}" not in case.without}
         engine = str((defaults | base | given)["framework"])
-        values = defaults | _published(model, scenario, engine, library) | base | given
+        wanted = (base | given).get("weights_dtype")
+        values = defaults | _published(model, wanted, engine, library) | base | given
         if disaggregated or scenario.disaggregated:
             values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"
@@ -121,40 +122,43 @@ def _given(case: Case) -> dict[str, Any]:
     return given
 
 
-def _stored(model: Model, scenario: Scenario) -> dict[str, Any]:
+def _stored(model: Model, wanted: str | None) -> dict[str, Any]:
     """The data types of the checkpoint.
 
-    Where a scenario asks for other weights, only what the checkpoint keeps in 16 bit stays.
+    Where a column asks for other weights, only what the checkpoint keeps in 16 bit stays.
     """
     stored = {
         field: choice.value
         for field, choice in model.architecture.choices.items()
         if field in SCENARIO_FIELDS and not SCENARIO_FIELDS[field].follows
     }
-    if scenario.weights_dtype is None or scenario.weights_dtype == stored["weights_dtype"]:
+    if wanted in (None, stored["weights_dtype"]):
         return dict(stored)
     return {field: value for field, value in stored.items() if value in ("bf16", "fp16")}
 
 
-def _published(model: Model, scenario: Scenario, engine: str, library: Library) -> dict[str, Any]:
+def _published(model: Model, wanted: str | None, engine: str, library: Library) -> dict[str, Any]:
     """The data types in which the model is published for a framework.
 
     Those of the checkpoint, unless the framework has files of its own. There, a file of GGUF or MLX stays as
     it is, weights in a format that it keeps stay, and the head has the framework's format, or that of weights
     which are as wide.
+
+    Args:
+        wanted: the data type of weights that a column asks for.
     """
-    stored = _stored(model, scenario)
+    stored = _stored(model, wanted)
     framework = next((item for item in library.frameworks if item.id == engine), None)
-    is_file = "file" in model.architecture.choices and scenario.weights_dtype is None
+    is_file = "file" in model.architecture.choices and wanted is None
     if framework is None or framework.weights == CHECKPOINT or is_file:
         return stored  # an unknown name is refused below
     of_checkpoint = str(model.architecture.choices["weights_dtype"].value)
     formats = {field: value for field, value in stored.items() if not field.endswith("_dtype")}
-    if scenario.weights_dtype is None and of_checkpoint in framework.keeps:
+    if wanted is None and of_checkpoint in framework.keeps:
         kept = {"weights_dtype": of_checkpoint, "attention_dtype": framework.attention}
         ends = dict.fromkeys(_ends(model), framework.attention)
         return formats | kept | ends
-    weights = library.datatype(scenario.weights_dtype or framework.weights, "weights")
+    weights = library.datatype(wanted or framework.weights, "weights")
     if weights.head is not None:
         return formats | {"weights_dtype": weights.id}
     head = library.datatype(framework.head, "weights")

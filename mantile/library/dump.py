@@ -26,6 +26,7 @@ _TAIL = (
     "output_tokens",
     "concurrency",
     "request_rate",
+    "classes",
     "overrides",
     "without",
     "measured",

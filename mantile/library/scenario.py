@@ -61,6 +61,7 @@ SAME = "same"  # a class of matrices that has the data type of the weights
 MOST_RANKS, MOST_STAGES, MOST_REPLICAS = 1024, 8, 1024
 MOST_TOKENS, MOST_REQUESTS, MOST_STEPS = 10_000_000, 1_000_000, 10_000
 MOST_DRAFTS = 8
+MOST_CLASSES = 8
 _CHECKPOINT = "the checkpoint's"
 
 
@@ -455,6 +456,8 @@ class Inputs(Deployment):
         unit="token/request",
         required=True,
         initial=1024,
+        otherwise="follows from the classes of requests, if there are any",
+        follows="classes",
         least=1,
         most=MOST_TOKENS,
         aliases=("isl", "input_len"),
@@ -465,6 +468,8 @@ class Inputs(Deployment):
         unit="token/request",
         required=True,
         initial=128,
+        otherwise="follows from the classes of requests, if there are any",
+        follows="classes",
         least=1,
         most=MOST_TOKENS,
         aliases=("osl", "output_len"),
@@ -1007,6 +1012,69 @@ class _Count:
         return f"<{self.count}>"
 
 
+class ClassFields(Strict):
+    """What is stated of requests that are alike, among those of a deployment."""
+
+    share: Real | None = field(
+        "Share", "weight of the class among all requests", default=1, least=0.000001, most=1_000_000
+    )
+    input_tokens: Whole | None = field(
+        "Input tokens", "mean prompt length", unit="token/request", required=True, least=1, most=MOST_TOKENS
+    )
+    output_tokens: Whole | None = field(
+        "Output tokens",
+        "mean generated length",
+        unit="token/request",
+        required=True,
+        least=1,
+        most=MOST_TOKENS,
+    )
+    input_spread: Real | None = field(
+        "Spread of input lengths", "standard deviation ÷ mean", default=0, least=0, most=5
+    )
+    output_spread: Real | None = field(
+        "Spread of output lengths", "standard deviation ÷ mean", default=0, least=0, most=5
+    )
+    ttft_limit: Real | None = field(
+        "Limit of TTFT", "0: that of the scenario", unit="s", default=0, least=0, most=1_000_000
+    )
+    tpot_limit: Real | None = field(
+        "Limit of TPOT", "0: that of the scenario", unit="s", default=0, least=0, most=1_000_000
+    )
+    e2e_limit: Real | None = field(
+        "Limit of end to end", "0: that of the scenario", unit="s", default=0, least=0, most=1_000_000
+    )
+
+
+CLASS_FIELDS: Mapping[str, ScenarioField] = {declared.name: declared for declared in read_fields(ClassFields)}
+"""What is stated of a class of requests, in the order in which a reader meets it."""
+
+
+class _OneClass(Strict):
+    name: Annotated[str, StringConstraints(min_length=1, max_length=30, pattern=r"^[^\x00-\x1f]+$")]
+
+
+class RequestClass(ClassFields, _OneClass):
+    """Requests that are alike, among those of a deployment.
+
+    Example: {name: chat, share: 3, input_tokens: 800, output_tokens: 300}
+    """
+
+    @model_validator(mode="after")
+    def _complete(self) -> RequestClass:
+        for name, declared in CLASS_FIELDS.items():
+            if declared.required and getattr(self, name) is None:
+                raise ValueError(f"{name} is missing")
+        return self
+
+    def value(self, name: str) -> float | int:
+        """What is stated of it, or the default."""
+        stated = getattr(self, name)
+        default = CLASS_FIELDS[name].default if stated is None else stated
+        assert isinstance(default, float | int)
+        return default
+
+
 class Alternative(Strict):
     """The accelerator that the workbook compares the base scenario with.
 
@@ -1025,7 +1093,8 @@ class Scenario(Case):
     templates/ or a file. `versions` came before this one. `sweep` are values of one field, or of two, that
     the Sweep sheet runs through; `alternative` is the accelerator that the base is compared with; `since`
     what changed since the workbook before;
-    `sensitivity` percentages by which drivers are taken lower and higher, by id.
+    `sensitivity` percentages by which drivers are taken lower and higher, by id; `classes` of requests that
+    the deployment serves, in place of one mean length.
 
     Example:
         scenario = mantile.Scenario(
@@ -1053,6 +1122,7 @@ class Scenario(Case):
     alternative: Alternative | None = None
     since: Since | None = None
     sensitivity: dict[Text, Annotated[int, Field(ge=0, le=90, strict=True)]] = Field(default_factory=dict)
+    classes: Annotated[tuple[RequestClass, ...], Field(max_length=MOST_CLASSES)] = ()
 
     @field_validator("sweep", mode="before")
     @classmethod
@@ -1077,7 +1147,8 @@ class Scenario(Case):
     @model_validator(mode="after")
     def _complete(self) -> Scenario:
         for name in REQUIRED:
-            if getattr(self, name) is None and not (name == "concurrency" and self.request_rate):
+            follows = self.request_rate if name == "concurrency" else self.classes and name in CLASS_FIELDS
+            if getattr(self, name) is None and not follows:
                 raise ValueError(f"{name} is missing")
         for index, variant in enumerate(self.variants):
             if any(override.id.startswith("model.") for override in variant.overrides):
@@ -1133,11 +1204,15 @@ class Scenario(Case):
 
     @property
     def stated(self) -> frozenset[str]:
-        """What `needs` says of the fields that only some scenarios have and a column here states."""
+        """What `needs` says of the fields that only some scenarios have and a column here states.
+
+        Classes of requests have a spread of lengths.
+        """
         return frozenset(
             need
             for name, need in STATED_FIELDS.items()
-            if any(getattr(case, name) is not None for case in (self, *self.variants))
+            if (need == "spread" and self.classes)
+            or any(getattr(case, name) is not None for case in (self, *self.variants))
         )
 
     @property

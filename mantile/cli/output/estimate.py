@@ -98,9 +98,36 @@ def print_estimate(estimate: Estimate) -> None:
         if path.partition(".")[0] in results[0]:
             table.add_row(label, *(written(_at(result, path)) for result in results))
     console.print(table)
+    _print_classes(console, results)
     _print_nearest(console, results)
     _print_profiles(console, estimate)
     print_checks(console, results)
+
+
+def _print_classes(console: Console, results: list[dict[str, Any]]) -> None:
+    """What requests of each class see, where a scenario has classes."""
+    for result in results:
+        if "classes" not in result:
+            continue
+        heads = ("share", "TTFT", "p50", "p95", "End to end", "p50", "p95", "within limits")
+        table = new_table("Class", *heads, right=range(1, len(heads) + 1))
+        for one in result["classes"]:
+            times = [
+                metric.text(one[key])
+                for metric, key in (
+                    (metrics.TTFT, "ttft_s"),
+                    (metrics.TTFT, "ttft_p50_s"),
+                    (metrics.TTFT, "ttft_p95_s"),
+                    (metrics.E2E, "e2e_s"),
+                    (metrics.E2E, "e2e_p50_s"),
+                    (metrics.E2E, "e2e_p95_s"),
+                )
+            ]
+            shares = [metrics.GOODPUT_SHARE.text(one[key]) for key in ("share", "goodput_share")]
+            table.add_row(one["name"], shares[0], *times, shares[1])
+        if len(results) > 1:
+            console.print(Text(result["name"], style="bold"))
+        console.print(table)
 
 
 def _print_nearest(console: Console, results: list[dict[str, Any]]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from mantile.equations.classes import Mixture, Told, classes_told
 from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
 from mantile.equations.goodput import goodput
@@ -39,6 +40,7 @@ class Serving:
         prefill_service: seconds for which a prompt occupies the accelerators.
         load, concurrency: the state under a request rate, and the requests in flight that follow from it;
             None where none may be given.
+        classes: what each class of requests sees; none where a scenario has no classes.
     """
 
     ttft: Quantity
@@ -64,6 +66,7 @@ class Serving:
     sections: tuple[Section, ...]
     load: Arrivals | None = None
     concurrency: Concurrency | None = None
+    classes: tuple[Told, ...] = ()
 
 
 def serving(
@@ -79,6 +82,7 @@ def serving(
     experts: Quantity | None = None,
     steps: StepTimes | None = None,
     lengths: Spread | None = None,
+    mixed: Mixture | None = None,
 ) -> Serving:
     """The rows of the Serving sheet.
 
@@ -89,7 +93,7 @@ def serving(
         alone: a prompt by itself.
         experts: parameters of the routed experts.
         steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
-        lengths: how far they lie apart, where a scenario says it.
+        lengths: how far they lie apart, where a scenario says it; `mixed` its classes of requests.
     """
     setting = Setting(
         ir=ir,
@@ -117,7 +121,11 @@ def serving(
     request = e2e(setting, token, first, waits, slots, start)
     tails = percentiles(Stages(setting, loop, token, first, waits, slots, start, request, load))
     total = throughput(setting, token, waits, slots, request.e2e, load)
-    good = None if tails is None else goodput(setting.inputs, tails, total.requests)
+    told = good = None
+    if tails is not None:
+        if mixed is not None:
+            told = classes_told(mixed, setting.inputs, tails, setting.continuous, setting.memory.batch)
+        good = goodput(setting.inputs, tails, total.requests, None if told is None else told.good)
     shown = request.told or tails
     assert shown is not None
     return Serving(
@@ -142,6 +150,7 @@ def serving(
         slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
         step=token.step,
         sections=(
+            *(() if mixed is None else (mixed.section,)),
             *(() if lengths is None else (lengths.section,)),
             setting.scheduler.forms,
             loop.section,
@@ -154,10 +163,12 @@ def serving(
             request.section,
             *(() if tails is None else tails.sections),
             total.section,
+            *(() if told is None else (told.section,)),
             *(() if good is None else (good.section,)),
         ),
         load=None if load is None else replace(load, in_flight=total.in_flight),
         concurrency=settled,
+        classes=() if told is None else told.told,
     )
 
 

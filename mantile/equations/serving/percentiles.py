@@ -85,12 +85,30 @@ class Lognormal:
 
 
 @dataclass(frozen=True)
+class Parts:
+    """What the distributions consist of, as a class of requests needs it.
+
+    Args:
+        ttft, tpot: means, seconds.
+        variance: of TTFT against its square; `gaps` of the mean gap of a request against the square of TPOT.
+        prompt: what grows with a request's own prompt, against TTFT.
+    """
+
+    ttft: Quantity
+    tpot: Quantity
+    variance: Quantity
+    gaps: Quantity
+    prompt: Quantity
+
+
+@dataclass(frozen=True)
 class Percentiles(Tails):
-    """All percentiles; `ttft`, `tpot` and `e2e` are the distributions of requests."""
+    """All percentiles; `ttft`, `tpot` and `e2e` are the distributions of requests, of `parts`."""
 
     ttft: Lognormal
     tpot: Lognormal
     e2e: Lognormal
+    parts: Parts
     sections: tuple[Section, ...]
 
 
@@ -99,19 +117,19 @@ def percentiles(stages: Stages) -> Percentiles | None:
     if stages.setting.spread is None:
         return None
     rows = Rows("serving")
-    variance = _before_first_token(rows, stages)
-    first = _lognormal(rows, "ttft", "TTFT", stages.start.ttft, variance)
-    of_ttft = _told(rows, "ttft", "TTFT", first)
+    variance, prompt = _before_first_token(rows, stages)
+    first = lognormal(rows, "ttft", "TTFT", stages.start.ttft, variance)
+    of_ttft = percentiles_of(rows, "ttft", "TTFT", first)
     sections = [rows.section("Percentiles of TTFT", "mean and variance of its parts; lognormal")]
     rows = Rows("serving")
     gap = _gaps(rows, stages)
     _told_gaps(rows, stages, gap)
-    per_token = _lognormal(rows, "tpot", "TPOT of a request", stages.token.tpot, gap.of_request)
+    per_token = lognormal(rows, "tpot", "TPOT of a request", stages.token.tpot, gap.of_request)
     sections.append(rows.section("Percentiles of gaps between tokens", "steps with prompts and without"))
     rows = Rows("serving")
     whole = _end_to_end(rows, stages, variance, gap)
-    request = _lognormal(rows, "e2e", "End to end", stages.request.e2e, whole)
-    of_e2e = _told(rows, "e2e", "End to end", request)
+    request = lognormal(rows, "e2e", "End to end", stages.request.e2e, whole)
+    of_e2e = percentiles_of(rows, "e2e", "End to end", request)
     sections.append(rows.section("Percentiles of end to end", "mean and variance of its parts; lognormal"))
     return Percentiles(
         ttft_p50=of_ttft["p50"],
@@ -121,6 +139,7 @@ def percentiles(stages: Stages) -> Percentiles | None:
         ttft=first,
         tpot=per_token,
         e2e=request,
+        parts=Parts(stages.start.ttft, stages.token.tpot, variance, gap.of_request, prompt),
         sections=tuple(sections),
     )
 
@@ -144,7 +163,7 @@ def _end_to_end(rows: Rows, stages: Stages, variance: Quantity, gap: _Gap) -> Qu
     )
 
 
-def _lognormal(rows: Rows, name: str, label: str, mean: Quantity, variance: Quantity) -> Lognormal:
+def lognormal(rows: Rows, name: str, label: str, mean: Quantity, variance: Quantity) -> Lognormal:
     """The distribution of a time by its moments.
 
     Args:
@@ -166,7 +185,7 @@ def _lognormal(rows: Rows, name: str, label: str, mean: Quantity, variance: Quan
     return Lognormal(median, deviation)
 
 
-def _told(rows: Rows, name: str, label: str, time: Lognormal) -> dict[str, Quantity]:
+def percentiles_of(rows: Rows, name: str, label: str, time: Lognormal) -> dict[str, Quantity]:
     """The percentiles beside the median."""
     told = {"p50": time.median}
     for percentile, (_, at) in SHARES.items():
@@ -184,8 +203,8 @@ def _told(rows: Rows, name: str, label: str, time: Lognormal) -> dict[str, Quant
 # --- before the first token ---------------------------------------------------------------------------------
 
 
-def _before_first_token(rows: Rows, stages: Stages) -> Quantity:
-    """Variance of TTFT against its square: parts that vary, each against the mean TTFT."""
+def _before_first_token(rows: Rows, stages: Stages) -> tuple[Quantity, Quantity]:
+    """Variance of TTFT against its square, and what grows with a request's own prompt, against TTFT."""
     setting, ttft = stages.setting, stages.start.ttft
     batch = setting.memory.batch / ONE_REQUEST
     interrupts = rows("interrupts", "Prompts interrupt decode", "flag", setting.interleaved)
@@ -213,7 +232,7 @@ def _before_first_token(rows: Rows, stages: Stages) -> Quantity:
             "a request arrives at any time of it",
         )
         parts.append(step)
-    return rows("ttft_variance", "Variance of TTFT against its square", "1", sum_of(parts))
+    return rows("ttft_variance", "Variance of TTFT against its square", "1", sum_of(parts)), prefill
 
 
 def _waits_behind(rows: Rows, stages: Stages, interrupts: Quantity) -> tuple[Quantity, Quantity]:
