@@ -781,3 +781,17 @@ def test_json_of_an_import(files: Callable[[str], File], monkeypatch: pytest.Mon
             },
         ],
     }
+
+
+@pytest.mark.parametrize("framework", ["mlx", "vllm"])
+def test_a_variant_with_another_framework_has_data_types_of_its_own(framework: str, tmp_path: Path) -> None:
+    """As the model is published for that framework, and beside the weights that the variant asks for."""
+    fields = {"model": "llama-3.1-8b", "accelerator": "m3-ultra", "framework": "llama.cpp"}
+    fields |= {"input_tokens": 1024, "output_tokens": 128, "concurrency": 1}
+    fields["variants"] = [
+        {"name": "published", "framework": framework},
+        {"name": "16 bit", "framework": framework, "weights_dtype": "bf16"},
+        {"name": "a file", "framework": framework, "weights_dtype": "q4_k_m"},
+    ]
+    made = estimate(parse_scenario(fields, "scenario"), library=few())
+    assert verify(made.to_excel(tmp_path / "run.xlsx")).ok

@@ -356,6 +356,8 @@ def typed(
     cell = Cell(look.but(colour=style.INK), scenario=of, entry=figure)
     if stated or figure.value is None:
         cell = _entry(figure, look, value, of)
+    elif figure.follows is not None and name not in base.given and figure.id in book.estimate.inputs(of):
+        cell = _entry(figure, look, value, of)  # as the model is published for the framework
     elif figure.follows is not None and name not in base.given:
         cell.expression, cell.follows = figure.follows, (figure.id, of)
     elif of and value == book.estimate.inputs(0).get(figure.id, figure.value):
