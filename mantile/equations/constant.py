@@ -15,6 +15,8 @@ def _constant(name: str, label: str, unit: str, value: float, note: str, called:
     return constant
 
 
+_OF_LOGS = "printed ÷ predicted, 96 servers of 2023 to 2026"
+
 FLOPS_PER_MAC = _constant(
     "flops_per_mac",
     "FLOPs per weight and token",
@@ -305,6 +307,18 @@ STREAMS = _constant(
 )
 LARGE_CHIP = _constant(
     "large_chip", "A large accelerator", "B", 70 * 2**30, "from so much memory on vLLM lets in more", "70 GiB"
+)
+_BANDS = (
+    ("weights", 0.974, 1.036),
+    ("tokens", 0.736, 1.089),
+    ("peak", 0.971, 1.024),
+)
+(WEIGHTS_P10, WEIGHTS_P90), (TOKENS_P10, TOKENS_P90), (PEAK_P10, PEAK_P90) = (
+    (
+        _constant(f"{name}_p10", f"p10 of {name} in start-up logs", "1", low, _OF_LOGS, f"p10 of {name}"),
+        _constant(f"{name}_p90", f"p90 of {name} in start-up logs", "1", high, _OF_LOGS, f"p90 of {name}"),
+    )
+    for name, low, high in _BANDS
 )
 SLACK = _constant(
     "slack",

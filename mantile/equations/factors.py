@@ -217,6 +217,8 @@ KINDS = (
                "1 without flash attention: those of a step are written down", 0, 1, otherwise=0),
     FactorKind("logits_of_all", "Logits of all tokens of a step", "1",
                "1 where the engine has room for those of every token, not of the last", 0, 1, otherwise=0),
+    FactorKind("host_process", "Host memory of a rank", "GB",
+               "of the processes that serve a rank, without weights and KV cache", 0, 1_000, otherwise=0),
     FactorKind("sampler_copies", "Copies of logits in a start-up profile", "1",
                "of all requests that run at once: logits, probabilities, sorted ones", 0, 100, otherwise=0),
 )  # fmt: skip

@@ -167,7 +167,7 @@ def memory(
     stored = weights(ir, inputs, known, formats, plan, tensors)
     held = admission(inputs, ranks, known)
     prompts = heads(inputs)
-    caches = kv_bytes(ir, inputs, formats, plan, held, prompts, policy(inputs, known))
+    caches = kv_bytes(ir, inputs, formats, plan, held, prompts, policy(ir, inputs, known))
     drafter = None if drafts is None else drafting(ir, inputs, formats, stored, caches, held, drafts)
     on_stages = stages(inputs, plan.stages, stored, caches, drafter)
     told = share(inputs, efficiency, known)
@@ -179,11 +179,17 @@ def memory(
         on_stages.per_request,
         room.growth,
         room.kv_room,
+        room.weights,
         total.kv,
         room.weights + extra.activations + extra.reserve,
         extra.reserve,
         known.of(known.kv_pools, inputs.framework),
         hardware.memory_visible,
+        efficiency["host_process"]
+        + stored.on_host
+        + room.host_weights
+        + total.host_kv
+        + inputs.kv_swap * GIGA,
     )
     found = None
     if prompts is not None and caches.kept_of_token is not None:
@@ -242,6 +248,7 @@ class _Weights:
     layers: Mapping[Input, Quantity]
     start: Quantity
     head: Quantity
+    on_host: Quantity
     section: Section
 
 
@@ -270,8 +277,8 @@ def weights(
         for kind in _kinds_of(ir, of_layer.layers):
             members[kind].append(size)
     layers = by_kind(rows, ir, "layer_weights", "Weights of a", "B", members)
-    start, head = end_weights(rows, ir, inputs, known, formats, tensors)
-    return _Weights(layers, start, head, rows.section("Weights of a layer", "of a rank"))
+    start, head, on_host = end_weights(rows, ir, inputs, known, formats, tensors)
+    return _Weights(layers, start, head, on_host, rows.section("Weights of a layer", "of a rank"))
 
 
 EXPERTS, MXFP4 = "experts", "mxfp4"
@@ -292,20 +299,25 @@ def padding(
     )
     if back is None or EXPERTS not in formats.stored:
         return None
+    of_hidden, of_width = (
+        rows(f"multiple_{name}", f"Multiple of the {words}", "channel", known.of(multiples, inputs.framework))
+        for name, words, multiples in (
+            ("hidden", "hidden size", known.pads_hidden),
+            ("expert", "expert size on a rank", known.pads_expert),
+        )
+    )
     of_expert, hidden = plan.on_rank(back[1].inputs, back[0]), ir.facts["hidden_size"]
     ratios = [
         rows(
             f"padded_{name}",
             f"Padded against its size, {words}",
             "1",
-            round_up(size / known.of(multiples, inputs.framework))
-            * known.of(multiples, inputs.framework)
-            / size,
+            round_up(size / multiple) * multiple / size,
             "of experts in mxfp4",
         )
-        for name, words, size, multiples in (
-            ("hidden", "hidden size", hidden, known.pads_hidden),
-            ("expert", "expert size on a rank", of_expert, known.pads_expert),
+        for name, words, size, multiple in (
+            ("hidden", "hidden size", hidden, of_hidden),
+            ("expert", "expert size on a rank", of_expert, of_width),
         )
     ]
     return rows(
@@ -353,17 +365,23 @@ def end_weights(
     known: Frameworks,
     formats: Formats,
     tensors: Tensors,
-) -> tuple[Quantity, Quantity]:
+) -> tuple[Quantity, Quantity, Quantity]:
     """What the first stage holds before its layers, and the last behind them."""
     of_head = formats.stored["head"].bytes
     of_embedding = formats.stored.get("embedding", formats.stored["head"]).bytes
+    on_host = where(equal(known.of(known.embeddings, inputs.framework), ON_HOST), 1, 0)
+    host = rows(
+        "host_embedding",
+        "Embedding on the host",
+        "B",
+        tensors.embedding * of_embedding * on_host,
+        "where the framework reads it there",
+    )
     embedding = rows(
         "embedding_weights",
         "Weights of the embedding",
         "B",
-        tensors.embedding
-        * of_embedding
-        * where(equal(known.of(known.embeddings, inputs.framework), ON_HOST), ir.facts["tied_embeddings"], 1),
+        tensors.embedding * of_embedding - (1 - ir.facts["tied_embeddings"]) * host,
         "0 where the framework reads it on the host, unless it is the LM head too",
     )
     head = rows(
@@ -377,7 +395,7 @@ def end_weights(
         called="weights of the LM head",
     )
     if tensors.vision is None:
-        return embedding, head
+        return embedding, head, host
     vision = rows(
         "vision_weights",
         "Weights of the vision tower",
@@ -392,7 +410,7 @@ def end_weights(
         embedding + vision,
         called="weights of the first stage's start",
     )
-    return start, head
+    return start, head, host
 
 
 @dataclass(frozen=True)
@@ -519,13 +537,13 @@ class Policy:
         latents: 1 where latents are kept as they are.
     """
 
-    windows: Quantity
-    latents: Quantity
-    step: Quantity
+    windows: Node
+    latents: Node
+    step: Node
     rows: tuple[Row, ...]
 
 
-def policy(inputs: Workload, known: Frameworks) -> Policy | None:
+def policy(ir: ModelGraph, inputs: Workload, known: Frameworks) -> Policy | None:
     """What the framework keeps of windows and latents; None for a model without."""
     if inputs.cache_policy is None:
         return None
@@ -540,22 +558,27 @@ def policy(inputs: Workload, known: Frameworks) -> Policy | None:
             inputs.cache_policy,
         ),
     )
-    windows = rows(
-        "windows_saved",
-        "Layers with a window keep no more than it",
-        "flag",
-        where(equal(chosen, SAVED), 1, 0),
-    )
-    latents = rows(
-        "latents_saved", "Latents are kept as they are", "flag", where(equal(chosen, IN_FULL), 0, 1)
-    )
-    step = rows(
-        "window_step",
-        "Tokens of a pass that a window keeps beside its own",
-        "token/request",
-        known.of(known.prompt_batches, inputs.framework) / ONE_REQUEST,
-        "where prompts are taken in passes of fixed size",
-    )
+    windows: Node = as_node(1)
+    step: Node = as_node(0)
+    if any(_limit(kept[1]) is not None for module in ir.modules if (kept := _kept(module)) is not None):
+        windows = rows(
+            "windows_saved",
+            "Layers with a window keep no more than it",
+            "flag",
+            where(equal(chosen, SAVED), 1, 0),
+        )
+        step = rows(
+            "window_step",
+            "Tokens of a pass that a window keeps beside its own",
+            "token/request",
+            known.of(known.prompt_batches, inputs.framework) / ONE_REQUEST,
+            "where prompts are taken in passes of fixed size",
+        )
+    latents: Node = as_node(1)
+    if LatentAttention in ir.operations():
+        latents = rows(
+            "latents_saved", "Latents are kept as they are", "flag", where(equal(chosen, IN_FULL), 0, 1)
+        )
     return Policy(windows, latents, step, tuple(rows.rows))
 
 

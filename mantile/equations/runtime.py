@@ -45,15 +45,21 @@ def sampler(
         where(equal(hardware.generation, _SAME_ON), 0, hardware.memory_visible / LARGE_CHIP),
         "from 1 on more requests run at once; A100 is left out",
     )
+    few, many = (
+        rows(
+            name, f"Requests at once unless it is told{where_}", "request", known.of(seats, inputs.framework)
+        )
+        for name, where_, seats in (
+            ("small_seats", "", known.seats),
+            ("large_seats", ", large accelerator", known.large_seats),
+        )
+    )
     default = rows(
         "default_seats",
         "Requests that run at once unless it is told",
         "request",
-        where(
-            large >= 1,
-            known.of(known.large_seats, inputs.framework),
-            known.of(known.seats, inputs.framework),
-        ),
+        where(large >= 1, many, few),
+        "on this accelerator",
     )
     seats = rows(
         "seats",

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.equations.constant import ONE_REQUEST, SLACK
+from mantile.equations.constant import (
+    ONE_REQUEST,
+    PEAK_P10,
+    PEAK_P90,
+    SLACK,
+    TOKENS_P10,
+    TOKENS_P90,
+    WEIGHTS_P10,
+    WEIGHTS_P90,
+)
 from mantile.graph.quantity import Node, Quantity, Section, all_of, equal, where
 from mantile.graph.rows import Rows
 from mantile.library.profiles import FILLED
@@ -21,6 +31,8 @@ class StartUp:
         peak: bytes in use when the server has started.
         buffers: the same without the runtime.
         starts: 1 if that is there, and one request of this length has room.
+        ram: bytes of host memory of a rank.
+        ranges: p10 and p90 of weights, KV tokens and peak.
     """
 
     kv_tokens: Quantity
@@ -29,7 +41,13 @@ class StartUp:
     peak: Quantity
     buffers: Quantity
     starts: Quantity
+    ram: Quantity
+    ranges: Mapping[str, tuple[Quantity, Quantity]]
     section: Section
+
+
+_RANGED = ("weights", "kv_tokens", "peak_memory")
+SPREAD = "spread of predicted ÷ printed on 96 start-up logs of 2023 to 2026"
 
 
 def startup(
@@ -37,20 +55,24 @@ def startup(
     per_request: Quantity,
     growth: Quantity,
     kv_room: Quantity,
+    weights: Quantity,
     kv: Quantity,
     others: Node,
     runtime: Quantity,
     fills: Node,
     seen: Quantity,
+    on_host: Node,
 ) -> StartUp:
     """The rows of a server that has started.
 
     Args:
         length: of a finished request; `per_request` its bytes while it runs, `growth` what it still gets.
+        weights: bytes of them on the accelerator.
         kv_room: bytes that are left to requests; `kv` those that the batch needs.
         others: bytes of all but the KV cache; `runtime` those of them outside the framework.
         fills: whether the engine takes all of the room when it starts, or as much as requests need.
         seen: memory that the accelerator may use.
+        on_host: bytes that a rank has in the memory of its host.
     """
     rows = Rows("startup")
     at_end = rows(
@@ -100,7 +122,33 @@ def startup(
         peak - runtime,
         "without the runtime",
     )
+    ram = rows(
+        "ram", "Host memory of a rank", "B", on_host, "its processes, and what lies on the host for it"
+    )
+    low, high = (
+        tuple(
+            rows(
+                f"{name}.p{percent}",
+                f"{label}, p{percent}",
+                figure.unit,
+                figure * share,
+                "of 100 servers",
+                source=SPREAD,
+            )
+            for name, label, figure, share in (
+                ("weights", "Weights", weights, of_weights),
+                ("tokens", "KV tokens that fit", tokens, of_tokens),
+                ("peak", "Memory in use after the start", peak, of_peak),
+            )
+        )
+        for percent, of_weights, of_tokens, of_peak in (
+            (10, WEIGHTS_P10, TOKENS_P10, PEAK_P10),
+            (90, WEIGHTS_P90, TOKENS_P90, PEAK_P90),
+        )
+    )
     return StartUp(
+        ram=ram,
+        ranges={name: (first, last) for name, first, last in zip(_RANGED, low, high, strict=True)},
         kv_tokens=tokens,
         requests=requests,
         kv_cache=cache,

@@ -55,6 +55,13 @@ def _memory(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     fullest, last = graph.fullest, graph.decode_workers.memory
     return {
         "kv_capacity_tokens": float(values[last.startup.kv_tokens]),
+        "requests_at_full_length": float(values[last.startup.requests]),
+        "peak_memory_bytes": float(values[last.startup.peak]),
+        "ram_peak_bytes": float(values[last.startup.ram]),
+        "memory_range_80": {
+            name: {end.id.rpartition(".")[2]: float(values[end]) for end in ends}
+            for name, ends in last.startup.ranges.items()
+        },
         "memory_parts": {
             "weights": float(values[fullest.weights]),
             "kv_cache": float(values[fullest.kv]),

@@ -121,7 +121,7 @@ _MAX_NESTING = 64
 # Results that nobody inside the book has to use.
 OUTPUTS = re.compile(
     r"^(metrics\.|load\.(state|in_flight|seats|wait\w*|served)$|serving\.|break_even\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
-    r"|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"
+    r"|framework\.[\w.-]+\.(cache_policy|pads_\w+)$|(decode\.)?startup\.\w+|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"
     r"|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)"
     r"|model\.active_parameters|measured\.(error_of_all|in_use\..*|lowest\..*|highest\..*)|memory\.kv_bytes_per_token"
     r"|classes\.\d\.(ttft|e2e)_p\d\d$|nearest\.\w+$|break_even\.|grid\.|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies"

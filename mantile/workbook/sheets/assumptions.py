@@ -134,6 +134,7 @@ _STATEMENTS = {
     "graphs_inside": "Graphs count in the share of memory that the engine takes, if 1",
     "scores_held": "Attention writes its scores down, if 1",
     "logits_of_all": "There is room for the logits of every token of a step, if 1",
+    "host_process": "The processes that serve a rank take this much memory of the host",
     "sampler_copies": "Sampling at the start holds this many copies of all logits",
 }
 
