@@ -12,6 +12,7 @@ from mantile.equations.forward import Pass, group_names
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
     E2E,
+    GOODPUT_SHARE,
     INTERACTIVITY,
     OUTPUT_TOKENS_PER_S,
     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
@@ -31,6 +32,7 @@ from mantile.graph.quantity import (
     equal,
     if_known,
     index,
+    is_number,
     join,
     match,
     maximum,
@@ -55,11 +57,12 @@ _SMALLEST_SHARE = 0.05  # of a pass, of a block on the roofline chart
 class Heading:
     """The answer and the plan in words, or which input cannot be.
 
-    `first`, `speeds`, `workload` and `asked`, parts of them, stand elsewhere.
+    `first`, `speeds`, `limits`, `workload` and `asked`, parts of them, stand elsewhere.
     """
 
     first: Quantity
     speeds: Quantity
+    limits: tuple[Quantity, ...]
     answer: Quantity
     workload: Quantity
     asked: Quantity
@@ -194,10 +197,15 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     first = _text("first", "First token, ms", text(converted(number_of(ttft), "s", "ms"), "0"))
     to_first = told(ttft, join(first, " ms to first token"), _NOT_POSSIBLE)
     speeds = _text("speeds", "Speed for a user", join(to_first, per_user))
+    told_first = speeds
+    limits: tuple[Quantity, ...] = ()
+    if (good := _within_limits(graph)) is not None:
+        told_first = _text("speeds_and_limits", "Speed for a user, and limits", join(speeds, good))
+        limits = (good, told_first)
     why: list[Node] = [where(graph.checks.possible > 0, "", join(", ", graph.checks.reason))]
     if (overload := _overload(graph)) is not None:
         why.append(where(overload, ", overloaded", ""))
-    answer = join(f"{model} on ", _machines(graph), ": ", speeds, *why)
+    answer = join(f"{model} on ", _machines(graph), ": ", told_first, *why)
     found = graph.prefill_workers.memory.prefix
     hits: list[Node | str] = []
     if found is not None:
@@ -225,6 +233,7 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     return Heading(
         first=first,
         speeds=speeds,
+        limits=limits,
         answer=_text("answer", "The answer", answer),
         workload=tokens,
         asked=asked,
@@ -493,6 +502,18 @@ def _overload(graph: EstimateGraph) -> Node | None:
     """Whether more requests arrive than a plan that can be serves; None without a request rate."""
     load = graph.checks.load
     return None if load is None else all_of(graph.checks.possible > 0, load > 1)
+
+
+def _within_limits(graph: EstimateGraph) -> Quantity | None:
+    """The share of requests within limits, where any is stated; None where none may be."""
+    inputs, share = graph.inputs, graph.headlines.get(GOODPUT_SHARE)
+    if share is None or inputs.ttft_limit is None or inputs.tpot_limit is None or inputs.e2e_limit is None:
+        return None
+    needs: list[Node] = [is_number(share)]
+    if not graph.serving.classes:
+        needs.append(inputs.ttft_limit + inputs.tpot_limit + inputs.e2e_limit > 0)
+    words = join(", ", percent(share, 0), " of requests within limits")
+    return _text("within", "Requests within limits", where(all_of(*needs), words, ""))
 
 
 def _in_headline(metric: Metric, figure: Named) -> Node:
