@@ -18,6 +18,7 @@ Make = Callable[..., Estimate]
 
 SERVED: dict[str, object] = {
     "accelerator": "b300-sxm",
+    "framework": "sglang",  # pads nothing
     "tp": 1,
     "input_tokens": 128,
     "output_tokens": 16,

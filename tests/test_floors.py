@@ -360,7 +360,7 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
         held: np.ndarray = (
             (values[requests] <= values[capacity]) & (values[host] == 0) & (before[invalid] == 0)
         )
-        assert held.sum() > 50
+        assert held.sum() > 30
         return held
 
     tiny = 1e-12
@@ -496,7 +496,7 @@ def test_the_floor_of_a_70b_model_is_plain_arithmetic(make: Make) -> None:
 
 def test_a_floor_is_a_figure_with_a_name() -> None:
     """Everything a floor is made of stands on the sheet, so that it can be followed like any other number."""
-    given_ = [Input(f"given.{number}", f"Given {number}", "1", 1.0) for number in range(24)]
+    given_ = [Input(f"given.{number}", f"Given {number}", "1", 1.0) for number in range(25)]
     spare = iter(given_)
     plain: dict[str, Any] = {
         field: Machine(next(spare), next(spare), next(spare))

@@ -379,7 +379,7 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     ),
     "prefill heads by 3": ({"tp": 3, "decode": {"tp": 1}}, INVALID, f"{HEADS} {KV_HEADS} {FFN}", ""),
     "decode workers too small": (
-        {"model": "llama-3.3-70b", "tp": 2, "decode": {"tp": 1}},
+        {"model": "llama-3.3-70b", "tp": 4, "decode": {"tp": 1}},
         TOO_BIG,
         "DECODE_MEMORY_EXCEEDED",
         "KV_QUEUE",

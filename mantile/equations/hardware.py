@@ -135,7 +135,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
 
     pairs = framework.pairs(library)
     runs, pads, frameworks = _framework_runs(pairs, inputs, texts["vendor"])
-    visible = _memory_visible(facts)
+    listed, visible = _memory_visible(chip, facts)
     matches = Quantity(
         "hardware.system_matches",
         "The system holds this accelerator",
@@ -184,7 +184,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         systems=systems,
         sections=(
             *chip.sections,
-            Section("Memory that may be used", (visible,), "of the chosen accelerator"),
+            Section("Memory that may be used", (listed, visible), "of the chosen accelerator"),
             *domain.sections,
             frameworks,
             allowed,
@@ -308,17 +308,23 @@ def _system(library: Library, inputs: Workload, chip: _Chosen) -> Quantity:
     )
 
 
-def _memory_visible(facts: Mapping[str, Quantity]) -> Quantity:
-    """What the accelerator may use of its memory: all, or what it sees of one that it shares with the CPU."""
+def _memory_visible(chip: _Chosen, facts: Mapping[str, Quantity]) -> tuple[Quantity, Quantity]:
+    """Its memory as listed, and what it may use: all, or what its driver shows or the CPU leaves.
+
+    Of a capacity that somebody types it may use the same share.
+    """
     stated, whole = facts["memory_visible"], facts["memory_capacity"]
-    return Quantity(
+    (default,) = next(each.defaults for each in chip.overridable if each.id == whole.id)
+    listed = Quantity("hardware.memory_listed", "Memory capacity as listed", "B", default * GIBI)
+    visible = Quantity(
         "hardware.memory_seen",
         "Memory that the accelerator may use",
         "B",
-        where(stated > 0, minimum(stated, whole), whole),
-        note="all of it where it is not shared with the CPU",
+        where(stated > 0, whole * minimum(1, stated / listed), whole),
+        note="all of it where no driver shows less and no CPU shares it",
         name="memory for the accelerator",
     )
+    return listed, visible
 
 
 def _framework_runs(

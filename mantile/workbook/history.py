@@ -128,6 +128,7 @@ _AS_ENGINES_REPORT = (
     "reserve and kept no more than windows and latents"
 )
 _MEMORY_OF_0_11 = {
+    r"hardware\.memory_seen": rf"=IF\({_ID}>0,MIN\({_ID},{_ID}\),{_ID}\)",
     r"memory\.reserve": r"=\[efficiency\.runtime_reserve\]",
     r"memory\.usable": rf"={_ID}\*{_ID}",
     r"memory\.kv_room": rf"=MAX\(0,{_ID}(?:-{_ID}){{3}}\)",
