@@ -219,11 +219,11 @@ REFUSED: dict[str, tuple[Callable[[Parts], Parts], str]] = {
     ),
     "a million rows": (
         lambda parts: _cell(parts, '<row><c t="n"><v>1</v></c></row>' * 1_000_000),
-        "more than 300,000 rows and cells in the file",
+        "more than 600,000 rows and cells in the file",
     ),
     "many formulas": (
-        lambda parts: _cell(parts, f"<row>{'<c><f>1</f></c>' * 16_000}</row>" * 4),
-        "more than 50,000 formulas in the file",
+        lambda parts: _cell(parts, f"<row>{'<c><f>1</f></c>' * 16_000}</row>" * 8),
+        "more than 100,000 formulas in the file",
     ),
     "the last cell": (
         _text('<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'),

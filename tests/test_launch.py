@@ -98,6 +98,13 @@ LINES: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
         {"model": "meta-llama/Meta-Llama-3-8B-Instruct"},
         memory(0.7),
     ),
+    "prediction layers": (
+        "python3 -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3-0324 "
+        "--speculative-algorithm EAGLE --speculative-num-steps 1 --speculative-eagle-topk 1 "
+        "--speculative-num-draft-tokens 2 --tp 8",
+        {"model": "deepseek-ai/DeepSeek-V3-0324", "tp": 8, "speculation": "eagle", "draft_tokens": 1},
+        {},
+    ),
     "smaller chunks": (
         "python -m sglang.launch_server --model-path meta-llama/Meta-Llama-3-8B-Instruct "
         "--chunked-prefill-size 4096",
@@ -297,7 +304,7 @@ def test_what_no_field_stands_for_is_told() -> None:
         ),
         ("vllm serve Qwen/Qwen3-32B --kv-cache-dtype int3", "--kv-cache-dtype int3: expected one of auto"),
         ("vllm serve Qwen/Qwen3-32B extra", "extra: expected a flag of vLLM"),
-        ("vllm serve Qwen/Qwen3-32B --speculative-config '{}'", "--speculative-config: speculative decoding"),
+        ("vllm serve Qwen/Qwen3-32B --speculative-config '{}'", "--speculative-config: what drafts tokens"),
         ("vllm serve Qwen/Qwen3-32B --max-model-len 399", "the server refuses requests of 400 tokens"),
         ("vllm serve nobody/nothing -dp 2", "groups of a model with experts share them"),
         (

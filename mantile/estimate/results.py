@@ -9,7 +9,7 @@ from typing import Any
 from mantile.equations.checks import FITS, WITH_OFFLOAD, Check
 from mantile.equations.evidence import BANDED, PERCENTILES
 from mantile.equations.graph import EstimateGraph
-from mantile.equations.metrics import Metric, metrics_of
+from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
 from mantile.equations.nearest import DEGREES, Nearest
 from mantile.graph.operations import format_text
 from mantile.graph.quantity import Input, Named, Node
@@ -84,8 +84,8 @@ def _classes(graph: EstimateGraph, values: Mapping[Node, Any]) -> list[dict[str,
         {
             "name": one.name,
             "share": known(one.share),
-            "ttft_s": known(one.ttft),
-            "e2e_s": known(one.e2e),
+            TTFT.key: known(one.ttft),
+            E2E.key: known(one.e2e),
             **{f"{name}_s": known(figure) for name, figure in one.percentiles.items()},
             "goodput_share": known(one.good),
         }

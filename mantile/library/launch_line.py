@@ -14,6 +14,7 @@ from mantile.library.models import known_models
 from mantile.library.scenario import SCENARIO_FIELDS, Scenario
 
 _OF_ENGINE = (
+    *("speculation", "draft_tokens"),
     *("serving", "batching", "token_budget", "microbatches", "max_requests", "scheduler", "kv_admission"),
     *("receive_interval", "batch_wait_steps", "max_model_len"),
 )

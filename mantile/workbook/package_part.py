@@ -17,10 +17,10 @@ from xml.parsers import expat
 from mantile.library.errors import InputError
 
 MAX_CELLS, MAX_AREA = (
-    300_000,
+    600_000,
     1_000_000,
 )  # that stand in a file, with its rows; that lie between the first and the last of each sheet
-MAX_FORMULAS = 50_000
+MAX_FORMULAS = 100_000
 MAX_ELEMENTS, MAX_OTHERS = (
     2_000_000,
     200_000,
