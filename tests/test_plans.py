@@ -638,7 +638,7 @@ class Built:
     """A model whose graph is built once and evaluated for many plans, in memory without end."""
 
     def __init__(self, name: str) -> None:
-        self.made = ask(model=name, accelerator="gb200-nvl72")
+        self.made = ask(model=name, accelerator="gb200-nvl72", framework="sglang")  # pads nothing
         self.ir = self.made.equations.ir
         self.kv_heads, self.widths, experts, other = MODELS[name]
         self.bits = {
