@@ -989,7 +989,7 @@ def working(
         where(prompt_batch > 0, minimum(inputs.token_budget, prompt_batch), inputs.token_budget),
         "the token budget, or what the framework takes at once",
     )
-    sampling = sampler(ir, inputs, known, efficiency, hardware)
+    sampling = sampler(ir, inputs, known, efficiency, hardware, step_tokens)
     behind = beside_step(rows, ir, efficiency, plan, sampling.seats, length, step_tokens)
     activations = rows(
         "activations",

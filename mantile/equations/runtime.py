@@ -16,7 +16,7 @@ from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.plan import Sharding
-from mantile.graph.quantity import Node, Quantity, Row, as_node, equal, maximum, where
+from mantile.graph.quantity import Node, Quantity, Row, as_node, equal, maximum, minimum, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import ALL, STATIC
@@ -34,9 +34,18 @@ class Sampler:
 
 
 def sampler(
-    ir: ModelGraph, inputs: Workload, known: Frameworks, efficiency: Efficiency, hardware: Hardware
+    ir: ModelGraph,
+    inputs: Workload,
+    known: Frameworks,
+    efficiency: Efficiency,
+    hardware: Hardware,
+    tokens: Quantity,
 ) -> Sampler:
-    """Bytes of logits of all requests that may run at once."""
+    """Bytes of logits of all requests that may run at once.
+
+    Args:
+        tokens: most of a step; no step samples for more requests.
+    """
     rows = Rows("runtime")
     large = rows(
         "large",
@@ -65,8 +74,12 @@ def sampler(
         "seats",
         "Requests with which sampling is tried",
         "request",
-        where(inputs.max_requests > 0, inputs.max_requests, default),
-        "when the engine starts",
+        where(
+            inputs.max_requests > 0,
+            minimum(tokens / ONE_TOKEN, inputs.max_requests / inputs.attention_dp),
+            default,
+        ),
+        "when the engine starts, on each rank; a step has a token for each",
     )
     peak = rows(
         "sampler",
