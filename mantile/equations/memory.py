@@ -990,6 +990,7 @@ def working(
         "the token budget, or what the framework takes at once",
     )
     sampling = sampler(ir, inputs, known, efficiency, hardware, step_tokens)
+    rows.add(*sampling.rows)
     behind = beside_step(rows, ir, efficiency, plan, sampling.seats, length, step_tokens)
     activations = rows(
         "activations",
@@ -1005,7 +1006,7 @@ def working(
         checks * plan.columns["vocabulary"] * LOGIT_BYTES,
     )
     parts = runtime(rows, ranks, efficiency, plan, hardware)
-    section = Section("Working memory", (*sampling.rows, *rows.rows), "per accelerator")
+    section = rows.section("Working memory", "per accelerator")
     return _Working(requests, prompt_batch, step_tokens, activations, logits, parts, section)
 
 

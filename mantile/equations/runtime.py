@@ -76,7 +76,7 @@ def sampler(
         "request",
         where(
             inputs.max_requests > 0,
-            minimum(tokens / ONE_TOKEN, inputs.max_requests / inputs.attention_dp),
+            minimum(tokens / TOKENS_PER_STEP, inputs.max_requests / inputs.attention_dp),
             default,
         ),
         "when the engine starts, on each rank; a step has a token for each",
