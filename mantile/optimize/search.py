@@ -1,0 +1,306 @@
+"""Every plan of a space, worked out and ranked; where nobody states a load, the most requests that limits allow.
+
+Plans are asked for the rules of the checker first, then for memory, then for times. None is left out without a
+word: each is counted as feasible, or under the code of the rule or limit that it does not keep.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from mantile.equations.checks import FITS, OVERLOADED, WITH_OFFLOAD
+from mantile.equations.measures import Measure, measure
+from mantile.equations.metrics import (
+    ACCELERATORS,
+    INTERACTIVITY,
+    OUTPUT_TOKENS_PER_S,
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    POWER,
+    REQUESTS_PER_S,
+    USD_PER_DAY,
+    USD_PER_HOUR,
+    USD_PER_MONTH,
+)
+from mantile.optimize.evaluate import Array, Evaluator, numbers
+from mantile.optimize.objective import Limit, Objective
+from mantile.optimize.space import DEGREES, Space
+
+NOT_KNOWN_CODE = "NOT_KNOWN"
+"""Of a plan whose objective or limit nobody knows: it is counted, and has no rank."""
+MOST_IN_FLIGHT = 65_536  # of a replica, where nobody states a load
+FRONT = (INTERACTIVITY.column, OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column)
+_OF_ALL = frozenset(
+    metric.column
+    for metric in (OUTPUT_TOKENS_PER_S, REQUESTS_PER_S, POWER, USD_PER_HOUR, USD_PER_DAY, USD_PER_MONTH, ACCELERATORS)
+)
+"""Measures of the whole deployment, which grow with the number of replicas."""
+KEPT = 8  # best plans whose order is exact where the load is searched for
+
+
+@dataclass
+class Found:
+    """All plans that were looked at.
+
+    Args:
+        plans: those that can be, each with its fields, measures by key, `code` ("" if all limits are kept) and
+            `rank` from 1, 0 without.
+        tried: how many were looked at.
+        infeasible: how many broke a rule, by reason code; how many missed a limit, by code.
+    """
+
+    plans: pd.DataFrame
+    tried: int
+    infeasible: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def ranked(self) -> pd.DataFrame:
+        """Plans that keep every limit, the best first."""
+        kept = self.plans[self.plans["rank"] > 0]
+        return kept.sort_values("rank", kind="stable")
+
+    @property
+    def front(self) -> pd.DataFrame:
+        """Of the plans that keep every limit those that no other beats in speed and throughput at once."""
+        from mantile.estimate.sweep import pareto
+
+        return pareto(self.plans[self.plans["code"] == ""].reset_index(drop=True), FRONT)
+
+
+@dataclass(frozen=True)
+class Search:
+    """A question: which plan of a space is best.
+
+    Args:
+        evaluator: graph and scenario.
+        searches_load: whether the number of requests in flight is looked for; else the scenario states the
+            load, and every number of replicas is looked at.
+        step: is told how many plans are done.
+    """
+
+    evaluator: Evaluator
+    space: Space
+    objective: Objective
+    limits: tuple[Limit, ...]
+    searches_load: bool
+    step: Callable[[str], None] = lambda words: None
+
+    @property
+    def shown(self) -> tuple[Measure, ...]:
+        """The measures that are worked out: of the objective, the limits and the front."""
+        wanted = (*self.objective.measures, *(limit.measure for limit in self.limits), *map(measure, FRONT))
+        return tuple(dict.fromkeys(wanted))
+
+    def run(self) -> Found:
+        """Look at all plans."""
+        plans = self.space.plans()
+        infeasible: Counter[str] = Counter()
+        copies = [len(self._replicas(int(ranks))) for ranks in _ranks(plans)]
+        tried = int(np.sum(copies))
+        plans = self._by_rules(plans.assign(dp=1), infeasible)
+        plans = self._with_replicas(plans)
+        self.step(f"{len(plans):,} of {tried:,} plans keep the rules")
+        plans, reasons = self._by_memory(plans)
+        infeasible.update(reasons)
+        done = self._with_load(plans) if self.searches_load else self._at(plans)
+        return self._ranked(done, tried, infeasible)
+
+    def _replicas(self, ranks: int) -> tuple[int, ...]:
+        """Numbers of replicas of so many ranks."""
+        most = self.space.most // ranks
+        if self.space.replicas:
+            return tuple(count for count in self.space.replicas if count <= most)
+        if not self.searches_load:
+            return tuple(range(1, most + 1))
+        if not self._counts_replicas:
+            return (1,) if most else ()
+        return tuple(1 << place for place in range(most.bit_length()))
+
+    @cached_property
+    def _counts_replicas(self) -> bool:
+        """Whether it matters how many replicas there are, where every one has its best load."""
+        asked = (*self.objective.measures, *(limit.measure for limit in self.limits))
+        return any(of.key in _OF_ALL for of in asked)
+
+    def _by_rules(self, plans: pd.DataFrame, infeasible: Counter[str]) -> pd.DataFrame:
+        """Plans that keep the rules of the checker, those of single ranks first."""
+        names = [name for name in plans if name not in (*DEGREES, "dp")]
+        single = plans.drop_duplicates(names).assign(**dict.fromkeys(DEGREES, 1))
+        codes = self._broken(single)
+        broken = {tuple(row): code for row, code in zip(single[names].itertuples(index=False), codes, strict=True)}
+        first = np.array([broken[tuple(row)] for row in plans[names].itertuples(index=False)])
+        left = plans[first == ""]
+        second = self._broken(left)
+        for kept, found in ((plans, first), (left, second)):
+            for code, ranks in zip(found, _ranks(kept), strict=True):
+                if code:
+                    infeasible[str(code)] += len(self._replicas(int(ranks)))
+        return left[second == ""]
+
+    def _broken(self, plans: pd.DataFrame) -> Array:
+        """The code of the first rule that each plan breaks; empty where it keeps all."""
+        checks = self.evaluator.plan_checks
+        results = self.evaluator.run(plans, {check.code: check.result for check in checks})
+        codes = np.full(len(plans), "", dtype=object)
+        for check in reversed(checks):
+            codes[results[check.code] <= 0] = check.code
+        return codes
+
+    def _with_replicas(self, plans: pd.DataFrame) -> pd.DataFrame:
+        counts = [self._replicas(int(ranks)) for ranks in _ranks(plans)]
+        repeated = plans.loc[plans.index.repeat([len(of) for of in counts])].reset_index(drop=True)
+        return repeated.assign(dp=[count for of in counts for count in of])
+
+    def _by_memory(self, plans: pd.DataFrame) -> tuple[pd.DataFrame, Counter[str]]:
+        """Plans in whose memory one request has room, with the room of a replica."""
+        graph = self.evaluator.graph
+        held = plans.assign(concurrency=plans["dp"]) if self.searches_load else plans
+        wanted = {"reason": graph.checks.reason, "room": graph.figures["memory.capacity_sequences"]}
+        values = self.evaluator.run(held, wanted)
+        fits = np.isin(values["reason"].astype(str), (FITS, WITH_OFFLOAD)) if len(plans) else np.array([], bool)
+        codes = Counter(str(reason).upper() for reason in values["reason"][~fits])
+        room = np.maximum(1, np.floor(numbers(values["room"])))
+        return plans.assign(room=np.minimum(room, MOST_IN_FLIGHT))[fits], codes
+
+    def _at(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """Measures of plans at a load, and the first limit that each misses."""
+        graph = self.evaluator.graph
+        wanted = {of.key: self.evaluator.measures[of.key] for of in self.shown}
+        wanted["score"] = self.objective.score(wanted)
+        wanted |= {check.code: check.result for check in graph.checks.checks if check.reason == OVERLOADED}
+        values = self.evaluator.run(plans, wanted)
+        done = plans.assign(
+            **{of.key: numbers(values[of.key]) for of in self.shown}, score=numbers(values["score"])
+        )
+        code = np.full(len(plans), "", dtype=object)
+        for limit in reversed(self.limits):
+            found = done[limit.measure.key].to_numpy()
+            code[~limit.kept(found)] = limit.code
+            code[~np.isfinite(found)] = NOT_KNOWN_CODE
+        for check in graph.checks.checks:
+            if check.reason == OVERLOADED:
+                code[values[check.code] <= 0] = check.code
+        return done.assign(code=code)
+
+    def _with_load(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """Each plan at the number of requests in flight that is best within the limits.
+
+        Times grow with the requests in flight, and so does throughput, up to the room in memory; so the most
+        that the limits allow is found by halving. Where less is better for what is wanted, it is one request
+        a replica, or the fewest that the limits allow.
+        """
+        wants_few = all(of.lower and not of.metric.unit.startswith("USD") for of in self.objective.measures)
+        single = self._at(plans.assign(concurrency=plans["dp"]))
+        full = self._at(plans.assign(concurrency=plans["dp"] * plans["room"].astype(int)))
+        if wants_few:
+            return self._fewest(plans, single, full)
+        return self._most(plans, single, full)
+
+    def _most(self, plans: pd.DataFrame, single: pd.DataFrame, full: pd.DataFrame) -> pd.DataFrame:
+        """The most requests in flight of each plan within the upper limits.
+
+        A plan whose best possible result is behind that of the best plans is not looked at further: it is
+        told at the most requests that were found to be allowed.
+        """
+        low, high = np.ones(len(plans), int), plans["room"].to_numpy(int)
+        best = single.copy()
+        done = self._upper_kept(full)
+        best[done] = full[done]
+        low[done] = high[done]
+        hopeless = ~self._upper_kept(single)
+        high[hopeless] = 1
+        bound = full
+        while True:
+            open_ = (high - low > 1) & self._may_win(best, bound, plans)
+            if not open_.any():
+                return best
+            self.step(f"{int(open_.sum()):,} plans: the most requests within the limits")
+            middle = (low + high) // 2
+            part = plans[open_]
+            tried = self._at(part.assign(concurrency=part["dp"].to_numpy() * middle[open_]))
+            kept = self._upper_kept(tried)
+            where = np.flatnonzero(open_)
+            low[where[kept]], high[where[~kept]] = middle[where[kept]], middle[where[~kept]]
+            best.iloc[where[kept]] = tried[kept][best.columns]
+            bound = bound.copy()
+            bound.iloc[where[~kept]] = tried[~kept][bound.columns]
+
+    def _fewest(self, plans: pd.DataFrame, single: pd.DataFrame, full: pd.DataFrame) -> pd.DataFrame:
+        """The fewest requests in flight of each plan within the lower limits, such as of throughput."""
+        low, high = np.ones(len(plans), int), plans["room"].to_numpy(int)
+        best = full.copy()
+        done = self._lower_kept(single)
+        best[done] = single[done]
+        high[done] = 1
+        low[~self._lower_kept(full)] = high[~self._lower_kept(full)]
+        while ((high - low) > 1).any():
+            open_ = high - low > 1
+            middle = (low + high) // 2
+            part = plans[open_]
+            tried = self._at(part.assign(concurrency=part["dp"].to_numpy() * middle[open_]))
+            kept = self._lower_kept(tried)
+            where = np.flatnonzero(open_)
+            high[where[kept]], low[where[~kept]] = middle[where[kept]], middle[where[~kept]]
+            best.iloc[where[kept]] = tried[kept][best.columns]
+        return best
+
+    def _upper_kept(self, done: pd.DataFrame) -> Array:
+        return self._kept(done, [limit for limit in self.limits if _grows(limit)])
+
+    def _lower_kept(self, done: pd.DataFrame) -> Array:
+        return self._kept(done, [limit for limit in self.limits if not _grows(limit)])
+
+    def _kept(self, done: pd.DataFrame, limits: Sequence[Limit]) -> Array:
+        kept = np.ones(len(done), bool)
+        for limit in limits:
+            kept &= limit.kept(done[limit.measure.key].to_numpy())
+        return kept
+
+    def _may_win(self, best: pd.DataFrame, bound: pd.DataFrame, plans: pd.DataFrame) -> Array:
+        """Whether a plan may still be among the best, or the best of its accelerator.
+
+        Its best possible result is that at the fewest requests which a limit forbids.
+        """
+        reached = np.where(self._kept(best, self.limits), best["score"].fillna(np.inf), np.inf)
+        possible = bound["score"].fillna(np.inf).to_numpy()
+        worst = np.sort(reached)[min(KEPT, len(reached)) - 1]
+        of_chip = pd.Series(reached).groupby(plans["accelerator"].to_numpy()).transform("min").to_numpy()
+        return np.asarray((possible <= worst) | (possible <= of_chip))
+
+    def _ranked(self, done: pd.DataFrame, tried: int, infeasible: Counter[str]) -> Found:
+        """Plans with their ranks; equal ones by fewer accelerators, then in the order of the space."""
+        done = done.reset_index(drop=True)
+        done["accelerators_used"] = _ranks(done) * done["dp"].to_numpy()
+        code = done["code"].to_numpy(object).copy()
+        code[(code == "") & ~np.isfinite(done["score"])] = NOT_KNOWN_CODE
+        done["code"] = code
+        order = np.lexsort((done["accelerators_used"], np.round(done["score"], 9), code != ""))
+        rank = np.zeros(len(done), int)
+        good = int((code == "").sum())
+        rank[order[:good]] = np.arange(1, good + 1)
+        missed = Counter(str(one) for one in code if one)
+        return Found(done.assign(rank=rank), tried, dict(infeasible + missed))
+
+
+def _grows(limit: Limit) -> bool:
+    """Whether a limit is missed with more requests in flight, once it is missed: times, memory, cost an hour."""
+    metric = limit.measure.metric
+    grows_when_lower = limit.upper and not metric.unit.startswith("USD/Mtoken")
+    falls_when_higher = not limit.upper and limit.measure.key in (INTERACTIVITY.column, "memory_headroom")
+    return grows_when_lower or falls_when_higher
+
+
+def _ranks(plans: pd.DataFrame) -> Array:
+    """Accelerators of a replica."""
+    return np.asarray(plans[["tp", "pp", "cp", "attention_dp"]].prod(axis=1), int)
+
+
+def measures_of(row: Mapping[str, Any], shown: Sequence[Measure]) -> dict[str, float | None]:
+    """Measures of a plan by key; None where nobody knows one."""
+    return {of.key: float(row[of.key]) if np.isfinite(row[of.key]) else None for of in shown}

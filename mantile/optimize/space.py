@@ -1,0 +1,147 @@
+"""The plans that are looked at: every combination of accelerators, frameworks, data types and degrees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import pandas as pd
+
+from mantile.library.architecture import Model
+from mantile.library.errors import InputError
+from mantile.library.profiles import CHECKPOINT, Framework, Library
+from mantile.library.scenario import DEFAULT_SYSTEM, MOST_STAGES
+
+DEGREES = ("tp", "pp", "cp", "attention_dp", "ep")
+"""What a replica is made of, in the order in which ranks are counted; experts share ranks of the others."""
+CHOSEN = ("accelerator", "system", "framework", "weights_dtype", "kv_dtype")
+"""What is chosen by name."""
+OFFLOADED = ("offload_weights", "offload_kv")
+MOST_PLANS = 5_000_000
+
+
+@dataclass(frozen=True)
+class Space:
+    """What may vary, and its values.
+
+    Args:
+        chosen: values by name, of accelerators and what runs on them.
+        formats: data types of weights by framework.
+        degrees: values by degree; ep may hold 0, which stands for all ranks of a stage.
+        replicas: numbers of replicas; empty: every power of two that the accelerators allow.
+        most: accelerators of a deployment.
+        offload: GB of weights that stay on the host, per accelerator, none first; GB of KV cache.
+    """
+
+    chosen: Mapping[str, tuple[str, ...]]
+    formats: Mapping[str, tuple[str, ...]]
+    degrees: Mapping[str, tuple[int, ...]]
+    replicas: tuple[int, ...]
+    most: int
+    offload: Mapping[str, tuple[float, ...]]
+
+    def replica_degrees(self) -> pd.DataFrame:
+        """The degrees of every replica within the limit of accelerators, each once; a column for each."""
+        rows = dict.fromkeys(self._rows())
+        return pd.DataFrame([*rows], columns=[*DEGREES]).astype(int)
+
+    def _rows(self) -> Iterator[tuple[int, ...]]:
+        for tp, pp, cp, attention_dp in product(*(self.degrees[name] for name in DEGREES[:-1])):
+            if tp * pp * cp * attention_dp > self.most:
+                continue
+            stage = tp * cp * attention_dp
+            for ep in self.degrees["ep"]:
+                yield tp, pp, cp, attention_dp, (ep or stage)
+
+    def plans(self) -> pd.DataFrame:
+        """All plans, a row each, with one replica: names, degrees and what is offloaded.
+
+        Raises:
+            InputError: where there are too many.
+        """
+        degrees = self.replica_degrees()
+        rows = [
+            (*names, weights)
+            for names in product(*self.chosen.values())
+            for weights in self.formats[dict(zip(self.chosen, names, strict=True))["framework"]]
+        ]
+        named = pd.DataFrame(rows, columns=[*self.chosen, "weights_dtype"])
+        moved = pd.DataFrame([*product(*self.offload.values())], columns=[*self.offload])
+        count = len(degrees) * len(named) * len(moved)
+        if count > MOST_PLANS:
+            raise InputError(
+                f"{count:,} plans; expected at most {MOST_PLANS:,}: fix some of "
+                f"{', '.join((*CHOSEN, *DEGREES))}"
+            )
+        return named.merge(degrees, how="cross").merge(moved, how="cross")
+
+
+def usual_space(
+    scenario: Mapping[str, Any],
+    over: Mapping[str, Sequence[Any]],
+    model: Model,
+    library: Library,
+    most: int,
+    searched: Sequence[str] = (),
+) -> Space:
+    """What is looked at where somebody fixes or lists a part of it.
+
+    Frameworks that nobody names are all of the library; data types those of the checkpoint, those in which
+    the model entry says that a checkpoint is published, those of frameworks that have files of their own, and
+    a KV cache in fp8. Degrees are powers of two; TP also other divisors of the heads.
+
+    Args:
+        scenario: fields that are fixed.
+        over: fields with values to choose from.
+        most: accelerators at most.
+        searched: what is looked at beyond the usual: cp, offload.
+    """
+    fixed = {name: (value,) for name, value in scenario.items() if value is not None}
+    given = {**fixed, **{name: tuple(values) for name, values in over.items()}}
+    chosen = {
+        "accelerator": given.get("accelerator", ("all",)),
+        "system": given.get("system", (DEFAULT_SYSTEM,)),
+        "framework": given.get("framework", ("all",)),
+        "kv_dtype": given.get("kv_dtype", _caches(model)),
+    }
+    for name, entries in (("accelerator", library.accelerators), ("framework", library.frameworks)):
+        if chosen[name] == ("all",):
+            chosen[name] = tuple(entry.id for entry in entries)
+    formats = {
+        name: given.get("weights_dtype") or _formats(model, library.framework(name))
+        for name in chosen["framework"]
+    }
+    powers = tuple(1 << place for place in range(most.bit_length()))
+    heads = int(model.architecture.value("attention_heads") or 0)
+    usual = {
+        "tp": tuple(n for n in range(1, most + 1) if n in powers or (heads and heads % n == 0)),
+        "pp": tuple(n for n in powers if n <= MOST_STAGES),
+        "cp": powers if "cp" in searched else (1,),
+        "attention_dp": powers,
+        "ep": (1, 0) if model.architecture.value("experts") else (1,),
+    }
+    degrees = {name: tuple(int(n) for n in given.get(name, usual[name])) for name in DEGREES}
+    offload = {name: tuple(float(n) for n in given.get(name, (0.0,))) for name in OFFLOADED}
+    return Space(chosen, formats, degrees, tuple(int(n) for n in given.get("dp", ())), most, offload)
+
+
+def _formats(model: Model, framework: Framework) -> tuple[str, ...]:
+    """Data types of weights in which a model is to be had for a framework.
+
+    Those of its checkpoint and of those that the model entry lists; of a framework with files of its own
+    those of such files, from the smallest on, unless it keeps the checkpoint's.
+    """
+    own = str(model.architecture.choices["weights_dtype"].value)
+    if framework.weights == CHECKPOINT:
+        return tuple(dict.fromkeys((own, *(entry.weights_dtype for entry in model.formats))))
+    if own in framework.keeps:
+        return (own,)
+    return tuple(dict.fromkeys((framework.weights, framework.attention)))
+
+
+def _caches(model: Model) -> tuple[str, ...]:
+    """Data types of the KV cache: the checkpoint's, and fp8."""
+    own = model.architecture.choices.get("kv_dtype")
+    return tuple(dict.fromkeys((str(own.value) if own is not None else "bf16", "fp8")))
