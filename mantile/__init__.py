@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mantile.measured.load import load_measurements
     from mantile.measured.match import match_runs
     from mantile.measured.reconcile import reconcile
+    from mantile.optimize.optimize import optimize
     from mantile.roundtrip.audit import audit
     from mantile.roundtrip.compare import compare
     from mantile.roundtrip.import_workbook import import_workbook
@@ -53,6 +54,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "load_model": "mantile.library.models",
     "load_scenario": "mantile.library.scenario",
     "match_runs": "mantile.measured.match",
+    "optimize": "mantile.optimize.optimize",
     "plan": "mantile.estimate.plan",
     "read_launch": "mantile.library.launch",
     "reconcile": "mantile.measured.reconcile",
@@ -82,6 +84,7 @@ __all__ = [
     "load_model",
     "load_scenario",
     "match_runs",
+    "optimize",
     "plan",
     "read_launch",
     "reconcile",

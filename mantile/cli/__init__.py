@@ -3,7 +3,7 @@
 Each command parses, calls one public function and prints; heavy modules are imported inside.
 """
 
-from mantile.cli import estimates, launch, library, measured, roundtrip, sweeps, traces, workbooks
+from mantile.cli import estimates, launch, library, measured, optimize, roundtrip, sweeps, traces, workbooks
 from mantile.cli.app import app, main
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "library",
     "main",
     "measured",
+    "optimize",
     "roundtrip",
     "sweeps",
     "traces",

@@ -325,16 +325,10 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
 
     Also the name that stands for it in errors; and the bundle, if it is one.
     """
-    from mantile.library.models import is_model_file
     from mantile.library.scenario import merge_fields, parse_scenario
 
-    suffix = "" if is_model_file(what) else Path(what).suffix.lower()
-    data, bundle = None, None
-    if suffix in (".yaml", ".yml") or (suffix == ".json" and Path(what).is_file()):
-        from mantile.workbook.bundle import read_document
-
-        data, bundle = read_document(what)
-    if bundle is None and suffix not in (".yaml", ".yml"):
+    data, bundle = document_of(what)
+    if data is None:
         _require_fields(what, flags)
         name = "command line"
         return parse_scenario(merge_fields({"model": what}, flags, name), name), name, None
@@ -346,6 +340,20 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
     if isinstance(data, dict) and flags:
         data = merge_fields(data, with_overrides(data, flags), name)
     return parse_scenario(data, name), name, bundle
+
+
+def document_of(what: str) -> tuple[Any, Bundle | None]:
+    """What a scenario file or a bundle holds, and the bundle; nothing of what stands for a model."""
+    from mantile.library.models import is_model_file
+
+    suffix = "" if is_model_file(what) else Path(what).suffix.lower()
+    if suffix in (".yaml", ".yml") or (suffix == ".json" and Path(what).is_file()):
+        from mantile.workbook.bundle import read_document
+
+        data, bundle = read_document(what)
+        if bundle is not None or suffix != ".json":
+            return data, bundle
+    return None, None
 
 
 def _require_fields(model: str, flags: Mapping[str, Any]) -> None:

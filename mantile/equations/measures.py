@@ -127,7 +127,13 @@ def headroom(graph: EstimateGraph) -> Quantity:
 def weight(of: Measure, value: float) -> Input:
     """The weight of a measure in what is wanted."""
     return Input(
-        f"measures.weight.{of.key}", f"Weight of {of.metric.label}", "1", value, "as asked", shared=True, fixed=True
+        f"measures.weight.{of.key}",
+        f"Weight of {of.metric.label}",
+        "1",
+        value,
+        "as asked",
+        shared=True,
+        fixed=True,
     )
 
 

@@ -32,6 +32,7 @@ _TAIL = (
     "measured",
     "sweep",
     "alternative",
+    "decision",
     "sensitivity",
     "variants",
     "versions",

@@ -234,6 +234,7 @@ class Framework(Strict):
             checkpoint has them. `keeps`: those of a checkpoint's weights that stay, with its attention in
             `attention`.
         release: the releases that its statements are about.
+        former: whether a newer one of it is in the library: nobody would choose this one.
         support: what its documents say that it runs, and what it cannot run.
         limits: what it takes where a scenario asks for its defaults and states no others; sampling is tried
             with as many requests when it starts.
@@ -262,6 +263,7 @@ class Framework(Strict):
     head: str = CHECKPOINT
     keeps: tuple[str, ...] = ()
     release: str = ""
+    former: bool = False
     support: tuple[Statement, ...] = ()
     limits: Limits | None = None
     block: Block | None = None

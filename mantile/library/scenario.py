@@ -1086,13 +1086,60 @@ class Alternative(Strict):
     usd_per_hour: Annotated[float, Field(gt=0, le=1e6)] | None = None
 
 
+class AskedLimit(Strict):
+    """A limit that plans of a decision keep: of a measure, in SI units; at most where less is better."""
+
+    measure: Text
+    bound: Annotated[float, Field(gt=0, le=1e15, allow_inf_nan=False)]
+
+
+class Tried(Strict):
+    """A plan that a search looked at.
+
+    Args:
+        speed: output tokens per second that one user sees.
+        throughput: output tokens per second and accelerator.
+        front: whether no other plan beats it in both.
+    """
+
+    accelerator: Name
+    plan: Text
+    speed: Annotated[float, Field(ge=0, le=1e12)]
+    throughput: Annotated[float, Field(ge=0, le=1e12)]
+    front: bool = False
+
+
+class Decision(Strict):
+    """A choice among plans: what is wanted, and what a search found. The plans are the variants.
+
+    Args:
+        objective: a measure; `weights` by measure where several count.
+        limits: that a plan keeps.
+        take: number of the plan that the base scenario is.
+        plans: how many were looked at, by `infeasible` how many broke which rule or missed which limit, and
+            some of them for a picture.
+        searched: what was looked at, in words; `made_by` the program that did.
+    """
+
+    objective: Text
+    weights: dict[Text, Annotated[float, Field(gt=0, le=1e6)]] = Field(default_factory=dict, max_length=8)
+    limits: Annotated[tuple[AskedLimit, ...], Field(max_length=24)] = ()
+    take: Annotated[int, Field(ge=1, le=7)] = 1
+    plans: Annotated[int, Field(ge=0)] = 0
+    infeasible: dict[Text, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, max_length=80)
+    shown: Annotated[tuple[Tried, ...], Field(max_length=400)] = ()
+    searched: Annotated[str, StringConstraints(max_length=400)] = ""
+    made_by: Text = "nobody"
+
+
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
     `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `template` is one of
     templates/ or a file. `versions` came before this one. `sweep` are values of one field, or of two, that
-    the Sweep sheet runs through; `alternative` is the accelerator that the base is compared with; `since`
-    what changed since the workbook before;
+    the Sweep sheet runs through; `alternative` is the accelerator that the base is compared with;
+    `decision` a choice among the variants, one of which the base is; `since` what changed since the workbook
+    before;
     `sensitivity` percentages by which drivers are taken lower and higher, by id; `classes` of requests that
     the deployment serves, in place of one mean length.
 
@@ -1120,6 +1167,7 @@ class Scenario(Case):
         default_factory=dict, max_length=2
     )
     alternative: Alternative | None = None
+    decision: Decision | None = None
     since: Since | None = None
     sensitivity: dict[Text, Annotated[int, Field(ge=0, le=90, strict=True)]] = Field(default_factory=dict)
     classes: Annotated[tuple[RequestClass, ...], Field(max_length=MOST_CLASSES)] = ()
@@ -1150,6 +1198,11 @@ class Scenario(Case):
             follows = self.request_rate if name == "concurrency" else self.classes and name in CLASS_FIELDS
             if getattr(self, name) is None and not follows:
                 raise ValueError(f"{name} is missing")
+        if self.decision is not None and self.decision.take > len(self.variants):
+            raise ValueError(
+                f"decision.take: expected the number of a variant, at most {len(self.variants)}; found "
+                f"{self.decision.take}"
+            )
         for index, variant in enumerate(self.variants):
             if any(override.id.startswith("model.") for override in variant.overrides):
                 raise ValueError(

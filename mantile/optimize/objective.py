@@ -153,7 +153,9 @@ def read_limit(text: str) -> Limit:
     made = limit(found["name"], float(found["bound"]), f"--limit {text}")
     if made.upper != found["sign"].startswith("<"):
         wanted = "<=" if made.upper else ">="
-        raise InputError(f"--limit {text}: {made.measure.key}: expected {wanted}: {made.measure.better} is better")
+        raise InputError(
+            f"--limit {text}: {made.measure.key}: expected {wanted}: {made.measure.better} is better"
+        )
     return made
 
 

@@ -1,7 +1,7 @@
-"""Every plan of a space, worked out and ranked; where nobody states a load, the most requests that limits allow.
+"""Every plan of a space, worked out and ranked; where nobody states a load, at the best within the limits.
 
-Plans are asked for the rules of the checker first, then for memory, then for times. None is left out without a
-word: each is counted as feasible, or under the code of the rule or limit that it does not keep.
+Plans are asked for the rules of the checker first, then for memory, then for times. None is left out without
+a word: each is counted as feasible, or under the code of the rule or limit that it does not keep.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from mantile.equations.metrics import (
     USD_PER_HOUR,
     USD_PER_MONTH,
 )
+from mantile.graph.quantity import Node
 from mantile.optimize.evaluate import Array, Evaluator, numbers
 from mantile.optimize.objective import Limit, Objective
 from mantile.optimize.space import DEGREES, Space
@@ -38,7 +39,15 @@ MOST_IN_FLIGHT = 65_536  # of a replica, where nobody states a load
 FRONT = (INTERACTIVITY.column, OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column)
 _OF_ALL = frozenset(
     metric.column
-    for metric in (OUTPUT_TOKENS_PER_S, REQUESTS_PER_S, POWER, USD_PER_HOUR, USD_PER_DAY, USD_PER_MONTH, ACCELERATORS)
+    for metric in (
+        OUTPUT_TOKENS_PER_S,
+        REQUESTS_PER_S,
+        POWER,
+        USD_PER_HOUR,
+        USD_PER_DAY,
+        USD_PER_MONTH,
+        ACCELERATORS,
+    )
 )
 """Measures of the whole deployment, which grow with the number of replicas."""
 KEPT = 8  # best plans whose order is exact where the load is searched for
@@ -49,8 +58,8 @@ class Found:
     """All plans that were looked at.
 
     Args:
-        plans: those that can be, each with its fields, measures by key, `code` ("" if all limits are kept) and
-            `rank` from 1, 0 without.
+        plans: those that can be, each with its fields, measures by key, `code` ("" if all limits are kept)
+            and `rank` from 1, 0 without.
         tried: how many were looked at.
         infeasible: how many broke a rule, by reason code; how many missed a limit, by code.
     """
@@ -133,7 +142,9 @@ class Search:
         names = [name for name in plans if name not in (*DEGREES, "dp")]
         single = plans.drop_duplicates(names).assign(**dict.fromkeys(DEGREES, 1))
         codes = self._broken(single)
-        broken = {tuple(row): code for row, code in zip(single[names].itertuples(index=False), codes, strict=True)}
+        broken = {
+            tuple(row): code for row, code in zip(single[names].itertuples(index=False), codes, strict=True)
+        }
         first = np.array([broken[tuple(row)] for row in plans[names].itertuples(index=False)])
         left = plans[first == ""]
         second = self._broken(left)
@@ -163,7 +174,9 @@ class Search:
         held = plans.assign(concurrency=plans["dp"]) if self.searches_load else plans
         wanted = {"reason": graph.checks.reason, "room": graph.figures["memory.capacity_sequences"]}
         values = self.evaluator.run(held, wanted)
-        fits = np.isin(values["reason"].astype(str), (FITS, WITH_OFFLOAD)) if len(plans) else np.array([], bool)
+        fits = (
+            np.isin(values["reason"].astype(str), (FITS, WITH_OFFLOAD)) if len(plans) else np.array([], bool)
+        )
         codes = Counter(str(reason).upper() for reason in values["reason"][~fits])
         room = np.maximum(1, np.floor(numbers(values["room"])))
         return plans.assign(room=np.minimum(room, MOST_IN_FLIGHT))[fits], codes
@@ -171,7 +184,7 @@ class Search:
     def _at(self, plans: pd.DataFrame) -> pd.DataFrame:
         """Measures of plans at a load, and the first limit that each misses."""
         graph = self.evaluator.graph
-        wanted = {of.key: self.evaluator.measures[of.key] for of in self.shown}
+        wanted: dict[str, Node] = {of.key: self.evaluator.measures[of.key] for of in self.shown}
         wanted["score"] = self.objective.score(wanted)
         wanted |= {check.code: check.result for check in graph.checks.checks if check.reason == OVERLOADED}
         values = self.evaluator.run(plans, wanted)
@@ -289,7 +302,7 @@ class Search:
 
 
 def _grows(limit: Limit) -> bool:
-    """Whether a limit is missed with more requests in flight, once it is missed: times, memory, cost an hour."""
+    """Whether a limit that is missed stays so with more requests: of times, memory, cost per hour."""
     metric = limit.measure.metric
     grows_when_lower = limit.upper and not metric.unit.startswith("USD/Mtoken")
     falls_when_higher = not limit.upper and limit.measure.key in (INTERACTIVITY.column, "memory_headroom")

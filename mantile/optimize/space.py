@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from mantile.library.architecture import Model
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, unknown
 from mantile.library.profiles import CHECKPOINT, Framework, Library
 from mantile.library.scenario import DEFAULT_SYSTEM, MOST_STAGES
 
@@ -85,6 +85,7 @@ def usual_space(
     library: Library,
     most: int,
     searched: Sequence[str] = (),
+    makers: Sequence[str] = (),
 ) -> Space:
     """What is looked at where somebody fixes or lists a part of it.
 
@@ -97,6 +98,11 @@ def usual_space(
         over: fields with values to choose from.
         most: accelerators at most.
         searched: what is looked at beyond the usual: cp, offload.
+        makers: whose accelerators may be chosen; all without.
+
+    Raises:
+        InputError: for a name that the library does not have, a degree that cannot be, a maker without
+            chips.
     """
     fixed = {name: (value,) for name, value in scenario.items() if value is not None}
     given = {**fixed, **{name: tuple(values) for name, values in over.items()}}
@@ -106,9 +112,10 @@ def usual_space(
         "framework": given.get("framework", ("all",)),
         "kv_dtype": given.get("kv_dtype", _caches(model)),
     }
-    for name, entries in (("accelerator", library.accelerators), ("framework", library.frameworks)):
-        if chosen[name] == ("all",):
-            chosen[name] = tuple(entry.id for entry in entries)
+    chosen["accelerator"] = _chips(chosen["accelerator"], makers, library)
+    listed = [framework.id for framework in library.frameworks if not framework.former]
+    named = listed if chosen["framework"] == ("all",) else chosen["framework"]
+    chosen["framework"] = tuple(library.framework(str(name)).id for name in named)
     formats = {
         name: given.get("weights_dtype") or _formats(model, library.framework(name))
         for name in chosen["framework"]
@@ -122,9 +129,36 @@ def usual_space(
         "attention_dp": powers,
         "ep": (1, 0) if model.architecture.value("experts") else (1,),
     }
-    degrees = {name: tuple(int(n) for n in given.get(name, usual[name])) for name in DEGREES}
+    degrees = {name: _whole(name, given.get(name, usual[name])) for name in DEGREES}
     offload = {name: tuple(float(n) for n in given.get(name, (0.0,))) for name in OFFLOADED}
-    return Space(chosen, formats, degrees, tuple(int(n) for n in given.get("dp", ())), most, offload)
+    return Space(chosen, formats, degrees, _whole("dp", given.get("dp", ())), most, offload)
+
+
+def _chips(names: Sequence[Any], makers: Sequence[str], library: Library) -> tuple[str, ...]:
+    """Accelerators by their ids, those of some makers alone."""
+    every = [chip.id for chip in library.accelerators]
+    known = tuple(
+        library.accelerator(str(name)).id for name in (every if tuple(names) == ("all",) else names)
+    )
+    if not makers:
+        return known
+    vendors = {chip.vendor.lower() for chip in library.accelerators}
+    for maker in makers:
+        if maker.lower() not in vendors:
+            raise InputError(f"--makers: {unknown('maker', maker, sorted(vendors))}")
+    wanted = {maker.lower() for maker in makers}
+    of_makers = tuple(name for name in known if library.accelerator(name).vendor.lower() in wanted)
+    if not of_makers:
+        raise InputError(f"--makers {','.join(makers)}: none of the accelerators is of them")
+    return of_makers
+
+
+def _whole(name: str, values: Sequence[Any]) -> tuple[int, ...]:
+    least = 0 if name == "ep" else 1
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name}: expected whole numbers from {least} on, found {value!r:.40}")
+    return tuple(values)
 
 
 def _formats(model: Model, framework: Framework) -> tuple[str, ...]:

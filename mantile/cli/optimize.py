@@ -1,0 +1,199 @@
+"""The command that chooses: optimize."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from mantile.cli.app import AsJson, app
+from mantile.cli.flags import swept_values, with_flags
+from mantile.library.errors import InputError
+
+if TYPE_CHECKING:
+    from mantile.optimize.objective import Limit
+    from mantile.optimize.optimize import Question
+
+AUTO = "auto"
+"""Of a field that shall be chosen."""
+
+_LISTED = ("accelerator", "framework", "weights_dtype", "kv_dtype", "system")  # lists with commas
+
+
+def _at_most(what: str, unit: str) -> Any:
+    return typer.Option(metavar=f"<{unit}>", help=f"{what}, at most.")
+
+
+def _at_least(what: str, unit: str) -> Any:
+    return typer.Option(metavar=f"<{unit}>", help=f"{what}, at least.")
+
+
+@app.command()
+@with_flags
+def optimize(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="MODEL_OR_SCENARIO", help="As in `mantile estimate`, for its workload."),
+    ],
+    flags: dict[str, Any],
+    objective: Annotated[
+        str,
+        typer.Option(
+            metavar="MEASURE",
+            help="What is wanted: cost, throughput, throughput-per-accelerator, tpot, ttft-p95, e2e, power, "
+            "tokens-per-kwh, accelerators, perf-per-dollar; several in order with commas, or weighted: "
+            "0.7*cost+0.3*e2e.",
+        ),
+    ] = "cost",
+    gpus_max: Annotated[int, typer.Option("--gpus-max", help="Accelerators of a deployment, at most.")] = 8,
+    ttft_max: Annotated[float | None, _at_most("TTFT, mean", "s")] = None,
+    ttft_p95_max: Annotated[float | None, _at_most("TTFT, p95", "s")] = None,
+    tpot_max: Annotated[float | None, _at_most("TPOT", "s")] = None,
+    e2e_max: Annotated[float | None, _at_most("End to end, mean", "s")] = None,
+    e2e_p95_max: Annotated[float | None, _at_most("End to end, p95", "s")] = None,
+    interactivity_min: Annotated[float | None, _at_least("Tokens per second and user", "token/s")] = None,
+    usd_per_million_max: Annotated[float | None, _at_most("USD per million output tokens", "USD")] = None,
+    usd_per_hour_max: Annotated[float | None, _at_most("USD per hour", "USD/h")] = None,
+    usd_per_month_max: Annotated[float | None, _at_most("USD per month", "USD")] = None,
+    kw_max: Annotated[float | None, _at_most("Power in the building", "kW")] = None,
+    headroom_min: Annotated[float | None, _at_least("Share of memory that stays free", "share")] = None,
+    evidence_min: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=3, help="3: runs of such plans were measured; 2: of the framework; 1: none, at least."
+        ),
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MEASURE<=N", help="A limit of any measure, in SI units: power_w<=9e3; repeatable."
+        ),
+    ] = None,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=1..8; repeatable."),
+    ] = None,
+    makers: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option(metavar="cp,offload", help="What is looked at beyond the usual.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, max=100, help="Plans that are listed.")] = 8,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The workbook of the answer, .xlsx, or all plans, .csv."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the best deployment: every plan on every accelerator allowed, within limits, with reasons."""
+    from mantile.optimize.objective import read_limit
+
+    bounds = {
+        "ttft": ttft_max,
+        "ttft_p95": ttft_p95_max,
+        "tpot": tpot_max,
+        "e2e": e2e_max,
+        "e2e_p95": e2e_p95_max,
+        "interactivity": interactivity_min,
+        "usd_per_million": usd_per_million_max,
+        "usd_per_hour": usd_per_hour_max,
+        "usd_per_month": usd_per_month_max,
+        "power": None if kw_max is None else kw_max * 1e3,
+        "headroom": headroom_min,
+        "evidence": evidence_min,
+    }
+    limits = [*_limits(bounds), *(read_limit(text) for text in limit or ())]
+    if output is not None and output.suffix not in (".xlsx", ".csv"):
+        raise InputError(f"{output}: expected a file name that ends in .xlsx or .csv")
+    if output is not None and not output.parent.is_dir():
+        raise InputError(f"{output}: there is no folder {output.parent}")
+    question = question_of(
+        what, flags, over or [], objective, limits, gpus_max, _parts(makers), _parts(search)
+    )
+    from mantile.cli.output.optimize import print_optimum
+    from mantile.cli.output.tables import print_json, working
+    from mantile.optimize.optimize import solve
+
+    with working("looking at plans"):
+        found = solve(question)
+        if output is not None and output.suffix == ".xlsx":
+            found.to_excel(output)
+        elif output is not None:
+            _write_csv(found.to_frame(), output)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_optimum(found, top, output)
+    if not found.has_winner:
+        raise typer.Exit(1)
+
+
+def _limits(bounds: Mapping[str, float | None]) -> Iterator[Limit]:
+    from mantile.optimize.objective import limit
+
+    for name, bound in bounds.items():
+        if bound is not None:
+            yield limit(name, float(bound), f"--{name.replace('_', '-')}")
+
+
+def _parts(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
+
+
+def question_of(
+    what: str,
+    flags: Mapping[str, Any],
+    over: list[str],
+    objective: str,
+    limits: list[Limit],
+    gpus_max: int,
+    makers: tuple[str, ...] = (),
+    search: tuple[str, ...] = (),
+) -> Question:
+    """The question of a command line: a model, or the workload of a scenario file, and flags.
+
+    What flags state is fixed, but for lists and auto.
+    """
+    from mantile.cli.flags import document_of
+    from mantile.library.scenario import field_name, merge_fields
+    from mantile.optimize.optimize import ask, workload_of
+
+    varied: dict[str, tuple[Any, ...]] = {}
+    for text in over:
+        name, values = swept_values(text)
+        varied[field_name(name)] = values
+    data, bundle = document_of(what)
+    name = "command line" if data is None else what
+    if data is not None and not isinstance(data, dict):
+        raise InputError(f"{what}: expected the fields of a scenario")
+    stated = dict(flags)
+    for field in _LISTED:
+        value = stated.get(field)
+        if isinstance(value, str) and ("," in value or value in (AUTO, "all")):
+            stated.pop(field)
+            varied |= {} if value == AUTO else {field: _parts(value)}
+    fields = merge_fields({"model": what} if data is None else workload_of(data, name), stated, name)
+    return ask(
+        {key: value for key, value in fields.items() if value != AUTO},
+        objective,
+        limits,
+        gpus_max,
+        varied,
+        makers,
+        search,
+        bundle.model if bundle else None,
+        bundle.library if bundle else None,
+        name,
+    )
+
+
+def _write_csv(table: Any, path: Path) -> None:
+    from mantile.library.files import replacing
+
+    with replacing(path) as temporary:
+        table.to_csv(temporary, index=False)

@@ -1,0 +1,110 @@
+"""What the command line shows of a choice: the winner and why, other candidates, what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from mantile.cli.output.tables import new_table, number, open_console
+from mantile.equations.measures import MEASURES, Measure
+from mantile.equations.metrics import (
+    OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    TPOT,
+    TTFT_P95,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+)
+from mantile.equations.reasons import REASONS
+
+if TYPE_CHECKING:
+    from mantile.optimize.optimize import Candidate, Optimum
+
+_ALWAYS = (TTFT_P95, TPOT, OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS)
+_CODES = 8  # that are listed
+
+
+def print_optimum(found: Optimum, top: int, written: Path | None) -> None:
+    """The answer, at most 80 columns wide.
+
+    Args:
+        top: plans that are listed at most.
+        written: the file that was.
+    """
+    out = open_console()
+    out.print(Text(f"[AUTO] {found.title}", style="bold"))
+    miss = found.nearest_miss()
+    if found.has_winner:
+        out.print(f"{found.reason[:1].upper()}{found.reason[1:]}.")
+    elif miss is not None:
+        plan, limit, beyond = miss
+        out.print(f"The nearest miss is {plan.name}: {limit.words} is missed by {beyond:.0%}.")
+    table = new_table("", "plan", "GPUs", *(_head(of) for of in _shown(found)), right=(0, 2, 3, 4, 5, 6))
+    for one in found.candidates[:top]:
+        table.add_row(
+            "–" if one.rank is None else str(one.rank),
+            one.name.replace(" · ", " "),
+            number(one.results["accelerators"]),
+            *(_value(of, one.results) for of in _shown(found)),
+        )
+    out.print(table)
+    for one in found.candidates[:top]:
+        out.print(f"{'–' if one.rank is None else one.rank}  {_words(one)}")
+    out.print()
+    for line in _counts(found):
+        out.print(line)
+    if written is not None:
+        out.print(f"{written}: written")
+
+
+def _shown(found: Optimum) -> tuple[Measure, ...]:
+    """Measures of the table: what is wanted first, then limits, then what is always shown; four of them."""
+    question = found.question
+    wanted = [*question.objective.measures, *(limit.measure for limit in question.limits)]
+    always = [of for metric in _ALWAYS for of in MEASURES if of.metric is metric]
+    listed = [of for of in dict.fromkeys((*wanted, *always)) if of.key != "accelerators"]
+    return tuple(listed[:4])
+
+
+def _head(of: Measure) -> str:
+    return of.metric.short_heading or of.metric.head
+
+
+def _value(of: Measure, results: Any) -> str:
+    value: Any = results
+    for part in of.metric.key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return of.metric.text(None) if value is None else number(of.metric.shown(float(value)), 4)
+
+
+def _words(one: Candidate) -> str:
+    """Why a plan lost, and whether that holds."""
+    if one.rank == 1 or one.behind is None:
+        return one.lost_because
+    told = "within the error" if one.told.startswith("within") else "more than the error"
+    return f"{one.behind:.0%} behind, {told} of {one.error:.0%}: {one.lost_because}"
+
+
+def _counts(found: Optimum) -> Iterator[str]:
+    """How many plans were looked at, and what was against them."""
+    all_plans = found.found
+    yield (
+        f"{all_plans.tried:,} plans tried: {len(all_plans.ranked):,} keep every rule and limit, "
+        f"{len(all_plans.front):,} of them on the front of speed and throughput"
+    )
+    codes = sorted(all_plans.infeasible.items(), key=lambda item: -item[1])
+    for code, count in codes[:_CODES]:
+        yield f"  {count:>9,}  {code}: {_meaning(code)}"
+    if len(codes) > _CODES:
+        yield f"  {sum(count for _, count in codes[_CODES:]):>9,}  other codes, in --json"
+
+
+def _meaning(code: str) -> str:
+    reason = REASONS.get(code.removeprefix("DECODE_"))
+    if reason is not None:
+        return reason.meaning
+    return {
+        "NOT_KNOWN": "what is wanted or limited is not known, such as a price: no rank",
+        "INSUFFICIENT_MEMORY": "weights, or the cache of one request, do not fit",
+    }.get(code, "the limit is missed" if code.startswith("LIMIT_") else "the plan cannot be")
