@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from mantile.equations.checks import TOLERANCE
+from mantile.equations.constant import MEGA
 from mantile.equations.display import Currency, as_known, in_unit, number_in
 from mantile.equations.evidence import BANDED
 from mantile.equations.graph import EstimateGraph
-from mantile.equations.measures import EVIDENCE, HEADROOM, MEASURES, Measure, measure, score
+from mantile.equations.measures import EVIDENCE, HEADROOM, MEASURES, Measure, lacks, measure, part
 from mantile.equations.metrics import (
     ACCELERATORS,
     E2E,
@@ -132,7 +133,7 @@ class Judged:
         label: the measure, for formulas.
         limit, weight: what is typed.
         limited: 1 where a limit is a number above 0; `said` what holds of it, in words; `bound` the limit
-            or 0.
+            or 0. `own` the weight that is typed, 0 where one measure is wanted.
         weighs: the weight that counts, by what is wanted.
         values: of each plan, in that unit; texts where nobody knows them.
         missed: 1 where a plan does not keep the limit.
@@ -147,6 +148,7 @@ class Judged:
     said: Quantity
     weighs: Quantity
     bound: Quantity
+    own: Quantity
     values: tuple[Quantity, ...]
     missed: tuple[Quantity, ...]
 
@@ -156,7 +158,8 @@ class Plan:
     """What is said of one plan.
 
     Args:
-        number, name: from 1, and what it is called.
+        number: from 1.
+        name: what it is, as its cells have it now.
         possible: 1 if the plan can be; `reason` its code where it cannot.
         misses: limits it does not keep.
         rank: from 1; a dash without.
@@ -169,7 +172,6 @@ class Plan:
     """
 
     number: Input
-    name: Input
     figures: Mapping[str, Quantity]
 
     def __getattr__(self, name: str) -> Quantity:
@@ -203,6 +205,12 @@ class Decided:
     figures: Mapping[str, Quantity]
     sorted: tuple[Quantity, ...]
 
+    @property
+    def typed(self) -> tuple[Input, ...]:
+        """Everything that is typed."""
+        of_measures = (cell for of in self.judged for cell in (of.limit, of.weight))
+        return (self.objective, self.take, *of_measures)
+
 
 def judged_by(graph: EstimateGraph, asked: Decision) -> tuple[Measure, ...]:
     """The measures of a choice: those that are always shown, and what is asked for beside them."""
@@ -221,11 +229,11 @@ def _key_of(name: str) -> str:
     return "" if name == OWN_WEIGHTS else measure(name, "decision").key
 
 
-def decide(graph: EstimateGraph, asked: Decision, names: Sequence[str], currency: Currency) -> Decided:
+def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency) -> Decided:
     """The choice among plans.
 
     Args:
-        names: of the plans, which are scenarios 1, 2 and so on.
+        plans: how many there are: scenarios 1, 2 and so on.
     """
     measures = judged_by(graph, asked)
     choices = (*(of.metric.label for of in measures), OWN_WEIGHTS)
@@ -239,13 +247,24 @@ def decide(graph: EstimateGraph, asked: Decision, names: Sequence[str], currency
         "the base scenario, and with it Summary, is this plan",
         shared=True,
         minimum=1,
-        maximum=len(names),
+        maximum=plans,
         integer=True,
     )
     labels, places = _constants("label", choices), _constants("place", range(1, len(measures) + 1))
     [count] = _constants("measures", [len(measures)])
     of = _Figures("decide.")
-    of("place", "Place of what is wanted", "number", if_error(match(objective, span(labels)), 0))
+    numbers = _constants("plan", range(1, plans + 1))
+    is_plan = count_where(span(numbers), _as_typed(take))
+    of("taken", "Plan that the base scenario is", "number", where(is_plan > 0, _as_typed(take), 1))
+    of(
+        "taken_said",
+        "The plan taken, in words",
+        "1",
+        where(
+            is_plan > 0, "Summary and all sheets show this plan", "! there is no such plan: plan 1 is shown"
+        ),
+    )
+    of("place", "Place of what is wanted", "number", if_error(match(_as_typed(objective), span(labels)), 0))
     of(
         "wanted",
         "Measure that is wanted, 0 with weights of one's own",
@@ -253,12 +272,11 @@ def decide(graph: EstimateGraph, asked: Decision, names: Sequence[str], currency
         where(of["place"] > count, 0, of["place"]),
     )
     judged = tuple(
-        _judged(graph, one, label, number, of["wanted"], asked, len(names), currency)
+        _judged(graph, one, label, number, of["wanted"], asked, plans, currency)
         for one, label, number in zip(measures, labels, places, strict=False)
     )
     bands = _constants("band", [_BANDS.index(_BAND.get(one.key, "throughput")) + 1 for one in measures])
     of("band", "Range of what is wanted", "number", index(span(bands), maximum(1, of["wanted"])))
-    called, numbers = _constants("name", names), _constants("plan", range(1, len(names) + 1))
     rows = [_plan(graph, number, judged, span(labels), of["band"]) for number in numbers]
     keys = span([row["key"] for row in rows])
     ordered = tuple(
@@ -279,17 +297,15 @@ def decide(graph: EstimateGraph, asked: Decision, names: Sequence[str], currency
     of("second", "Number of the second, 0 without", "number", if_error(match(_SECOND, ranks), 0))
     for number, row in zip(numbers, rows, strict=True):
         _beside(row, rows, number, of)
-    title, reason = _finding(rows, judged, called, of)
+    title, reason = _finding(rows, judged, of)
     return Decided(
         objective=objective,
         take=take,
         judged=judged,
-        plans=tuple(
-            Plan(number, name, row.figures) for number, name, row in zip(numbers, called, rows, strict=True)
-        ),
+        plans=tuple(Plan(number, row.figures) for number, row in zip(numbers, rows, strict=True)),
         title=title,
         reason=reason,
-        constants=(count, *places, *bands, *called, *numbers, _SPREAD, _SHARED, _TOLD_MORE, _SECOND, _LAST),
+        constants=(count, *places, *bands, *numbers, _SPREAD, _SHARED, _TOLD_MORE, _SECOND, _LAST),
         labels=labels,
         figures=of.figures,
         sorted=ordered,
@@ -338,6 +354,11 @@ def _typed(
     )
 
 
+def _as_typed(figure: Input) -> InCase:
+    """What stands in a cell of the choice."""
+    return InCase(figure, 0, "as typed")
+
+
 def _judged(
     graph: EstimateGraph,
     of: Measure,
@@ -365,12 +386,17 @@ def _judged(
         f"{WEIGHT}{of.key}", f"Weight of {label_}", "1", asked.weights.get(of.key, 0.0), f"with {OWN_WEIGHTS}"
     )
     make = _Figures("decide.", f".{of.key}")
-    make("bound", f"Limit of {label_} that holds, or 0", unit, where(is_number(limit), limit, 0))
+    make(
+        "bound",
+        f"Limit of {label_} that holds, or 0",
+        unit,
+        where(is_number(_as_typed(limit)), _as_typed(limit), 0),
+    )
     make("limited", f"{label_} has a limit", "flag", where(make["bound"] > 0, 1, 0))
     kind = "at most" if of.lower else "at least"
     make("said", f"Limit of {label_}, in words", "1", where(make["limited"] > 0, kind, "no limit"))
-    own = where(wanted > 0, 0, number_of(weight))
-    make("weighs", f"{label_} counts", "1", where(equal(wanted, number), 1, own))
+    make("own", f"Own weight of {label_}", "1", where(wanted > 0, 0, number_of(_as_typed(weight))))
+    make("weighs", f"{label_} counts", "1", where(equal(wanted, number), 1, make["own"]))
     values = tuple(
         Quantity(f"decide.value.{of.key}.{plan}", label_, unit, _in_case(body, plan))
         for plan in range(1, plans + 1)
@@ -395,6 +421,7 @@ def _judged(
         make["said"],
         make["weighs"],
         make["bound"],
+        make["own"],
         values,
         missed,
     )
@@ -422,17 +449,32 @@ def _plan(
     make = _Figures("decide.", f".{case}")
     values = [of.values[case - 1] for of in judged]
     missed = [of.missed[case - 1] for of in judged]
+    _named(make, graph, case)
     make("possible", "Can be", "flag", _in_case(graph.checks.possible, case))
     make("reason", "Reason code", "1", _in_case(graph.checks.reason, case))
     make("misses", "Limits that it misses", "number", sum_range(span(missed)))
     make("first", "First limit missed", "number", if_error(match(1, span(missed)), 1))
     parts = [
-        make(f"part.{of.measure.key}", f"Part of {of.measure.metric.label} in the score", "1", part)
+        make(
+            f"part.{of.measure.key}",
+            f"Part of {of.measure.metric.label} in the score",
+            "1",
+            part(value, of.measure.lower, of.weighs),
+        )
         for of, value in zip(judged, values, strict=True)
-        for part in (score([(value, of.measure.lower, of.weighs)]),)
     ]
-    unknown = count_where(span(parts), NOT_KNOWN)
-    make("score", "Score, the least is best", "1", where(unknown > 0, NOT_KNOWN, sum_range(span(parts))))
+    lacking = [
+        make(f"lacks.{of.measure.key}", f"{of.measure.metric.label} is wanted and not known", "flag", flag)
+        for of, value in zip(judged, values, strict=True)
+        for flag in (lacks(value, of.weighs),)
+    ]
+    make("unknown", "Measures that are wanted and not known", "number", sum_range(span(lacking)))
+    make(
+        "score",
+        "Score, the least is best",
+        "1",
+        where(make["unknown"] > 0, NOT_KNOWN, sum_range(span(parts))),
+    )
     make(
         "good",
         "Has a rank",
@@ -449,6 +491,14 @@ def _plan(
     make("deviation", "Standard deviation of what is wanted, as a share", "1", index(deviations, band))
     make("chip", "Chip and framework", "1", _chip(graph, case))
     make("price", "Price of an accelerator per hour", "USD/h", _in_case(graph.cost.break_even.price, case))
+    per_million = USD_PER_MILLION_OUTPUT_TOKENS.of(graph.figures)
+    make("cost", "USD per million output tokens", "USD/Mtoken", _in_case(per_million, case))
+    make(
+        "hourly_tokens",
+        "Output tokens of an accelerator in an hour",
+        "token/h",
+        _in_case(graph.cost.break_even.tokens, case),
+    )
     make("share", "Share of links in a decode step", "1", _links(graph, case))
     per_chip = next(of for of in judged if of.measure.key == OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column)
     make(
@@ -459,6 +509,33 @@ def _plan(
     make("label", "Which it is", "1", index(labels, make["first"]))
     make("beyond", "Beyond the limit", "1", _beyond(make["value"], make["limit"]))
     return make
+
+
+_DEGREES = (("attention_dp", "DPA"), ("cp", "CP"), ("ep", "EP"), ("pp", "PP"))
+
+
+def _named(make: _Figures, graph: EstimateGraph, case: int) -> None:
+    """What a plan is called, from its cells: B200 SXM · 3 × TP1 · nvfp4, fp8 KV · trtllm."""
+    workers = graph.decode_workers
+    inputs = workers.inputs.named()
+
+    def of(name: str) -> Node:
+        return _in_case(inputs[name], case)
+
+    ranks = rounded(of("tp"), 0)
+    told = make(
+        "name.replicas",
+        "Replicas and TP, in words",
+        "1",
+        where(of("dp") > 1, join(rounded(of("dp"), 0), " × TP", ranks), join("TP", ranks)),
+    )
+    for name, short in _DEGREES:
+        more = join(told, f" {short}", rounded(of(name), 0))
+        told = make(f"name.{name}", f"Degrees to {short}, in words", "1", where(of(name) > 1, more, told))
+    make("name.formats", "Data types, in words", "1", join(of("weights_dtype"), ", ", of("kv_dtype"), " KV"))
+    chip = _in_case(workers.hardware.name, case)
+    words = join(chip, " · ", told, " · ", make["name.formats"], " · ", of("framework"))
+    make("name", "Plan", "1", words)
 
 
 def _beyond(value: Quantity, limit: Quantity) -> Node:
@@ -506,6 +583,22 @@ def _beside(row: _Figures, rows: Sequence[_Figures], number: Input, of: _Figures
     row("holds", "Whether the difference holds", "1", where(within, "within the error", "holds"))
     row("real", "Whether it holds, of a plan with a rank", "1", where(placed, row["holds"], NONE))
     row("told", "The difference, in words", "1", where(equal(row["rank"], 1), "winner", row["real"]))
+    second = index(span([other["cost"] for other in rows]), maximum(1, of["second"]))
+    row(
+        "even",
+        "Cost per million to break even with",
+        "USD/Mtoken",
+        where(equal(row["rank"], 1), second, best("cost")),
+    )
+    due = if_error(row["even"] * row["hourly_tokens"] / MEGA, NOT_KNOWN)
+    row(
+        "price_due",
+        "Price at which it costs what the winner does",
+        "USD/h",
+        due,
+        "per accelerator and hour; of the winner, what the second costs",
+    )
+    row("price_change", "Change of the price", "1", if_error(row["price_due"] / row["price"] - 1, NOT_KNOWN))
     row("dearer", "Dearer per accelerator and hour", "1", if_error(row["price"] / best("price") - 1, 0))
     row("fewer", "Fewer tokens per accelerator", "1", if_error(1 - row["tokens"] / best("tokens"), 0))
     row("best_share", "Share of links, the winner's", "1", best("share"))
@@ -551,9 +644,7 @@ def _lost(row: _Figures, number: Input, of: _Figures) -> None:
     row("lost", "Why it lost", "1", index(span(words), match(1, span(flags))))
 
 
-def _finding(
-    rows: Sequence[_Figures], judged: Sequence[Judged], called: Sequence[Input], of: _Figures
-) -> tuple[Quantity, Quantity]:
+def _finding(rows: Sequence[_Figures], judged: Sequence[Judged], of: _Figures) -> tuple[Quantity, Quantity]:
     """Who wins, and how sure that is."""
     for row, number in zip(rows, range(len(rows)), strict=True):
         values = span([one.values[number] for one in judged])
@@ -562,23 +653,24 @@ def _finding(
         row("low", "Lower end of 80 %", "1", if_error(row["wanted"] / factor, NONE))
         row("high", "Upper end of 80 %", "1", if_error(row["wanted"] * factor, NONE))
     of("best", "The winner's", "1", index(span([row["wanted"] for row in rows]), of["at"]))
-    of("name", "Name of the winner", "1", index(span(called), of["at"]))
+    called = span([row["name"] for row in rows])
+    of("name", "Name of the winner", "1", index(called, of["at"]))
     of(
         "what",
         "What is wanted, in words",
         "1",
         index(span([one.label for one in judged]), maximum(1, of["wanted"])),
     )
-    value = join(": ", rounded(number_of(of["best"]), 2), " ")
-    of("amount", "What the winner reaches", "1", where(of["wanted"] > 0, join(value, of["what"]), ""))
+    amount = join(of["name"], ": ", rounded(number_of(of["best"]), 2), " ", of["what"])
+    of("amount", "The winner, and what it reaches", "1", where(of["wanted"] > 0, amount, of["name"]))
     title = of(
         "title",
         "Finding",
         "1",
-        where(of["winner"] > 0, join("Take ", of["name"], of["amount"]), "No plan keeps every limit"),
+        where(of["winner"] > 0, join("Take ", of["amount"]), "No plan keeps every limit"),
     )
     place = maximum(1, of["second"])
-    of("second_name", "Name of the second", "1", index(span(called), place))
+    of("second_name", "Name of the second", "1", index(called, place))
     of(
         "second_behind",
         "The second, behind",

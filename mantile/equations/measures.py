@@ -137,6 +137,17 @@ def weight(of: Measure, value: float) -> Input:
     )
 
 
+def part(value: Node, lower: bool, weight: Node) -> Node:
+    """What a measure adds to the score of a plan: its logarithm, weighted; 0 where it does not count."""
+    size = logarithm(number_of(value))
+    return where(all_of(weight > 0, number_of(value) > 0), (size if lower else -size) * weight, 0)
+
+
+def lacks(value: Node, weight: Node) -> Node:
+    """1 where a measure counts that nobody knows, or that is not above 0."""
+    return where(all_of(weight > 0, number_of(value) <= 0), 1, 0)
+
+
 def score(terms: Sequence[tuple[Node, bool, Node]]) -> Node:
     """What plans are ranked by, the least first: the weighted sum of logarithms; not known where one is not.
 
@@ -145,16 +156,8 @@ def score(terms: Sequence[tuple[Node, bool, Node]]) -> Node:
     Args:
         terms: what is judged, whether less of it is better, and its weight; without weight it does not count.
     """
-    counted = [where(weight > 0, number_of(value) > 0, 1) for value, _, weight in terms]
-    parts = [
-        where(
-            all_of(weight > 0, number_of(value) > 0),
-            (logarithm(number_of(value)) if lower else -logarithm(number_of(value))) * weight,
-            0,
-        )
-        for value, lower, weight in terms
-    ]
-    return where(all_of(*(flag > 0 for flag in counted)), sum_of(parts), NOT_KNOWN)
+    unknown = sum_of([lacks(value, weight) for value, _, weight in terms])
+    return where(unknown > 0, NOT_KNOWN, sum_of([part(*term) for term in terms]))
 
 
 def _of(metric: Metric) -> Callable[[EstimateGraph], Named]:

@@ -1375,7 +1375,7 @@ def with_fields(scenario: Scenario, fields: Mapping[str, Any], name: str) -> Sce
     Raises:
         InputError: as if they stood in a file of that name.
     """
-    data = scenario.model_dump(exclude={"variants"}, exclude_none=True)
+    data = scenario.model_dump(exclude={"variants", "decision"}, exclude_none=True)
     return validate(Scenario, merge_fields(data, fields, name), name)
 
 

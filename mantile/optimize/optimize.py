@@ -125,8 +125,8 @@ class Optimum:
     def decided(self) -> Decided:
         """The choice among the candidates, as quantities."""
         assert self.scenario.decision is not None
-        names = [str(variant.name) for variant in self.scenario.variants]
-        return decide(self.estimate.equations, self.scenario.decision, names, Currency())
+        plans = len(self.scenario.variants)
+        return decide(self.estimate.equations, self.scenario.decision, plans, Currency())
 
     @cached_property
     def _values(self) -> dict[Any, Any]:
@@ -134,7 +134,8 @@ class Optimum:
         wanted: list[Named] = [decided.title, decided.reason]
         wanted += [figure for plan in decided.plans for figure in plan.figures.values()]
         cases = [self.estimate.values(column) for column in range(len(self.estimate.columns))]
-        return Program(wanted).run({}, cases)
+        typed = {cell: np.nan if cell.value is None else cell.value for cell in decided.typed}
+        return Program(wanted).run({}, [cases[0] | typed, *cases[1:]])
 
     @property
     def title(self) -> str:
@@ -155,7 +156,7 @@ class Optimum:
             found.append(
                 Candidate(
                     rank=None if isinstance(rank, str) else int(rank),
-                    name=str(plan.name.value),
+                    name=str(values[plan.name]),
                     plan=plan_of(self.scenario.variants[place - 1].model_dump(exclude_none=True)),
                     results=self.estimate.results(place),
                     lost_because=str(values[plan.lost]),

@@ -183,7 +183,7 @@ def _require_model(data: Mapping[str, Any], edits: Sequence[Mapping[str, Any]], 
     if not edits:
         return
     cells = ", ".join(f"{edit['cell']} ({edit['id']})" for edit in edits)
-    overrides = parse_scenario({**data, "variants": []}, str(file.path)).overrides
+    overrides = parse_scenario({**data, "variants": [], "decision": None}, str(file.path)).overrides
     apply_model_overrides(file.book.estimate.model, overrides, f"{file.path}: {cells}")
 
 

@@ -24,6 +24,9 @@ from mantile.workbook import style
 from mantile.workbook.book import Book, Document
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
 
+TAKEN = -1
+"""As the scenario that an input of the base follows: the plan that a decision takes."""
+
 
 class EstimateBook(Book):
     """All sheets of an estimate, with the places of its figures.
@@ -60,6 +63,7 @@ class EstimateBook(Book):
             for figure in (item.place, self.held.get(item.input))
             if figure is not None
         }
+        self.own_lists: dict[str, Span] = {}  # cells that inputs of single sheets are chosen from, by id
         self.currency = _currency(estimate)
 
     def displayed(self, figure: Named, unit: str) -> Node:
@@ -73,6 +77,8 @@ class EstimateBook(Book):
 
     def library_choices(self, entry: Input) -> Span | None:
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
+        if entry.id in self.own_lists:
+            return self.own_lists[entry.id]
         name = (
             entry.id.removeprefix("sweep.")
             .removeprefix("alternative.")
@@ -162,9 +168,28 @@ class EstimateBook(Book):
         """Values of the graph's own figures as generated, for each scenario."""
         return [self.estimate.values(column) for column in range(self.columns)]
 
+    @cached_property
+    def taken_inputs(self) -> tuple[Input, ...]:
+        """Inputs that differ among the plans of a decision: the base has those of the plan that is taken.
+
+        None without a decision.
+        """
+        estimate = self.estimate
+        if estimate.scenario.decision is None:
+            return ()
+        plans = [estimate.inputs(column) for column in range(1, self.columns)]
+        stated = [
+            figure
+            for figure in estimate.equations.inputs.named().values()
+            if all(figure.id in of for of in plans)
+        ]
+        return tuple(figure for figure in stated if len({of[figure.id] for of in plans}) > 1)
+
     @property
     def has_free_column(self) -> bool:
         """Whether a further scenario can be typed behind the last one."""
+        if self.estimate.scenario.decision is not None:
+            return False  # the columns are plans that were searched for
         return self.columns < len(LETTERS) and not self.estimate.template.formula_text
 
     @property

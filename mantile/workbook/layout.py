@@ -25,6 +25,7 @@ from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
+from mantile.workbook.sheets.decide import add_decide_sheet, decide_sheet
 from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET
 from mantile.workbook.sheets.generated import add_generated
 from mantile.workbook.sheets.ir import fill_ir
@@ -118,6 +119,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
 
     cover_sheet(book)
     select(book)
+    add_decide_sheet(book)
     book.add_sheet(Sheet("Checks", "front"))
     _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model", "Tensors")
     for name in ("Shapes", "IR"):  # they lead to sheets behind them, and are filled after these
@@ -131,6 +133,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     _add_workings(book, sections, master, "Serving", "Cost")
     if book.columns > 1:
         compare_sheet(book, master)
+    decide_sheet(book, master)
     alternative_sheet(book, master)
     effects = sensitivity(estimate)
     sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))

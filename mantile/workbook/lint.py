@@ -30,6 +30,7 @@ from mantile.workbook.read import read_cells
 FRONT = ("Cover", "Summary", "Checks")
 COLLECTING = (
     *FRONT,
+    "Decide",
     "Shapes",
     "IR",
     "Plan",
@@ -59,6 +60,7 @@ WORKINGS = (
 ORDER = (
     "Cover",
     "Summary",
+    "Decide",
     "Checks",
     "Inputs",
     "Hardware",

@@ -13,13 +13,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mantile.equations.decide import TAKE
 from mantile.equations.signature import SIGNATURE
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
 from mantile.workbook.book import FIRST
 from mantile.workbook.bundle import BUNDLE_SHEET, GENERATOR, Bundle
-from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.estimate_book import TAKEN, EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.normal_form import normal_form
 from mantile.workbook.package import Package, open_package
@@ -235,12 +236,24 @@ def typed_inputs(file: File) -> tuple[list[dict[str, Any]], list[dict[str, Any]]
     for scenario, here in enumerate(cells):
         values.append({} if scenario < book.columns else dict(book.inputs(scenario)))
         edits = [
-            edit for identifier, place in here for edit in _typed(file, identifier, scenario, place, values)
+            edit
+            for identifier, place in here
+            if not _is_taken(file, place)
+            for edit in _typed(file, identifier, scenario, place, values)
         ]
         if file.other_version:
             edits = _without_defaults(file, scenario, values[scenario], edits)
         edited += edits
+    for identifier, place in cells[0]:  # these follow a plan, whose own cells come first
+        if _is_taken(file, place):
+            edited += _typed(file, identifier, 0, place, values)
     return values, edited
+
+
+def _is_taken(file: File, place: Place) -> bool:
+    """Whether a cell of the base follows the plan that a decision takes, as generated."""
+    follows = file.book.sheets[place[0]].cells[place[1:]].follows
+    return follows is not None and follows[1] == TAKEN
 
 
 def typed_beside(file: File) -> list[dict[str, Any]]:
@@ -284,6 +297,9 @@ def _typed(
     followed = file.follows(place)
     if followed is not None:
         other, of = followed
+        if of == TAKEN:
+            taken = values[0].get(TAKE, 1)
+            of = int(taken) if taken in range(1, file.book.columns) else 1
         if of < len(values) and other in values[of]:  # else it follows its default
             typed[identifier] = values[of][other]
         return

@@ -354,7 +354,7 @@ def typed(
     name = figure.id.removeprefix("inputs.")
     stated = name in scenario.given or any(f"{item.id}{OVERRIDE}" == figure.id for item in scenario.overrides)
     cell = Cell(look.but(colour=style.INK), scenario=of, entry=figure)
-    if stated or figure.value is None:
+    if stated or figure.value is None or figure in book.taken_inputs:
         cell = _entry(figure, look, value, of)
     elif figure.follows is not None and name not in base.given and figure.id in book.estimate.inputs(of):
         cell = _entry(figure, look, value, of)  # as the model is published for the framework

@@ -1,0 +1,315 @@
+"""The Decide sheet: plans that were searched for as live columns, ranked by what is wanted within limits.
+
+Every limit, weight and price is a cell. The base scenario is one of the plans: a cell says which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xlsxwriter.utility import xl_rowcol_to_cell
+
+from mantile.equations.decide import SHOWN, Decided, Judged, decide
+from mantile.graph.quantity import Input, Quantity, span
+from mantile.library.scenario import Decision
+from mantile.workbook import style
+from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
+from mantile.workbook.estimate_book import TAKEN, EstimateBook
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
+
+DECIDE_SHEET = "Decide"
+_WIDTHS = (44, 330, 92, 92, 92, 92, 92, 92, 92, 92, 92, 92, 118, 330)
+_RANK, _NAME, _FIRST = 0, 1, 2  # columns
+_LAST = len(_WIDTHS) - 1
+_FINDING, _TYPED, _PLANS = 3, 6, 10  # rows
+_CODES = 16  # rows of reason codes
+_KEY = 9  # measures beside a plan
+_PURPOSE = (
+    "Which plan to run. Change what is wanted, a limit, a price or a factor: ranks, winner and reasons "
+    "follow. Plans beyond these were looked at once, by the program."
+)
+_BY_RANK = ("behind", "error", "told", "lost")
+_HEADS = ("behind", "error, 80 %", "difference", "why it lost")
+
+
+def add_decide_sheet(book: EstimateBook) -> None:
+    """Give the sheet its place among the others; none of a scenario without a decision."""
+    if book.estimate.scenario.decision is not None:
+        book.add_sheet(Sheet(DECIDE_SHEET, "front", _PURPOSE))
+
+
+def decide_sheet(book: EstimateBook, master: Quantity) -> None:
+    """Fill the sheet; none of a scenario without a decision."""
+    asked = book.estimate.scenario.decision
+    if asked is None:
+        return
+    figures = decide(book.estimate.equations, asked, book.columns - 1, book.currency)
+    sheet = book.sheets[DECIDE_SHEET]
+    book.own_lists[figures.objective.id] = span(figures.labels)
+    sheet.widths, sheet.freeze, sheet.repeat_rows = [*_WIDTHS], (2, 2), (0, 1)
+    sheet.one_page_wide = True
+    add_title_rows(book, sheet, DECIDE_SHEET, _LAST, master)
+    _findings(book, sheet, figures)
+    _asked(book, sheet, figures, asked)
+    row = _ranking(book, sheet, figures)
+    row = _prices(book, sheet, figures, row + 1)
+    row = _measures(book, sheet, figures, row + 1)
+    row = _search(book, sheet, figures, asked, row + 1)
+    sheet.print_area = (0, 0, row - 1, _LAST)
+    _workings(book, sheet, figures, row + 1)
+    _take(book, figures)
+
+
+def _findings(book: EstimateBook, sheet: Sheet, figures: Decided) -> None:
+    """What it comes to, in words."""
+    look = style.Style(size=14, bold=True, colour=style.NAVY)
+    book.add_quantity(sheet, _FINDING, _RANK, figures.title, look, scenario=ACROSS)
+    book.add_quantity(sheet, _FINDING + 1, _RANK, figures.reason, style.Style(size=11), scenario=ACROSS)
+    sheet.heights |= {_FINDING: 26, _FINDING + 1: 20}
+
+
+def _asked(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision) -> None:
+    """What is wanted, and which plan the base scenario is."""
+    for row, figure in enumerate((figures.objective, figures.take), _TYPED):
+        sheet.set_text(row, _NAME, figure.label, style.LABEL.but(bold=True))
+        _typed(book, sheet, row, _FIRST, figure)
+    note = style.SOURCE.but(wrap=False)
+    book.add_quantity(sheet, _TYPED + 1, _FIRST + 1, figures.figures["taken_said"], note, scenario=ACROSS)
+    mark_beginning(sheet, _TYPED + 1, _FIRST + 1, "!", style.FAIL)
+    sheet.set_text(
+        _TYPED + 2,
+        _NAME,
+        f"searched: {asked.searched}; {asked.plans:,} plans, by {asked.made_by}",
+        style.SOURCE,
+    )
+
+
+def _typed(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Input) -> None:
+    """A cell in which something of the choice is typed; an empty one says that there is none."""
+    value = figure.value
+    is_text = isinstance(value, str)
+    look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
+    number = None if is_text or value is None else float(value)
+    cell = Cell(look, text=str(value) if is_text else None, number=number, entry=figure)
+    sheet.set_cell(row, column, cell)
+    book.register(figure, CellAddress(sheet.name, row, column, absolute=True))
+    book.own_inputs[figure.id] = figure
+    book.input_cells[figure.id, 0] = (sheet.name, row, column)
+    sheet.ids.setdefault(row, figure.id)
+
+
+def _heads(sheet: Sheet, row: int, heads: Sequence[str], left: Sequence[str] = ("", "")) -> None:
+    for column, head in enumerate((*left, *heads)):
+        look = style.HEADER if column in (_NAME, _LAST) else style.HEADER_RIGHT
+        sheet.set_text(row, column, head, look)
+    sheet.set_style(row, 0, _LAST, style.HEADER)
+
+
+def _key_measures(figures: Decided) -> tuple[Judged, ...]:
+    """The measures that stand beside a plan."""
+    return tuple(of for of in figures.judged if of.measure.key in SHOWN[: _KEY - 1])
+
+
+def _ranking(book: EstimateBook, sheet: Sheet, figures: Decided) -> int:
+    """The plans with their ranks, what they reach, and why they lost; the row after them."""
+    shown = _key_measures(figures)
+    heads = [of.measure.metric.short_heading or _head(of) for of in shown]
+    _heads(sheet, _PLANS, [*heads, *_HEADS], ("rank", "plan"))
+    row = _PLANS
+    for row, plan in enumerate(figures.plans, _PLANS + 1):
+        look = style.table("whole").but(align="center", bold=True)
+        book.add_quantity(sheet, row, _RANK, plan.rank, look, scenario=ACROSS)
+        book.add_quantity(sheet, row, _NAME, plan.name, style.ROW_LABEL, scenario=ACROSS)
+        place = int(float(str(plan.number.value))) - 1
+        for column, of in enumerate(shown, _FIRST):
+            sheet.set_formula(row, column, of.values[place], _look(of), scenario=ACROSS)
+        for column, name in enumerate(_BY_RANK, _FIRST + len(shown)):
+            form = style.table("percent1") if name in ("behind", "error") else style.TEXT_VALUE
+            form = style.Style(size=9.5) if name == "lost" else form
+            book.add_quantity(sheet, row, column, plan.figures[name], form, scenario=ACROSS)
+        sheet.heights[row] = 22
+    _colours(sheet, _PLANS + 1, row)
+    return row + 1
+
+
+def _head(of: Judged) -> str:
+    return (
+        f"{of.measure.metric.label}, {style.shown_unit(of.unit)}"
+        if of.unit != "1"
+        else of.measure.metric.label
+    )
+
+
+def _look(of: Judged) -> style.Style:
+    if of.measure.metric.display_unit == "%":
+        return style.table("percent1")
+    return style.VALUE.but(form=style.amount(of.measure.metric.digits))
+
+
+def _colours(sheet: Sheet, first: int, last: int) -> None:
+    """The winner on green, plans without a rank in grey."""
+    area = (first, 0, last, _LAST)
+    best = {
+        "type": "formula",
+        "criteria": f"=$A{first + 1}=1",
+        "format": style.Style(fill=style.BEST, bold=True),
+    }
+    none = {
+        "type": "formula",
+        "criteria": f"=ISTEXT($A{first + 1})",
+        "format": style.Style(colour=style.MUTE),
+    }
+    sheet.conditional += [(area, best), (area, none)]
+
+
+def _prices(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int:
+    """The price at which another plan would cost what the winner does; the row after it."""
+    sheet.set_text(
+        row,
+        _RANK,
+        "For another plan to cost no more per token than the winner, its price must be",
+        style.SECTION_HEAD,
+    )
+    sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
+    sheet.heights[row] = 28
+    row += 1
+    _heads(sheet, row, ("now, USD/h", "must be", "by"), ("", "plan"))
+    first = row + 1
+    for row, plan in enumerate(figures.plans, first):
+        sheet.set_formula(row, _NAME, plan.name, style.ROW_LABEL, scenario=ACROSS)
+        looks = (
+            style.VALUE.but(form=style.amount(2)),
+            style.VALUE.but(form=style.amount(2)),
+            style.table("effect"),
+        )
+        for column, (name, look) in enumerate(
+            zip(("price", "price_due", "price_change"), looks, strict=True), _FIRST
+        ):
+            book.add_quantity(sheet, row, column, plan.figures[name], look, scenario=ACROSS)
+        mark = style.SOURCE.but(wrap=False)
+        sheet.set_text(
+            row, _FIRST + 3, "per accelerator and hour; of the winner: what the second costs", mark
+        )
+    return row + 1
+
+
+def _measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int:
+    """Measures with limit and weight, and what every plan reaches; the row after them."""
+    sheet.set_text(row, _RANK, "Limits, weights, and what every plan reaches", style.SECTION_HEAD)
+    sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
+    sheet.heights[row] = 28
+    row += 1
+    numbers = [f"plan {plan.number.value}" for plan in figures.plans]
+    _heads(sheet, row, ("limit", "holds", "weight", "counts", *numbers), ("", "measure"))
+    first = row + 1
+    for row, of in enumerate(figures.judged, first):
+        book.add_constant(sheet, row, _NAME, of.label, style.ROW_LABEL)
+        sheet.set_text(
+            row, _RANK, style.shown_unit(of.unit) if len(style.shown_unit(of.unit)) < 6 else "", style.UNIT
+        )
+        _typed(book, sheet, row, _FIRST, of.limit)
+        book.add_quantity(sheet, row, _FIRST + 1, of.said, style.TEXT_VALUE, scenario=ACROSS)
+        _typed(book, sheet, row, _FIRST + 2, of.weight)
+        book.add_quantity(sheet, row, _FIRST + 3, of.weighs, style.table("ms2"), scenario=ACROSS)
+        for column, value in enumerate(of.values, _FIRST + 4):
+            book.add_quantity(sheet, row, column, value, _look(of), scenario=ACROSS)
+        _mark_missed(sheet, row, of)
+    book.add_constant(sheet, row + 1, _NAME, figures.labels[-1], style.ROW_LABEL)
+    note = "choose this as objective: logarithms of the measures are weighted and summed"
+    sheet.set_text(row + 1, _FIRST, note, style.SOURCE.but(wrap=False))
+    return row + 2
+
+
+def _mark_missed(sheet: Sheet, row: int, of: Judged) -> None:
+    """What misses its limit is amber, and so is what nobody knows."""
+    value = xl_rowcol_to_cell(row, _FIRST + 4)
+    limit = xl_rowcol_to_cell(row, _FIRST, col_abs=True)
+    sign = ">" if of.measure.lower else "<"
+    beyond = f"AND(N({limit})>0,OR(ISTEXT({value}),N({value}){sign}{limit}))"
+    look = style.Style(fill=style.ALERT_FILL, colour=style.ALERT)
+    rule = {"type": "formula", "criteria": f"={beyond}", "format": look}
+    sheet.conditional.append(((row, _FIRST + 4, row, _FIRST + 3 + len(of.values)), rule))
+
+
+def _search(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, row: int) -> int:
+    """What the search looked at: a picture of its plans, and how many broke which rule; the row after it."""
+    title = f"{asked.plans:,} plans were looked at; stored, by {asked.made_by}: a limit that is edited since"
+    sheet.set_text(row, _RANK, f"{title} recounts only the plans above", style.SECTION_HEAD)
+    sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
+    sheet.heights[row] = 28
+    by_size = sorted(asked.infeasible.items(), key=lambda item: (-item[1], item[0]))
+    for below, (code, count) in enumerate(by_size[:_CODES], row + 1):
+        sheet.set_text(below, _NAME, code, style.ROW_LABEL)
+        sheet.set_cell(below, _FIRST, Cell(style.table("whole"), number=float(count)))
+    return row + _CODES + 2
+
+
+def _workings(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> None:
+    """What ranks, reasons and picture follow from, folded away."""
+    sheet.set_text(row, _RANK, "What ranks and reasons follow from", style.BLOCK_HEAD)
+    sheet.set_style(row, 1, _LAST, style.BLOCK_HEAD)
+    first = row = row + 1
+    small = style.Style(size=9.5)
+    for constant in figures.constants:
+        if constant in book.addresses:
+            continue
+        sheet.set_text(row, _NAME, constant.label, small)
+        book.add_constant(sheet, row, _FIRST, constant, small)
+        row += 1
+    for figure in figures.figures.values():
+        if figure in book.addresses:
+            continue
+        sheet.set_text(row, _NAME, figure.label, small)
+        book.add_quantity(sheet, row, _FIRST, figure, small, scenario=ACROSS)
+        row += 1
+    row = _of_measures(book, sheet, figures, row)
+    row = _of_plans(book, sheet, figures, row)
+    sheet.blocks.append((first - 1, row - 1))
+    sheet.folds.append((first, row - 1))
+
+
+def _of_measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int:
+    """Of every measure its limit and which plans miss it."""
+    small = style.Style(size=9.5)
+    for of in figures.judged:
+        sheet.set_text(row, _NAME, f"{of.label.value}: limit, limited, weight, missed by", small)
+        book.add_quantity(sheet, row, _FIRST, of.bound, small, scenario=ACROSS)
+        book.add_quantity(sheet, row, _FIRST + 1, of.limited, small, scenario=ACROSS)
+        book.add_quantity(sheet, row, _FIRST + 2, of.own, small, scenario=ACROSS)
+        for column, flag in enumerate(of.missed, _FIRST + 4):
+            book.add_quantity(sheet, row, column, flag, small, scenario=ACROSS)
+        row += 1
+    return row
+
+
+def _of_plans(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int:
+    """Of every plan the figures that have no place yet, side by side."""
+    small = style.Style(size=9.5)
+    for column, number in enumerate(figures.sorted, _FIRST + 4):
+        book.add_quantity(sheet, row, column, number, small, scenario=ACROSS)
+    sheet.set_text(row, _NAME, "keys, the best first", small)
+    row += 1
+    for name, figure in figures.plans[0].figures.items():
+        if figure in book.addresses:
+            continue
+        sheet.set_text(row, _NAME, figure.label, small)
+        for column, plan in enumerate(figures.plans, _FIRST + 4):
+            book.add_quantity(sheet, row, column, plan.figures[name], small, scenario=ACROSS)
+        row += 1
+    return row
+
+
+def _take(book: EstimateBook, figures: Decided) -> None:
+    """Let cells of the base scenario follow those of the plan that is taken, until somebody types there."""
+    taken = book.addresses[figures.figures["taken"]]
+    chosen = f"{taken.sheet}!{xl_rowcol_to_cell(taken.row, taken.column or 0, row_abs=True, col_abs=True)}"
+    for figure in book.taken_inputs:
+        sheet, row, column = book.input_cells[figure.id, 0]
+        cell = book.sheets[sheet].cells[row, column]
+        of_plans = [book.input_cells[figure.id, plan] for plan in range(1, book.columns)]
+        begin, end = (
+            xl_rowcol_to_cell(at[1], at[2], row_abs=True, col_abs=True) for at in (of_plans[0], of_plans[-1])
+        )
+        cell.text = cell.number = None
+        cell.expression, cell.follows = book.typed_cell(figure), (figure.id, TAKEN)
+        cell.reference = f"INDEX({of_plans[0][0]}!{begin}:{end},1,{chosen})"
