@@ -229,6 +229,27 @@ def _key_of(name: str) -> str:
     return "" if name == OWN_WEIGHTS else measure(name, "decision").key
 
 
+def key_of_choice(label: str) -> str:
+    """The measure that a choice of what is wanted stands for, or that weights are typed."""
+    return next((of.key for of in MEASURES if of.metric.label == label), OWN_WEIGHTS)
+
+
+def unit_of(graph: EstimateGraph, of: Measure) -> str:
+    """The unit in which a measure is shown and its limit typed; that of amounts is USD."""
+    unit = of.of(graph).unit
+    return unit if unit.startswith("USD") or of.metric.display_unit == "%" else of.metric.display_unit
+
+
+def in_si(graph: EstimateGraph, of: Measure, shown: float) -> float:
+    """A limit as it is typed, in SI units.
+
+    Example:
+        in_si(graph, measure("tpot"), 40)    # 0.04
+    """
+    unit, typed = of.of(graph).unit, unit_of(graph, of)
+    return shown if unit == typed else shown / number_in(1.0, unit, typed)
+
+
 def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency) -> Decided:
     """The choice among plans.
 
@@ -237,7 +258,8 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
     """
     measures = judged_by(graph, asked)
     choices = (*(of.metric.label for of in measures), OWN_WEIGHTS)
-    chosen = OWN_WEIGHTS if asked.weights else measure(asked.objective, "decision").metric.label
+    own = asked.objective == OWN_WEIGHTS
+    chosen = OWN_WEIGHTS if own else measure(asked.objective, "decision").metric.label
     objective = _typed(OBJECTIVE, "Objective", "1", chosen, "what is wanted", choices)
     take = Input(
         TAKE,
@@ -371,8 +393,7 @@ def _judged(
 ) -> Judged:
     """A measure in every plan, with its limit and its weight."""
     figure, metric = of.of(graph), of.metric
-    is_money = figure.unit.startswith("USD")
-    unit = figure.unit if is_money or metric.display_unit == "%" else metric.display_unit
+    is_money, unit = figure.unit.startswith("USD"), unit_of(graph, of)
     body = as_known(figure, figure, currency.convert(figure)) if is_money else in_unit(figure, unit)
     if of.metric is HEADROOM:
         assert isinstance(figure, Quantity)
@@ -505,6 +526,7 @@ def _plan(
         "tokens", "Output tokens per accelerator", "token/s/accelerator", number_of(per_chip.values[case - 1])
     )
     make("value", "What its first missed limit bounds", "1", index(span(values), make["first"]))
+    make("value_known", "It is known", "flag", where(is_number(make["value"]), 1, 0))
     make("limit", "That limit", "1", index(span([of.bound for of in judged]), make["first"]))
     make("label", "Which it is", "1", index(labels, make["first"]))
     make("beyond", "Beyond the limit", "1", _beyond(make["value"], make["limit"]))
@@ -608,7 +630,7 @@ def _beside(row: _Figures, rows: Sequence[_Figures], number: Input, of: _Figures
 def _lost(row: _Figures, number: Input, of: _Figures) -> None:
     """Why a plan lost: the first cause that holds, in words."""
     more = row["share"] - row["best_share"]
-    unknown = all_of(row["misses"] > 0, is_number(row["value"]) <= 0)
+    unknown = all_of(row["misses"] > 0, row["value_known"] <= 0)
     causes: dict[str, tuple[Node, Node]] = {
         "cannot": (row["possible"] <= 0, join("cannot be: ", row["reason"])),
         "unknown": (unknown, join(row["label"], " is not known: no limit is kept")),
@@ -616,7 +638,7 @@ def _lost(row: _Figures, number: Input, of: _Figures) -> None:
             row["misses"] > 0,
             join(row["label"], " is ", percent(row["beyond"], 0), " beyond its limit"),
         ),
-        "unranked": (is_number(row["score"]) <= 0, as_node("what is wanted is not known: it has no rank")),
+        "unranked": (row["unknown"] > 0, as_node("what is wanted is not known: it has no rank")),
         "won": (equal(number, of["winner"]), as_node("the best of those that keep every limit")),
         "links": (
             all_of(more >= _TOLD_MORE, more + more >= row["fewer"]),
@@ -655,6 +677,9 @@ def _finding(rows: Sequence[_Figures], judged: Sequence[Judged], of: _Figures) -
     of("best", "The winner's", "1", index(span([row["wanted"] for row in rows]), of["at"]))
     called = span([row["name"] for row in rows])
     of("name", "Name of the winner", "1", index(called, of["at"]))
+    for name, key in (("speed", INTERACTIVITY.column), ("rate", OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column)):
+        values = span(next(one for one in judged if one.measure.key == key).values)
+        of(name, f"The winner's {name}, for the picture", "1", number_of(index(values, of["at"])))
     of(
         "what",
         "What is wanted, in words",

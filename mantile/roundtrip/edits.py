@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.alternative import ACCELERATOR, PRICE
+from mantile.equations.decide import LIMIT, OBJECTIVE, TAKE, WEIGHT, in_si, key_of_choice
 from mantile.equations.efficiency import unstated
 from mantile.equations.factors import KINDS
 from mantile.equations.graph import PROFILED
+from mantile.equations.measures import measure
 from mantile.equations.override import OVERRIDE
 from mantile.estimate.points import grid
 from mantile.library.columns import columns
@@ -136,13 +138,14 @@ def _cases(
 def _of_sheets(
     data: dict[str, Any], edits: Sequence[Mapping[str, Any]], points: Sequence[Mapping[str, Any]], file: File
 ) -> None:
-    """What is typed on Sensitivity, Alternative and Sweep, as fields of the scenario."""
+    """What is typed on Sensitivity, Alternative, Decide and Sweep, as fields of the scenario."""
     ranges = {input_of(edit["id"]): int(edit["found"]) for edit in edits if input_of(edit["id"])}
     if ranges:
         data["sensitivity"] = data.get("sensitivity", {}) | ranges
     if any(edit["id"] in (ACCELERATOR, PRICE) for edit in edits):
         other = next(point for point in points if ACCELERATOR in point)
         data["alternative"] = {"accelerator": other[ACCELERATOR], "usd_per_hour": other[PRICE]}
+    _of_decision(data, [edit for edit in edits if edit["id"].startswith("decide.")], file)
     typed = [edit for edit in edits if edit["id"].startswith("sweep.")]
     if not typed:
         return
@@ -164,6 +167,33 @@ def _of_sheets(
             "inputs are all combinations of their values: change the value wherever it stands"
         )
     data["sweep"] = values
+
+
+def _of_decision(data: dict[str, Any], edits: Sequence[Mapping[str, Any]], file: File) -> None:
+    """What is typed on Decide, as the decision of the scenario."""
+    if not edits:
+        return
+    decision = data["decision"]
+    limits = {limit["measure"]: limit["bound"] for limit in decision.get("limits", [])}
+    limits = {measure(name, "decision").key: bound for name, bound in limits.items()}
+    weights = dict(decision.get("weights", {}))
+    for edit in edits:
+        identifier, found = edit["id"], edit["found"]
+        if identifier == OBJECTIVE:
+            decision["objective"] = key_of_choice(found)
+        elif identifier == TAKE:
+            decision["take"] = int(found)
+        elif identifier.startswith(LIMIT):
+            of = measure(identifier.removeprefix(LIMIT), "decision")
+            limits.pop(of.key, None)
+            if found:
+                limits[of.key] = in_si(file.book.estimate.equations, of, float(found))
+        else:
+            key = identifier.removeprefix(WEIGHT)
+            weights.pop(key, None)
+            weights |= {key: float(found)} if found else {}
+    decision["limits"] = [{"measure": key, "bound": bound} for key, bound in limits.items()]
+    decision["weights"] = weights
 
 
 def _require_possible(changes: Sequence[Mapping[str, Any]], file: File) -> None:

@@ -367,6 +367,49 @@ def curves(
     )
 
 
+def front(
+    alt: str,
+    best: tuple[Range, Range],
+    others: tuple[Range, Range],
+    winner: tuple[Range, Range],
+    size: tuple[int, int],
+    plot: tuple[float, float, float, float],
+) -> Chart:
+    """Points, those that no other beats joined by a line, and a large mark for the winner."""
+
+    def marks(x: Range, y: Range, size: int, colour: str, joined: bool) -> dict[str, Any]:
+        line = {"color": colour, "width": 1.5} if joined else {"none": True}
+        fill = {"fill": {"color": colour}, "border": {"color": colour}}
+        return {
+            "categories": cells(x),
+            "values": cells(y),
+            "line": line,
+            "marker": {"type": "circle", "size": size, **fill},
+        }
+
+    axis = {
+        "num_font": AXIS_FONT,
+        "num_format": "#,##0",
+        "major_gridlines": _GRID,
+        "min": 0,
+        "line": {"color": style.GRID},
+        "name_font": {"name": "Calibri", "size": style.SMALL, "color": style.GREY, "bold": False},
+    }
+    return Chart(
+        {"type": "scatter", "subtype": "straight_with_markers"},
+        alt,
+        size,
+        plot,
+        [
+            marks(*others, 3, style.MUTE, False),
+            marks(*best, 5, style.COMPUTE, True),
+            marks(*winner, 11, style.NAVY, False),
+        ],
+        x_axis=axis | {"name": "interactivity, tokens/s per user"},
+        y_axis=axis | {"name": "output tokens/s per accelerator"},
+    )
+
+
 def _stroke(place: int) -> dict[str, Any]:
     colour = style.SECOND if place else style.COMPUTE
     return {

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from mantile.equations.decide import SHOWN, Decided, Judged, decide
+from mantile.equations.decide import Decided, Judged, decide
 from mantile.graph.quantity import Input, Quantity, span
 from mantile.library.scenario import Decision
-from mantile.workbook import style
+from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import TAKEN, EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
@@ -23,13 +23,28 @@ _RANK, _NAME, _FIRST = 0, 1, 2  # columns
 _LAST = len(_WIDTHS) - 1
 _FINDING, _TYPED, _PLANS = 3, 6, 10  # rows
 _CODES = 16  # rows of reason codes
-_KEY = 9  # measures beside a plan
+_BESIDE = (
+    "accelerators",
+    "ttft_p95_s",
+    "tpot_s",
+    "interactivity_tokens_per_s",
+    "output_tokens_per_s_per_accelerator",
+    "usd_per_million_tokens_output",
+)  # measures that stand beside a plan
 _PURPOSE = (
     "Which plan to run. Change what is wanted, a limit, a price or a factor: ranks, winner and reasons "
     "follow. Plans beyond these were looked at once, by the program."
 )
-_BY_RANK = ("behind", "error", "told", "lost")
-_HEADS = ("behind", "error, 80 %", "difference", "why it lost")
+_FORMS = {
+    "low": style.VALUE.but(form=style.amount(3)),
+    "high": style.VALUE.but(form=style.amount(3)),
+    "behind": style.table("percent1"),
+    "error": style.table("percent1"),
+    "lost": style.Style(size=9.5),
+}
+_UNITS = ("ms", "s", "kW")  # that a label does not say
+_BY_RANK = ("low", "high", "behind", "error", "told", "lost")
+_HEADS = ("80 % from", "to", "behind", "error of it", "difference", "why it lost")
 
 
 def add_decide_sheet(book: EstimateBook) -> None:
@@ -54,9 +69,9 @@ def decide_sheet(book: EstimateBook, master: Quantity) -> None:
     row = _ranking(book, sheet, figures)
     row = _prices(book, sheet, figures, row + 1)
     row = _measures(book, sheet, figures, row + 1)
-    row = _search(book, sheet, figures, asked, row + 1)
+    row = _search(book, sheet, figures, asked, first := row + 1)
     sheet.print_area = (0, 0, row - 1, _LAST)
-    _workings(book, sheet, figures, row + 1)
+    _workings(book, sheet, figures, asked, first + 1, row + 1)
     _take(book, figures)
 
 
@@ -70,18 +85,17 @@ def _findings(book: EstimateBook, sheet: Sheet, figures: Decided) -> None:
 
 def _asked(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision) -> None:
     """What is wanted, and which plan the base scenario is."""
-    for row, figure in enumerate((figures.objective, figures.take), _TYPED):
-        sheet.set_text(row, _NAME, figure.label, style.LABEL.but(bold=True))
-        _typed(book, sheet, row, _FIRST, figure)
+    small = style.Style(size=style.SMALL, colour=style.GREY, valign="bottom")
+    sheet.set_text(_TYPED, _NAME, "objective", small)
+    _typed(book, sheet, _TYPED + 1, _NAME, figures.objective)
+    sheet.set_text(_TYPED, _FIRST, "plan taken", small)
+    _typed(book, sheet, _TYPED + 1, _FIRST, figures.take)
     note = style.SOURCE.but(wrap=False)
     book.add_quantity(sheet, _TYPED + 1, _FIRST + 1, figures.figures["taken_said"], note, scenario=ACROSS)
     mark_beginning(sheet, _TYPED + 1, _FIRST + 1, "!", style.FAIL)
-    sheet.set_text(
-        _TYPED + 2,
-        _NAME,
-        f"searched: {asked.searched}; {asked.plans:,} plans, by {asked.made_by}",
-        style.SOURCE,
-    )
+    words = f"Searched: {asked.searched}; {asked.plans:,} plans, by {asked.made_by}."
+    sheet.set_text(_TYPED + 2, _NAME, words, note)
+    sheet.heights |= {_TYPED: 18, _TYPED + 1: 21, _TYPED + 2: 20}
 
 
 def _typed(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Input) -> None:
@@ -107,13 +121,13 @@ def _heads(sheet: Sheet, row: int, heads: Sequence[str], left: Sequence[str] = (
 
 def _key_measures(figures: Decided) -> tuple[Judged, ...]:
     """The measures that stand beside a plan."""
-    return tuple(of for of in figures.judged if of.measure.key in SHOWN[: _KEY - 1])
+    return tuple(of for key in _BESIDE for of in figures.judged if of.measure.key == key)
 
 
 def _ranking(book: EstimateBook, sheet: Sheet, figures: Decided) -> int:
     """The plans with their ranks, what they reach, and why they lost; the row after them."""
     shown = _key_measures(figures)
-    heads = [of.measure.metric.short_heading or _head(of) for of in shown]
+    heads = [_head(of) for of in shown]
     _heads(sheet, _PLANS, [*heads, *_HEADS], ("rank", "plan"))
     row = _PLANS
     for row, plan in enumerate(figures.plans, _PLANS + 1):
@@ -124,8 +138,7 @@ def _ranking(book: EstimateBook, sheet: Sheet, figures: Decided) -> int:
         for column, of in enumerate(shown, _FIRST):
             sheet.set_formula(row, column, of.values[place], _look(of), scenario=ACROSS)
         for column, name in enumerate(_BY_RANK, _FIRST + len(shown)):
-            form = style.table("percent1") if name in ("behind", "error") else style.TEXT_VALUE
-            form = style.Style(size=9.5) if name == "lost" else form
+            form = _FORMS.get(name, style.TEXT_VALUE)
             book.add_quantity(sheet, row, column, plan.figures[name], form, scenario=ACROSS)
         sheet.heights[row] = 22
     _colours(sheet, _PLANS + 1, row)
@@ -133,11 +146,10 @@ def _ranking(book: EstimateBook, sheet: Sheet, figures: Decided) -> int:
 
 
 def _head(of: Judged) -> str:
-    return (
-        f"{of.measure.metric.label}, {style.shown_unit(of.unit)}"
-        if of.unit != "1"
-        else of.measure.metric.label
-    )
+    metric = of.measure.metric
+    if of.unit == "accelerator":
+        return "chips"
+    return metric.short_heading or f"{metric.label}, {style.shown_unit(of.unit)}"
 
 
 def _look(of: Judged) -> style.Style:
@@ -205,7 +217,7 @@ def _measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> i
     for row, of in enumerate(figures.judged, first):
         book.add_constant(sheet, row, _NAME, of.label, style.ROW_LABEL)
         sheet.set_text(
-            row, _RANK, style.shown_unit(of.unit) if len(style.shown_unit(of.unit)) < 6 else "", style.UNIT
+            row, _RANK, of.unit if of.unit in _UNITS else "", style.UNIT
         )
         _typed(book, sheet, row, _FIRST, of.limit)
         book.add_quantity(sheet, row, _FIRST + 1, of.said, style.TEXT_VALUE, scenario=ACROSS)
@@ -244,7 +256,52 @@ def _search(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision,
     return row + _CODES + 2
 
 
-def _workings(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> None:
+def _picture(
+    book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, above: int, row: int
+) -> int:
+    """Speed against throughput of the plans that were looked at; their data, which are stored, from a row on.
+
+    Args:
+        above: the row at which the picture stands.
+
+    Returns:
+        The row after the data.
+    """
+    small = style.Style(size=9.5)
+    kinds = [[plan for plan in asked.shown if plan.front is front] for front in (True, False)]
+    kinds[0].sort(key=lambda plan: plan.speed)
+    ranges = []
+    for plans, title in zip(kinds, ("on the front", "other plans"), strict=True):
+        begin = row
+        for plan in plans:
+            sheet.set_text(row, _NAME, f"{title}: {plan.accelerator} {plan.plan}", small)
+            for column, number in enumerate((plan.speed, plan.throughput), _FIRST):
+                sheet.set_cell(row, column, Cell(small, number=number))
+            row += 1
+        ranges.append(
+            [(sheet.name, begin, column, max(begin, row - 1), column) for column in (_FIRST, _FIRST + 1)]
+        )
+    winner = [book.addresses[figures.figures[name]] for name in ("speed", "rate")]
+    at: list[charts.Range] = [
+        (sheet.name, place.row, place.column or 0, place.row, place.column or 0) for place in winner
+    ]
+    if not kinds[0]:
+        return row
+    chart = charts.front(
+        "Speed for one user against throughput: plans, those that no other beats, the winner",
+        (ranges[0][0], ranges[0][1]),
+        (ranges[1][0], ranges[1][1]),
+        (at[0], at[1]),
+        (900, 300),
+        (0.08, 0.03, 0.9, 0.80),
+    )
+    sheet.charts.append((above, _FIRST + 3, chart))
+    return row
+
+
+def _workings(
+    book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, picture: int, row: int
+) -> None:
     """What ranks, reasons and picture follow from, folded away."""
     sheet.set_text(row, _RANK, "What ranks and reasons follow from", style.BLOCK_HEAD)
     sheet.set_style(row, 1, _LAST, style.BLOCK_HEAD)
@@ -264,6 +321,7 @@ def _workings(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> N
         row += 1
     row = _of_measures(book, sheet, figures, row)
     row = _of_plans(book, sheet, figures, row)
+    row = _picture(book, sheet, figures, asked, picture, row)
     sheet.blocks.append((first - 1, row - 1))
     sheet.folds.append((first, row - 1))
 

@@ -1,0 +1,251 @@
+"""The Decide sheet: what it says after edits is what the engine says of the edited plans, each by itself."""
+
+from __future__ import annotations
+
+import math
+import random
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live import edit, few
+
+from mantile.equations.decide import LIMIT, OBJECTIVE, OWN_WEIGHTS, TAKE, WEIGHT, Decided
+from mantile.equations.measures import MEASURES, Measure
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.graph.quantity import Quantity
+from mantile.library.errors import InputError
+from mantile.library.scenario import Scenario, parse_scenario
+from mantile.optimize.optimize import Optimum, optimize
+from mantile.roundtrip.import_workbook import import_workbook
+from mantile.verify.verify import verify
+from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.layout import lay_out
+from mantile.workbook.lint import lint
+from mantile.workbook.write import build_workbook
+
+KEYS = (
+    "usd_per_million_tokens_output",
+    "output_tokens_per_s_per_accelerator",
+    "tpot_s",
+    "ttft_p95_s",
+    "power_w",
+    "accelerators",
+)
+
+
+@cache
+def found() -> Optimum:
+    """A choice among a few plans, one of them without a price."""
+    return optimize(
+        model="llama-3.1-8b",
+        input_tokens=1000,
+        output_tokens=200,
+        concurrency=32,
+        limits={"tpot": 0.03},
+        over={
+            "accelerator": ["h100-sxm", "l40s", "mi300x", "mi355x"],
+            "tp": [1, 2],
+            "pp": [1],
+            "attention_dp": [1],
+        },
+        gpus_max=4,
+        library=few(("h100-sxm", "l40s", "mi300x", "mi355x")),
+    )
+
+
+@cache
+def book() -> EstimateBook:
+    return lay_out(found().estimate)
+
+
+def measures() -> dict[str, Measure]:
+    return {of.key: of for of in MEASURES}
+
+
+def said(typed: dict[str, Any], plans: dict[int, dict[str, Any]]) -> dict[str, Any]:
+    """What the sheet says once something is typed on it, and into columns of plans."""
+    inputs = book().generated_inputs()
+    inputs[0] |= typed
+    for plan, changes in plans.items():
+        inputs[plan] |= changes
+    across = book().values(inputs)[-1]
+    return {
+        figure.id.removeprefix("decide."): across[figure.body]
+        for figure in book().addresses
+        if isinstance(figure, Quantity) and figure.id.startswith("decide.") and figure.body in across
+    }
+
+
+def results(plan: int, changes: dict[str, Any]) -> dict[str, float | None]:
+    """What the engine says of a plan by itself, with figures that were typed over."""
+    return _results(plan, tuple(changes.items()))
+
+
+@cache
+def _results(plan: int, typed_over: tuple[tuple[str, Any], ...]) -> dict[str, float | None]:
+    changes = dict(typed_over)
+    scenario = found().scenario
+    fields = scenario.variants[plan - 1].model_dump(
+        exclude_none=True, exclude_defaults=True, exclude={"name"}
+    )
+    base = scenario.model_dump(exclude_none=True, exclude_defaults=True, exclude={"variants", "decision"})
+    overrides = [
+        {"id": identifier.removesuffix(".override"), "value": value} for identifier, value in changes.items()
+    ]
+    alone = parse_scenario(base | fields | {"overrides": overrides}, "alone")
+    made: Estimate = estimate(alone, library=found().question.library)
+    row = made.metrics()
+    return {key: row.get(measures()[key].metric) for key in KEYS}
+
+
+def best(typed: dict[str, Any], plans: dict[int, dict[str, Any]]) -> int:
+    """The number of the plan that wins, worked out anew: 0 where none keeps every limit."""
+    wanted = next((of for of in MEASURES if of.metric.label == typed[OBJECTIVE]), None)
+    weights = {key: typed.get(f"{WEIGHT}{key}", 0.0) for key in KEYS}
+    scores: dict[int, float] = {}
+    for plan in range(1, len(found().scenario.variants) + 1):
+        reached = results(plan, plans.get(plan, {}))
+        kept = True
+        for key in KEYS:
+            bound = typed.get(f"{LIMIT}{key}")
+            if bound is None:
+                continue
+            value, of = reached[key], measures()[key]
+            shown = None if value is None else of.metric.shown(value)
+            kept &= shown is not None and (shown <= bound if of.lower else shown >= bound)
+        counts = {wanted.key: 1.0} if wanted else {key: weight for key, weight in weights.items() if weight}
+        if not kept or any(reached[key] is None for key in counts):
+            continue
+        scores[plan] = sum(
+            weight * (1 if measures()[key].lower else -1) * math.log(reached[key] or math.nan)
+            for key, weight in counts.items()
+        )
+    return min(scores, key=lambda plan: (round(scores[plan], 9), plan)) if scores else 0
+
+
+def edits(seed: int) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
+    """Something that people type: another objective, limits, weights, prices and factors of plans."""
+    chosen = random.Random(seed)
+    now = said({}, {})
+    labels = [measures()[key].metric.label for key in KEYS]
+    typed: dict[str, Any] = {OBJECTIVE: chosen.choice([*labels, OWN_WEIGHTS])}
+    typed |= {f"{WEIGHT}{key}": chosen.choice((0.0, 0.3, 1.0)) for key in KEYS}
+    typed[f"{WEIGHT}{KEYS[0]}"] = 1.0
+    typed[f"{LIMIT}tpot_s"] = None
+    for key in chosen.sample(KEYS, chosen.randint(0, 2)):
+        values = [now[f"value.{key}.{plan}"] for plan in range(1, len(found().scenario.variants) + 1)]
+        known = sorted(value for value in values if not isinstance(value, str))
+        typed[f"{LIMIT}{key}"] = chosen.choice(known) * chosen.choice((0.9, 1.03, 1.2))
+    plans: dict[int, dict[str, Any]] = {}
+    for plan in chosen.sample(range(1, len(found().scenario.variants) + 1), chosen.randint(0, 2)):
+        changes = {
+            "hardware.price_cloud.override": chosen.choice((0.3, 1.0, 9.0)),
+            "efficiency.gemm_bandwidth.override": chosen.choice((0.3, 0.9)),
+        }
+        plans[plan] = dict(chosen.sample([*changes.items()], 1))
+    return typed, plans
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_winner_after_edits_is_that_of_plans_by_themselves(seed: int) -> None:
+    typed, plans = edits(seed)
+    now = said(typed, plans)
+    expected = best(typed, plans)
+    assert now["winner"] == expected
+    ranks = [now[f"rank.{plan}"] for plan in range(1, len(found().scenario.variants) + 1)]
+    placed = sorted(rank for rank in ranks if not isinstance(rank, str))
+    assert placed == [*range(1, len(placed) + 1)]
+    if expected:
+        assert now[f"lost.{expected}"].startswith("the best")
+        assert now["title"].startswith("Take ") and now[f"name.{expected}"] in now["title"]
+    else:
+        assert now["title"] == "No plan keeps every limit"
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(12, 100))
+def test_the_winner_after_more_edits(seed: int) -> None:
+    test_the_winner_after_edits_is_that_of_plans_by_themselves(seed)
+
+
+def test_what_nobody_knows_has_no_rank_and_is_never_free() -> None:
+    """A chip without a price is not the cheapest; by speed it has a rank."""
+    number = next(
+        number
+        for number, variant in enumerate(found().scenario.variants, 1)
+        if results(number, {})["usd_per_million_tokens_output"] is None
+    )
+    assert said({}, {})[f"rank.{number}"] == "–"
+    assert "not known" in said({}, {})[f"lost.{number}"]
+    by_speed = said({OBJECTIVE: "TPOT", f"{LIMIT}tpot_s": None}, {})
+    assert not isinstance(by_speed[f"rank.{number}"], str)
+
+
+def test_what_is_typed_wrong_is_no_limit_and_no_plan() -> None:
+    for wrong in (None, -5.0, 0.0, "forty"):
+        now = said({f"{LIMIT}tpot_s": wrong}, {})
+        assert (
+            now["said.tpot_s"] == "no limit" and now["winner"] == said({f"{LIMIT}tpot_s": 1e9}, {})["winner"]
+        )
+    for wrong in (0, 99, "two"):
+        now = said({TAKE: wrong}, {})
+        assert now["taken"] == 1 and now["taken_said"].startswith("!")
+
+
+def test_the_sheet_is_as_models_are_to_be(tmp_path: Path) -> None:
+    path = found().to_excel(tmp_path / "best.xlsx")
+    assert not lint(path)
+    assert verify(path).ok
+
+
+def place(figure_id: str) -> tuple[str, int, int]:
+    return book().input_cells[figure_id, 0]
+
+
+def typing(changes: dict[str, Any]) -> Any:
+    def change(file: Any) -> None:
+        for identifier, value in changes.items():
+            sheet, row, column = place(identifier)
+            file[sheet].cell(row + 1, column + 1).value = value
+
+    return change
+
+
+def test_edits_are_recalculated_and_read_back(tmp_path: Path) -> None:
+    """The base is the plan that is taken, in the file and in the scenario that is read from it."""
+    path = build_workbook(found().estimate, tmp_path / "best.xlsx")
+    last = len(found().scenario.variants)
+    changes = {
+        TAKE: last,
+        OBJECTIVE: "TPOT",
+        f"{LIMIT}tpot_s": 25.0,
+        f"{LIMIT}power_w": 3.0,
+        f"{WEIGHT}tpot_s": 2.0,
+    }
+    edited = edit(path, tmp_path / "edited.xlsx", typing(changes))
+    checked = verify(edited)
+    assert not checked.mismatches and checked.to_dict()["compared"] > 10_000
+    read = import_workbook(edited)
+    decision = read.scenario.decision
+    assert decision is not None
+    assert (decision.take, decision.objective) == (last, "tpot_s")
+    assert {limit.measure: pytest.approx(limit.bound) for limit in decision.limits} == {
+        "tpot_s": 0.025,
+        "power_w": 3000.0,
+    }
+    plan = found().scenario.variants[last - 1]
+    for name in ("accelerator", "framework", "weights_dtype", "tp", "dp"):
+        assert getattr(read.scenario, name) == getattr(plan, name)
+    base, *plans = (read.estimate.results(column) for column in range(last + 1))
+    assert base["tpot_s"] == plans[last - 1]["tpot_s"]
+    again = build_workbook(read.estimate, tmp_path / "again.xlsx")
+    assert verify(again).ok
+
+
+def test_a_decision_needs_its_plans() -> None:
+    fields = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 9, "output_tokens": 9}
+    with pytest.raises(InputError, match="take"):
+        Scenario(**fields, concurrency=1, decision={"objective": "tpot_s"})
+    assert isinstance(found().decided, Decided)
