@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from mantile.library.scenario import Scenario
     from mantile.workbook.bundle import Bundle
 
+AUTO = "auto"
+"""The value of a field that shall be chosen."""
+_CHOSEN = ("tp", "pp", "dp", "ep", "attention_dp", "cp")  # whole numbers that may be chosen
 _FORMERLY = "_formerly"  # behind the name of a flag that is kept for its old spellings, and is not shown
 _WITH_FLAGS = "with_flags"  # attribute of a command that gets the flags of a scenario
 
@@ -115,12 +118,24 @@ def _parameter(
 ) -> inspect.Parameter:
     names = tuple(field_flag(spelling) for spelling in spellings)
     kind = str if declared.is_day else declared.kind
+    option = _option(help, *names, metavar=_metavar(declared), hidden=hidden)
+    if declared.name in _CHOSEN and not name.startswith(("prefill_", "decode_")):
+        option = typer.Option(
+            *names, metavar="<INTEGER|auto>", help=help, hidden=hidden, parser=_whole_or_auto
+        )
     return inspect.Parameter(
-        name,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        default=None,
-        annotation=Annotated[kind | None, _option(help, *names, metavar=_metavar(declared), hidden=hidden)],
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Annotated[kind | None, option]
     )
+
+
+def _whole_or_auto(text: str) -> Any:
+    """A whole number, or auto: what shall be chosen."""
+    if text == AUTO or not isinstance(text, str):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a valid integer, nor auto.") from None
 
 
 def _metavar(declared: ScenarioField) -> str | None:
@@ -331,7 +346,7 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
     if data is None:
         _require_fields(what, flags)
         name = "command line"
-        return parse_scenario(merge_fields({"model": what}, flags, name), name), name, None
+        return parse_scenario(_chosen(merge_fields({"model": what}, flags, name), name), name), name, None
     if bundle is not None and "profiles" in flags:
         raise InputError(
             f"{what}: --profile: a bundle brings its own profiles; expected a scenario file or a model"
@@ -339,7 +354,30 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
     name = f"{what} with {', '.join(map(field_flag, flags))}" if flags else what
     if isinstance(data, dict) and flags:
         data = merge_fields(data, with_overrides(data, flags), name)
-    return parse_scenario(data, name), name, bundle
+    return parse_scenario(_chosen(data, name), name), name, bundle
+
+
+def _chosen(data: Any, name: str) -> Any:
+    """Fields of a scenario with a plan in place of auto; why it was chosen is told beside the answer."""
+    if not isinstance(data, dict) or AUTO not in _texts_of(data):
+        return data
+    from mantile.optimize.auto import chosen
+
+    fields, found = chosen(data, name)
+    typer.echo(found.words, err=True)
+    return fields
+
+
+def _texts_of(data: Mapping[str, Any]) -> Iterator[Any]:
+    """The texts of a scenario's fields, those of variants and decode workers included."""
+    for key, value in data.items():
+        if key == "variants" and isinstance(value, list):
+            for case in value:
+                yield from _texts_of(case) if isinstance(case, dict) else ()
+        elif key == "decode" and isinstance(value, dict):
+            yield from _texts_of(value)
+        elif isinstance(value, str):
+            yield value
 
 
 def document_of(what: str) -> tuple[Any, Bundle | None]:

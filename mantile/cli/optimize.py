@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mantile.cli.app import AsJson, app
-from mantile.cli.flags import swept_values, with_flags
+from mantile.cli.flags import AUTO, swept_values, with_flags
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
     from mantile.optimize.objective import Limit
     from mantile.optimize.optimize import Question
-
-AUTO = "auto"
-"""Of a field that shall be chosen."""
 
 _LISTED = ("accelerator", "framework", "weights_dtype", "kv_dtype", "system")  # lists with commas
 

@@ -110,14 +110,14 @@ def usual_space(
         "accelerator": given.get("accelerator", ("all",)),
         "system": given.get("system", (DEFAULT_SYSTEM,)),
         "framework": given.get("framework", ("all",)),
-        "kv_dtype": given.get("kv_dtype", _caches(model)),
+        "kv_dtype": given.get("kv_dtype", caches(model)),
     }
     chosen["accelerator"] = _chips(chosen["accelerator"], makers, library)
     listed = [framework.id for framework in library.frameworks if not framework.former]
     named = listed if chosen["framework"] == ("all",) else chosen["framework"]
     chosen["framework"] = tuple(library.framework(str(name)).id for name in named)
     formats = {
-        name: given.get("weights_dtype") or _formats(model, library.framework(name))
+        name: given.get("weights_dtype") or formats_for(model, library.framework(name))
         for name in chosen["framework"]
     }
     powers = tuple(1 << place for place in range(most.bit_length()))
@@ -161,7 +161,7 @@ def _whole(name: str, values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _formats(model: Model, framework: Framework) -> tuple[str, ...]:
+def formats_for(model: Model, framework: Framework) -> tuple[str, ...]:
     """Data types of weights in which a model is to be had for a framework.
 
     Those of its checkpoint and of those that the model entry lists; of a framework with files of its own
@@ -175,7 +175,7 @@ def _formats(model: Model, framework: Framework) -> tuple[str, ...]:
     return tuple(dict.fromkeys((framework.weights, framework.attention)))
 
 
-def _caches(model: Model) -> tuple[str, ...]:
+def caches(model: Model) -> tuple[str, ...]:
     """Data types of the KV cache: the checkpoint's, and fp8."""
     own = model.architecture.choices.get("kv_dtype")
     return tuple(dict.fromkeys((str(own.value) if own is not None else "bf16", "fp8")))

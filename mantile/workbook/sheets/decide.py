@@ -216,9 +216,7 @@ def _measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> i
     first = row + 1
     for row, of in enumerate(figures.judged, first):
         book.add_constant(sheet, row, _NAME, of.label, style.ROW_LABEL)
-        sheet.set_text(
-            row, _RANK, of.unit if of.unit in _UNITS else "", style.UNIT
-        )
+        sheet.set_text(row, _RANK, of.unit if of.unit in _UNITS else "", style.UNIT)
         _typed(book, sheet, row, _FIRST, of.limit)
         book.add_quantity(sheet, row, _FIRST + 1, of.said, style.TEXT_VALUE, scenario=ACROSS)
         _typed(book, sheet, row, _FIRST + 2, of.weight)
