@@ -76,7 +76,7 @@ def optimize(
         str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
     ] = None,
     search: Annotated[
-        str | None, typer.Option(metavar="cp,offload", help="What is looked at beyond the usual.")
+        str | None, typer.Option(metavar="cp,disaggregated", help="What is looked at beyond the usual.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, max=100, help="Plans that are listed.")] = 8,
     output: Annotated[

@@ -555,9 +555,29 @@ def _named(make: _Figures, graph: EstimateGraph, case: int) -> None:
         more = join(told, f" {short}", rounded(of(name), 0))
         told = make(f"name.{name}", f"Degrees to {short}, in words", "1", where(of(name) > 1, more, told))
     make("name.formats", "Data types, in words", "1", join(of("weights_dtype"), ", ", of("kv_dtype"), " KV"))
+    if len(graph.workers) > 1:
+        told = _of_both(make, graph, case, told)
     chip = _in_case(workers.hardware.name, case)
     words = join(chip, " · ", told, " · ", make["name.formats"], " · ", of("framework"))
     make("name", "Plan", "1", words)
+
+
+def _of_both(make: _Figures, graph: EstimateGraph, case: int, last: Quantity) -> Quantity:
+    """Degrees of prefill workers, an arrow, and those of decode workers; of plans with both those alone."""
+    inputs = graph.prefill_workers.inputs.named()
+
+    def of(name: str) -> Node:
+        return _in_case(inputs[name], case)
+
+    ranks = rounded(of("tp"), 0)
+    several = join(rounded(of("dp"), 0), " × TP", ranks)
+    told = make(
+        "name.prefill", "Prefill workers, in words", "1", where(of("dp") > 1, several, join("TP", ranks))
+    )
+    more = join(told, " DPA", rounded(of("attention_dp"), 0))
+    told = make("name.prefill_dpa", "The same, with DPA", "1", where(of("attention_dp") > 1, more, told))
+    both = join(told, " → ", last)
+    return make("name.both", "Both, in words", "1", where(equal(of("serving"), "disaggregated"), both, last))
 
 
 def _beyond(value: Quantity, limit: Quantity) -> Node:
