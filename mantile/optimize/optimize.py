@@ -33,7 +33,7 @@ from mantile.library.scenario import (
 from mantile.library.version import __version__
 from mantile.optimize.evaluate import Evaluator
 from mantile.optimize.objective import DEFAULT, Limit, Objective, limit, merged, read_objective
-from mantile.optimize.search import FRONT, Found, Search, measures_of
+from mantile.optimize.search import FRONT, NOT_KNOWN_CODE, Found, Search, measures_of
 from mantile.optimize.space import (
     APART,
     CHOSEN,
@@ -211,7 +211,7 @@ class Optimum:
 
     def to_frame(self) -> pd.DataFrame:
         """All plans that can be, a row each: fields, measures in SI units, code and rank, the best first."""
-        plans = self.found.plans.drop(columns=["room", "score"])
+        plans = self.found.plans.drop(columns=["room", "score", "beyond"])
         return plans.sort_values(
             ["rank"], key=lambda rank: rank.where(rank > 0, np.inf), kind="stable", ignore_index=True
         )
@@ -503,7 +503,9 @@ def _selected(found: Found, count: int) -> pd.DataFrame:
     Of plans that differ in the number of replicas alone the best stands for all.
     """
     ranked = found.ranked
-    kinds = [name for name in (*CHOSEN, *DEGREES, *_OF_PAIRS) if name in ranked and name != f"{DECODE}dp"]
+    kinds = [
+        name for name in (*CHOSEN, *DEGREES, *_OF_PAIRS) if name in found.plans and name != f"{DECODE}dp"
+    ]
     alike = ranked.drop_duplicates(kinds)
     of_chips = alike.drop_duplicates("accelerator")
     first = alike.head(3)
@@ -511,12 +513,16 @@ def _selected(found: Found, count: int) -> pd.DataFrame:
     missed = found.plans[found.plans["rank"] == 0]
     if len(missed) and len(chosen) < count:
         beside = missed[~missed["accelerator"].isin(chosen["accelerator"])]
-        order = np.lexsort((beside["score"].fillna(np.inf), beside["code"] != "NOT_KNOWN"))
+        order = np.lexsort((beside["beyond"].fillna(np.inf), beside["code"] != NOT_KNOWN_CODE))
         chosen = pd.concat([chosen, beside.iloc[order].drop_duplicates("accelerator").head(2)]).head(count)
     if len(chosen) < count:
         chosen = pd.concat([chosen, alike]).drop_duplicates(kinds).head(count)
-    if not len(chosen):
-        chosen = missed.sort_values("score").head(count)
+    if not len(ranked):
+        nearest = missed.sort_values(["beyond", "score"])
+        chosen = pd.concat(
+            [nearest.head(1), nearest.drop_duplicates("accelerator"), nearest.drop_duplicates(kinds)]
+        )
+        chosen = chosen.drop_duplicates(kinds).head(count)
     place = chosen["rank"].where(chosen["rank"] > 0, np.inf)
     return chosen.assign(place=place).sort_values("place", kind="stable").drop(columns="place")
 

@@ -216,7 +216,8 @@ class Search:
         for check in graph.checks.checks:
             if check.reason == OVERLOADED:
                 code[values[check.code] <= 0] = check.code
-        return done.assign(code=code)
+        beyond = [limit.excess(done[limit.measure.key].to_numpy()) for limit in self.limits]
+        return done.assign(code=code, beyond=np.max(beyond, axis=0) if beyond else 0.0)
 
     def _with_load(self, plans: pd.DataFrame) -> pd.DataFrame:
         """Each plan at the number of requests in flight that is best within the limits.
