@@ -206,6 +206,11 @@ class Decided:
     sorted: tuple[Quantity, ...]
 
     @property
+    def choices(self) -> Span:
+        """The cells that what is wanted is chosen from."""
+        return span(self.labels)
+
+    @property
     def typed(self) -> tuple[Input, ...]:
         """Everything that is typed."""
         of_measures = (cell for of in self.judged for cell in (of.limit, of.weight))
@@ -297,6 +302,7 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
         _judged(graph, one, label, number, of["wanted"], asked, plans, currency)
         for one, label, number in zip(measures, labels, places, strict=False)
     )
+    amounts = _constants("amount", [_amount(one, unit_of(graph, one)) for one in measures])
     bands = _constants("band", [_BANDS.index(_BAND.get(one.key, "throughput")) + 1 for one in measures])
     of("band", "Range of what is wanted", "number", index(span(bands), maximum(1, of["wanted"])))
     rows = [_plan(graph, number, judged, span(labels), of["band"]) for number in numbers]
@@ -319,7 +325,7 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
     of("second", "Number of the second, 0 without", "number", if_error(match(_SECOND, ranks), 0))
     for number, row in zip(numbers, rows, strict=True):
         _beside(row, rows, number, of)
-    title, reason = _finding(rows, judged, of)
+    title, reason = _finding(rows, judged, amounts, of)
     return Decided(
         objective=objective,
         take=take,
@@ -327,7 +333,7 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
         plans=tuple(Plan(number, row.figures) for number, row in zip(numbers, rows, strict=True)),
         title=title,
         reason=reason,
-        constants=(count, *places, *bands, *numbers, _SPREAD, _SHARED, _TOLD_MORE, _SECOND, _LAST),
+        constants=(count, *places, *bands, *amounts, *numbers, _SPREAD, _SHARED, _TOLD_MORE, _SECOND, _LAST),
         labels=labels,
         figures=of.figures,
         sorted=ordered,
@@ -373,6 +379,15 @@ def _typed(
 ) -> Input:
     return Input(
         identifier, label, unit, value, note, shared=True, choices=choices, minimum=None if choices else 0
+    )
+
+
+def _amount(of: Measure, unit: str) -> str:
+    """What stands behind an amount of a measure: ms TPOT, USD per million output tokens."""
+    if unit.startswith("USD"):
+        return of.metric.label
+    return of.metric.heading or (
+        of.metric.label.lower() if unit == of.key[:-1] else f"{unit} {of.metric.label}"
     )
 
 
@@ -704,7 +719,7 @@ def _finding(rows: Sequence[_Figures], judged: Sequence[Judged], of: _Figures) -
         "what",
         "What is wanted, in words",
         "1",
-        index(span([one.label for one in judged]), maximum(1, of["wanted"])),
+        index(span(amounts), maximum(1, of["wanted"])),
     )
     amount = join(of["name"], ": ", rounded(number_of(of["best"]), 2), " ", of["what"])
     of("amount", "The winner, and what it reaches", "1", where(of["wanted"] > 0, amount, of["name"]))

@@ -40,6 +40,7 @@ class Space:
         offload: GB of weights that stay on the host, per accelerator, none first; GB of KV cache.
         apart: whether prefill and decode may have workers of their own.
         decode_chips: accelerators of decode workers; empty: those of the prefill workers.
+        left_out: accelerators and frameworks that are not looked at together.
     """
 
     chosen: Mapping[str, tuple[str, ...]]
@@ -50,6 +51,7 @@ class Space:
     offload: Mapping[str, tuple[float, ...]]
     apart: bool = False
     decode_chips: tuple[str, ...] = ()
+    left_out: frozenset[tuple[str, str]] = frozenset()
 
     def replica_degrees(self) -> pd.DataFrame:
         """The degrees of every replica within the limit of accelerators, each once; a column for each."""
@@ -97,7 +99,9 @@ class Space:
         rows = [
             (*names, weights)
             for names in product(*self.chosen.values())
-            for weights in self.formats[dict(zip(self.chosen, names, strict=True))["framework"]]
+            for values in (dict(zip(self.chosen, names, strict=True)),)
+            if (values["accelerator"], values["framework"]) not in self.left_out
+            for weights in self.formats[values["framework"]]
         ]
         named = pd.DataFrame(rows, columns=[*self.chosen, "weights_dtype"])
         moved = pd.DataFrame([*product(*self.offload.values())], columns=[*self.offload])
@@ -121,9 +125,10 @@ def usual_space(
 ) -> Space:
     """What is looked at where somebody fixes or lists a part of it.
 
-    Frameworks that nobody names are all of the library; data types those of the checkpoint, those in which
-    the model entry says that a checkpoint is published, those of frameworks that have files of their own, and
-    a KV cache in fp8. Degrees are powers of two; TP also other divisors of the heads.
+    Frameworks that nobody names are all of the library. Data types are those of the checkpoint and those in
+    which the model entry says that a checkpoint is published, and a KV cache in fp8. Files of a framework's
+    own in smaller data types change what a model says: they are looked at where somebody names framework or
+    weights, or no other framework runs. Degrees are powers of two; TP also other divisors of the heads.
 
     Args:
         scenario: fields that are fixed.
@@ -173,7 +178,29 @@ def usual_space(
         offload,
         apart=APART in searched,
         decode_chips=_chips(decode, (), library) if decode else (),
+        left_out=frozenset()
+        if {"framework", "weights_dtype"} & given.keys()
+        else _smaller(chosen["accelerator"], chosen["framework"], formats, model, library),
     )
+
+
+def _smaller(
+    chips: Sequence[str],
+    frameworks: Sequence[str],
+    formats: Mapping[str, tuple[str, ...]],
+    model: Model,
+    library: Library,
+) -> frozenset[tuple[str, str]]:
+    """Accelerators and frameworks with files of their own, where another framework runs the checkpoint's."""
+    published = {str(model.architecture.choices["weights_dtype"].value)}
+    published |= {entry.weights_dtype for entry in model.formats}
+    keep = {name for name in frameworks if set(formats[name]) <= published}
+    served = {
+        chip
+        for chip in chips
+        if any(library.accelerator(chip).vendor in library.framework(name).vendors for name in keep)
+    }
+    return frozenset((chip, name) for chip in served for name in frameworks if name not in keep)
 
 
 def _chips(names: Sequence[Any], makers: Sequence[str], library: Library) -> tuple[str, ...]:
