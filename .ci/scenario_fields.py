@@ -38,7 +38,7 @@ OTHERS = {
     "alternative": "The accelerator of the sheet Alternative: `{accelerator, usd_per_hour}`.",
     "decision": (
         "A choice among the variants: `{objective, weights, limits, take}`, and what a search found; "
-        "`mantile optimize -o` writes it. The base is the plan that is taken."
+        "`mantile optimize` writes it. The base is the plan that is taken."
     ),
     "sensitivity": "By id of an input, by how many percent it is taken lower and higher.",
     "versions": "Versions of the workbook before this one; `mantile import` writes them.",

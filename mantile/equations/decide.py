@@ -701,7 +701,9 @@ def _lost(row: _Figures, number: Input, of: _Figures) -> None:
     row("lost", "Why it lost", "1", index(span(words), match(1, span(flags))))
 
 
-def _finding(rows: Sequence[_Figures], judged: Sequence[Judged], of: _Figures) -> tuple[Quantity, Quantity]:
+def _finding(
+    rows: Sequence[_Figures], judged: Sequence[Judged], amounts: Sequence[Input], of: _Figures
+) -> tuple[Quantity, Quantity]:
     """Who wins, and how sure that is."""
     for row, number in zip(rows, range(len(rows)), strict=True):
         values = span([one.values[number] for one in judged])

@@ -34,7 +34,7 @@ def print_optimum(found: Optimum, top: int, written: Path | None) -> None:
         written: the file that was.
     """
     out = open_console()
-    out.print(Text(f"[AUTO] {found.title}", style="bold"))
+    out.print(Text(found.title, style="bold"))
     miss = found.nearest_miss()
     if found.has_winner:
         out.print(f"{found.reason[:1].upper()}{found.reason[1:]}.")
