@@ -276,8 +276,8 @@ class _Reading:
         value: Any = given.value
         if flag.pair is not None:
             self._require_pair(given)
-        if flag.values and value.lower() in flag.values:
-            value = flag.values[value.lower()]
+        if value.lower() in flag.meanings:
+            value = flag.meanings[value.lower()]
             if value is None:
                 self._set_nothing(given)
                 return
@@ -303,7 +303,7 @@ class _Reading:
         """The flag that must have the same value, such as K and V of the cache."""
         flag = self.table.by_name[str(given.flag.pair)]
         other = self.given.get(flag.name)
-        if other is None and given.flag.values.get(given.value.lower(), "") is not None:
+        if other is None and given.flag.meanings.get(given.value.lower(), "") is not None:
             raise InputError(
                 f"{given.called} {given.value}: expected {flag.name} {given.value} beside it; K and V of "
                 "different data types are not modelled"
@@ -566,4 +566,5 @@ def _of_repository(repository: str, file: str) -> tuple[str, str | None]:
     except InputError as error:
         raise InputError(f"-hf {repository}: {error}") from error
     own = load_model(model[0]).architecture.choices["weights_dtype"].value
-    return model[0], None if stored == own else stored
+    kept = load_library().framework("llama.cpp").keeps
+    return model[0], None if stored == own and own in kept else stored
