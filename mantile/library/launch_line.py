@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mantile.library.errors import InputError
@@ -107,18 +107,27 @@ def program_of(table: LaunchTable) -> tuple[str, ...]:
     return ("python3", *start) if start[0] == "-m" else start
 
 
-def flags_of(table: LaunchTable, scenario: Scenario, model: str | None = None) -> Iterator[Said]:
-    """The flags that a scenario states.
-
-    Args:
-        model: how the line names it, where that is known: no flag is written then that quantises it.
-    """
+def flags_of(table: LaunchTable, scenario: Scenario) -> Iterator[Said]:
+    """The flags that a scenario states."""
     values = {name: getattr(scenario, name) for name in ENGINE_FIELDS}
     values = {
         name: value for name, value in values.items() if value not in (None, SCENARIO_FIELDS[name].default)
     }
-    stored = values.pop("weights_dtype", None)
-    yield from _model(table, scenario.model, stored) if model is None else (_model_of(table, model),)
+    yield from _model(table, scenario.model, values.pop("weights_dtype", None))
+    yield from settings_of(table, values)
+    longest = table.of_fact("longest")
+    if scenario.max_model_len and longest is not None:
+        yield from _flag(table, longest, scenario.max_model_len, "max_model_len")
+    yield from memory_of(table, scenario)
+
+
+def settings_of(table: LaunchTable, stated: Mapping[str, Any]) -> Iterator[Said]:
+    """The flags of fields, but for the model, its weights, and shares of memory.
+
+    Args:
+        stated: by name, those whose value is to be said whatever the engine does by itself.
+    """
+    values = dict(stated)
     groups = values.pop("attention_dp", 1)
     if table.of_fact("split_mode") is not None:
         yield from _shares(table, values)
@@ -130,10 +139,14 @@ def flags_of(table: LaunchTable, scenario: Scenario, model: str | None = None) -
             yield from written
             if written and flag.pair is None:
                 break
+
+
+def length_of(table: LaunchTable, tokens: int, field: str, why: str = "") -> Iterator[Said]:
+    """The most tokens of a request, or of all slots together where an engine counts those."""
     longest = table.of_fact("longest")
-    if scenario.max_model_len and longest is not None and table.of_fact("split_mode") is None:
-        yield from _flag(table, longest, scenario.max_model_len, "max_model_len")
-    yield from _memory(table, scenario)
+    if longest is not None:
+        for flag in _flag(table, longest, tokens, field):
+            yield replace(flag, why=why)
 
 
 def named(table: LaunchTable, model: str, stored: str | None) -> tuple[Said, ...] | None:
@@ -141,13 +154,14 @@ def named(table: LaunchTable, model: str, stored: str | None) -> tuple[Said, ...
     checkpoint is known that holds them, and no flag makes them.
 
     Args:
+        model: an id of ours or of the hub.
         stored: data type of the weights; None: that of the entry.
     """
     known = known_models()
-    if model not in known.hub_ids and "/" not in model:
+    of_files = table.of_fact("gguf_repository") is not None
+    if of_files and model not in known.hub_ids:
         return None
     flags = tuple(_model(table, model, stored))
-    of_files = table.of_fact("gguf_repository") is not None
     listed = any(of == (model, stored) for of in known.checkpoints.values())
     return flags if stored is None or of_files or listed or len(flags) > 1 else None
 
@@ -156,7 +170,7 @@ def _model(table: LaunchTable, model: str, stored: str | None) -> Iterator[Said]
     known = known_models()
     if table.of_fact("gguf_repository") is not None:
         if model not in known.hub_ids:
-            yield _model_of(table, model)
+            yield model_of(table, model)
             return
         title = known.hub_ids[model].rpartition("/")[2]
         flag = table.of_fact("gguf_repository")
@@ -165,7 +179,7 @@ def _model(table: LaunchTable, model: str, stored: str | None) -> Iterator[Said]
         yield Said(flag.name, repository, "model", table.source(flag))
         return
     checkpoint = next((key for key, of in known.checkpoints.items() if of == (model, stored)), None)
-    yield _model_of(table, checkpoint if stored and checkpoint else known.hub_ids.get(model, model))
+    yield model_of(table, checkpoint if stored and checkpoint else known.hub_ids.get(model, model))
     if stored and not checkpoint:
         for fact in ("quantization", "sixteen_bit"):
             flag = table.of_fact(fact)
@@ -173,7 +187,8 @@ def _model(table: LaunchTable, model: str, stored: str | None) -> Iterator[Said]
                 yield from _flag(table, flag, stored, "weights_dtype")
 
 
-def _model_of(table: LaunchTable, called: str) -> Said:
+def model_of(table: LaunchTable, called: str) -> Said:
+    """The model by whatever a line calls it."""
     flag = table.of_fact("model")
     assert flag is not None, f"profiles/launch/{table.id}.yaml has no flag of the model"
     return Said(MODEL if table.positional else flag.name, called, "model", table.source(flag))
@@ -209,7 +224,7 @@ def _shares(table: LaunchTable, values: dict[str, Any]) -> Iterator[Said]:
             yield Said("--tensor-split", ",".join("1" * count), name, table.source(shares))
 
 
-def _memory(table: LaunchTable, scenario: Scenario) -> Iterator[Said]:
+def memory_of(table: LaunchTable, scenario: Scenario) -> Iterator[Said]:
     """The share of memory, where a field or an override states it."""
     figures = _shares_of_memory(scenario)
     flags = (table.of_fact("memory"), table.of_fact("static_memory"), table.of_fact("free_memory"))
