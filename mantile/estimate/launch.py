@@ -93,14 +93,17 @@ class Server:
     left: tuple[Remark, ...]
     blanks: tuple[Remark, ...]
 
-    @property
-    def all_flags(self) -> tuple[Said, ...]:
-        """Those of the plan and the service, and those by which machines find one another."""
+    def flags_of(self, leads: bool = True, others: bool = True) -> tuple[Said, ...]:
+        """Those of the plan and the service, and those by which machines find one another.
+
+        Args:
+            leads: whether those of the first machine are among them, `others` those of all others.
+        """
         across = self.across
         if across is None:
             return (*self.flags, *self.service)
         source, field = said(across), "attention_dp" if across.groups else "tp, pp, attention_dp"
-        words = (*across.words, *across.others)
+        words = (*across.words, *(across.others if others or not leads else ()))
         filled = self._filled("HEAD_ADDRESS", "NODE_RANK", f"NODE_RANK * {self.groups}")
         started = [Said(across.program.format(**filled), None, field, source)] if across.program else []
         pairs = _pairs(tuple(word.format(**filled) for word in words), field, source)
@@ -108,7 +111,7 @@ class Server:
 
     def documents(self, others: Iterable[str] = ()) -> dict[str, int]:
         """Sources by their number in comments; `others` are named besides those of flags."""
-        sources = [*(flag.source for flag in self.all_flags), *others]
+        sources = [*(flag.source for flag in self.flags_of()), *others]
         return {source: number for number, source in enumerate(dict.fromkeys(sources), 1)}
 
     def _filled(self, head: str, rank: str, first: str) -> dict[str, Any]:
@@ -186,7 +189,7 @@ class Launch:
                 "source": flag.source,
             }
             for server in self.servers
-            for flag in server.all_flags
+            for flag in server.flags_of()
         ]
 
 
@@ -253,7 +256,12 @@ def _server(estimate: Estimate, role: str) -> Server:
     for local in _divisors(copies):
         if local > 1 and (role or local * size > machine):
             continue
-        line = _line(estimate, table, wanted | {"dp": local}, role)
+        try:
+            line = _line(estimate, table, wanted | {"dp": local}, role)
+        except InputError:  # groups and replicas that one flag would have to count
+            if local == 1:
+                raise
+            continue
         if "dp" not in line.lost:
             break
     assert line is not None

@@ -160,7 +160,7 @@ def _comments(started: Launch, server: Server, leads: bool = True, kubernetes: b
             " ".join(filter(None, (flag.flag, flag.value))),
             f"{_origin(flag)} {_number(flag.source, documents)}",
         )
-        for flag in server.all_flags
+        for flag in server.flags_of(leads, others=kubernetes or not leads)
     ]
     yield ""
     width = min(44, max(len(left) for left, _ in rows))
