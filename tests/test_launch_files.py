@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import subprocess
@@ -87,8 +88,9 @@ def assert_read_back(engine: str, seed: int, folder: Path, monkeypatch: pytest.M
     """What is written of a scenario is read as its fields; whether it was not refused."""
     fields = drawn(engine, seed)
     scenario = mt.Scenario(**(LOAD | fields))
+    estimate = mt.estimate(scenario)
     try:
-        made = launch(mt.estimate(scenario), anyway=True)
+        made = launch(estimate, anyway=True)
     except mt.InputError as error:
         assert "FRAMEWORK_" in str(error) or "no flag of" in str(error) or "machines" in str(error), error
         return False
@@ -121,8 +123,8 @@ def assert_read_back(engine: str, seed: int, folder: Path, monkeypatch: pytest.M
             assert got["token_budget"] == 8192
         if "max_requests" in more:
             assert any(flag.field == "concurrency" for flag in server.flags)
-            per_replica = -(-int(scenario.concurrency or 0) // (fields["dp"]))
-            assert got["max_requests"] <= per_replica + fields.get("attention_dp", 1)
+            batch, groups = estimate.results()["batch"], fields.get("attention_dp", 1)
+            assert batch <= got["max_requests"] < batch + groups
     return True
 
 
@@ -337,6 +339,9 @@ def test_a_manifest_has_all_that_a_cluster_needs(name: str) -> None:
         pods, labels = [template["spec"]], template["metadata"]["labels"]
         assert spec["selector"]["matchLabels"].items() <= labels.items()
     assert by_kind["Service"]["spec"]["selector"].items() <= labels.items()
+    fields = KUBERNETES[name]
+    degrees = [fields.get(degree, 1) for degree in ("tp", "pp", "dp", "attention_dp")]
+    assert server.accelerators * server.machines * server.copies == math.prod(degrees)
     plugin = "amd.com/gpu" if server.chip.vendor == "AMD" else "nvidia.com/gpu"
     port = server.table.server.listening.port
     for pod in pods:
