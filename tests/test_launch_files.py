@@ -199,6 +199,15 @@ def test_a_scenario_with_every_field_of_the_plan_stated_is_launched() -> None:
     ]
 
 
+def test_a_load_beyond_the_limit_of_the_engine_raises_it() -> None:
+    """Where the estimate has more requests at once than the engine takes; each group has its own."""
+    fields = {"model": "gpt-oss-20b", "attention_dp": 2, "input_tokens": 100, "output_tokens": 50}
+    few, many = (files(**fields, concurrency=count)["launch.sh"] for count in (2048, 3001))
+    assert "--max-num-seqs" not in few
+    assert "  --max-num-seqs 1501 \\\n" in many
+    assert mt.read_launch(many).fields["max_requests"] == 3002
+
+
 # --- each flag has an origin --------------------------------------------------------------------------------
 
 
@@ -342,6 +351,8 @@ def test_a_manifest_has_all_that_a_cluster_needs(name: str) -> None:
     fields = KUBERNETES[name]
     degrees = [fields.get(degree, 1) for degree in ("tp", "pp", "dp", "attention_dp")]
     assert server.accelerators * server.machines * server.copies == math.prod(degrees)
+    of_a_rank = mt.estimate(mt.Scenario(**(LOAD | fields))).results()["ram_peak_bytes"]
+    assert server.ram == pytest.approx(of_a_rank * server.accelerators)
     plugin = "amd.com/gpu" if server.chip.vendor == "AMD" else "nvidia.com/gpu"
     port = server.table.server.listening.port
     for pod in pods:
