@@ -103,7 +103,7 @@ class Server:
         if across is None:
             return (*self.flags, *self.service)
         source, field = said(across), "attention_dp" if across.groups else "tp, pp, attention_dp"
-        words = (*across.words, *(across.others if others or not leads else ()))
+        words = (*across.words, *(across.joining if others or not leads else ()))
         filled = self._filled("HEAD_ADDRESS", "NODE_RANK", f"NODE_RANK * {self.groups}")
         started = [Said(across.program.format(**filled), None, field, source)] if across.program else []
         pairs = _pairs(tuple(word.format(**filled) for word in words), field, source)
@@ -144,7 +144,7 @@ class Server:
         if self.across is None:
             return line
         filled = self._filled(head, rank, first)
-        own = (*self.across.words, *(() if leads else self.across.others))
+        own = (*self.across.words, *(() if leads else self.across.joining))
         program = self.across.program.format(**filled).split()
         return [*program, *line, *(word.format(**filled) for word in own)]
 

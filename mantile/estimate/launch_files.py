@@ -82,7 +82,7 @@ def _files(started: Launch, server: Server) -> dict[str, str]:
     if options is not None:
         file = f"{server.role}-options.yaml" if server.role else "extra-options.yaml"
         files[file] = _commented([f"Options of {name}.sh, and the field that each comes from."]) + options
-    apart = server.across is not None and bool(server.across.others)
+    apart = server.across is not None and bool(server.across.joining)
     for leads in (True, False) if apart else (True,):
         words = server.words("$HEAD_ADDRESS", "$NODE_RANK", f"$((NODE_RANK * {server.groups}))", leads)
         line = command(words)
@@ -197,7 +197,7 @@ def _how_often(server: Server, leads: bool) -> str:
         where = f"on {chips}"
     elif server.across is not None and server.across.program:
         where = f"once, for {server.machines} machines of {chips}"
-    elif server.across is not None and server.across.others:
+    elif server.across is not None and server.across.joining:
         which = "the first" if leads else "the others"
         where = f"on {which} of {server.machines} machines of {chips}"
     else:

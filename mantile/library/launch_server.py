@@ -76,14 +76,14 @@ class Across(Documented):
 
     Args:
         words: of all machines.
-        head: of the first alone; `others` of all but the first.
+        head: of the first alone; `joining` of all but the first.
         groups: what is spread over machines, where there are two ways: whole groups of attention-DP.
         program: in place of words: what starts the line on all machines at once.
         kubernetes: the document that has a LeaderWorkerSet for it; empty: none that was read.
     """
 
     words: Words = ()
-    others: Words = ()
+    joining: Words = ()
     groups: bool = False
     program: str = ""
     kubernetes: str = ""
