@@ -208,6 +208,52 @@ def test_a_load_beyond_the_limit_of_the_engine_raises_it() -> None:
     assert mt.read_launch(many).fields["max_requests"] == 3002
 
 
+DRAFTS: dict[str, dict[str, Any]] = {
+    "vllm mtp": {
+        "framework": "vllm",
+        "model": "deepseek-r1",
+        "tp": 8,
+        "speculation": "mtp",
+        "draft_tokens": 1,
+    },
+    "sglang mtp": {"framework": "sglang", "model": "deepseek-r1", "tp": 8, "speculation": "mtp"},
+    "trtllm mtp": {"framework": "trtllm", "model": "deepseek-r1", "tp": 8, "speculation": "mtp"},
+    "trtllm eagle": {"framework": "trtllm", "model": "llama-3.1-8b", "speculation": "eagle"},
+    "vllm draft model": {
+        **{"framework": "vllm", "model": "llama-3.3-70b", "tp": 4, "speculation": "draft-model"},
+        **{"draft_model": "llama-3.2-1b", "acceptance_rate": 0.7, "draft_tokens": 4},
+    },
+}
+
+
+@pytest.mark.parametrize("name", DRAFTS)
+def test_drafts_are_written_and_read(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With what drafts, where that is a checkpoint of its own."""
+    fields = DRAFTS[name]
+    texts = files(**fields)
+    written(texts, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    read = mt.read_launch(texts["launch.sh"]).fields
+    assert (read["speculation"], read["draft_tokens"]) == (
+        fields["speculation"],
+        fields.get("draft_tokens", 3),
+    )
+    everything = "".join(texts.values())
+    if name == "trtllm eagle":
+        options = yaml.safe_load(texts["extra-options.yaml"])["speculative_config"]
+        model = "DRAFT_MODEL_PATH"
+        assert options == {"decoding_type": "Eagle", "max_draft_len": 3, "speculative_model_dir": model}
+        assert f"#   {model}: " in texts["launch.sh"]
+    elif name == "vllm draft model":
+        assert "--speculative-config.model meta-llama/Llama-3.2-1B" in everything
+    else:
+        assert "DRAFT_MODEL_PATH" not in everything
+    if name == "sglang mtp":
+        assert (
+            "--speculative-algorithm NEXTN" in everything and "--speculative-num-draft-tokens 4" in everything
+        )
+
+
 # --- each flag has an origin --------------------------------------------------------------------------------
 
 

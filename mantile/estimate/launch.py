@@ -36,6 +36,8 @@ from mantile.library.scenario import SCENARIO_FIELDS, WORKER_FIELDS, Override, S
 
 MODEL_PATH = "MODEL_PATH"
 """Stands for the model where no checkpoint of it is known."""
+DRAFT_MODEL_PATH = "DRAFT_MODEL_PATH"
+"""Stands for what drafts tokens."""
 PLAN = (
     *("tp", "pp", "dp", "ep", "attention_dp", "cp"),
     *("weights_dtype", "kv_dtype", "offload_weights", "offload_kv", "kv_swap", "speculation", "draft_tokens"),
@@ -370,11 +372,16 @@ def _line(estimate: Estimate, table: LaunchTable, wanted: dict[str, Any], role: 
     }
     derived = _derived(estimate, table, wanted, role)
     slots = derived.get("max_requests", Said("", "0", None, "")).value
+    drafting = wanted.get("speculation", "none") != "none"
+    if drafting:
+        stated["draft_tokens"] = wanted["draft_tokens"]
     stated |= {name: int(str(flag.value)) for name, flag in derived.items()}
     flags = [*model]
     for flag in settings_of(table, {name: stated[name] for name in stated if name != "max_model_len"}):
         origin = derived.get(flag.field or "")
         flags.append(replace(flag, field=origin.field, why=origin.why) if origin else flag)
+    if drafting:
+        flags += _drafts(estimate, table, wanted, flags)
     flags += _lengths(table, wanted, int(str(slots)) or int(wanted.get("max_requests") or 0))
     flags += memory_of(table, _shares(estimate, wanted))
     text = shlex.join([*program_of(table), *(word for flag in flags for word in flag.words)])
@@ -393,6 +400,20 @@ def _line(estimate: Estimate, table: LaunchTable, wanted: dict[str, Any], role: 
     if table.of_fact("split_mode") is not None:
         lost.pop("max_model_len", None)  # said as the context of all slots
     return _Line(str(flags[0].value), tuple(flags), lost, read.defaults)
+
+
+def _drafts(
+    estimate: Estimate, table: LaunchTable, wanted: Mapping[str, Any], flags: list[Said]
+) -> Iterator[Said]:
+    """What an engine is told of drafts besides their kind and number: what drafts, where the model does not."""
+    source = next((flag.source for flag in flags if flag.field == "speculation"), "")
+    words = tuple(word.format(steps=int(wanted["draft_tokens"]) + 1) for word in table.server.drafts)
+    yield from _pairs(words, "draft_tokens", source)
+    if wanted["speculation"] in ("eagle", "draft-model") and table.server.drafter:
+        stated = estimate.scenario.draft_model if wanted["speculation"] == "draft-model" else None
+        named = known_models().hub_ids.get(stated or "", stated) or DRAFT_MODEL_PATH
+        setting = not table.server.drafter.startswith("-")
+        yield Said(table.server.drafter, named, "speculation", source, setting=setting)
 
 
 def _readable(estimate: Estimate) -> str:
@@ -557,7 +578,12 @@ def _blanks(
         yield Remark(
             MODEL_PATH, f"{what} of {estimate.model.name} with {weights} weights: none is known here"
         )
-    elif PUBLISHER in line.model:
+    if any(flag.value == DRAFT_MODEL_PATH for flag in line.flags):
+        yield Remark(
+            DRAFT_MODEL_PATH,
+            f"the checkpoint that drafts for {estimate.model.name}, for {wanted['speculation']}",
+        )
+    if PUBLISHER in line.model:
         yield Remark(PUBLISHER, f"who publishes {weights} files of {estimate.model.name}: not known here")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mantile.library.architecture import Architecture
-from mantile.library.documents import parse_yaml, read_text, validate
+from mantile.library.documents import parse_json, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
 from mantile.library.launch_table import LaunchFlag, LaunchTable
 from mantile.library.launch_words import Words, split_line
@@ -230,9 +230,29 @@ class _Reading:
         elif flag.fact == "setting":
             name, _, setting = value.partition("=")
             self._read_setting(name, setting, called)
+        elif flag.fact == "nested":
+            self._read_nested(flag, called, value)
         else:
             self.given.pop(flag.name, None)
             self.given[flag.name] = _Given(flag, called, value)
+
+    def _read_nested(self, flag: LaunchFlag, called: str, value: str) -> None:
+        """Keys of an object in JSON."""
+        try:
+            data = parse_json(value, called)
+        except InputError as error:
+            self.problems.append(str(error))
+            return
+        if not isinstance(data, dict) or not data:
+            self.problems.append(f"{called}: what drafts tokens and how many is not in it")
+            return
+        for name, inner in _flat(data):
+            key = f"{flag.name}.{name}"
+            known = self.table.find(key)
+            if known is None or known is flag:
+                self._unknown(key)
+            else:
+                self._give(known, key, inner)
 
     def _read_file(self, called: str, path: str) -> None:
         """Flags of a configuration file; those of the line itself go before them."""

@@ -135,6 +135,8 @@ def settings_of(table: LaunchTable, stated: Mapping[str, Any]) -> Iterator[Said]
         yield from _groups(table, values, groups)
     for name, value in values.items():
         for flag in table.of_field(name):
+            if flag.written_with and stated.get("speculation") not in flag.written_with:
+                continue
             written = list(_flag(table, flag, value, name, groups if flag.per_group else 1))
             yield from written
             if written and flag.pair is None:

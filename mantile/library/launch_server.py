@@ -119,6 +119,8 @@ class LaunchServer(Strict):
 
     Args:
         options: the flag that takes a configuration file; empty: settings stand in the line.
+        drafter: what names the layer or model that drafts.
+        drafts: words beside the number of draft tokens; {steps} is one more.
         across: ways over several machines; none: none that was read.
     """
 
@@ -128,6 +130,8 @@ class LaunchServer(Strict):
     across: tuple[Across, ...] = ()
     apart: Apart | None = None
     options: str = ""
+    drafter: str = ""
+    drafts: Words = ()
 
 
 class Resource(Documented):

@@ -38,6 +38,7 @@ Fact = Literal[
     "shares",  # of each accelerator
     "config",  # a file of further flags
     "setting",  # NAME=VALUE of such a file
+    "nested",  # an object in JSON, whose keys are flags behind a dot
 ]
 
 
@@ -56,6 +57,7 @@ class LaunchFlag(Strict):
         otherwise: what it means for the answer where a value sets nothing; empty: nothing.
         pair: a flag that must be given the same value.
         least: of a number, where that of the field does not hold.
+        written_with: kinds of speculation with which it is the one that is written; none: all.
         unless: values with which the flag says nothing.
         not_modelled: what it means for the answer.
         refused: why.
@@ -72,6 +74,7 @@ class LaunchFlag(Strict):
     otherwise: str = ""
     pair: str | None = None
     least: int | None = None
+    written_with: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     ignored: bool = False
     not_modelled: str = ""
