@@ -405,7 +405,7 @@ def _line(estimate: Estimate, table: LaunchTable, wanted: dict[str, Any], role: 
 def _drafts(
     estimate: Estimate, table: LaunchTable, wanted: Mapping[str, Any], flags: list[Said]
 ) -> Iterator[Said]:
-    """What an engine is told of drafts besides their kind and number: what drafts, where the model does not."""
+    """What an engine is told of drafts besides kind and number: what drafts, where the model does not."""
     source = next((flag.source for flag in flags if flag.field == "speculation"), "")
     words = tuple(word.format(steps=int(wanted["draft_tokens"]) + 1) for word in table.server.drafts)
     yield from _pairs(words, "draft_tokens", source)
