@@ -312,6 +312,27 @@ def test_a_model_of_ones_own_is_a_blank(tmp_path: Path) -> None:
     assert "vllm serve MODEL_PATH" in text and "#   MODEL_PATH: " in text
 
 
+def test_a_tuned_model_keeps_its_name() -> None:
+    """Where the scenario gives an id of the hub, it is that which is served."""
+    name = "meta-llama/Llama-3.1-8B-Instruct"
+    text = files(model=name)["launch.sh"]
+    assert f"exec vllm serve {name} " in text
+    assert mt.load_model(mt.read_launch(text).fields["model"]).id == "llama-3.1-8b"
+
+
+@pytest.mark.parametrize("framework", ["vllm", "llama.cpp"])
+def test_classes_of_requests_at_a_rate_are_launched(framework: str) -> None:
+    """Lengths follow from the classes; nobody says how many requests are at work at once."""
+    classes = [{"name": "chat", "input_tokens": 300, "output_tokens": 100}]
+    scenario = mt.Scenario(
+        model="llama-3.1-8b", accelerator="h200-sxm", framework=framework, request_rate=2, classes=classes
+    )
+    text = mt.launch_files(scenario)["launch.sh"]
+    assert "--max-num-seqs" not in text and " -np " not in text
+    assert "classes chat" in text
+    assert ("slots and context: at a rate" in text) == (framework == "llama.cpp")
+
+
 # --- more than one server -----------------------------------------------------------------------------------
 
 

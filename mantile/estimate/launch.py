@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 from mantile.equations.startup import ram_of_machine
@@ -14,6 +15,7 @@ from mantile.graph.evaluate import Program
 from mantile.library.columns import columns
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
+from mantile.library.hub import hub_name
 from mantile.library.launch import MEMORY, Remark, read_launch
 from mantile.library.launch_line import (
     ENGINE_FIELDS,
@@ -299,6 +301,9 @@ def _wanted(estimate: Estimate, role: str) -> dict[str, Any]:
     values: dict[str, Any] = dict(estimate.columns[0].values)
     if role == "decode":
         values |= {name: values.get(f"{DECODE}{name}", values[name]) for name in WORKER_FIELDS}
+    results = estimate.results(0)
+    for name in ("input_tokens", "output_tokens"):  # where classes of requests state them
+        values.setdefault(name, ceil(results[name]))
     return {name: values[name] for name in SCENARIO_FIELDS if name in values and name != "serving"}
 
 
@@ -371,7 +376,7 @@ def _line(estimate: Estimate, table: LaunchTable, wanted: dict[str, Any], role: 
         if name in wanted and name != "weights_dtype" and wanted[name] != by_default.get(name)
     }
     derived = _derived(estimate, table, wanted, role)
-    slots = derived.get("max_requests", Said("", "0", None, "")).value
+    slots = int(str(derived["max_requests"].value)) if "max_requests" in derived else 0
     drafting = wanted.get("speculation", "none") != "none"
     if drafting:
         stated["draft_tokens"] = wanted["draft_tokens"]
@@ -382,7 +387,8 @@ def _line(estimate: Estimate, table: LaunchTable, wanted: dict[str, Any], role: 
         flags.append(replace(flag, field=origin.field, why=origin.why) if origin else flag)
     if drafting:
         flags += _drafts(estimate, table, wanted, flags)
-    flags += _lengths(table, wanted, int(str(slots)) or int(wanted.get("max_requests") or 0))
+    slots = slots or int(wanted.get("max_requests") or 0) or int(not wanted.get("request_rate"))
+    flags += _lengths(table, wanted, slots)
     flags += memory_of(table, _shares(estimate, wanted))
     text = shlex.join([*program_of(table), *(word for flag in flags for word in flag.words)])
     known = flags[0].value == MODEL_PATH
@@ -438,6 +444,10 @@ def _model(estimate: Estimate, table: LaunchTable, weights: str, stored: str | N
         own = str(estimate.model.architecture.choices["weights_dtype"].value)
         stored = None if weights == own and own in framework.keeps else weights
     known = known_models()
+    asked = hub_name(estimate.scenario.model)
+    of_files = table.of_fact("gguf_repository") is not None
+    if asked is not None and stored is None and not of_files and not Path(estimate.scenario.model).exists():
+        return (model_of(table, asked.id),)  # as the scenario calls it, which may be a tuned one of ours
     called = estimate.model.id if estimate.model.id in known.hub_ids else estimate.model.hub_id
     flags = named(table, called, stored) if called else None
     return flags or (model_of(table, MODEL_PATH),)
@@ -478,10 +488,12 @@ def _lengths(table: LaunchTable, wanted: Mapping[str, Any], slots: int) -> list[
     longest = int(wanted.get("max_model_len") or 0)
     if table.of_fact("split_mode") is None:
         return list(length_of(table, longest, "max_model_len")) if longest else []
+    if not slots:
+        return []  # at a rate: nobody states how many requests are at work at once
     field = "max_model_len" if longest else "input_tokens, output_tokens"
     tokens = longest or int(wanted["input_tokens"]) + int(wanted["output_tokens"])
-    why = f"{max(1, slots)} slots of {tokens:,} tokens; longer requests do not fit a slot"
-    return list(length_of(table, max(1, slots) * tokens, field, why))
+    why = f"{slots} slots of {tokens:,} tokens; longer requests do not fit a slot"
+    return list(length_of(table, slots * tokens, field, why))
 
 
 def _shares(estimate: Estimate, wanted: Mapping[str, Any]) -> Scenario:
@@ -548,6 +560,9 @@ def _not_expressed(
             yield Remark(f"{name} {asked}", f"no flag of {table.name} stands for it")
         elif means is not None:
             yield Remark(f"{name} {asked}", f"{table.name} is taken to have {means}")
+    longest = table.of_fact("longest")
+    if table.of_fact("split_mode") and longest and all(flag.flag != longest.name for flag in line.flags):
+        yield Remark("slots and context", "at a rate, their number is not known: state max_requests for it")
     fields = {flag.field for flag in line.flags}
     for name in _SHARES:
         if wanted.get(name) and name not in fields:
