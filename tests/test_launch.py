@@ -201,6 +201,18 @@ OWN: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
         },
         memory(0.9),
     ),
+    "drafts in JSON": (
+        "vllm serve deepseek-ai/DeepSeek-R1 -tp 8 "
+        '--speculative-config \'{"method": "mtp", "num_speculative_tokens": 2}\'',
+        {"model": "deepseek-r1", "tp": 8, "speculation": "mtp", "draft_tokens": 2},
+        {},
+    ),
+    "drafts by keys": (
+        "vllm serve Qwen/Qwen3-8B --speculative-config.method eagle3 --speculative-config.model x/y "
+        "--speculative-config.num_speculative_tokens 5",
+        {"model": "qwen3-8b", "speculation": "eagle", "draft_tokens": 5},
+        {},
+    ),
     "replicas of a dense model": (
         "vllm serve Qwen/Qwen3-8B -dp 2 --dtype half",
         {"model": "qwen3-8b", "dp": 2, "weights_dtype": "fp16"},
