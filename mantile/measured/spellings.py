@@ -28,8 +28,6 @@ _TUNING = re.compile(
     r"|v2|v0\.1|0528|turbo)$"
 )
 _SAME_SHAPES = {
-    "llama-3-8b": "llama-3.1-8b",
-    "llama-3-70b": "llama-3.1-70b",
     "qwen2.5-coder-7b": "qwen2.5-7b",
     "minimax-m2": "minimax-m2.5",
 }

@@ -11,7 +11,9 @@ from typing import Any
 
 from mantile.library.errors import InputError
 
-ADAPTER, PIPELINE, EMBEDDER = "adapter_config.json", "model_index.json", "config_sentence_transformers.json"
+ADAPTER, PIPELINE = "adapter_config.json", "model_index.json"
+EMBEDDERS = ("config_sentence_transformers.json", "modules.json")
+"""Files that lie beside the config of an embedding model."""
 GGUF = ".gguf"
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".onnx", ".ckpt")
 _MOST = 8  # files that are named
