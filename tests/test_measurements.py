@@ -640,7 +640,7 @@ def test_rows_of_llama_bench(tmp_path: Path) -> None:
     generated, prompt, deep = found.runs
     assert (generated.id, prompt.id, deep.id) == ("c1-tg", "c1-pp", "c2-tg")
     assert (generated.model, generated.accelerator, generated.framework) == (
-        "llama-3-8b",
+        "llama-3.1-8b",
         "rtx-4090",
         "llama.cpp",
     )
