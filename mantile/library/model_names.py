@@ -221,6 +221,14 @@ def _way(title: str) -> str:
     return "" if stored is None else f": give that with weights_dtype {stored}"
 
 
+def taken_for_granted(source: str) -> str:
+    """What the source of a model says of the name that it was asked for by; empty of the model itself."""
+    return "asked for as " + source.partition(_ASKED)[2] if _ASKED in source else ""
+
+
+_ASKED = "; asked for as "  # before what `Known.find` says, where `load_model` adds it to a source
+
+
 def _taken_for_granted(name: str) -> str:
     return f"asked for as {name}: taken to have the same shapes and, maybe not, the same longest context"
 
