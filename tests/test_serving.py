@@ -660,3 +660,38 @@ def test_a_lone_request_knows_no_batching(make: Make, framework: str) -> None:
     ]
     for name in ("ttft_s", "tpot_s", "e2e_s"):
         assert alone[0][name] == pytest.approx(alone[1][name], rel=1e-9), name
+
+
+@pytest.mark.parametrize(("framework", "stops"), [("sglang", True), ("trtllm", False)])
+def test_a_step_with_prompts_is_not_over_before_its_host(make: Make, framework: str, stops: bool) -> None:
+    """A graph holds decode steps; a step with prompts is started operation by operation, once for all prompts
+    in it, chunk by chunk. Where that takes longer than the work, a faster chip does not help."""
+    made = make(model="gpt-oss-20b", tp=1, framework=framework, input_tokens=256, output_tokens=256)
+    named = (
+        ("host", "serving.prompt_host"),
+        ("delay", "serving.prompt_delay"),
+        ("added", "serving.prefill_added"),
+        ("together", "serving.prompts_together"),
+        ("launches", "serving.prefill_launches"),
+        ("operations", "serving.operations"),
+        ("step", "decode.time"),
+        ("tpot", "serving.tpot"),
+    )
+    program = Program([made.figure(figure) for _, figure in named])
+
+    def at(**fields: float) -> dict[str, float]:
+        stated = {f"inputs.{name}": value for name, value in fields.items() if name != "eager"}
+        values = program.run(
+            made.inputs(0) | stated | {"efficiency.eager_launch.override": fields.get("eager", 40)}
+        )
+        return {name: float(values[made.figure(figure)]) for name, figure in named}
+
+    for fields in ({"concurrency": 16}, {"concurrency": 256}, {"token_budget": 64}):
+        found = at(**fields)
+        once = found["operations"] * 40e-6 / min(1, found["together"])  # of a prompt, each of its chunks
+        assert found["host"] == pytest.approx(once / max(1, found["together"]), rel=1e-9)
+        work = found["added"] + stops * found["launches"] / max(1, found["together"])
+        rest = found["host"] - (not stops) * found["step"] / found["together"]
+        assert found["delay"] == pytest.approx(max(work, rest), rel=1e-9)
+    slow, none, slower = (at(concurrency=64, eager=value)["tpot"] for value in (100, 0, 200))
+    assert none < slow < slower

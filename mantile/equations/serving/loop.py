@@ -149,12 +149,22 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         "weights are read once in a step, launches are paid by it",
         called="prefill time in a step that runs anyway",
     )
+    host = rows(
+        "prompt_host",
+        "Host time of a prompt",
+        "s",
+        setting.prompt.host * stages.share / maximum(1, together),
+        "no graph holds a step with prompts: the host starts its operations one by one, once for all of them",
+    )
     delay = rows(
         "prompt_delay",
         "Time a prompt delays the others",
         "s",
-        added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
-        "decode stops for it and its launches, or carries it in a step",
+        maximum(
+            added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
+            host - where(stops > 0, 0, setting.decode.time * stages.share / together),
+        ),
+        "decode stops for it and its launches, or carries it in a step; neither is over before the host is",
     )
     full = mixed_step(setting.prefill, setting.decode, most, stops, is_full=True)
     rows.add(*full.rows)
