@@ -66,8 +66,8 @@ def test_a_better_chip_is_hardly_ever_slower(library: Library, make: Make, frame
 
 
 def test_a_chip_that_nobody_measured_is_not_faster_than_its_relative(library: Library, make: Make) -> None:
-    """MI300X is better than MI250X in every figure of its datasheet. Launches were measured on it alone: those
-    of MI250X are no shorter, and no decode step of it is, with as many requests in the batch."""
+    """MI300X is better than MI250X in every figure of its datasheet. Launches were measured on it alone:
+    those of MI250X are no shorter, and no decode step of it is, with as many requests in the batch."""
     sheets = datasheets(library)
     assert (sheets["mi300x"] >= sheets["mi250x"]).all()
     for framework in ("vllm", "sglang"):

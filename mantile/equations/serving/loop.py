@@ -136,8 +136,15 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         "prompts_together",
         "Prompts in a step that carries any",
         "1",
-        minimum(most, maximum(minimum(1, per_step), in_step)),
-        "a part of one where the token budget is smaller than a prompt",
+        minimum(
+            most,
+            maximum(
+                minimum(1, per_step),
+                in_step * maximum(1, maximum(inputs.receive_interval, inputs.batch_wait_steps)),
+            ),
+        ),
+        "all that arrive between two looks of the scheduler, or while it waits for more; a part of one where "
+        "the token budget is smaller than a prompt",
     )
     step = mixed_step(setting.prefill, setting.decode, together, stops)
     rows.add(*step.rows)
