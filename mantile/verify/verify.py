@@ -429,8 +429,8 @@ def difference(expected: Any, actual: Any, scale: float = 0.0) -> float:
     if _error(expected):
         return 0.0 if _error(actual) else math.inf
     if isinstance(expected, str):
-        # Programs drop blanks at the end of a text.
-        return 0.0 if str("" if actual is None else actual).rstrip() == expected.rstrip() else math.inf
+        # Programs drop blanks at the ends of a text.
+        return 0.0 if str("" if actual is None else actual).strip() == expected.strip() else math.inf
     value = _number(expected)
     if math.isnan(value):
         return 0.0 if _error(actual) else math.inf

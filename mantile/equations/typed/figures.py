@@ -6,7 +6,7 @@ many numbers in its range as when the file was made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from mantile.equations.typed.cells import Bounds, Faults, count_faults, fine, looked_up
@@ -44,9 +44,13 @@ class FigureTables:
     sections: tuple[Section, ...]
 
 
-def figure_tables(figures: Iterable[Named]) -> FigureTables:
-    """The rows about all tables that some figures are looked up in, or that stand alone."""
-    tables = tuple(_tables(figures))
+def figure_tables(figures: Iterable[Named], guarded: Container[Input] = ()) -> FigureTables:
+    """The rows about all tables that some figures are looked up in, or that stand alone.
+
+    Args:
+        guarded: inputs of which other rows say whether they can be.
+    """
+    tables = tuple(table for table in _tables(figures) if table[0] not in guarded)
     bounds = Bounds("figures")
     places = tuple(_fixed(table, "cell_of", "Cells of", _name(table)) for table in tables)
     valid = [_valid(table, bounds) for table in tables]
