@@ -13,7 +13,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from mantile.equations.stamp import stamp
 from mantile.equations.typed import Typed
 from mantile.estimate.estimate import estimate
-from mantile.library.scenario import parse_scenario
+from mantile.library.scenario import load_scenario, parse_scenario
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import write_workbook
@@ -335,28 +335,7 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
             assert (one.tiles[7] == "not known") == ("POWER_UNKNOWN" in one.failed), (chip.id, one.tiles)
 
 
-# Classes of requests, drafts, percentiles and settings of engines, with a variant.
-FEATURES = {
-    "model": "deepseek-r1",
-    "accelerator": "h200-sxm",
-    "framework": "sglang",
-    "tp": 8,
-    "ep": 8,
-    "request_rate": 2,
-    "speculation": "mtp",
-    "draft_tokens": 3,
-    "ttft_limit": 2,
-    "mem_fraction_static": 0.88,
-    "max_model_len": 32768,
-    "engine_defaults": "framework",
-    "prefix_hit_rate": 0.3,
-    "classes": [
-        {"name": "chat", "share": 3, "input_tokens": 800, "output_tokens": 300, "output_spread": 0.8},
-        {"name": "documents", "share": 1, "input_tokens": 6000, "output_tokens": 500, "ttft_limit": 5},
-    ],
-    "date": "2026-11-25",
-    "variants": [{"name": "no drafts", "speculation": "none"}],
-}
+FEATURES = Path(__file__).parent / "data" / "features.yaml"
 # What is typed into cells of these, and what is said; words that begin with ( are of a check.
 IN_FEATURES: tuple[tuple[str, Any, str], ...] = (
     (
@@ -386,7 +365,7 @@ IN_FEATURES: tuple[tuple[str, Any, str], ...] = (
 @needs_office
 def test_edits_of_classes_drafts_and_settings(tmp_path: Path) -> None:
     """As above; a variant that follows a deleted cell does not say that 0 stands there."""
-    book = lay_out(estimate(parse_scenario(FEATURES, "test")))
+    book = lay_out(estimate(load_scenario(str(FEATURES))))
     path = write_workbook(book, tmp_path / "run.xlsx")
 
     def cell(identifier: str) -> tuple[str, str]:
