@@ -43,18 +43,11 @@ def sweep(
             "--output",
             "-o",
             metavar="FILE",
-            help="The table of all points, .csv or .parquet; repeatable. With --scheduler a folder.",
+            help="The table of all points, .csv or .parquet; repeatable. With --scheduler local or "
+            "tcp://HOST:PORT a folder of partitions; the same command goes on with what a stopped run left.",
         ),
     ] = None,
     feasible: Annotated[bool, typer.Option("--feasible", help="Keep only points that fit.")] = False,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="tcp://HOST:PORT|local",
-            help="Work out partitions on the workers of a dask scheduler, or of this machine; -o is then a "
-            "folder, and the same command goes on with what a stopped run left.",
-        ),
-    ] = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Processes of --scheduler local.  [default: one for each core]"),
@@ -80,6 +73,7 @@ def sweep(
     from mantile.library.scenario import field_name
 
     written = output or []
+    scheduler = _taken(flags)
     if scheduler is None and (workers or partition_points):
         raise InputError(f"{'--workers' if workers else '--partition-points'}: only with --scheduler")
     if scheduler is not None:
@@ -97,6 +91,13 @@ def sweep(
         print_sweep(digest, [*map(field_name, values)], scenario.title or scenario.model, output or ())
     if not digest.feasible:
         raise typer.Exit(1)
+
+
+def _taken(flags: dict[str, Any]) -> str | None:
+    """The scheduler of workers, out of the flags; one of an engine, which has the same flag, stays there."""
+    from mantile.estimate.scheduled import is_address
+
+    return flags.pop("scheduler") if is_address(flags.get("scheduler")) else None
 
 
 def _scenario(

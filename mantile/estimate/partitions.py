@@ -99,15 +99,16 @@ class Partitions:
             "scenario": _digest(asked.scenario.model_dump(mode="json", exclude_none=True)),
             "model": _digest(asked.model.model_dump(mode="json")),
             "library": _digest(asked.library.model_dump(mode="json")),
-            "over": {
-                name: {
+            "over": [
+                {
+                    "name": name,
                     "values": len(values),
                     "first": values[0],
                     "last": values[-1],
                     "digest": _digest([*values]),
                 }
                 for name, values in asked.over.items()
-            },
+            ],
             "feasible_only": self.feasible,
             "points_per_partition": self.most,
             "points": len(self.grid),
@@ -215,7 +216,7 @@ class PartitionFolder:
                     return None
                 for group in range(file.num_row_groups):
                     digest.add(file.read_row_group(group).to_pandas())
-        except (ArrowException, OSError):  # cut short, or not what was written
+        except (ArrowException, OSError, ValueError):  # cut short, or not what was written
             return None
         if not self.asked.feasible and digest.points != self.asked.points(place):
             return None
@@ -233,11 +234,10 @@ def _differing(held: Mapping[str, Any], asked: Mapping[str, Any]) -> Iterator[st
         before, now = held.get(key), asked[key]
         if before == now:
             continue
-        if key == "over" and isinstance(before, dict):
-            names = [
-                name for name in dict.fromkeys([*before, *now]) if before.get(name) != now.get(name)
-            ] or ["the same, in another order"]
-            yield f"{words} {', '.join(names)}"
+        if key == "over":
+            one, other = ({str(axis["name"]): axis for axis in axes} for axes in (before or [], now))
+            names = [name for name in {**one, **other} if one.get(name) != other.get(name)]
+            yield f"{words} {', '.join(names)}" if names else "parameters in another order"
         elif key == "version":
             yield f"made by Mantile {before}, this is {now}"
         else:

@@ -10,10 +10,12 @@ import gc
 import logging
 import os
 import pickle
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from importlib.util import find_spec
+from threading import current_thread, main_thread
 from typing import Any
 from zlib import decompress
 
@@ -27,6 +29,11 @@ LOCAL = "local"
 _AHEAD = 2  # partitions on their way for each worker
 _ATTEMPTS = 3  # at a partition whose worker is lost
 _WAIT = 10  # seconds for a scheduler to answer
+
+
+def is_address(text: str | None) -> bool:
+    """Whether a text names a scheduler of workers: `LOCAL`, or where one listens."""
+    return text is not None and (text == LOCAL or "://" in text)
 
 
 def require_scheduler(scheduler: str, workers: int | None) -> None:
@@ -113,27 +120,44 @@ def _collecting() -> Iterator[None]:
 
 
 @contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that start within do not hear Ctrl-C: this one stops them."""
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
 def _client(scheduler: str, workers: int) -> Iterator[Any]:
     """A connection to a scheduler; one of our own has no dashboard, and only this machine reaches it."""
     from distributed import Client, LocalCluster
 
+    connect: Any = Client
+    cluster: Any = LocalCluster
+
     with ExitStack() as stack:
         address: Any = scheduler
         if scheduler == LOCAL:
-            address = stack.enter_context(
-                LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=1,
-                    processes=True,
-                    host="127.0.0.1",
-                    dashboard_address=None,
-                    worker_dashboard_address=None,
-                    memory_limit=0,
-                    silence_logs=logging.CRITICAL,
+            with _deaf():
+                address = stack.enter_context(
+                    cluster(
+                        n_workers=workers,
+                        threads_per_worker=1,
+                        processes=True,
+                        host="127.0.0.1",
+                        dashboard_address=None,
+                        worker_dashboard_address=None,
+                        memory_limit=0,
+                        silence_logs=logging.CRITICAL,
+                    )
                 )
-            )
         try:
-            client = stack.enter_context(Client(address, timeout=_WAIT, set_as_default=False))
+            client = stack.enter_context(connect(address, timeout=_WAIT, set_as_default=False))
         except (OSError, ValueError) as error:
             raise InputError(f"--scheduler {scheduler}: no answer: {error}") from error
         yield client
@@ -143,6 +167,7 @@ def _worked_out(client: Any, asked: Partitions, missing: list[int]) -> Iterator[
     """Partitions as they are done."""
     from distributed import as_completed
 
+    following: Any = as_completed
     packed = asked.packed()
     waiting, places = iter(missing), {}
 
@@ -156,7 +181,7 @@ def _worked_out(client: Any, asked: Partitions, missing: list[int]) -> Iterator[
                 places[future] = place
                 yield future
 
-    coming = as_completed([*send(_AHEAD * max(1, sum(client.nthreads().values())))])
+    coming: Any = following([*send(_AHEAD * max(1, sum(client.nthreads().values())))], loop=client.loop)
     try:
         for future in coming:
             place = places.pop(future)

@@ -104,7 +104,15 @@ def parquet(
         piece = pyarrow.Table.from_arrays(
             [pyarrow.array(table[key]).cast(schema.field(key).type) for key in table], schema=schema
         )
-        writer = writer or ParquetWriter(path, schema, write_page_checksum=True)
+        numbers = [field.name for field in schema if pyarrow.types.is_floating(field.type)]
+        writer = writer or ParquetWriter(
+            path,
+            schema,
+            use_dictionary=[field.name for field in schema if field.name not in numbers],
+            use_byte_stream_split=numbers,  # smaller by a third, and sooner written
+            compression="zstd",
+            write_page_checksum=True,
+        )
         writer.write_table(piece)
 
     try:
