@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from mantile.measured.load import load_measurements
     from mantile.measured.match import match_runs
     from mantile.measured.reconcile import reconcile
+    from mantile.optimize.hardware_first import fits
     from mantile.optimize.optimize import optimize
+    from mantile.optimize.size import size
     from mantile.roundtrip.audit import audit
     from mantile.roundtrip.compare import compare
     from mantile.roundtrip.import_workbook import import_workbook
@@ -46,6 +48,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "drivers": "mantile.estimate.sensitivity",
     "estimate": "mantile.estimate.estimate",
     "explain": "mantile.estimate.explain",
+    "fits": "mantile.optimize.hardware_first",
     "import_workbook": "mantile.roundtrip.import_workbook",
     "launch_line": "mantile.library.launch_line",
     "lint": "mantile.workbook.lint",
@@ -58,6 +61,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "plan": "mantile.estimate.plan",
     "read_launch": "mantile.library.launch",
     "reconcile": "mantile.measured.reconcile",
+    "size": "mantile.optimize.size",
     "sweep": "mantile.estimate.sweep",
     "trace": "mantile.estimate.explain",
     "verify": "mantile.verify.verify",
@@ -76,6 +80,7 @@ __all__ = [
     "drivers",
     "estimate",
     "explain",
+    "fits",
     "import_workbook",
     "launch_line",
     "lint",
@@ -88,6 +93,7 @@ __all__ = [
     "plan",
     "read_launch",
     "reconcile",
+    "size",
     "sweep",
     "trace",
     "verify",

@@ -95,12 +95,13 @@ def _counts(found: Optimum) -> Iterator[str]:
     )
     codes = sorted(all_plans.infeasible.items(), key=lambda item: -item[1])
     for code, count in codes[:_CODES]:
-        yield f"  {count:>9,}  {code}: {_meaning(code)}"
+        yield f"  {count:>9,}  {code}: {meaning_of(code)}"
     if len(codes) > _CODES:
         yield f"  {sum(count for _, count in codes[_CODES:]):>9,}  other codes, in --json"
 
 
-def _meaning(code: str) -> str:
+def meaning_of(code: str) -> str:
+    """What a code means, in words."""
     reason = REASONS.get(code.removeprefix("DECODE_"))
     if reason is not None:
         return reason.meaning
