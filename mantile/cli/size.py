@@ -31,13 +31,19 @@ def size(
         typer.Option(metavar="<request/h>", help="Requests of each user; with --users it is a request rate."),
     ] = None,
     ttft: Annotated[float | None, _limit("TTFT, mean, at most.", "s", "--ttft", "--ttft-max")] = None,
-    ttft_p95: Annotated[float | None, _limit("TTFT, p95, at most.", "s", "--ttft-p95", "--ttft-p95-max")] = None,
+    ttft_p95: Annotated[
+        float | None, _limit("TTFT, p95, at most.", "s", "--ttft-p95", "--ttft-p95-max")
+    ] = None,
     tpot: Annotated[float | None, _limit("TPOT, at most.", "s", "--tpot", "--tpot-max")] = None,
-    e2e_p95: Annotated[float | None, _limit("End to end, p95, at most.", "s", "--e2e-p95", "--e2e-p95-max")] = None,
+    e2e_p95: Annotated[
+        float | None, _limit("End to end, p95, at most.", "s", "--e2e-p95", "--e2e-p95-max")
+    ] = None,
     interactivity_min: Annotated[
         float | None, _limit("Tokens per second and user, at least.", "token/s", "--interactivity-min")
     ] = None,
-    budget_usd_month: Annotated[float | None, _limit("USD per month, at most.", "USD", "--budget-usd-month")] = None,
+    budget_usd_month: Annotated[
+        float | None, _limit("USD per month, at most.", "USD", "--budget-usd-month")
+    ] = None,
     limit: Annotated[
         list[str] | None,
         typer.Option(
@@ -124,6 +130,12 @@ def fits(
         float | None,
         typer.Option(metavar="<GB>", help="Host memory that may hold weights, of all accelerators together."),
     ] = None,
+    bits_min: Annotated[
+        float,
+        typer.Option(
+            metavar="<bit>", help="Bits of a weight at least; a checkpoint with fewer keeps its own."
+        ),
+    ] = 4.0,
     top: Annotated[int, typer.Option(min=1, max=200, help="Models of each machine.")] = 8,
     as_json: AsJson = False,
 ) -> None:
@@ -137,7 +149,7 @@ def fits(
 
     asked = [read_machine(text) for text in machines]
     with working("looking at models"):
-        found = [largest(*machine, input_tokens, output_tokens, ram, top) for machine in asked]
+        found = [largest(*machine, input_tokens, output_tokens, ram, top, bits_min) for machine in asked]
     if as_json:
         print_json({"machines": [one.to_dict() for one in found]})
     else:

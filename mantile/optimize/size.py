@@ -149,7 +149,7 @@ class Sizes(Search):
         return numbers(self.evaluator.run(plans, {NEEDED: needed(self.evaluator.graph)})[NEEDED])
 
     def codes(self, plans: pd.DataFrame) -> Array:
-        """Of plans the first rule that each breaks, or that memory does not suffice; empty where it can be."""
+        """The first rule that each plan breaks, or that memory does not suffice; empty where it can be."""
         broken = self._broken(plans)
         kept = np.flatnonzero(broken == "")
         fitting, _ = super()._by_memory(plans.iloc[kept])
@@ -268,7 +268,8 @@ class Size:
         beside = "the same as the minimum" if row.name == least.name else _beside(row, least)
         if name == GOOD:
             cost = _COST.text(_known(row[_COST.key]))
-            return f"{cost}, the least of builds with {self.spare:.0%} to spare; {beside}"
+            least_of = f"the least of builds with {self.spare:.0%} to spare"
+            return f"{cost} per million output tokens, {least_of}; {beside}"
         budget = any(one.measure.metric is USD_PER_MONTH for one in self.question.limits)
         within = "within the budget" if budget else f"on at most {self.space.most} accelerators"
         return f"the fastest for one user {within}, {_SPEED.text(float(row[_SPEED.key]))}; {beside}"
@@ -278,7 +279,9 @@ class Size:
         plans = self.found.plans
         smaller = plans[plans[USED] < row[USED]]
         if not len(smaller):
-            return "nothing smaller has the memory" if row[USED] > 1 else "one accelerator is the least there is"
+            return (
+                "nothing smaller has the memory" if row[USED] > 1 else "one accelerator is the least there is"
+            )
         miss = nearest(smaller[smaller["code"].str.startswith("LIMIT_")], self.question.limits)
         if miss is None:
             return "nothing smaller is known to keep the limits"
