@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from mantile.measured.load import load_measurements
     from mantile.measured.match import match_runs
     from mantile.measured.reconcile import reconcile
+    from mantile.optimize.hardware_first import fits
     from mantile.optimize.optimize import optimize
+    from mantile.optimize.size import size
     from mantile.roundtrip.audit import audit
     from mantile.roundtrip.compare import compare
     from mantile.roundtrip.import_workbook import import_workbook
@@ -47,6 +49,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "drivers": "mantile.estimate.sensitivity",
     "estimate": "mantile.estimate.estimate",
     "explain": "mantile.estimate.explain",
+    "fits": "mantile.optimize.hardware_first",
     "import_workbook": "mantile.roundtrip.import_workbook",
     "launch_files": "mantile.estimate.launch_files",
     "launch_line": "mantile.library.launch_line",
@@ -60,6 +63,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "plan": "mantile.estimate.plan",
     "read_launch": "mantile.library.launch",
     "reconcile": "mantile.measured.reconcile",
+    "size": "mantile.optimize.size",
     "sweep": "mantile.estimate.sweep",
     "trace": "mantile.estimate.explain",
     "verify": "mantile.verify.verify",
@@ -78,6 +82,7 @@ __all__ = [
     "drivers",
     "estimate",
     "explain",
+    "fits",
     "import_workbook",
     "launch_files",
     "launch_line",
@@ -91,6 +96,7 @@ __all__ = [
     "plan",
     "read_launch",
     "reconcile",
+    "size",
     "sweep",
     "trace",
     "verify",

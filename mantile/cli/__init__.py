@@ -3,7 +3,18 @@
 Each command parses, calls one public function and prints; heavy modules are imported inside.
 """
 
-from mantile.cli import estimates, launch, library, measured, optimize, roundtrip, sweeps, traces, workbooks
+from mantile.cli import (
+    estimates,
+    launch,
+    library,
+    measured,
+    optimize,
+    roundtrip,
+    size,
+    sweeps,
+    traces,
+    workbooks,
+)
 from mantile.cli.app import app, main
 
 __all__ = [
@@ -15,6 +26,7 @@ __all__ = [
     "measured",
     "optimize",
     "roundtrip",
+    "size",
     "sweeps",
     "traces",
     "workbooks",

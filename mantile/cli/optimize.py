@@ -104,13 +104,13 @@ def optimize(
         "headroom": headroom_min,
         "evidence": evidence_min,
     }
-    limits = [*_limits(bounds), *(read_limit(text) for text in limit or ())]
+    limits = [*bounds_of(bounds), *(read_limit(text) for text in limit or ())]
     if output is not None and output.suffix not in (".xlsx", ".csv"):
         raise InputError(f"{output}: expected a file name that ends in .xlsx or .csv")
     if output is not None and not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}")
     question = question_of(
-        what, flags, over or [], objective, limits, gpus_max, _parts(makers), _parts(search)
+        what, flags, over or [], objective, limits, gpus_max, parts_of(makers), parts_of(search)
     )
     from mantile.cli.output.optimize import print_optimum
     from mantile.cli.output.tables import print_json, working
@@ -130,15 +130,20 @@ def optimize(
         raise typer.Exit(1)
 
 
-def _limits(bounds: Mapping[str, float | None]) -> Iterator[Limit]:
+def bounds_of(
+    bounds: Mapping[str, float | None], measures: Mapping[str, str] | None = None
+) -> Iterator[Limit]:
+    """Limits of flags, by their names; `measures` are those that are not called as their flag."""
     from mantile.optimize.objective import limit
 
     for name, bound in bounds.items():
         if bound is not None:
-            yield limit(name, float(bound), f"--{name.replace('_', '-')}")
+            of = (measures or {}).get(name, name)
+            yield limit(of, float(bound), f"--{name.replace('_', '-')}")
 
 
-def _parts(text: str | None) -> tuple[str, ...]:
+def parts_of(text: str | None) -> tuple[str, ...]:
+    """The parts of a list with commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
 
 
@@ -173,7 +178,7 @@ def question_of(
         value = stated.get(field)
         if isinstance(value, str) and ("," in value or value in (AUTO, "all")):
             stated.pop(field)
-            varied |= {} if value == AUTO else {field: _parts(value)}
+            varied |= {} if value == AUTO else {field: parts_of(value)}
     fields = merge_fields({"model": what} if data is None else workload_of(data, name), stated, name)
     return ask(
         {key: value for key, value in fields.items() if value != AUTO},

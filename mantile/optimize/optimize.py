@@ -344,8 +344,12 @@ def workload_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in fields.items() if key not in left_out}
 
 
-def solve(question: Question, step: Callable[[str], None] = lambda words: None) -> Optimum:
-    """Look at every plan of a question."""
+def prepared(question: Question) -> tuple[Space, Scenario, Evaluator]:
+    """The plans of a question, the scenario that they are put into, and its graph.
+
+    Raises:
+        InputError: for a measure that the workload does not have.
+    """
     space = usual_space(
         {key: value for key, value in question.fields.items() if key in PLANNED},
         question.over,
@@ -363,6 +367,12 @@ def solve(question: Question, step: Callable[[str], None] = lambda words: None) 
                 f"{question.name}: {one.key}: this workload has no {one.metric.label}; state what it follows "
                 "from, such as a limit or a spread of lengths"
             )
+    return space, base, evaluator
+
+
+def solve(question: Question, step: Callable[[str], None] = lambda words: None) -> Optimum:
+    """Look at every plan of a question."""
+    space, base, evaluator = prepared(question)
     search = Search(evaluator, space, question.objective, question.limits, not question.load, step)
     found = search.run()
     if not len(found.plans):
@@ -372,7 +382,7 @@ def solve(question: Question, step: Callable[[str], None] = lambda words: None) 
             "(gpus_max), other accelerators, or smaller data types"
         )
     rows = _selected(found, CANDIDATES)
-    return Optimum(question, _scenario(question, base, found, rows), found, space)
+    return Optimum(question, scenario_of(question, base, found, rows), found, space)
 
 
 def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -527,7 +537,7 @@ def _selected(found: Found, count: int) -> pd.DataFrame:
     return chosen.assign(place=place).sort_values("place", kind="stable").drop(columns="place")
 
 
-def _scenario(question: Question, base: Scenario, found: Found, rows: pd.DataFrame) -> Scenario:
+def scenario_of(question: Question, base: Scenario, found: Found, rows: pd.DataFrame) -> Scenario:
     """The winner as a scenario, the candidates as its variants, and the decision."""
     searched = not question.load
     plans = []

@@ -112,12 +112,13 @@ def _counts(found: Optimum) -> Iterator[tuple[str, str]]:
     """What was against plans: how many, and the code with its meaning."""
     codes = sorted(found.found.infeasible.items(), key=lambda item: -item[1])
     for code, count in codes[:_CODES]:
-        yield f"{count:,}", f"{code}: {_meaning(code)}"
+        yield f"{count:,}", f"{code}: {meaning_of(code)}"
     if len(codes) > _CODES:
         yield f"{sum(count for _, count in codes[_CODES:]):,}", "other codes, in --json"
 
 
-def _meaning(code: str) -> str:
+def meaning_of(code: str) -> str:
+    """What a code means, in words."""
     reason = REASONS.get(code.removeprefix("DECODE_"))
     if reason is not None:
         return reason.meaning

@@ -1,0 +1,159 @@
+"""The commands that ask what is needed: size, target first, and fits, hardware first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mantile.cli.app import AsJson, app
+from mantile.cli.flags import field_flag, with_flags
+from mantile.cli.optimize import bounds_of, parts_of, question_of
+from mantile.library.errors import InputError
+
+
+def _limit(what: str, unit: str, *names: str) -> Any:
+    return typer.Option(*names, metavar=f"<{unit}>", help=what)
+
+
+@app.command()
+@with_flags
+def size(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="MODEL_OR_SCENARIO", help="As in `mantile estimate`, for its workload."),
+    ],
+    flags: dict[str, Any],
+    users: Annotated[int | None, typer.Option(help="Users who ask at the same time.")] = None,
+    requests_per_hour: Annotated[
+        float | None,
+        typer.Option(metavar="<request/h>", help="Requests of each user; with --users it is a request rate."),
+    ] = None,
+    ttft: Annotated[float | None, _limit("TTFT, mean, at most.", "s", "--ttft", "--ttft-max")] = None,
+    ttft_p95: Annotated[
+        float | None, _limit("TTFT, p95, at most.", "s", "--ttft-p95", "--ttft-p95-max")
+    ] = None,
+    tpot: Annotated[float | None, _limit("TPOT, at most.", "s", "--tpot", "--tpot-max")] = None,
+    e2e_p95: Annotated[
+        float | None, _limit("End to end, p95, at most.", "s", "--e2e-p95", "--e2e-p95-max")
+    ] = None,
+    interactivity_min: Annotated[
+        float | None, _limit("Tokens per second and user, at least.", "token/s", "--interactivity-min")
+    ] = None,
+    budget_usd_month: Annotated[
+        float | None, _limit("USD per month, at most.", "USD", "--budget-usd-month")
+    ] = None,
+    limit: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MEASURE<=N", help="A limit of any measure, in SI units: power_w<=9e3; repeatable."
+        ),
+    ] = None,
+    gpus_max: Annotated[int, typer.Option("--gpus-max", help="Accelerators of a deployment, at most.")] = 8,
+    spare: Annotated[
+        float,
+        typer.Option(
+            metavar="<share>",
+            help="What the good build has to spare of every limit of time and speed, and of the memory.",
+        ),
+    ] = 0.3,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=1..8; repeatable."),
+    ] = None,
+    makers: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="The workbook of the answer, .xlsx."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what is needed for a target: the smallest build that keeps the limits, a good one, the best, and
+    what is needed of every accelerator. Exit status 1 if nothing keeps the limits.
+    """
+    from mantile.optimize.objective import read_limit
+    from mantile.optimize.size import ORDER, size_of, with_load
+
+    if output is not None and output.suffix != ".xlsx":
+        raise InputError(f"--output {output}: expected a file name that ends in .xlsx")
+    if output is not None and not output.parent.is_dir():
+        raise InputError(f"--output {output}: there is no folder {output.parent}")
+    if not 0 <= spare < 1:
+        raise InputError(f"--spare: expected a share from 0 to below 1, such as 0.3, found {spare:g}")
+    if not 1 <= gpus_max <= 1024:
+        raise InputError(f"--gpus-max: expected a whole number from 1 to 1,024, found {gpus_max}")
+    bounds = {
+        "ttft": ttft,
+        "ttft_p95": ttft_p95,
+        "tpot": tpot,
+        "e2e_p95": e2e_p95,
+        "interactivity_min": interactivity_min,
+        "budget_usd_month": budget_usd_month,
+    }
+    limits = [*bounds_of(bounds, _MEASURES), *(read_limit(text) for text in limit or ())]
+    loaded, assumed = with_load(flags, users, requests_per_hour, what, field_flag)
+    question = question_of(what, loaded, over or [], ORDER, limits, gpus_max, parts_of(makers))
+    from mantile.cli.output.size import print_size
+    from mantile.cli.output.tables import print_json, working
+
+    with working("looking at plans"):
+        found = size_of(question, spare, assumed)
+        if output is not None and found.has_answer:
+            found.to_excel(output)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_size(found, output)
+    if not found.has_answer:
+        raise typer.Exit(1)
+
+
+_MEASURES = {"interactivity_min": "interactivity", "budget_usd_month": "usd_per_month"}
+
+
+@app.command()
+def fits(
+    machines: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ACCELERATOR[:COUNT]", help="A machine, by id, and how many accelerators it has."
+        ),
+    ],
+    input_tokens: Annotated[int, typer.Option("--input-tokens", "--isl", help="Tokens of a prompt.")] = 1024,
+    output_tokens: Annotated[
+        int, typer.Option("--output-tokens", "--osl", help="Tokens of an answer.")
+    ] = 256,
+    ram: Annotated[
+        float | None,
+        typer.Option(metavar="<GB>", help="Host memory that may hold weights, of all accelerators together."),
+    ] = None,
+    bits_min: Annotated[
+        float,
+        typer.Option(
+            metavar="<bit>", help="Bits of a weight at least; a checkpoint with fewer keeps its own."
+        ),
+    ] = 4.0,
+    top: Annotated[int, typer.Option(min=1, max=200, help="Models of each machine.")] = 8,
+    as_json: AsJson = False,
+) -> None:
+    """Say what runs on a machine that is there: the largest models of the library that fit, in their best
+    data type, with context and speed for one user. Exit status 1 if none fits.
+    """
+    from mantile.cli.output.size import print_fits
+    from mantile.cli.output.tables import print_json, working
+    from mantile.optimize.hardware_first import fits as largest
+    from mantile.optimize.hardware_first import read_machine
+
+    asked = [read_machine(text) for text in machines]
+    with working("looking at models"):
+        found = [largest(*machine, input_tokens, output_tokens, ram, top, bits_min) for machine in asked]
+    if as_json:
+        print_json({"machines": [one.to_dict() for one in found]})
+    else:
+        for one in found:
+            print_fits(one)
+    if not all(one.models for one in found):
+        raise typer.Exit(1)
