@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mantile.equations.override import OVERRIDE
+from mantile.graph.quantity import Node
 from mantile.optimize.evaluate import Evaluator, numbers
 from mantile.optimize.objective import Objective
 
@@ -26,8 +27,9 @@ def turned(evaluator: Evaluator, objective: Objective, plans: pd.DataFrame) -> I
         plans: those of an answer, the winner first, each with its load.
     """
     graph = evaluator.graph
-    known = [name for name in FACTORS if f"{name}{OVERRIDE}" in {cell.id for cell in graph.all_inputs()}]
-    nodes = {name: graph.figures[name] for name in known if name in graph.figures}
+    nodes: dict[str, Node] = {
+        name: graph.overridable[name].figures[0] for name in FACTORS if name in graph.overridable
+    }
     score = objective.score({of.key: evaluator.measures[of.key] for of in objective.measures})
     now = evaluator.run(plans, {**nodes, "score": score})
     best = float(numbers(now["score"])[0])

@@ -163,14 +163,23 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         setting.prompt.host * stages.share / maximum(1, together),
         "no graph holds a step with prompts: the host starts its operations one by one, once for all of them",
     )
+    work = rows(
+        "prompt_work",
+        "Time by which the work of a prompt delays the others",
+        "s",
+        added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
+    )
+    covered = rows(
+        "prompt_covered",
+        "Host time that the decode beside a prompt covers",
+        "s",
+        where(stops > 0, 0, setting.decode.time * stages.share / together),
+    )
     delay = rows(
         "prompt_delay",
         "Time a prompt delays the others",
         "s",
-        maximum(
-            added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
-            host - where(stops > 0, 0, setting.decode.time * stages.share / together),
-        ),
+        maximum(work, host - covered),
         "decode stops for it and its launches, or carries it in a step; neither is over before the host is",
     )
     full = mixed_step(setting.prefill, setting.decode, most, stops, is_full=True)
