@@ -372,8 +372,6 @@ _STARTED = (
 _STEPS_OF_0_12 = {
     "serving.prompts_together": "MIN([serving.prompts_at_most],MAX(MIN(1,[serving.prompts_per_step]),"
     "[serving.prompts_in_step]))",
-    "serving.prompt_delay": "[serving.prefill_added]+IF([scheduler.first]>0,[serving.prefill_launches]"
-    "*[serving.prefill_stage_share]/MAX(1,[serving.prompts_together]),0)",
     "serving.full_step": "IF([scheduler.first]>0,[serving.full_added]+[serving.full_launches],"
     "[serving.decode_step]+[efficiency.interference]*[serving.full_added])",
 }
@@ -709,6 +707,13 @@ CHANGES: tuple[Change, ...] = (
     *(
         Change(since=(0, 13), ids=re.escape(identifier), formula=_in_any_case(formula), why=_STARTED)
         for identifier, formula in _STEPS_OF_0_12.items()
+    ),
+    Change(
+        since=(0, 13),
+        ids=r"serving\.stall",
+        formula=r"=.+\*\[[\w.]+\]\*\[(?:[\w.]*prompts_in_step|[\w.]*value)\]"
+        r"\*\[(?:[\w.]*prompt_delay|[\w.]*value)\]\*\(1-\[[\w.]+\]\*\[[\w.]+\]\)",
+        why=_STARTED,
     ),
     *(Change(since=(0, 12), ids=ids, formula=body, why=_CANNOT_RUN) for ids, body in _PLAN_OF_0_11.items()),
     *(
