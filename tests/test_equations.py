@@ -274,7 +274,6 @@ def served(
     together = min(places, batch)
     added = at("mixed.full.added")
     full = added + launches * chunks * min(1, together) if first else step + e["interference"] * added
-    full = max(full, host * min(1, together))
     each = full / together
     limit = 0 if locked else max(0, batch * each - rest)
 

@@ -372,8 +372,6 @@ _STARTED = (
 _STEPS_OF_0_12 = {
     "serving.prompts_together": "MIN([serving.prompts_at_most],MAX(MIN(1,[serving.prompts_per_step]),"
     "[serving.prompts_in_step]))",
-    "serving.full_step": "IF([scheduler.first]>0,[serving.full_added]+[serving.full_launches],"
-    "[serving.decode_step]+[efficiency.interference]*[serving.full_added])",
 }
 _OF_PASS = r"(?:prefill|decode)\."
 _OLD_WIDE = {

@@ -115,15 +115,12 @@ def saturation(
         "full_step",
         "Step full of prompts",
         "s",
-        maximum(
-            where(
-                stops > 0,
-                added + launches,
-                loop.step + setting.efficiency["interference"] * added,
-            ),
-            setting.prompt.host * stages.share * minimum(1, prompts.most),
+        where(
+            stops > 0,
+            added + launches,
+            loop.step + setting.efficiency["interference"] * added,
         ),
-        "theirs alone where decode stops for them; it is not over before the host has started its operations",
+        "theirs alone where decode stops for them",
     )
     service = rows(
         "saturated",
