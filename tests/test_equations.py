@@ -201,7 +201,7 @@ def test_a_decode_step_is_what_plain_arithmetic_says(
     assert at("decode.time") == pytest.approx(step, rel=1e-12)
     assert at("serving.decode_step") == at("decode.time")
     prefill = at("prefill.time")
-    tpot = step + e["interference"] * 15 / 256 * at("serving.prompt_delay")
+    tpot = step + e["interference"] * 15 / 256 * at("serving.prompt_held")
     alone = max(prefill, at("serving.operations") * e["eager_launch"])
     base = e["first_token"] + alone + e["step_lag"] * step
     ttft = base + e["queueing"] * 0.086 * alone * (1 - step / tpot) ** 0.68 * 15**0.52
@@ -255,7 +255,7 @@ def served(
         for name in ("interference", "queueing", "eager_launch", "step_lag", "first_token", "cold_start")
     }
     prompt, outputs, budget = asked
-    launches, step, delay = at("prefill.bound.overhead"), at("decode.time"), at("serving.prompt_delay")
+    launches, step, delay = at("prefill.bound.overhead"), at("decode.time"), at("serving.prompt_held")
     first, others = scheduler == "prefill-first", batch - 1
     chunks = max(1, prompt / budget)
     whole = at("prefill.time") + (chunks - 1) * launches
@@ -274,7 +274,6 @@ def served(
     together = min(places, batch)
     added = at("mixed.full.added")
     full = added + launches * chunks * min(1, together) if first else step + e["interference"] * added
-    full = max(full, host * min(1, together))
     each = full / together
     limit = 0 if locked else max(0, batch * each - rest)
 

@@ -670,7 +670,7 @@ def test_a_step_with_prompts_is_not_over_before_its_host(make: Make, framework: 
     made = make(model="gpt-oss-20b", tp=1, framework=framework, input_tokens=256, output_tokens=256)
     named = (
         ("host", "serving.prompt_host"),
-        ("delay", "serving.prompt_delay"),
+        ("delay", "serving.prompt_held"),
         ("added", "serving.prefill_added"),
         ("together", "serving.prompts_together"),
         ("launches", "serving.prefill_launches"),

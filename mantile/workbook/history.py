@@ -365,6 +365,14 @@ def _in_any_case(formula: str) -> str:
     )
 
 
+_STARTED = (
+    "a step with prompts is not over before the host has started its operations, and prompts that a "
+    "scheduler holds back share it"
+)
+_STEPS_OF_0_12 = {
+    "serving.prompts_together": "MIN([serving.prompts_at_most],MAX(MIN(1,[serving.prompts_per_step]),"
+    "[serving.prompts_in_step]))",
+}
 _OF_PASS = r"(?:prefill|decode)\."
 _OLD_WIDE = {
     r"plan\.ffn": r"=ROUNDUP\(\[model\.ffn_size\]/\[plan\.stage_ranks\],0\)",
@@ -693,6 +701,17 @@ CHANGES: tuple[Change, ...] = (
             (r"checks\.invalid", r"=\[checks\.fixed\.flag\.\d+\]-\[(?:[\w.]+\.)?checks\.plan_holds\]"),
             (r"checks\.reason", r"=IF\(\[checks\.invalid\]>0,INDEX\(.*\),\[checks\.room\]\)"),
         )
+    ),
+    *(
+        Change(since=(0, 13), ids=re.escape(identifier), formula=_in_any_case(formula), why=_STARTED)
+        for identifier, formula in _STEPS_OF_0_12.items()
+    ),
+    Change(
+        since=(0, 13),
+        ids=r"serving\.stall",
+        formula=r"=.+\*\[[\w.]+\]\*\[(?:[\w.]*prompts_in_step|[\w.]*value)\]"
+        r"\*\[(?:[\w.]*prompt_delay|[\w.]*value)\]\*\(1-\[[\w.]+\]\*\[[\w.]+\]\)",
+        why=_STARTED,
     ),
     *(Change(since=(0, 12), ids=ids, formula=body, why=_CANNOT_RUN) for ids, body in _PLAN_OF_0_11.items()),
     *(

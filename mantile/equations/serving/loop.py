@@ -19,7 +19,8 @@ class Prompts:
 
     Args:
         others: requests in the batch beside one.
-        added: seconds by which it lengthens a step that runs anyway; `delay` by which it delays the others.
+        added: seconds by which it lengthens a step that runs anyway; `delay` by which it delays the others,
+            `held` with what the host takes where that is longer.
         per_step: prompts in a full step; `per_token` of other requests per token of one; `in_step` in a step.
         most: prompts in the fullest step there can be; `in_full_step` seconds by which they lengthen it.
     """
@@ -27,6 +28,7 @@ class Prompts:
     others: Quantity
     added: Quantity
     delay: Quantity
+    held: Quantity
     per_step: Quantity
     per_token: Quantity
     in_step: Quantity
@@ -83,7 +85,7 @@ def closed_loop(setting: Setting) -> ClosedLoop:
         setting.interleaved
         * setting.efficiency["interference"]
         * others.in_step
-        * others.delay
+        * others.held
         * (1 - HALF * synchronous),
         "in a synchronous batch prompts before one's own do not count",
     )
@@ -156,6 +158,13 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         "weights are read once in a step, launches are paid by it",
         called="prefill time in a step that runs anyway",
     )
+    delay = rows(
+        "prompt_delay",
+        "Time a prompt delays the others",
+        "s",
+        added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
+        "decode stops for it and its launches, or carries it in a step",
+    )
     host = rows(
         "prompt_host",
         "Host time of a prompt",
@@ -163,24 +172,18 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         setting.prompt.host * stages.share / maximum(1, together),
         "no graph holds a step with prompts: the host starts its operations one by one, once for all of them",
     )
-    work = rows(
-        "prompt_work",
-        "Time by which the work of a prompt delays the others",
-        "s",
-        added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
-    )
     covered = rows(
         "prompt_covered",
         "Host time that the decode beside a prompt covers",
         "s",
         where(stops > 0, 0, setting.decode.time * stages.share / together),
     )
-    delay = rows(
-        "prompt_delay",
-        "Time a prompt delays the others",
+    held = rows(
+        "prompt_held",
+        "Time the others wait for a prompt",
         "s",
-        maximum(work, host - covered),
-        "decode stops for it and its launches, or carries it in a step; neither is over before the host is",
+        maximum(delay, host - covered),
+        "no step with prompts is over before the host has started it",
     )
     full = mixed_step(setting.prefill, setting.decode, most, stops, is_full=True)
     rows.add(*full.rows)
@@ -188,6 +191,7 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         others=others,
         added=added,
         delay=delay,
+        held=held,
         per_step=per_step,
         per_token=per_token,
         in_step=in_step,

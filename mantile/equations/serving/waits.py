@@ -111,19 +111,16 @@ def saturation(
         stages.launches * minimum(1, prompts.most) * stages.share,
         "where decode stops for prompts",
     )
-    work = rows(
-        "full_work",
-        "Work of a step full of prompts",
-        "s",
-        where(stops > 0, added + launches, loop.step + setting.efficiency["interference"] * added),
-        "theirs alone where decode stops for them",
-    )
     full_step = rows(
         "full_step",
         "Step full of prompts",
         "s",
-        maximum(work, setting.prompt.host * stages.share * minimum(1, prompts.most)),
-        "it is not over before the host has started its operations",
+        where(
+            stops > 0,
+            added + launches,
+            loop.step + setting.efficiency["interference"] * added,
+        ),
+        "theirs alone where decode stops for them",
     )
     service = rows(
         "saturated",
