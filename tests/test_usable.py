@@ -166,7 +166,7 @@ def test_a_column_stands_ready_for_a_further_scenario(estimates: dict[str, Estim
     book = _read(path)
     row = _row(book, "Inputs", "inputs.tp")
     cell = book["Inputs"].cell(row, FIRST + 2)
-    assert cell.value == f'=IF(ISBLANK($H{row}),"",$H{row})' and not cell.protection.locked
+    assert cell.value == f"=$H{row}" and not cell.protection.locked
     cell.value = 4
     book.save(path)
     imported = import_workbook(path)
