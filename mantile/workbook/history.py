@@ -463,6 +463,18 @@ CHANGES: tuple[Change, ...] = (
         for ids, formula in _ONE_MORE_INPUT.items()
     ),
     Change(
+        since=(0, 13),
+        ids=r"typed\.(?:faults|message)",
+        formula=r"=(?:\[typed\.bound\.flag\.\d+\]-SUM\(\{[^{}]*\}\)|IF\(\[typed\.faults\]>0,.*)",
+        why="cells of classes of requests have a guard as well; 0.12.0 had one for other inputs only",
+    ),
+    Change(
+        since=(0, 13),
+        ids=r"stamp\.classes\.\d+\.\w+\.now",
+        formula=r"=IF\(ISNUMBER\(\[classes\..*",
+        why="what a cell of a class holds stands on Inputs; 0.12.0 looked at the cell",
+    ),
+    Change(
         since=(0, 11),
         ids=_OF_PASS + r"coverage(?:_deviation)?",
         formula=r"=(?:1-.*\^.*|\(\[[\w.]+\]\*\(1-\[[\w.]+\]\)/\[[\w.]+\]\)\^\[constant\.half\])",

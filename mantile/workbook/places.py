@@ -17,7 +17,7 @@ from typing import Any
 from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.metrics import worked_out_id
-from mantile.equations.typed import USED
+from mantile.equations.typed import OF_CLASS, USED
 from mantile.graph.quantity import Input
 from mantile.workbook.book import FIRST, REPEATING, SHARED, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -319,6 +319,7 @@ class Places:
             entry = self.book_ids.get((sheet, row))
             if entry is not None and entry.id.startswith(USED) and entry.id in self.lacking:
                 entry = replace(entry, id=_typed_id(entry.id))  # read from their cells
+                column = SHARED if entry.id in self.shared else column
             return self._token(entry, (sheet, row, column), column, reference.dollar)
 
         def counts(sheet: str, row: int) -> bool:
@@ -407,8 +408,10 @@ def _file_ids(
 
 def _typed_id(identifier: str) -> str:
     """The id of an input in place of that of what is used of it, which versions before 0.10 did not have."""
+    if not identifier.startswith(USED):
+        return identifier
     name = identifier.removeprefix(USED)
-    return name if name == identifier or name.startswith("classes.") else f"inputs.{name}"
+    return f"classes.{name.removeprefix(OF_CLASS)}" if name.startswith(OF_CLASS) else f"inputs.{name}"
 
 
 def _matched(

@@ -13,10 +13,11 @@ names the first cell that holds what cannot be, what it holds and what is expect
 from mantile.equations.typed.cells import AN_ERROR, Faults, Typed
 from mantile.equations.typed.dimensions import Dimensions, dimensions_typed
 from mantile.equations.typed.figures import FigureTables, figure_tables
-from mantile.equations.typed.inputs import USED, TypedInput, TypedInputs, typed_inputs
+from mantile.equations.typed.inputs import OF_CLASS, USED, TypedInput, TypedInputs, typed_inputs
 
 __all__ = [
     "AN_ERROR",
+    "OF_CLASS",
     "USED",
     "Dimensions",
     "Faults",

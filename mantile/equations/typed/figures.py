@@ -66,13 +66,13 @@ def figure_tables(figures: Iterable[Named], guarded: Container[Input] = ()) -> F
     """
     tables = tuple(table for table in _tables(figures) if table[0] not in guarded)
     bounds = Bounds("figures")
-    places = tuple(_fixed(table, "cell_of", "Cells of", _name(table)) for table in tables)
+    places = tuple(_fixed(table, "cells_of", "Cells of", _name(table)) for table in tables)
     columns = tuple(_fixed(table, "column_of", "Column of", _name(table)) for table in tables)
     firsts = tuple(_fixed(table, "first_of", "First row of", 0) for table in tables)
     numbers = _numbers(max(map(len, tables), default=0))
     faulty = [_faulty(table, numbers, bounds) for table in tables]
-    expected = tuple(_fixed(table, "expected", "Expected", table[0].expected) for table in tables)
-    rows = Rows("typed.figures")
+    expected = tuple(_fixed(table, "wanted", "Expected", table[0].expected) for table in tables)
+    rows = Rows("typed.tables")
     faults = rows("faults", "Tables with what cannot be", "flag", count_where(span(faulty), at_least(1)))
     place = rows(
         "first", "One of them", "number", where(faults > 0, match(maximum(span(faulty)), span(faulty)), 1)
@@ -158,9 +158,7 @@ def _chosen_from(node: Node) -> tuple[Input, ...]:
 def _numbers(count: int) -> tuple[Input, ...]:
     """The numbers of places, in their order."""
     return tuple(
-        defined(
-            f"typed.figures.place.{place}", f"Place {place}", "number", BEFORE_FIRST + place, "in a table"
-        )
+        defined(f"typed.tables.place.{place}", f"Place {place}", "number", BEFORE_FIRST + place, "in a table")
         for place in range(1, count + 1)
     )
 

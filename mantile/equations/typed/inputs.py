@@ -33,6 +33,8 @@ from mantile.library.fields import DECODE
 
 USED = "typed.used."
 """What ids of rows begin with that say what is used of an input."""
+OF_CLASS = "class."
+"""What names of inputs of a class begin with in these ids; 0.12 had rows of tables by their own ids."""
 OF_CLASSES = ", classes of requests"
 """Behind labels of rows about them."""
 
@@ -95,13 +97,16 @@ def typed_inputs(
         _typed(name, entry, library.get(name.removeprefix(DECODE), ()), bounds, listed)
         for name, entry in inputs.named().items()
     )
-    shared = tuple(_typed(entry.id, entry, (), bounds, listed) for entry in classes)
-    rows = Rows("typed")
+    shared = tuple(
+        _typed(f"{OF_CLASS}{entry.id.removeprefix('classes.')}", entry, (), bounds, listed)
+        for entry in classes
+    )
+    rows = Rows("typed.own" if shared else "typed")
     faults = _faults(rows, "inputs", own, bounds)
     in_lists = listed.section("In a list", "1 if the list has what was typed")
     sections = [*_sections(own, in_lists), rows.section("Inputs that cannot be", "the plan is then invalid")]
     if shared:
-        of_shared, both = Rows("typed.classes", OF_CLASSES), Rows("typed.all")
+        of_shared, both = Rows("typed.classes", OF_CLASSES), Rows("typed")
         of_classes = _faults(of_shared, "classes", shared, bounds)
         sections += [
             *_sections(shared, None, OF_CLASSES),
