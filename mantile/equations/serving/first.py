@@ -67,12 +67,12 @@ def arrival_lag(rows: Rows, setting: Setting, loop: ClosedLoop, token: Tpot, loa
     prompt that rides along takes what its step has beyond the prefill by itself. The factor was fitted to
     clients that send the next request as one ends: it bounds the steps of those that arrive at any time.
     """
+    fitted = setting.efficiency["step_lag"]
     beyond = rows(
         "ride_beyond",
         "Time of the step that carries a prompt, beyond its prefill",
         "s",
-        (1 - setting.scheduler.first)
-        * maximum(0, loop.prompts.delay + token.step - setting.prompt.service),
+        (1 - setting.scheduler.first) * maximum(0, loop.prompts.delay + token.step - setting.prompt.service),
         "weights are read once for both",
     )
     arriving = rows(
@@ -86,7 +86,7 @@ def arrival_lag(rows: Rows, setting: Setting, loop: ClosedLoop, token: Tpot, loa
         "lag_in_use",
         "First-step lag in use",
         "1",
-        where(load.open > 0, minimum(setting.efficiency["step_lag"], arriving), setting.efficiency["step_lag"]),
+        where(load.open > 0, minimum(fitted, arriving), fitted),
         "of who arrives at any time not above that of a closed loop",
     )
 
