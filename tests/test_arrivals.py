@@ -5,6 +5,7 @@ What follows agrees with a closed loop of as many requests, and waits with a sim
 
 from __future__ import annotations
 
+import csv
 import math
 import random
 from pathlib import Path
@@ -14,6 +15,8 @@ import pytest
 
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.errors import InputError
+from mantile.library.huggingface import parse_config
+from mantile.library.models import Model
 from mantile.library.scenario import parse_scenario
 from mantile.verify.verify import verify
 from mantile.workbook.lint import lint
@@ -155,4 +158,63 @@ def test_a_concurrency_beside_a_rate_is_the_most_that_may_be_in_flight() -> None
     assert most.results()["requests_per_s"] < free.results()["requests_per_s"] == 4
     roomy = ask(concurrency=200, request_rate=4).results()
     assert roomy["requests_per_s"] == 4
-    assert roomy["ttft_s"] == pytest.approx(free.results()["ttft_s"], rel=0.02)
+    # what a prompt adds to a step is that of a batch of all places
+    assert roomy["ttft_s"] == pytest.approx(free.results()["ttft_s"], rel=0.03)
+
+
+@pytest.mark.parametrize("scheduler", ["mixed", "prefill-first"])
+def test_who_arrives_at_any_time_waits_for_steps_not_for_the_lag_of_a_closed_loop(scheduler: str) -> None:
+    """Half the running step, the one scheduled ahead, the rest of one's own; never more than the factor."""
+    made = ask(request_rate=2, scheduler=scheduler)
+    lag, ahead = float(made["serving.lag_in_use"].value), 1.5
+    assert ahead <= lag <= ahead + 1
+    assert (lag == ahead) == (scheduler == "prefill-first")
+    closed = ask(concurrency=8)
+    assert closed.results()["ttft_s"] == ask(concurrency=8, request_rate=0).results()["ttft_s"]
+    least = ask(request_rate=2, overrides=[{"id": "efficiency.step_lag", "value": 0.2, "reason": "test"}])
+    assert float(least["serving.lag_in_use"].value) == pytest.approx(0.2)
+
+
+YI: dict[str, Any] = {
+    "model_type": "llama",
+    "hidden_size": 7168,
+    "intermediate_size": 20480,
+    "num_hidden_layers": 60,
+    "num_attention_heads": 56,
+    "num_key_value_heads": 8,
+    "vocab_size": 64000,
+    "max_position_embeddings": 4096,
+}
+
+
+@pytest.mark.exhaustive
+def test_open_loop_runs_with_cached_prompts(shared_data: Path) -> None:
+    """19 stages of vLLM; a prompt is found whole but for its last block. Nothing is fitted."""
+    errors: dict[str, list[float]] = {"ttft_mean": [], "tpot_true": [], "e2e_mean": []}
+    with (shared_data / "open_loop_public.csv").open(encoding="utf-8") as file:
+        stages = [row for row in csv.DictReader(file) if row["stage"] != "-1"]
+    for row in stages:
+        dense = row["precision"] != "FP8"
+        name = row["model"] if dense else "meta-llama/Llama-4-Scout-17B-16E-Instruct"
+        fields: dict[str, Any] = {
+            "model": "small" if "Yi" in name else name,
+            "accelerator": "h100-sxm",
+            "framework": "vllm",
+            "tp": int(row["tp"]),
+            "input_tokens": round(float(row["isl_measured_mean"])),
+            "output_tokens": int(row["osl_max_tokens"]),
+            "request_rate": float(row["rate_rps"]),
+            "concurrency": int(row["max_num_seqs"]),
+            "max_requests": int(row["max_num_seqs"]),
+            "token_budget": int(row["max_num_batched_tokens"]),
+            "gpu_memory_utilization": float(row["gpu_memory_utilization"]),
+            "prefix_hit_rate": 1,
+        } | ({} if dense else {"weights_dtype": "fp8", "activation_dtype": "fp8"})
+        yi = Model(id="small", name="Yi", source="test", architecture=parse_config(YI, "config.json"))
+        told = estimate(parse_scenario(fields, "test"), yi if "Yi" in name else None).results()
+        for measured, found in errors.items():
+            ours = told[f"{measured.split('_')[0]}_s"]
+            found.append(abs(1000 * ours / float(row[f"measured_{measured}_ms"]) - 1))
+    means = {name: sum(found) / len(found) for name, found in errors.items()}
+    assert len(stages) == 19
+    assert means["ttft_mean"] < 0.19 and means["tpot_true"] < 0.08 and means["e2e_mean"] < 0.08, means

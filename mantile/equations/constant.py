@@ -34,6 +34,14 @@ FLOPS_PER_PAIR = _constant(
     "FLOPs per MAC",
 )
 HALF = _constant("half", "Half", "1", 0.5, "mean share of a triangle or of a run that is half done", "half")
+STEPS_AHEAD = _constant(
+    "steps_ahead",
+    "Steps scheduled ahead",
+    "1",
+    1,
+    "asynchronous scheduling: the next step is prepared while one runs, and who arrives does not join it; "
+    "default of vLLM from 0.14",
+)
 QUARTER = _constant(
     "quarter",
     "Quarter",

@@ -52,6 +52,10 @@ _LOAD = (
     "the batch, beside which the reading of experts follows what the batch touches; 0.6.0 took one line "
     "through a batch that it had searched for"
 )
+_ARRIVING = (
+    "who arrives at a rate waits for half the running step and those scheduled ahead, at most the lag that "
+    "was fitted to closed loops; 0.12.0 took that lag for all"
+)
 _WIDEST = (
     "the widest projection is the largest of its candidates, a formula; 0.6.0 chose it when it made the file"
 )
@@ -456,6 +460,12 @@ _ONE_MORE_INPUT = {
 """Lists of all inputs, before the data type of an embedding was one of them."""
 
 CHANGES: tuple[Change, ...] = (
+    Change(
+        since=(0, 13),
+        ids=r"serving\.first_step",
+        formula=r"=\[inputs\.continuous\]\*MIN\(1,(?:\[[\w.]+\]|IF\(.*\))\)\*\[efficiency\.step_lag\]\*\[serving\.\w+\]",
+        why=_ARRIVING,
+    ),
     *(
         Change(
             since=(0, 11), ids=ids, formula=formula, why="the data type of an embedding is an input as well"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST
+from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST, STEPS_AHEAD
 from mantile.equations.load import Arrivals
 from mantile.equations.serving.loop import ClosedLoop, Tpot
 from mantile.equations.serving.setting import Setting
@@ -30,11 +30,14 @@ def base(setting: Setting, loop: ClosedLoop, token: Tpot, load: Arrivals | None)
     if load is not None:
         others = where(load.open > 0, load.decoding / ONE_REQUEST, others)
     steps = wait_steps(rows, setting, loop)
+    lag: Node = factors["step_lag"]
+    if load is not None:
+        lag = arrival_lag(rows, setting, loop, token, load)
     running = rows(
         "first_step",
         "Running step",
         "s",
-        continuous * minimum(1, others) * factors["step_lag"] * token.step,
+        continuous * minimum(1, others) * lag * token.step,
         "rest of the step that runs for others, and the token's way out",
     )
     delay = rows(
@@ -54,6 +57,37 @@ def base(setting: Setting, loop: ClosedLoop, token: Tpot, load: Arrivals | None)
         section=rows.section(
             "First token without a queue", "on its own, while others decode", Section.SUBTOTAL
         ),
+    )
+
+
+def arrival_lag(rows: Rows, setting: Setting, loop: ClosedLoop, token: Tpot, load: Arrivals) -> Quantity:
+    """Decode steps around a prefill, where requests may arrive at a rate.
+
+    Who arrives at any time waits for half of the running step and for those that are scheduled already; a
+    prompt that rides along takes what its step has beyond the prefill by itself. The factor was fitted to
+    clients that send the next request as one ends: it bounds the steps of those that arrive at any time.
+    """
+    fitted = setting.efficiency["step_lag"]
+    beyond = rows(
+        "ride_beyond",
+        "Time of the step that carries a prompt, beyond its prefill",
+        "s",
+        (1 - setting.scheduler.first) * maximum(0, loop.prompts.delay + token.step - setting.prompt.service),
+        "weights are read once for both",
+    )
+    arriving = rows(
+        "arrival_steps",
+        "Steps around a prefill of who arrives at any time",
+        "1",
+        HALF + STEPS_AHEAD + beyond / token.step,
+        "half the running step, those scheduled ahead, the rest of one's own",
+    )
+    return rows(
+        "lag_in_use",
+        "First-step lag in use",
+        "1",
+        where(load.open > 0, minimum(fitted, arriving), fitted),
+        "of who arrives at any time not above that of a closed loop",
     )
 
 
