@@ -1,4 +1,4 @@
-"""The best plan: the same as of every combination worked out by itself, whatever is wanted within what limits."""
+"""The best plan is that of every combination worked out by itself, whatever is wanted within what limits."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LIMITS = {
     "output_tokens_per_s": "at least",
 }
 NAMES = ["accelerator", "framework", "weights_dtype", "kv_dtype", "tp", "pp", "attention_dp", "ep", "dp"]
-MOST_IN_FLIGHT = 160
+MOST_IN_FLIGHT = 480
 
 
 class Space:
@@ -97,7 +97,7 @@ class Space:
             each = found["concurrency"] / found["dp"]
             single = found[each == 1].set_index(NAMES)["kv_capacity_sequences"].rename("room")
             room = np.floor(found.join(single, on=NAMES)["room"]).clip(lower=1)
-            assert room[found["dp"] == 1].max() * self.most <= MOST_IN_FLIGHT
+            assert (room * found["dp"]).max() <= MOST_IN_FLIGHT
             found = found[(each == each.round()) & (each <= room)].reset_index(drop=True)
         fits = found["feasibility"].isin(["fits", "fits_with_offload"])
         overloaded = found["reasons"].astype(str).str.contains("OVERLOADED")

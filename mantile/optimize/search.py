@@ -61,6 +61,7 @@ _STAYS = frozenset(
 """Measures that do not follow the requests in flight."""
 _PEAKS = GOODPUT.column
 """What gains by more requests as long as they are within their limits, then loses."""
+_EQUAL = 1e-9  # scores that differ by less do so by rounding alone
 _STEPS = 8  # loads that are looked at between two others
 KEPT = 8  # best plans whose order is exact where the load is searched for
 
@@ -238,7 +239,23 @@ class Search:
         full = self._at(plans.assign(concurrency=plans["dp"] * plans["room"].astype(int)))
         if self._wanted == {-1}:
             return self._fewest(plans, single, full)
-        return self._most(plans, single, full)
+        return self._past_peak(plans, self._most(plans, single, full))
+
+    def _past_peak(self, plans: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
+        """Plans that one request less a replica makes better, at their best load.
+
+        Long prompts hold up decode steps so much that more requests may bring less.
+        """
+        loads = best["concurrency"].to_numpy(int) // best["dp"].to_numpy(int)
+        where = np.flatnonzero((loads > 1) & (best["code"] == "").to_numpy())
+        part = plans.iloc[where]
+        less = self._at(part.assign(concurrency=part["dp"].to_numpy() * (loads[where] - 1)))
+        was = best.iloc[where]
+        gained = was["score"].to_numpy() - less["score"].to_numpy() > _EQUAL
+        falling = where[gained & self._better(less, was)]
+        if len(falling):
+            best.iloc[falling] = self._between(plans.iloc[falling])[best.columns]
+        return best
 
     @cached_property
     def _wanted(self) -> set[int]:
@@ -248,15 +265,19 @@ class Search:
 
     def _doubled(self, plans: pd.DataFrame) -> Iterator[tuple[Array, Array, pd.DataFrame]]:
         """Plans at one request a replica, at each doubling of that, and at the most that memory holds: which
-        plans, how many requests, and what they reach.
+        plans, how many requests, and what they reach. A plan is left out behind the first load that an upper
+        limit forbids.
         """
         room = plans["room"].to_numpy(int)
+        allowed = np.ones(len(plans), bool)
         for load in [*(1 << place for place in range(int(room.max(initial=1)).bit_length())), 0]:
-            where = np.flatnonzero(room > load)
+            where = np.flatnonzero((room > load) & allowed)
             if len(where):
                 loads = np.where(load > 0, load, room[where])
                 part = plans.iloc[where]
-                yield where, loads, self._at(part.assign(concurrency=part["dp"].to_numpy() * loads))
+                done = self._at(part.assign(concurrency=part["dp"].to_numpy() * loads))
+                allowed[where] = self._upper_kept(done)
+                yield where, loads, done
 
     def _between(self, plans: pd.DataFrame) -> pd.DataFrame:
         """The requests in flight of each plan that are best where some of what is wanted gains by more of
