@@ -355,12 +355,12 @@ def question_of(
     model: Model | None,
     library: Library | None,
     name: str,
-    most: int = MOST_POINTS,
+    most: int | None = None,
 ) -> Question:
     """What is swept, as far as it can be told without a graph.
 
     Args:
-        most: points that there may be.
+        most: points that there may be; as many as in one process where it is not stated.
 
     Raises:
         InputError: as `grid`.
@@ -372,11 +372,11 @@ def question_of(
     if pins:
         require_use(pins, library, _workers(*with_own_accelerators(scenario, library), axes), name)
     count = prod(len(values) for values in axes.values())
-    if count > most:
-        further = "" if most > MOST_POINTS else f", or up to {MOST_IN_PARTITIONS:,} with --scheduler"
+    if count > (most or MOST_POINTS):
+        further = "" if most else f", or up to {MOST_IN_PARTITIONS:,} with --scheduler"
         raise InputError(
             f"{name}: {' × '.join(f'{len(values):,} {key}' for key, values in axes.items())}: {count:,} "
-            f"points; expected at most {most:,}{further}"
+            f"points; expected at most {most or MOST_POINTS:,}{further}"
         )
     swept = frozenset(key for key in axes if "." in key)
     kept = tuple(override for override in scenario.overrides if override.id not in swept)

@@ -7,7 +7,7 @@ a word: each is counted as feasible, or under the code of the rule or limit that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 
 from mantile.equations.checks import FITS, OVERLOADED, WITH_OFFLOAD
-from mantile.equations.measures import Measure, measure
+from mantile.equations.measures import EVIDENCE, Measure, measure
 from mantile.equations.metrics import (
     ACCELERATORS,
+    GOODPUT,
     INTERACTIVITY,
     KV_CAPACITY_SEQUENCES,
     OUTPUT_TOKENS_PER_S,
@@ -52,6 +53,17 @@ _OF_ALL = frozenset(
     )
 )
 """Measures of the whole deployment, which grow with the number of replicas."""
+_GAINS = ("token/s", "token/s/accelerator", "request/s", "USD/Mtoken", "token/USD", "token/kWh", "J/token")
+"""Units of measures that are better the more requests are in flight: what is made, and what that costs."""
+_STAYS = frozenset(
+    metric.column
+    for metric in (ACCELERATORS, KV_CAPACITY_SEQUENCES, USD_PER_HOUR, USD_PER_DAY, USD_PER_MONTH, EVIDENCE)
+)
+"""Measures that do not follow the requests in flight."""
+_PEAKS = GOODPUT.column
+"""What gains by more requests as long as they are within their limits, then loses."""
+_EQUAL = 1e-9  # scores that differ by less do so by rounding alone
+_STEPS = 8  # loads that are looked at between two others
 KEPT = 8  # best plans whose order is exact where the load is searched for
 
 
@@ -64,11 +76,14 @@ class Found:
             and `rank` from 1, 0 without.
         tried: how many were looked at.
         infeasible: how many broke a rule, by reason code; how many missed a limit, by code.
+        loads: where the load is searched for, plans at other loads that no other of these beats in speed and
+            throughput at once; the same columns.
     """
 
     plans: pd.DataFrame
     tried: int
     infeasible: dict[str, int] = field(default_factory=dict)
+    loads: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def ranked(self) -> pd.DataFrame:
@@ -78,10 +93,13 @@ class Found:
 
     @property
     def front(self) -> pd.DataFrame:
-        """Of the plans that keep every limit those that no other beats in speed and throughput at once."""
-        from mantile.estimate.sweep import pareto
+        """Of the plans with a rank those that no other beats in speed and throughput at once.
 
-        return pareto(self.plans[self.plans["code"] == ""].reset_index(drop=True), FRONT)
+        Where the load is searched for, each plan counts at one request a replica, at each doubling of that,
+        at the most that memory holds, and at the load that was found.
+        """
+        kept = self.plans[self.plans["code"] == ""]
+        return _front(pd.concat([kept, self.loads]) if len(self.loads) else kept)
 
 
 @dataclass(frozen=True)
@@ -124,8 +142,13 @@ class Search:
         self.step(f"{len(plans):,} of {tried:,} plans keep the rules")
         plans, reasons = self._by_memory(plans)
         infeasible.update(reasons)
-        done = self._with_load(plans) if self.searches_load else self._at(plans)
-        return self._ranked(done, tried, infeasible)
+        if not self.searches_load:
+            return self._ranked(self._at(plans), tried, infeasible)
+        found = self._ranked(self._with_load(plans), tried, infeasible)
+        for _, _, done in self._doubled(plans):
+            kept = done[(done["code"] == "") & np.isfinite(done["score"])]
+            found.loads = _front(pd.concat([found.loads, kept]) if len(found.loads) else kept)
+        return found
 
     def _copies(self, plans: pd.DataFrame) -> Array:
         """How many numbers of replicas each row stands for."""
@@ -223,15 +246,96 @@ class Search:
         """Each plan at the number of requests in flight that is best within the limits.
 
         Times grow with the requests in flight, and so does throughput, up to the room in memory; so the most
-        that the limits allow is found by halving. Where less is better for what is wanted, it is one request
-        a replica, or the fewest that the limits allow.
+        that the limits allow is found by halving. Where what is wanted loses by more requests, it is one
+        request a replica, or the fewest that the limits allow; where a part of it gains and a part loses, it
+        lies between.
         """
-        wants_few = all(of.lower and not of.metric.unit.startswith("USD") for of in self.objective.measures)
+        if self._wanted == {-1, 1}:
+            return self._between(plans)
         single = self._at(plans.assign(concurrency=_running(plans)))
         full = self._at(plans.assign(concurrency=_running(plans) * plans["room"].to_numpy(int)))
-        if wants_few:
+        if self._wanted == {-1}:
             return self._fewest(plans, single, full)
-        return self._most(plans, single, full)
+        return self._past_peak(plans, self._most(plans, single, full))
+
+    def _past_peak(self, plans: pd.DataFrame, best: pd.DataFrame) -> pd.DataFrame:
+        """Plans that one request less a replica makes better, at their best load.
+
+        Long prompts hold up decode steps so much that more requests may bring less.
+        """
+        loads = best["concurrency"].to_numpy(int) // _running(best)
+        where = np.flatnonzero((loads > 1) & (best["code"] == "").to_numpy())
+        part = plans.iloc[where]
+        less = self._at(part.assign(concurrency=_running(part) * (loads[where] - 1)))
+        was = best.iloc[where]
+        gained = was["score"].to_numpy() - less["score"].to_numpy() > _EQUAL
+        falling = where[gained & self._better(less, was)]
+        if len(falling):
+            best.iloc[falling] = self._between(plans.iloc[falling])[best.columns]
+        return best
+
+    @cached_property
+    def _wanted(self) -> set[int]:
+        """What more requests in flight do to what is wanted: 1 better, -1 worse."""
+        peaks = [limit.measure for limit in self.limits if limit.measure.key == _PEAKS]
+        return {gain for of in (*self.objective.measures, *peaks) for gain in _gains(of)}
+
+    def _doubled(self, plans: pd.DataFrame) -> Iterator[tuple[Array, Array, pd.DataFrame]]:
+        """Plans at one request a replica, at each doubling of that, and at the most that memory holds: which
+        plans, how many requests, and what they reach. A plan is left out behind the first load that an upper
+        limit forbids.
+        """
+        room = plans["room"].to_numpy(int)
+        allowed = np.ones(len(plans), bool)
+        for load in [*(1 << place for place in range(int(room.max(initial=1)).bit_length())), 0]:
+            where = np.flatnonzero((room > load) & allowed)
+            if len(where):
+                loads = np.where(load > 0, load, room[where])
+                part = plans.iloc[where]
+                done = self._at(part.assign(concurrency=_running(part) * loads))
+                allowed[where] = self._upper_kept(done)
+                yield where, loads, done
+
+    def _between(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """The requests in flight of each plan that are best where some of what is wanted gains by more of
+        them, and some loses: it has one best load, beside which it is looked for in ever smaller steps.
+        """
+        best = self._at(plans.assign(concurrency=_running(plans)))
+        low, at, high = (np.ones(len(plans), int) for _ in range(3))
+        for where, loads, tried in self._doubled(plans):
+            better = self._better(tried, best.iloc[where])
+            best.iloc[where[better]] = tried[better][best.columns]
+            at[where[better]] = loads[better]
+        room = plans["room"].to_numpy(int)
+        low, high = np.maximum(1, at // 2), np.minimum(room, at * 2)
+        while (open_ := high - low > 1).any():
+            self.step(f"{int(open_.sum()):,} plans: the best number of requests")
+            where = np.flatnonzero(open_)
+            part = plans.iloc[where]
+            step = -(-(high - low)[where] // _STEPS)
+            for count in range(_STEPS + 1):
+                loads = np.minimum(low[where] + count * step, high[where])
+                tried = self._at(part.assign(concurrency=_running(part) * loads))
+                better = self._better(tried, best.iloc[where])
+                best.iloc[where[better]] = tried[better][best.columns]
+                at[where[better]] = loads[better]
+            ended = step == 1
+            low[where] = np.where(ended, at[where], np.maximum(low[where], at[where] - step))
+            high[where] = np.where(ended, at[where], np.minimum(high[where], at[where] + step))
+        return best
+
+    def _better(self, tried: pd.DataFrame, best: pd.DataFrame) -> Array:
+        """Whether a load is better than the best so far: less beyond the limits, then by what is wanted."""
+        beyond, was_beyond = self._beyond(tried), self._beyond(best)
+        less = tried["score"].fillna(np.inf).to_numpy() < best["score"].fillna(np.inf).to_numpy()
+        return np.asarray((beyond < was_beyond) | ((beyond == was_beyond) & less))
+
+    def _beyond(self, done: pd.DataFrame) -> Array:
+        """How far plans are beyond their limits; infinite where nobody knows."""
+        beyond = np.zeros(len(done))
+        for limit in self.limits:
+            beyond += limit.excess(done[limit.measure.key].to_numpy())
+        return np.where(np.isfinite(beyond), beyond, np.inf)
 
     def _most(self, plans: pd.DataFrame, single: pd.DataFrame, full: pd.DataFrame) -> pd.DataFrame:
         """The most requests in flight of each plan within the upper limits.
@@ -321,10 +425,23 @@ class Search:
 
 def _grows(limit: Limit) -> bool:
     """Whether a limit that is missed stays so with more requests: of times, memory, cost per hour."""
-    metric = limit.measure.metric
-    grows_when_lower = limit.upper and not metric.unit.startswith("USD/Mtoken")
-    falls_when_higher = not limit.upper and limit.measure.key in (INTERACTIVITY.column, "memory_headroom")
-    return grows_when_lower or falls_when_higher
+    return 1 not in _gains(limit.measure)
+
+
+def _gains(of: Measure) -> set[int]:
+    """What more requests in flight do to a measure: 1 better, -1 worse; nothing where it stays."""
+    if of.key == _PEAKS:
+        return {1, -1}
+    if of.key in _STAYS:
+        return set()
+    return {1} if of.metric.unit in _GAINS else {-1}
+
+
+def _front(points: pd.DataFrame) -> pd.DataFrame:
+    """The points that no other beats in speed and throughput at once."""
+    from mantile.estimate.sweep import pareto
+
+    return pareto(points.reset_index(drop=True), FRONT)
 
 
 def _ranks(plans: pd.DataFrame) -> Array:

@@ -1,0 +1,295 @@
+"""The best plan is that of every combination worked out by itself, whatever is wanted within what limits."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mantile import optimize, sweep
+from mantile.cli import main
+from mantile.estimate.sweep import FRONT, pareto
+from mantile.library.errors import InputError
+from mantile.library.profiles import Library
+from mantile.library.scenario import parse_scenario
+from mantile.optimize.optimize import Optimum
+
+MEASURES = {
+    "cost": ("usd_per_million_tokens_output", 1),
+    "throughput-per-accelerator": ("output_tokens_per_s_per_accelerator", -1),
+    "tpot": ("tpot_s", 1),
+    "ttft-p95": ("ttft_p95_s", 1),
+    "e2e": ("e2e_s", 1),
+    "interactivity": ("interactivity_tokens_per_s", -1),
+    "accelerators": ("accelerators", 1),
+}
+OBJECTIVES = ("cost", "throughput-per-accelerator", "tpot", "ttft-p95", "e2e", "interactivity")
+OBJECTIVES += ("accelerators,cost", "tpot,cost", "0.7*cost+0.3*e2e")
+LIMITS = {
+    "ttft_p95_s": "at most",
+    "tpot_s": "at most",
+    "e2e_s": "at most",
+    "usd_per_hour": "at most",
+    "usd_per_million_tokens_output": "at most",
+    "interactivity_tokens_per_s": "at least",
+    "output_tokens_per_s": "at least",
+}
+NAMES = ["accelerator", "framework", "weights_dtype", "kv_dtype", "tp", "pp", "attention_dp", "ep", "dp"]
+MOST_IN_FLIGHT = 480
+
+
+class Space:
+    """Plans, a workload, what is wanted and limits, drawn at random; and every combination by itself."""
+
+    def __init__(self, seed: int, load: str) -> None:
+        dice = random.Random(f"{seed} {load}")
+        searched = load == "searched"
+        chips = ["h100-sxm", "l40s", "mi300x", "rtx-4090", "tpu7x"]
+        self.over: dict[str, list[Any]] = {
+            "accelerator": dice.sample(chips, dice.choice([2, 3])),
+            "framework": dice.sample(["vllm", "sglang", "trtllm"], 2),
+            "weights_dtype": dice.sample(["bf16", "fp8"], dice.choice([1, 2])),
+            "kv_dtype": dice.sample(["bf16", "fp8"], dice.choice([1, 2])),
+            "tp": [1, 2, 4],
+            "pp": [1] if searched else dice.choice([[1], [1, 2]]),
+            "attention_dp": dice.choice([[1], [1, 2]]),
+            "ep": [1],
+            "dp": [1, 2, 4],
+        }
+        self.most = dice.choice([2, 4])
+        self.workload: dict[str, Any] = {
+            "model": "llama-3.1-8b" if searched else dice.choice(["llama-3.1-8b", "qwen3-32b"]),
+            "input_tokens": dice.choice([60_000, 100_000] if searched else [500, 4000]),
+            "output_tokens": dice.choice([100, 800]),
+        }
+        if load == "stated":
+            self.workload["concurrency"] = dice.choice([1, 8, 50])
+        elif load == "rate":
+            self.workload["request_rate"] = dice.choice([0.2, 2.0, 10.0])
+        self.load = load
+        self.objective = dice.choice(OBJECTIVES)
+        self.points = self._points()
+        self.limits: dict[str, float] = {}
+        for name in dice.sample(sorted(LIMITS), dice.choice([0, 1, 2])):
+            known = self.points.loc[self.points["possible"], name].dropna()
+            if len(known):
+                self.limits[name] = float(known.quantile(dice.choice([0.3, 0.5, 0.7])))
+        self.points["score"] = self._score()
+        self.good = self.points[self.points["possible"] & self._kept() & np.isfinite(self.points["score"])]
+
+    def _points(self) -> pd.DataFrame:
+        """Every combination, and at every number of requests for which memory has room."""
+        fields = {**self.workload, "accelerator": self.over["accelerator"][0]}
+        axes: dict[str, Any] = dict(self.over)
+        if self.load == "searched":
+            fields["concurrency"] = 1
+            axes["concurrency"] = range(1, MOST_IN_FLIGHT + 1)
+        found = sweep(parse_scenario(fields, "scenario"), axes)
+        ranks = found[["tp", "pp", "attention_dp", "dp"]].prod(axis=1)
+        found = found[ranks <= self.most].reset_index(drop=True)
+        if self.load == "searched":
+            each = found["concurrency"] / found["dp"]
+            single = found[each == 1].set_index(NAMES)["kv_capacity_sequences"].rename("room")
+            room = np.floor(found.join(single, on=NAMES)["room"]).clip(lower=1)
+            assert (room * found["dp"]).max() <= MOST_IN_FLIGHT
+            found = found[(each == each.round()) & (each <= room)].reset_index(drop=True)
+        fits = found["feasibility"].isin(["fits", "fits_with_offload"])
+        overloaded = found["reasons"].astype(str).str.contains("OVERLOADED")
+        return found.assign(possible=fits & ~overloaded)
+
+    def _score(self) -> pd.Series:
+        """What is wanted, the least best: logarithms, so that units do not matter."""
+        terms = [term.rpartition("*") for term in self.objective.split("+")]
+        weighted = [(name, float(share)) for share, times, name in terms if times]
+        if not weighted:
+            weighted = [(name, 1e-5**place) for place, name in enumerate(self.objective.split(","))]
+        parts = [
+            share * MEASURES[name][1] * np.log(self.points[MEASURES[name][0]].where(lambda of: of > 0))
+            for name, share in weighted
+        ]
+        return sum(parts[1:], start=parts[0])
+
+    def _kept(self) -> pd.Series:
+        kept = pd.Series(True, self.points.index)
+        for name, bound in self.limits.items():
+            values = self.points[name]
+            kept &= values <= bound if LIMITS[name] == "at most" else values >= bound
+        return kept
+
+    def solve(self, library: Library, **changes: Any) -> Optimum | None:
+        """What `optimize` finds; None where it says that no plan can be."""
+        asked = {"objective": self.objective, "limits": self.limits, "over": self.over} | changes
+        try:
+            return optimize(**self.workload, gpus_max=self.most, library=library, **asked)
+        except InputError as error:
+            assert "none of" in str(error) and not self.points["possible"].any()
+            return None
+
+
+def ends(points: pd.DataFrame) -> list[tuple[float, float]]:
+    """A front as figures."""
+    return [(round(x, 9), round(y, 9)) for x, y in zip(points[FRONT[0]], points[FRONT[1]], strict=True)]
+
+
+@pytest.mark.parametrize("load", ["stated", "rate"])
+@pytest.mark.parametrize("seed", range(10))
+def test_it_is_the_best_of_every_combination(seed: int, load: str, library: Library) -> None:
+    """The same winner, the same plans with a rank, the same front; and no plan is dropped."""
+    space = Space(seed, load)
+    found = space.solve(library)
+    if found is None:
+        return
+    ranked = found.found.ranked
+    assert found.found.tried == len(space.points)
+    assert len(ranked) + sum(found.found.infeasible.values()) == found.found.tried
+    assert sorted(map(tuple, ranked[NAMES].to_numpy())) == sorted(map(tuple, space.good[NAMES].to_numpy()))
+    assert ends(found.found.front) == ends(pareto(space.good))
+    if len(ranked):
+        assert ranked["score"].iloc[0] == pytest.approx(space.good["score"].min(), abs=1e-9)
+        assert found.winner is not None and found.winner.plan["accelerator"] == ranked["accelerator"].iloc[0]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_load_that_is_found_is_the_best_of_all(seed: int, library: Library) -> None:
+    """As if every number of requests from one to the room in memory had been tried.
+
+    The front is that of every doubling, and nothing in it is beaten by more than lies between doublings.
+    """
+    space = Space(seed, "searched")
+    found = space.solve(library)
+    assert found is not None
+    ranked = found.found.ranked
+    assert len(ranked) + sum(found.found.infeasible.values()) == found.found.tried
+    assert bool(len(ranked)) == bool(len(space.good))
+    if not len(ranked):
+        return
+    assert ranked["score"].iloc[0] == pytest.approx(space.good["score"].min(), abs=1e-9)
+    chosen = ranked.iloc[0]
+    [row] = space.good.merge(pd.DataFrame([chosen[[*NAMES, "concurrency"]]])).to_dict("records")
+    assert row["score"] == pytest.approx(chosen["score"], abs=1e-9)
+    each = space.good["concurrency"] // space.good["dp"]
+    last = each == each.groupby([space.good[name] for name in NAMES], observed=True).transform("max")
+    doubled = space.good[(np.log2(each) % 1 == 0) | last]
+    # every point of the front is one of all loads, and none of a doubling beats it
+    at_loads = {*ends(space.good)}
+    front = ends(found.found.front)
+    assert {*front} <= at_loads
+    for x, y in ends(doubled[np.log2(each[doubled.index]) % 1 == 0]):
+        assert any(a >= x and b >= y for a, b in front)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("load", ["stated", "searched"])
+def test_more_to_choose_from_and_looser_limits_are_never_worse(
+    seed: int, load: str, library: Library
+) -> None:
+    space = Space(100 + seed, load)
+    found = space.solve(library)
+    more = space.over | {"accelerator": [*dict.fromkeys([*space.over["accelerator"], "b200-sxm"])]}
+    further = space.solve(library, over=more)
+    looser = {
+        name: bound * (1.3 if LIMITS[name] == "at most" else 0.7) for name, bound in space.limits.items()
+    }
+    freer = space.solve(library, limits=looser)
+    if found is None or not found.has_winner:
+        return
+    best = found.found.ranked["score"].iloc[0]
+    for other in (further, freer):
+        assert other is not None and other.found.ranked["score"].iloc[0] <= best + 1e-9
+
+
+ASKED: Mapping[str, Any] = {
+    "model": "llama-3.1-8b",
+    "input_tokens": 1000,
+    "output_tokens": 200,
+    "concurrency": 16,
+    "gpus_max": 2,
+}
+
+
+def test_a_plan_without_a_price_has_no_rank_by_cost(library: Library) -> None:
+    """It is counted and listed, never as 0 USD; by speed it has a rank."""
+    over = {"accelerator": ["h100-sxm", "tpu7x"], "framework": ["vllm"]}
+    found = optimize(**ASKED, over=over, library=library)
+    plans = found.found.plans
+    unpriced = plans[plans["accelerator"] == "tpu7x"]
+    assert len(unpriced) and set(unpriced["rank"]) == {0} and set(unpriced["code"]) == {"NOT_KNOWN"}
+    assert unpriced["usd_per_million_tokens_output"].isna().all()
+    assert found.found.infeasible["NOT_KNOWN"] == len(unpriced)
+    assert set(found.found.ranked["accelerator"]) == {"h100-sxm"}
+    [beside] = [one for one in found.candidates if one.plan["accelerator"] == "tpu7x"][:1]
+    assert beside.rank is None and beside.results["usd_per_million_tokens"]["output"] is None
+    fast = optimize(**ASKED, over=over, objective="throughput-per-accelerator", library=library)
+    assert set(fast.found.ranked["accelerator"]) == {"h100-sxm", "tpu7x"}
+
+
+COMMAND = (
+    "llama-3.1-8b",
+    "--accelerator",
+    "h100-sxm",
+    "--framework",
+    "vllm",
+    "--isl",
+    "1000",
+    "--osl",
+    "200",
+)
+
+
+def ran(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[int, str, str]:
+    """Exit status, what was printed, and errors."""
+    monkeypatch.setattr(sys, "argv", ["mantile", "optimize", *COMMAND, *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    shown = capsys.readouterr()
+    return int(stop.value.code or 0), shown.out, shown.err
+
+
+def test_limits_that_nothing_meets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit status 1, the nearest miss, and by how much."""
+    arguments = ("--concurrency", "16", "--gpus-max", "2", "--tpot-max", "0.0001", "--json")
+    status, out, errors = ran(monkeypatch, capsys, *arguments)
+    said = json.loads(out)
+    assert (status, errors, said["winner"], said["feasible"]) == (1, "", None, 0)
+    assert sum(said["infeasible"].values()) == said["tried"] == said["infeasible"]["LIMIT_TPOT_S"]
+    miss = said["nearest_miss"]
+    [plan] = [one for one in said["candidates"] if one["plan"] == miss["plan"]]
+    assert miss["limit"] == "tpot_s" and miss["beyond"] == pytest.approx(plan["metrics"]["tpot_s"] / 1e-4 - 1)
+    assert miss["beyond"] == min(one["metrics"]["tpot_s"] / 1e-4 - 1 for one in said["candidates"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--objective", "beauty"), "beauty"),
+        (("--objective", "0*cost+1*e2e"), "expected weights above 0"),
+        (("--limit", "tpot_s>=1"), "expected <="),
+        (("--limit", "tpot_s"), "expected MEASURE<=NUMBER"),
+        (("--tpot-max", "-1"), "expected a number above 0"),
+        (("--gpus-max", "0"), "gpus_max"),
+        (("--over", "tp=0"), "tp"),
+        (("--over", "input_tokens=1,2"), "expected a field of a plan"),
+        (("--over", "accelerator=b200-sxm"), "fixed and listed"),
+        (("--makers", "nobody"), "nobody"),
+        (("--search", "everything"), "expected cp or offload"),
+        (("-o", "best.pdf"), "best.pdf"),
+    ],
+)
+def test_what_cannot_be_asked(
+    arguments: tuple[str, ...],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, out, errors = ran(monkeypatch, capsys, "--concurrency", "16", *arguments)
+    assert (status, out) == (2, "") and words in errors and len(errors.splitlines()) == 1
