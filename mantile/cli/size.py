@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mantile.cli.app import AsJson, app
-from mantile.cli.flags import field_flag, with_flags
+from mantile.cli.flags import AUTO, field_flag, with_flags
 from mantile.cli.optimize import bounds_of, parts_of, question_of
 from mantile.library.errors import InputError
 
@@ -94,6 +94,7 @@ def size(
         "budget_usd_month": budget_usd_month,
     }
     limits = [*bounds_of(bounds, _MEASURES), *(read_limit(text) for text in limit or ())]
+    _require_chips(flags.get("accelerator"))
     loaded, assumed = with_load(flags, users, requests_per_hour, what, field_flag)
     question = question_of(what, loaded, over or [], ORDER, limits, gpus_max, parts_of(makers))
     from mantile.cli.output.size import print_size
@@ -109,6 +110,18 @@ def size(
         print_size(found, output)
     if not found.has_answer:
         raise typer.Exit(1)
+
+
+def _require_chips(text: Any) -> None:
+    """Refuse accelerators that the library does not have, by their flag."""
+    from mantile.library.profiles import load_library
+
+    for name in parts_of(text) if isinstance(text, str) and not text.endswith((".yaml", ".yml")) else ():
+        if name not in ("all", AUTO):
+            try:
+                load_library().accelerator(name)
+            except InputError as error:
+                raise InputError(f"--accelerator: {error}; mantile hardware list shows them") from None
 
 
 _MEASURES = {"interactivity_min": "interactivity", "budget_usd_month": "usd_per_month"}
