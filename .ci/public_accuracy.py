@@ -4,6 +4,8 @@ what each part is worth.
     python .ci/public_accuracy.py FILE.csv            all of it, about a quarter of an hour
     python .ci/public_accuracy.py FILE.csv ablation   one part: kernels, ablation, tpot, shared, ttft, ranges
     python .ci/public_accuracy.py FILE.csv page       generated tables of workbooks/accuracy.md and README.md
+    python .ci/public_accuracy.py FILE.csv OTHER.csv ranges   also runs of makers that no fit has seen
+    python .ci/public_accuracy.py OTHER.csv tables    tables that no fit has seen, each as it can be judged
 
 A fit starts from the tables before any fit to all of these runs (profiles @tables), or from kernels as they
 were timed (@kernels).
@@ -34,6 +36,7 @@ from mantile.measured.metrics import errors
 from mantile.measured.profile_versions import FittedFactor
 from mantile.measured.reconcile import reconcile
 from mantile.measured.runs import Measurements
+from mantile.measured.select import mode_of
 
 GENERATIONS = ("global", "hopper", "blackwell", "cdna3", "cdna4")
 TABLES, KERNELS = (
@@ -132,9 +135,10 @@ class Bench:
     """The aggregated runs of a table, and log ratios of runs left out of a fit, by metric and what was left
     out."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, never_fitted: Sequence[Path] = ()) -> None:
         self.everything = load_measurements(file)
-        aggregated = tuple(run for run in self.everything.runs if run.decode is None)
+        self.never_fitted = [run for other in never_fitted for run in load_measurements(other).runs]
+        aggregated = tuple(run for run in self.everything.runs if mode_of(run) == "aggregated")
         self.measured, self.runs = Measurements(aggregated), list(aggregated)
         self.left_out: dict[tuple[str, LeftOut], Any] = {}
 
@@ -217,7 +221,46 @@ class Bench:
             print_errors(f"throughput, {by} left out", self.left_out["throughput", by])
         for (metric, by), log_ratios in self.left_out.items():
             if by != "config":
-                self._print_range(metric, by, log_ratios)
+                field = "accelerator" if by == "system" else by
+                groups = np.array([str(getattr(run, field)) for run in self.runs])
+                print_range(f"{metric:10s} {by:9s}", groups, log_ratios)
+        if self.never_fitted:
+            self._unseen()
+
+    def _unseen(self) -> None:
+        """Ranges where no runs of a framework on chips of a maker were fitted: frameworks kept aside, and
+        makers of which there are only runs that no fit has seen."""
+        library = load_library()
+        vendors = {chip.id: chip.vendor for chip in library.accelerators}
+        seen = {(entry.framework, entry.name) for entry in library.evidence.seen if entry.kind == "vendor"}
+        table = reconcile(Measurements(tuple(self.never_fitted))).table
+        fitted = [
+            (framework, vendors[chip]) in seen
+            for framework, chip in zip(table["framework"], table["accelerator"], strict=True)
+        ]
+        table = table[np.logical_not(fitted)]
+        for metric in ("tpot", "ttft", "throughput"):
+            others = table[table[f"{metric}_ratio"].notna()]
+            groups = np.array([str(run.framework) for run in self.runs] + list(others["accelerator"]))
+            print_range(
+                f"{metric:10s} unseen   ",
+                groups,
+                np.concatenate(
+                    [self.left_out[metric, "framework"], np.log(others[f"{metric}_ratio"].to_numpy(float))]
+                ),
+            )
+
+    def tables(self) -> None:
+        """Errors of each table, and of the parts by which a table can be judged: the last date of each
+        configuration, lengths that are fixed, steady states."""
+        table = reconcile(self.everything).table
+        for source, runs in table.groupby("source", sort=False):
+            for name, part in parts_of_table(str(source), runs).items():
+                for metric in ("tpot", "throughput", "ttft"):
+                    if part[f"{metric}_ratio"].notna().any():
+                        print_errors(
+                            f"{name}: {metric}", np.log(part[f"{metric}_ratio"].dropna().to_numpy(float))
+                        )
 
     def evidence(self) -> None:
         """Lines of profiles/evidence.yaml: of which chips, models and formats there are runs."""
@@ -246,21 +289,39 @@ class Bench:
         predicted = ttft * np.exp(self.left_out["ttft", by]) + rest * tpot * np.exp(self.left_out["tpot", by])
         return np.log((ttft + rest * tpot) / predicted)
 
-    def _print_range(self, metric: str, by: LeftOut, log_ratios: Any) -> None:
-        """Weighted percentiles, and how many runs of a group lie between them."""
-        field = "accelerator" if by == "system" else by
-        groups = np.array([str(getattr(run, field)) for run in self.runs])
-        weights = np.array([1 / (groups == group).sum() for group in groups])
-        order = np.argsort(-log_ratios)
-        places = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
-        low, middle, high = np.exp(np.interp([0.1, 0.5, 0.9], places, -log_ratios[order]))
-        inside = (np.exp(-log_ratios) >= low) & (np.exp(-log_ratios) <= high)
-        shares = [float(inside[groups == group].mean()) for group in dict.fromkeys(groups)]
-        print(
-            f"{metric:10s} {by:9s} p10 {low:.3f}  p50 {middle:.3f}  p90 {high:.3f}  "
-            f"inside {100 * np.mean(shares):.0f} % of the runs of a group, "
-            f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %"
-        )
+
+def print_range(name: str, groups: Any, log_ratios: Any) -> None:
+    """Weighted percentiles of measured ÷ predicted, and how many runs of a group lie between them."""
+    weights = np.array([1 / (groups == group).sum() for group in groups])
+    order = np.argsort(-log_ratios)
+    places = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
+    low, middle, high = np.exp(np.interp([0.1, 0.5, 0.9], places, -log_ratios[order]))
+    inside = (np.exp(-log_ratios) >= low) & (np.exp(-log_ratios) <= high)
+    shares = [float(inside[groups == group].mean()) for group in dict.fromkeys(groups)]
+    print(
+        f"{name} p10 {low:.3f}  p50 {middle:.3f}  p90 {high:.3f}  "
+        f"inside {100 * np.mean(shares):.0f} % of the runs of a group, "
+        f"{100 * min(shares):.0f} to {100 * max(shares):.0f} %"
+    )
+
+
+CASE = ["model", "accelerator", "framework", "precision", "parallelism", "concurrency", "lengths"]
+BURST = 10  # output tokens up to which a burst of requests is about the server's front end
+
+
+def parts_of_table(source: str, runs: Any) -> dict[str, Any]:
+    """A table of runs, and the parts of it by which it can be judged, by name."""
+    parts = {source: runs}
+    if source.startswith("InferenceX via"):
+        last = runs.sort_values("date", kind="stable").groupby(CASE, sort=False).tail(1)
+        parts[f"{source}, last date of a configuration"] = last
+    if source.startswith("MLPerf"):
+        parts[f"{source}, without deepseek-r1"] = runs[runs["model"] != "deepseek-r1"]
+    if source.startswith("GPUStack"):  # of its lengths 128, 2,000, 4,000 and 32,000 in are drawn at random
+        fixed = runs[(runs["input_tokens"] < 150) | (runs["input_tokens"] > 1900)]
+        parts[f"{source}, fixed lengths"] = fixed
+        parts[f"{source}, fixed lengths, no burst"] = fixed[fixed["output_tokens"] > BURST]
+    return parts
 
 
 ALL_PARTS = ("kernels", "ablation", "tpot", "shared", "ttft", "ranges")
@@ -268,8 +329,9 @@ ALL_PARTS = ("kernels", "ablation", "tpot", "shared", "ttft", "ranges")
 
 def main(arguments: list[str]) -> None:
     """Print the parts asked for."""
-    bench = Bench(Path(arguments[0]))
-    for part in arguments[1:] or ALL_PARTS:
+    files = [Path(name) for name in arguments if name.endswith(".csv")]
+    bench = Bench(files[0], files[1:])
+    for part in [name for name in arguments if not name.endswith(".csv")] or ALL_PARTS:
         getattr(bench, part)()
 
 

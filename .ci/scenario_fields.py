@@ -36,6 +36,10 @@ OTHERS = {
         "a limit that a class does not state is that of the scenario."
     ),
     "alternative": "The accelerator of the sheet Alternative: `{accelerator, usd_per_hour}`.",
+    "decision": (
+        "A choice among the variants: `{objective, weights, limits, take}`, and what a search found; "
+        "`mantile optimize` writes it. The base is the plan that is taken."
+    ),
     "sensitivity": "By id of an input, by how many percent it is taken lower and higher.",
     "versions": "Versions of the workbook before this one; `mantile import` writes them.",
     "since": "The workbook before this one and what differs; `mantile import` and `build --since` write it.",

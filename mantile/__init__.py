@@ -12,6 +12,7 @@ from mantile.library.version import __version__
 if TYPE_CHECKING:
     from mantile.estimate.estimate import Estimate, estimate
     from mantile.estimate.explain import explain, trace
+    from mantile.estimate.launch_files import launch_files
     from mantile.estimate.plan import plan
     from mantile.estimate.sensitivity import drivers
     from mantile.estimate.sweep import sweep
@@ -50,6 +51,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "explain": "mantile.estimate.explain",
     "fits": "mantile.optimize.hardware_first",
     "import_workbook": "mantile.roundtrip.import_workbook",
+    "launch_files": "mantile.estimate.launch_files",
     "launch_line": "mantile.library.launch_line",
     "lint": "mantile.workbook.lint",
     "load_library": "mantile.library.profiles",
@@ -82,6 +84,7 @@ __all__ = [
     "explain",
     "fits",
     "import_workbook",
+    "launch_files",
     "launch_line",
     "lint",
     "load_library",

@@ -590,6 +590,23 @@ def test_trace_expands_each_figure_once(run: Any) -> None:
     assert sum("shown elsewhere" not in line for line in again) == 1
 
 
+def test_an_estimate_says_what_a_name_takes_for_granted(run: Any) -> None:
+    """A reader of the first line sees another name than was typed."""
+    load = (
+        "--accelerator",
+        "h100-sxm",
+        "--input-tokens",
+        "500",
+        "--output-tokens",
+        "9",
+        "--concurrency",
+        "1",
+    )
+    distilled = run("estimate", "deepseek-r1:7b", *load).out
+    assert "Qwen2.5-7B: asked for as deepseek-ai/DeepSeek-R1-Distill-Qwen-7B, which the entry" in distilled
+    assert "asked for as" not in run("estimate", "llama3.1:8b", *load).out
+
+
 def test_ir_json(run: Any) -> None:
     found = run("ir", "llama-3.1-8b", "--json").data
     assert set(found["parameters"]) == {

@@ -138,13 +138,16 @@ def block_commands(block: Block) -> Iterator[Command]:
 
     In a `bash` block each line is one.
     """
-    text = block.text.replace("\\\n", " ")
     if block.language == "bash":
-        yield from (Command(str(block), line) for line in text.splitlines() if line.strip())
+        lines = block.text.replace("\\\n", " ").splitlines()
+        yield from (Command(str(block), line) for line in lines if line.strip())
         return
-    assert text.startswith("$ "), f"{block}: a console block begins with a command"
-    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+    assert block.text.startswith("$ "), f"{block}: a console block begins with a command"
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
         line, _, shown = part.partition("\n")
+        while line.endswith("\\"):  # continued; what is printed may have such lines too
+            more, _, shown = shown.partition("\n")
+            line = f"{line[:-1]} {more}"
         yield Command(str(block), line, shown if shown.strip() else None)
 
 

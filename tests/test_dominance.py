@@ -63,3 +63,21 @@ def test_a_better_chip_is_hardly_ever_slower(library: Library, make: Make, frame
     shares = {metric: slower[metric] / compared[metric] for metric in METRICS}
     assert min(compared.values()) > 10_000
     assert max(shares.values()) < SHARE, shares
+
+
+def test_a_chip_that_nobody_measured_is_not_faster_than_its_relative(library: Library, make: Make) -> None:
+    """MI300X is better than MI250X in every figure of its datasheet. Launches were measured on it alone:
+    those of MI250X are no shorter, and no decode step of it is, with as many requests in the batch."""
+    sheets = datasheets(library)
+    assert (sheets["mi300x"] >= sheets["mi250x"]).all()
+    for framework in ("vllm", "sglang"):
+        made = make(model="llama-3.3-70b", framework=framework, tp=8)
+        figures = [made.figure(name) for name in ("decode.time", "memory.batch")]
+        cases = {"inputs.concurrency": np.array([1.0, 8, 64, 256]), "inputs.input_tokens": np.full(4, 1000.0)}
+        steps = {}
+        for chip in ("mi300x", "mi250x"):
+            where = {"inputs.accelerator": chip, "inputs.system": library.usual_system(chip).id}
+            values = made.program.sweep(made.inputs(0) | where | cases)
+            steps[chip], batch = (np.broadcast_to(values[figure], 4) for figure in figures)
+            assert (batch == cases["inputs.concurrency"]).all()
+        assert (steps["mi300x"] <= steps["mi250x"]).all(), (framework, steps)

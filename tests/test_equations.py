@@ -265,7 +265,8 @@ def served(
         0.5 if locked else 1
     )
     rest = (outputs - 1) * tpot
-    alone, share = max(whole, chunks * at("serving.operations") * e["eager_launch"]), 1 - step / tpot
+    host = chunks * at("serving.operations") * e["eager_launch"]
+    alone, share = max(whole, host), 1 - step / tpot
     steps = min(fill, places / arriving) if arriving else fill
     held = (receive / 2 + steps * (1 + arriving * steps / 2) / (1 + arriving * steps)) * tpot
     base = e["first_token"] + alone + min(1, others) * e["step_lag"] * step + held
@@ -273,6 +274,7 @@ def served(
     together = min(places, batch)
     added = at("mixed.full.added")
     full = added + launches * chunks * min(1, together) if first else step + e["interference"] * added
+    full = max(full, host * min(1, together))
     each = full / together
     limit = 0 if locked else max(0, batch * each - rest)
 

@@ -83,19 +83,19 @@ LINES: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
     ),
     "SGLang on two ranks": (
         "python -m sglang.launch_server --model-path meta-llama/Meta-Llama-3-8B-Instruct --tp 2",
-        {"model": "meta-llama/Meta-Llama-3-8B-Instruct", "tp": 2},
+        {"model": "llama-3-8b", "tp": 2},
         {},
     ),
     "replicas behind a router": (
         "python -m sglang_router.launch_server --model-path meta-llama/Meta-Llama-3-8B-Instruct "
         "--dp 2 --tp 2",
-        {"model": "meta-llama/Meta-Llama-3-8B-Instruct", "tp": 2, "dp": 2},
+        {"model": "llama-3-8b", "tp": 2, "dp": 2},
         {},
     ),
     "less memory": (
         "python -m sglang.launch_server --model-path meta-llama/Meta-Llama-3-8B-Instruct "
         "--mem-fraction-static 0.7",
-        {"model": "meta-llama/Meta-Llama-3-8B-Instruct"},
+        {"model": "llama-3-8b"},
         memory(0.7),
     ),
     "prediction layers": (
@@ -108,13 +108,13 @@ LINES: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
     "smaller chunks": (
         "python -m sglang.launch_server --model-path meta-llama/Meta-Llama-3-8B-Instruct "
         "--chunked-prefill-size 4096",
-        {"model": "meta-llama/Meta-Llama-3-8B-Instruct", "token_budget": 4096},
+        {"model": "llama-3-8b", "token_budget": 4096},
         {},
     ),
     "ranks on two nodes": (
         "python -m sglang.launch_server --model-path meta-llama/Meta-Llama-3-8B-Instruct --tp 4 "
         "--dist-init-addr sgl-dev-0:50000 --nnodes 2 --node-rank 0",
-        {"model": "meta-llama/Meta-Llama-3-8B-Instruct", "tp": 4},
+        {"model": "llama-3-8b", "tp": 4},
         {},
     ),
     "all-to-all": (
@@ -200,6 +200,18 @@ OWN: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
             "scheduler": "whole-prompts",
         },
         memory(0.9),
+    ),
+    "drafts in JSON": (
+        "vllm serve deepseek-ai/DeepSeek-R1 -tp 8 "
+        '--speculative-config \'{"method": "mtp", "num_speculative_tokens": 2}\'',
+        {"model": "deepseek-r1", "tp": 8, "speculation": "mtp", "draft_tokens": 2},
+        {},
+    ),
+    "drafts by keys": (
+        "vllm serve Qwen/Qwen3-8B --speculative-config.method eagle3 --speculative-config.model x/y "
+        "--speculative-config.num_speculative_tokens 5",
+        {"model": "qwen3-8b", "speculation": "eagle", "draft_tokens": 5},
+        {},
     ),
     "replicas of a dense model": (
         "vllm serve Qwen/Qwen3-8B -dp 2 --dtype half",

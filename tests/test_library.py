@@ -182,7 +182,9 @@ def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> Non
         assert figure["status"] in STATUSES, figure
         assert figure.get("confidence", "high") in {"high", "medium", "low"}, figure
     if not figures:
-        listed = next((data[name] for name in ("datatypes", "recipes", "runs") if name in data), [data])
+        listed = next(
+            (data[name] for name in ("datatypes", "recipes", "runs", "resources") if name in data), [data]
+        )
         assert all(len(item["source"]) >= 3 for item in listed)
     if path.parent.name == "versions":
         assert f"{data['id']}@{data['version']}" == path.stem

@@ -58,7 +58,7 @@ def test_of_its_own_scenario_a_run_is_the_nearest(identifier: str) -> None:
     run = RUNS[identifier]
     found = estimate(run.scenario()).results()["nearest_run"]
     assert found["distance"] == 0 and found["differs"] == {}
-    assert found["words"].endswith("different here · nothing")
+    assert found["words"].endswith(" · here · all alike")
     other = RUNS[found["id"]]
     assert other is run or (other.date or "") >= (run.date or "")
     assert (other.model, other.accelerator, other.concurrency) == (
@@ -82,7 +82,7 @@ def test_what_differs_is_told_and_counted() -> None:
         "output_tokens": [256, 922],
     }
     assert found["distance"] == pytest.approx(1 + 0.25 + 1.84805 + 1.84861, abs=1e-4)
-    assert found["words"].endswith("different here · bf16 · KV bf16 · 2048 in · 256 out")
+    assert found["words"].endswith(" · here · bf16 · KV bf16 · 2048 in · 256 out")
     assert 0 < found["measured"]["tpot_s"] != found["estimated"]["tpot_s"] > 0
 
 

@@ -705,19 +705,26 @@ PROGRAMS = {
     "libreoffice": (_by_libreoffice, soffice() is not None),
     "gnumeric": (_by_gnumeric, shutil.which("ssconvert") is not None),
 }
-SAVED = ("llama-3.3-70b-h100", "deepseek-r1-gb200-nvl72", "chat-8b-rtx-4090")
+FEATURES = Path(__file__).parent / "data" / "features.yaml"
+SAVED = (
+    *(
+        GALLERY / f"{name}.yaml"
+        for name in ("llama-3.3-70b-h100", "deepseek-r1-gb200-nvl72", "chat-8b-rtx-4090")
+    ),
+    FEATURES,
+)
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", SAVED)
+@pytest.mark.parametrize("scenario", SAVED, ids=lambda path: path.stem)
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_files_that_programs_save_are_clean(tmp_path: Path, name: str, program: str) -> None:
+def test_files_that_programs_save_are_clean(tmp_path: Path, scenario: Path, program: str) -> None:
     """Nothing is shown otherwise; gnumeric drops colours of charts and bars in cells, which is cosmetic."""
     save, is_there = PROGRAMS[program]
     if not is_there:
         pytest.skip(f"{program} is not installed")
     built = tmp_path / "built.xlsx"
-    assert exit_status("build", str(GALLERY / f"{name}.yaml"), "-o", str(built)) == 0
+    assert exit_status("build", str(scenario), "-o", str(built)) == 0
     folder = tmp_path / "saved"
     folder.mkdir()
     report = verify(save(built, folder)).to_dict()

@@ -13,7 +13,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from mantile.equations.stamp import stamp
 from mantile.equations.typed import Typed
 from mantile.estimate.estimate import estimate
-from mantile.library.scenario import parse_scenario
+from mantile.library.scenario import load_scenario, parse_scenario
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import write_workbook
@@ -92,18 +92,22 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
     ("model.kv_heads", ERROR, "holds an error; expected a whole number from 1"),
     ("model.head_dim", 127.5, "holds '127.5'; expected a whole number from 1"),
 )
-# What is typed over a figure of the library or an assumption: what is said of the table it stands in.
+# What is typed over a figure of the library or an assumption: what it is called beside its cell.
 FIGURES = (
-    ("library.h100-sxm.memory_bandwidth", EMPTY, "one of Memory bandwidth, Hardware!"),
-    ("library.h100-sxm.peak_bf16", "fast", "Dense peak, bf16, Hardware!"),
-    ("library.h100-sxm.tdp", -700, "Power limit, Hardware!"),
-    ("efficiency.gemm_compute.global.bf16", 70, "bf16 · GEMM compute efficiency, Efficiency!"),
-    ("efficiency.gemm_launch.global.fp8", EMPTY, "fp8 · GEMM launch overhead, Efficiency!"),
-    ("datatype.bf16.bits", "x", "Bits per value, Hardware!"),
-    ("evidence.tpot.p50.unseen", 0, "TPOT, p50, Serving!"),
-    ("cost.idle_share", EMPTY, "Idle power, share of the limit, Cost!"),
-    ("cost.life", "four", " is missing or cannot be; expected a number from 0.5 to 20"),
-    ("offer.most_days", EMPTY, " is missing or cannot be; expected a number from 0 to 3,660 in day"),
+    ("library.h100-sxm.memory_bandwidth", EMPTY, "Memory bandwidth"),
+    ("library.h100-sxm.peak_bf16", "fast", "Dense peak, bf16"),
+    ("library.h100-sxm.tdp", -700, "Power limit"),
+    ("efficiency.gemm_compute.global.bf16", 70, "bf16 · GEMM compute efficiency"),
+    ("efficiency.gemm_launch.global.fp8", EMPTY, "fp8 · GEMM launch overhead"),
+    ("datatype.bf16.bits", ERROR, "Bits per value"),
+    ("evidence.tpot.p50.unseen", 0, "TPOT, p50"),
+    ("cost.idle_share", EMPTY, "Idle power, share of the limit"),
+    ("cost.life", "four", "expected a number from 0.5 to 20"),
+    ("offer.most_days", EMPTY, "expected a number from 0 to 3,660 in day"),
+)
+TWO_FIGURES = (
+    ("library.h100-sxm.memory_bandwidth", EMPTY),
+    ("library.mi300x.memory_bandwidth", EMPTY),
 )
 # What is typed into the cell of an override, and the check that fails.
 OVERRIDES = (
@@ -257,7 +261,10 @@ def looked_at(profile: Path) -> list[dict[str, Any]]:
     deleted = [(item.input.id, EMPTY) for item in guarded()]
     wrong = [(identifier, what) for identifier, what, _ in (*WRONG, *FIGURES, *OVERRIDES)]
     others = [edit for edit, _ in PLANS] + [("inputs.accelerator", chip) for chip in chips]
-    edits = [[[*place(identifier), what]] for identifier, what in (*deleted, *wrong, *others)]
+    edits = [[[*place(identifier), what]] for identifier, what in (*deleted, *wrong)]
+    after_figures = len(deleted) + len(WRONG) + len(FIGURES)
+    edits.insert(after_figures, [[*place(identifier), what] for identifier, what in TWO_FIGURES])
+    edits += [[[*place(identifier), what]] for identifier, what in others]
     look = [
         ["Summary", cell] for cell in ("B1", "B2", "J1", "J2", *(f"{column}11" for column in "BCDEFGHIJ"))
     ]
@@ -298,10 +305,16 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
         dimension = identifier.startswith("model.")
         refused(one, sentence, 20 if dimension else 2 if what == ERROR else 0)
         assert ("DIMENSION_INVALID" if dimension else "INPUT_INVALID") in one.failed
-    for identifier, _, sentence in FIGURES:
+    for identifier, _, words in FIGURES:
         one = next(after)
         assert "FIGURE_INVALID" in one.failed and one.verdict.startswith("✗"), (identifier, one.failed)
-        assert sentence in one.message, (identifier, one.message)
+        sentence = f"{'!'.join(place(identifier))} is missing or cannot be; expected "
+        assert sentence in one.message and words in one.message, (identifier, one.message)
+        assert "#" not in one.title + one.plan, (identifier, one.title, one.plan)
+    one = next(after)
+    for identifier, _ in TWO_FIGURES:
+        sheet, cell = place(identifier)
+        assert f"more than one of Memory bandwidth, {sheet}!{cell[0]}" in one.message
     for identifier, what, code in OVERRIDES:
         one = next(after)
         assert code in one.failed and one.verdict.startswith("✗"), (identifier, what, one.failed)
@@ -320,3 +333,65 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
             assert "ms to first token" in one.title
             assert (one.tiles[6] == "not known") == ("PRICE_UNKNOWN" in one.failed), (chip.id, one.tiles)
             assert (one.tiles[7] == "not known") == ("POWER_UNKNOWN" in one.failed), (chip.id, one.tiles)
+
+
+FEATURES = Path(__file__).parent / "data" / "features.yaml"
+# What is typed into cells of these, and what is said; words that begin with ( are of a check.
+IN_FEATURES: tuple[tuple[str, Any, str], ...] = (
+    (
+        "classes.1.input_tokens",
+        EMPTY,
+        "Input tokens, chat, Inputs!{} holds ''; expected a whole number from 1",
+    ),
+    ("classes.1.input_tokens", "800 tokens", "holds '800 tokens'; expected a whole number from 1"),
+    ("classes.2.output_tokens", 0, "holds '0'; expected a whole number from 1"),
+    ("classes.1.share", -3, "holds '-3'; expected a number from"),
+    ("classes.1.share", ERROR, "holds an error; expected a number from"),
+    ("classes.2.ttft_limit", "5 s", "holds '5 s'; expected a number from 0 to 1,000,000 in s"),
+    ("classes.1.output_spread", 70, "holds '70'; expected a number from 0 to 5"),
+    ("inputs.prefix_hit_rate", EMPTY, "Prefix hit rate, Inputs!{} holds ''; expected a number from 0 to 1"),
+    ("inputs.acceptance_rate", 80, "holds '80'; expected a number from 0 to 1"),
+    ("inputs.draft_tokens", 0, "holds '0'; expected a whole number from 1"),
+    ("inputs.mem_fraction_static", 88, "holds '88'; expected a number from 0 to 1"),
+    ("inputs.ttft_limit", "2,0", "holds '2,0'; expected a number from 0"),
+    ("inputs.speculation", "medusa", "holds 'medusa'; expected none, mtp, eagle, draft-model or another"),
+    ("inputs.speculation", "draft-model", "(NO_DRAFT_MODEL)"),
+    ("inputs.max_model_len", 70, "(REQUEST_TOO_LONG)"),
+    ("inputs.turns", 70, "(PREFIX_EXCEEDS_INPUT)"),
+)
+
+
+@pytest.mark.exhaustive
+@needs_office
+def test_edits_of_classes_drafts_and_settings(tmp_path: Path) -> None:
+    """As above; a variant that follows a deleted cell does not say that 0 stands there."""
+    book = lay_out(estimate(load_scenario(str(FEATURES))))
+    path = write_workbook(book, tmp_path / "run.xlsx")
+
+    def cell(identifier: str) -> tuple[str, str]:
+        sheet, row, column = book.input_cells[identifier, 0]
+        return sheet, xl_rowcol_to_cell(row, column)
+
+    broken = "speculation.check.sglang"
+    edits = [(identifier, what) for identifier, what, _ in IN_FEATURES] + [(broken, "fast")]
+    looked = [["Summary", at] for at in ("B1", "B2", "J1", *(f"{column}11" for column in "DEFGHI"))]
+    task = {
+        "look": [*looked, ["Checks", "A7"]],
+        "edits": [[[*cell(identifier), what]] for identifier, what in edits],
+    }
+    then, *seen, again = asked_of_office("libreoffice_edits.py", path, task, tmp_path)
+    assert again == then
+    for (identifier, what, words), one in zip(IN_FEATURES, seen, strict=False):
+        texts, errors = one["texts"], [place for place in one["errors"] if place not in then["errors"]]
+        told = (identifier, what, texts, errors)
+        assert {texts[f"Summary!{column}11"] for column in "DEFGHI"} == {"not known"}, told
+        assert texts["Summary!J1"].startswith("✗") and len(errors) <= (what == ERROR), told
+        if words.startswith("("):
+            assert texts["Summary!B1"].endswith(f"not possible, {words.strip('()')}"), told
+            continue
+        assert texts["Summary!B1"].endswith("not possible, INPUT_INVALID"), told
+        assert words.format(cell(identifier)[1]) in texts["Summary!B2"], told
+        assert "holds '0'" not in texts["Checks!A7"] or what == 0, told
+    texts = seen[-1]["texts"]
+    assert f"{'!'.join(cell(broken))} is missing or cannot be" in texts["Checks!A7"]
+    assert texts["Summary!B1"].endswith(": not known") and "#" not in texts["Summary!B2"], texts

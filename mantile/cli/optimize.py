@@ -14,7 +14,7 @@ from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
     from mantile.optimize.objective import Limit
-    from mantile.optimize.optimize import Question
+    from mantile.optimize.optimize import Optimum, Question
 
 _LISTED = ("accelerator", "framework", "weights_dtype", "kv_dtype", "system")  # lists with commas
 
@@ -76,15 +76,27 @@ def optimize(
         str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
     ] = None,
     search: Annotated[
-        str | None, typer.Option(metavar="cp,offload", help="What is looked at beyond the usual.")
+        str | None, typer.Option(metavar="cp,disaggregated", help="What is looked at beyond the usual.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, max=100, help="Plans that are listed.")] = 8,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The workbook of the answer, .xlsx, or all plans, .csv."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The workbook of the answer, .xlsx; its scenario, .yaml; or all plans, .csv.",
         ),
     ] = None,
+    launch: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="A folder for what starts the winner, as `mantile launch` writes it."
+        ),
+    ] = None,
+    kubernetes: Annotated[
+        bool, typer.Option("--kubernetes", help="With --launch: write a manifest too.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the best deployment: every plan on every accelerator allowed, within limits, with reasons."""
@@ -105,8 +117,12 @@ def optimize(
         "evidence": evidence_min,
     }
     limits = [*bounds_of(bounds), *(read_limit(text) for text in limit or ())]
-    if output is not None and output.suffix not in (".xlsx", ".csv"):
-        raise InputError(f"{output}: expected a file name that ends in .xlsx or .csv")
+    if output is not None and output.suffix not in (".xlsx", ".yaml", ".csv"):
+        raise InputError(f"{output}: expected a file name that ends in .xlsx, .yaml or .csv")
+    if launch is not None and (not launch.parent.is_dir() or (launch.exists() and not launch.is_dir())):
+        raise InputError(
+            f"--launch {launch}: expected a folder, or the name of a new one in a folder that is there"
+        )
     if output is not None and not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}")
     question = question_of(
@@ -118,10 +134,10 @@ def optimize(
 
     with working("looking at plans"):
         found = solve(question)
-        if output is not None and output.suffix == ".xlsx":
-            found.to_excel(output)
-        elif output is not None:
-            _write_csv(found.to_frame(), output)
+        if output is not None:
+            _write(found, output)
+    if launch is not None and found.has_winner:
+        _launch(found, launch, kubernetes)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -194,8 +210,27 @@ def question_of(
     )
 
 
-def _write_csv(table: Any, path: Path) -> None:
+def _write(found: Optimum, path: Path) -> None:
+    """The answer as a workbook, its scenario, or a table of all plans."""
+    from mantile.library.dump import dump_scenario
     from mantile.library.files import replacing
 
+    if path.suffix == ".xlsx":
+        found.to_excel(path)
+        return
     with replacing(path) as temporary:
-        table.to_csv(temporary, index=False)
+        if path.suffix == ".csv":
+            found.to_frame().to_csv(temporary, index=False)
+        else:
+            fields = found.scenario.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+            temporary.write_text(dump_scenario(fields), encoding="utf-8")
+
+
+def _launch(found: Optimum, folder: Path, kubernetes: bool) -> None:
+    """What starts the winner, in a folder."""
+    from mantile.cli.output.launch import write_files
+    from mantile.estimate.launch_files import launch_files
+
+    alone = found.scenario.model_copy(update={"variants": (), "decision": None})
+    write_files(launch_files(alone, kubernetes), folder)
+    typer.echo(f"{folder}: what starts the winner is written", err=True)

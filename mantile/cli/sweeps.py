@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,14 @@ from mantile.cli.estimates import What
 from mantile.cli.flags import scenario as scenario_of
 from mantile.cli.flags import swept_values, with_flags
 from mantile.library.errors import InputError
+
+if TYPE_CHECKING:
+    from mantile.estimate.partitions import Partitions
+    from mantile.estimate.sweep import Digest, Grid
+    from mantile.library.scenario import Scenario
+    from mantile.workbook.bundle import Bundle
+
+_STOPPED = 130  # exit status of a run that was interrupted
 
 
 @app.command()
@@ -31,10 +40,21 @@ def sweep(
     output: Annotated[
         list[Path] | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="The table of all points, .csv or .parquet; repeatable."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="The table of all points, .csv or .parquet; repeatable. With --scheduler local or "
+            "tcp://HOST:PORT a folder of partitions; the same command goes on with what a stopped run left.",
         ),
     ] = None,
     feasible: Annotated[bool, typer.Option("--feasible", help="Keep only points that fit.")] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes of --scheduler local.  [default: one for each core]"),
+    ] = None,
+    partition_points: Annotated[
+        int | None, typer.Option(min=1, help="Points of a partition, at most.  [default: 1048576]")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Work every combination of values out: a table of all points, and which of them no other beats. Variants
@@ -46,34 +66,91 @@ def sweep(
         if name in values:
             raise InputError(f"--over {text}: {name} is given twice")
         values[name] = swept
-    from contextlib import ExitStack
-
-    from mantile.cli.output.runs import progress
     from mantile.cli.output.sweep import ROWS, print_sweep
     from mantile.cli.output.tables import print_json
-    from mantile.estimate.sweep import FRAME, Digest, grid
-    from mantile.estimate.tables import table_file
+    from mantile.estimate.partitions import POINTS, partitions
+    from mantile.estimate.sweep import grid
+    from mantile.library.scenario import field_name
+
+    written = output or []
+    scheduler = _taken(flags)
+    if scheduler is None and (workers or partition_points):
+        raise InputError(f"{'--workers' if workers else '--partition-points'}: only with --scheduler")
+    if scheduler is not None:
+        _require_folder(scheduler, workers, written)
+    scenario, name, bundle = _scenario(what, values, flags)
+    model, library = (bundle.model, bundle.library) if bundle else (None, None)
+    if scheduler is not None:
+        asked = partitions(scenario, values, model, library, name, feasible, partition_points or POINTS, ROWS)
+        digest = _in_partitions(asked, written[0], scheduler, workers)
+    else:
+        digest = _in_tables(grid(scenario, values, model, library, name), written, feasible, ROWS)
+    if as_json:
+        print_json(digest.to_dict() | {"files": [str(path) for path in output or ()]})
+    else:
+        print_sweep(digest, [*map(field_name, values)], scenario.title or scenario.model, output or ())
+    if not digest.feasible:
+        raise typer.Exit(1)
+
+
+def _taken(flags: dict[str, Any]) -> str | None:
+    """The scheduler of workers, out of the flags; one of an engine, which has the same flag, stays there."""
+    from mantile.estimate.scheduled import is_address
+
+    return flags.pop("scheduler") if is_address(flags.get("scheduler")) else None
+
+
+def _scenario(
+    what: str, values: Mapping[str, tuple[Any, ...]], flags: Mapping[str, Any]
+) -> tuple[Scenario, str, Bundle | None]:
+    """The scenario of a sweep; fields that it must state may be swept."""
     from mantile.library.scenario import REQUIRED, field_name
 
     first = {field_name(key): swept[0] for key, swept in values.items()}
-    scenario, name, bundle = scenario_of(
-        what, {key: first[key] for key in (*REQUIRED, "request_rate") if key in first} | flags
+    return scenario_of(
+        what, {key: first[key] for key in (*REQUIRED, "request_rate") if key in first} | dict(flags)
     )
-    with ExitStack() as files:
-        appends = [files.enter_context(table_file(path)) for path in output or ()]
-        points = grid(
-            scenario, values, bundle.model if bundle else None, bundle.library if bundle else None, name
-        )
-        digest = Digest(ROWS)
+
+
+def _in_tables(points: Grid, files: Sequence[Path], feasible: bool, shown: int) -> Digest:
+    """Work all points out here, and write them to files."""
+    from contextlib import ExitStack
+
+    from mantile.cli.output.runs import progress
+    from mantile.estimate.sweep import FRAME, Digest
+    from mantile.estimate.tables import table_file
+
+    with ExitStack() as stack:
+        appends = [stack.enter_context(table_file(path)) for path in files]
+        digest = Digest(shown)
         with progress("sweeping", max(1, len(points) // FRAME)) as step:
             for table in points.tables(feasible):
                 step(f"{digest.points:,} of {len(points):,} points")
                 digest.add(table)
                 for append in appends:
                     append(table)
-    if as_json:
-        print_json(digest.to_dict() | {"files": [str(path) for path in output or ()]})
-    else:
-        print_sweep(digest, [*points.over], scenario.title or scenario.model, output or ())
-    if not digest.feasible:
-        raise typer.Exit(1)
+    return digest
+
+
+def _require_folder(scheduler: str, workers: int | None, output: Sequence[Path]) -> None:
+    """Refuse a sweep in partitions that cannot be, before anything is worked out."""
+    from mantile.estimate.scheduled import require_scheduler
+
+    require_scheduler(scheduler, workers)
+    if len(output) != 1:
+        raise InputError("--scheduler: expected one folder for the partitions: -o FOLDER")
+
+
+def _in_partitions(asked: Partitions, path: Path, scheduler: str, workers: int | None) -> Digest:
+    """Work all points out on the workers of a scheduler, into a folder."""
+    from mantile.cli.output.runs import progress
+    from mantile.estimate.partitions import PartitionFolder
+    from mantile.estimate.scheduled import sweep_into
+
+    folder, total = PartitionFolder(path, asked), f"{len(asked.grid):,} points"
+    try:
+        with progress("sweeping", len(asked)) as step:
+            return sweep_into(folder, scheduler, workers, lambda points: step(f"{points:,} of {total}"))
+    except KeyboardInterrupt:
+        typer.echo(f"mantile: stopped; {path}: the same command goes on from here", err=True)
+        raise typer.Exit(_STOPPED) from None

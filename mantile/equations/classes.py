@@ -45,6 +45,11 @@ class Mixture:
     inputs: Section
     section: Section
 
+    @property
+    def entries(self) -> tuple[Input, ...]:
+        """Their inputs, class by class."""
+        return tuple(entry for one in self.classes for entry in one.asked.values())
+
 
 def mixture(asked: Sequence[RequestClass]) -> Mixture | None:
     """The classes of a scenario; None where it has none."""

@@ -206,6 +206,11 @@ class Decided:
     sorted: tuple[Quantity, ...]
 
     @property
+    def choices(self) -> Span:
+        """The cells that what is wanted is chosen from."""
+        return span(self.labels)
+
+    @property
     def typed(self) -> tuple[Input, ...]:
         """Everything that is typed."""
         of_measures = (cell for of in self.judged for cell in (of.limit, of.weight))
@@ -297,6 +302,7 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
         _judged(graph, one, label, number, of["wanted"], asked, plans, currency)
         for one, label, number in zip(measures, labels, places, strict=False)
     )
+    amounts = _constants("amount", [_amount(one, unit_of(graph, one)) for one in measures])
     bands = _constants("band", [_BANDS.index(_BAND.get(one.key, "throughput")) + 1 for one in measures])
     of("band", "Range of what is wanted", "number", index(span(bands), maximum(1, of["wanted"])))
     rows = [_plan(graph, number, judged, span(labels), of["band"]) for number in numbers]
@@ -319,7 +325,7 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
     of("second", "Number of the second, 0 without", "number", if_error(match(_SECOND, ranks), 0))
     for number, row in zip(numbers, rows, strict=True):
         _beside(row, rows, number, of)
-    title, reason = _finding(rows, judged, of)
+    title, reason = _finding(rows, judged, amounts, of)
     return Decided(
         objective=objective,
         take=take,
@@ -327,7 +333,7 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
         plans=tuple(Plan(number, row.figures) for number, row in zip(numbers, rows, strict=True)),
         title=title,
         reason=reason,
-        constants=(count, *places, *bands, *numbers, _SPREAD, _SHARED, _TOLD_MORE, _SECOND, _LAST),
+        constants=(count, *places, *bands, *amounts, *numbers, _SPREAD, _SHARED, _TOLD_MORE, _SECOND, _LAST),
         labels=labels,
         figures=of.figures,
         sorted=ordered,
@@ -373,6 +379,15 @@ def _typed(
 ) -> Input:
     return Input(
         identifier, label, unit, value, note, shared=True, choices=choices, minimum=None if choices else 0
+    )
+
+
+def _amount(of: Measure, unit: str) -> str:
+    """What stands behind an amount of a measure: ms TPOT, USD per million output tokens."""
+    if unit.startswith("USD"):
+        return of.metric.label
+    return of.metric.heading or (
+        of.metric.label.lower() if unit == of.key[:-1] else f"{unit} {of.metric.label}"
     )
 
 
@@ -555,9 +570,29 @@ def _named(make: _Figures, graph: EstimateGraph, case: int) -> None:
         more = join(told, f" {short}", rounded(of(name), 0))
         told = make(f"name.{name}", f"Degrees to {short}, in words", "1", where(of(name) > 1, more, told))
     make("name.formats", "Data types, in words", "1", join(of("weights_dtype"), ", ", of("kv_dtype"), " KV"))
+    if len(graph.workers) > 1:
+        told = _of_both(make, graph, case, told)
     chip = _in_case(workers.hardware.name, case)
     words = join(chip, " · ", told, " · ", make["name.formats"], " · ", of("framework"))
     make("name", "Plan", "1", words)
+
+
+def _of_both(make: _Figures, graph: EstimateGraph, case: int, last: Quantity) -> Quantity:
+    """Degrees of prefill workers, an arrow, and those of decode workers; of plans with both those alone."""
+    inputs = graph.prefill_workers.inputs.named()
+
+    def of(name: str) -> Node:
+        return _in_case(inputs[name], case)
+
+    ranks = rounded(of("tp"), 0)
+    several = join(rounded(of("dp"), 0), " × TP", ranks)
+    told = make(
+        "name.prefill", "Prefill workers, in words", "1", where(of("dp") > 1, several, join("TP", ranks))
+    )
+    more = join(told, " DPA", rounded(of("attention_dp"), 0))
+    told = make("name.prefill_dpa", "The same, with DPA", "1", where(of("attention_dp") > 1, more, told))
+    both = join(told, " → ", last)
+    return make("name.both", "Both, in words", "1", where(equal(of("serving"), "disaggregated"), both, last))
 
 
 def _beyond(value: Quantity, limit: Quantity) -> Node:
@@ -666,7 +701,9 @@ def _lost(row: _Figures, number: Input, of: _Figures) -> None:
     row("lost", "Why it lost", "1", index(span(words), match(1, span(flags))))
 
 
-def _finding(rows: Sequence[_Figures], judged: Sequence[Judged], of: _Figures) -> tuple[Quantity, Quantity]:
+def _finding(
+    rows: Sequence[_Figures], judged: Sequence[Judged], amounts: Sequence[Input], of: _Figures
+) -> tuple[Quantity, Quantity]:
     """Who wins, and how sure that is."""
     for row, number in zip(rows, range(len(rows)), strict=True):
         values = span([one.values[number] for one in judged])
@@ -684,7 +721,7 @@ def _finding(rows: Sequence[_Figures], judged: Sequence[Judged], of: _Figures) -
         "what",
         "What is wanted, in words",
         "1",
-        index(span([one.label for one in judged]), maximum(1, of["wanted"])),
+        index(span(amounts), maximum(1, of["wanted"])),
     )
     amount = join(of["name"], ": ", rounded(number_of(of["best"]), 2), " ", of["what"])
     of("amount", "The winner, and what it reaches", "1", where(of["wanted"] > 0, amount, of["name"]))

@@ -208,7 +208,7 @@ def build_graph(
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     memory = fullest(sets)
-    typed = typed_inputs(inputs, prefill_workers.hardware, known)
+    typed = typed_inputs(inputs, prefill_workers.hardware, known, () if several is None else several.entries)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
     turns = scheduler(known, inputs)

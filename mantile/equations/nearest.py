@@ -153,10 +153,8 @@ class Nearest:
                 f" · {metric.label} ", measured, f" {metric.display_unit} (estimated ", estimated, ")"
             )
             times.append(where(is_number(self.measured[name]), shown, ""))
-        nothing = where(self.distance > 0, "", " · nothing")
-        return join(
-            "Nearest measured run · ", *run, self.plan, *times, " · different here", *differing, nothing
-        )
+        nothing = where(self.distance > 0, "", " · all alike")
+        return join("Nearest run · ", *run, self.plan, *times, " · here", *differing, nothing)
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,7 @@ def stamp(graph: EstimateGraph) -> Stamp:
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
     rows.add(none)
     alert = Check("INPUTS_CHANGED", edited.all, none)
-    tables = figure_tables(graph.figures.values())
+    tables = figure_tables(graph.figures.values(), {item.input for item in graph.typed.inputs})
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
@@ -159,12 +159,13 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
         results: how many headline results changed.
     """
     overrides = [overridable.cell for overridable in graph.overridable.values()]
-    overridden = {override.id for override in overrides}
-    assumed = [figure for figure in graph.replaceable.values() if figure.id not in overridden]
-    own = _cells(graph.typed.inputs, overrides, _overridden)
-    shared = _cells(graph.model.typed.typed, assumed, _assumed)
+    of_all_scenarios = (*graph.model.typed.typed, *graph.typed.shared)
+    told = {override.id for override in overrides} | {item.input.id for item in of_all_scenarios}
+    assumed = [figure for figure in graph.replaceable.values() if figure.id not in told]
+    own = _cells(graph.typed.own, overrides, _overridden)
+    shared = _cells(of_all_scenarios, assumed, _assumed)
     rows = Rows("stamp.edit")
-    invalid = _invalid(rows, own.live[len(graph.typed.inputs) :])
+    invalid = _invalid(rows, own.live[len(graph.typed.own) :])
     of_base = _fixed_flag("of_base", "The base scenario, in which cells of all scenarios count")
     rows.add(of_base)
     of_all = rows(

@@ -15,7 +15,7 @@ from mantile.equations.constant import (
     WEIGHTS_P10,
     WEIGHTS_P90,
 )
-from mantile.graph.quantity import Node, Quantity, Section, all_of, equal, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, all_of, equal, where
 from mantile.graph.rows import Rows
 from mantile.library.profiles import FILLED
 
@@ -157,3 +157,13 @@ def startup(
         starts=starts,
         section=rows.section("Start of the server", "what its log says"),
     )
+
+
+def ram_of_machine(ram: Quantity, ranks: int) -> Quantity:
+    """Host memory of a machine on which so many ranks of a server stand.
+
+    Args:
+        ram: of a rank.
+    """
+    count = Input("startup.ranks_of_machine", "Ranks on a machine", "number", ranks, shared=True, fixed=True)
+    return Quantity("startup.ram_of_machine", "Host memory of a machine", "B", ram * count, "of its ranks")

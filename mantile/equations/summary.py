@@ -24,12 +24,14 @@ from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block
 from mantile.equations.stamp import Stamp
 from mantile.equations.workers import degrees
 from mantile.graph.quantity import (
+    NOT_KNOWN,
     Input,
     Named,
     Node,
     Quantity,
     all_of,
     equal,
+    if_error,
     if_known,
     index,
     is_number,
@@ -57,12 +59,12 @@ _SMALLEST_SHARE = 0.05  # of a pass, of a block on the roofline chart
 class Heading:
     """The answer and the plan in words, or which input cannot be.
 
-    `first`, `speeds`, `limits`, `workload` and `asked`, parts of them, stand elsewhere.
+    `first`, `speeds`, `workload`, `asked` and other `parts` of them stand elsewhere.
     """
 
     first: Quantity
     speeds: Quantity
-    limits: tuple[Quantity, ...]
+    parts: tuple[Quantity, ...]
     answer: Quantity
     workload: Quantity
     asked: Quantity
@@ -195,17 +197,23 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     ttft, speed = graph.headlines[TTFT], graph.headlines[INTERACTIVITY]
     per_user = told(speed, join(", ", text(speed, "0"), " tokens/s per user"), "")
     first = _text("first", "First token, ms", text(converted(number_of(ttft), "s", "ms"), "0"))
-    to_first = told(ttft, join(first, " ms to first token"), _NOT_POSSIBLE)
+    without = _text(
+        "no_first", "Without a first token", where(graph.checks.possible > 0, NOT_KNOWN, _NOT_POSSIBLE)
+    )
+    to_first = where(is_number(ttft), join(first, " ms to first token"), without)
     speeds = _text("speeds", "Speed for a user", join(to_first, per_user))
     told_first = speeds
-    limits: tuple[Quantity, ...] = ()
+    parts: tuple[Quantity, ...] = (without,)
     if (good := _within_limits(graph)) is not None:
         told_first = _text("speeds_and_limits", "Speed for a user, and limits", join(speeds, good))
-        limits = (good, told_first)
+        parts = (*parts, good, told_first)
     why: list[Node] = [where(graph.checks.possible > 0, "", join(", ", graph.checks.reason))]
     if (overload := _overload(graph)) is not None:
         why.append(where(overload, ", overloaded", ""))
-    answer = join(f"{model} on ", _machines(graph), ": ", told_first, *why)
+    in_full = _text(
+        "in_full", "The answer in full", join(f"{model} on ", _machines(graph), ": ", told_first, *why)
+    )
+    parts = (*parts, in_full)
     found = graph.prefill_workers.memory.prefix
     hits: list[Node | str] = []
     if found is not None:
@@ -214,7 +222,11 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     drafted: list[Node | str] = []
     if drafts is not None and kind is not None and bring is not None:
         faster = (rounded(drafts.emitted, 1), " tokens a step, ", rounded(bring.speedup, 2), " × as fast, ")
-        drafted = [where(drafts.on > 0, join(kind, " drafts, ", *faster), "")]
+        gained = _text(
+            "drafted", "What drafts bring", told(bring.speedup, join(kind, " drafts, ", *faster), "")
+        )
+        drafted = [where(drafts.on > 0, gained, "")]
+        parts = (*parts, gained)
     workload = join(
         text(inputs.input_tokens, "0"),
         " tokens in, ",
@@ -222,7 +234,7 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
         text(inputs.output_tokens, "0"),
         " out, ",
         *drafted,
-        text(inputs.concurrency, "0"),
+        told(inputs.concurrency, text(inputs.concurrency, "0")),
         " concurrent requests · ",
     )
     tokens = _text("workload", "Workload", workload)
@@ -233,8 +245,8 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     return Heading(
         first=first,
         speeds=speeds,
-        limits=limits,
-        answer=_text("answer", "The answer", answer),
+        parts=parts,
+        answer=_text("answer", "The answer", if_error(in_full, f"{model}: {NOT_KNOWN}")),
         workload=tokens,
         asked=asked,
         plan=_text("plan", "Workload and plan", plan),
@@ -413,7 +425,7 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
             "Efficiency profile",
             join("Efficiency profile ", profile, ", wider ones where it is silent"),
         ),
-        ranges=_text("ranges", "Ranges", join("Ranges above: 80 % of runs, ", graph.evidence.name)),
+        ranges=_text("ranges", "Ranges", join("Ranges: 80 % of runs, ", graph.evidence.name)),
         checks=_text("checks", "Checks", join(verdict.headline, "; ", verdict.alerts)),
         floors=_text("floors", "Above the floors", _above_floors(graph)),
         advice=_text(
@@ -501,7 +513,7 @@ def _floor(graph: EstimateGraph, metric: Metric) -> Node:
 def _overload(graph: EstimateGraph) -> Node | None:
     """Whether more requests arrive than a plan that can be serves; None without a request rate."""
     load = graph.checks.load
-    return None if load is None else all_of(graph.checks.possible > 0, load > 1)
+    return None if load is None else all_of(graph.checks.possible > 0, if_error(load, 0) > 1)
 
 
 def _within_limits(graph: EstimateGraph) -> Quantity | None:

@@ -27,6 +27,7 @@ from mantile.equations.metrics import (
     TPOT,
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
+    Metric,
 )
 from mantile.estimate.estimate import require_override
 from mantile.estimate.results import headline, is_possible
@@ -56,6 +57,7 @@ from mantile.library.scenario import (
 )
 
 MOST_POINTS = 100_000_000
+MOST_IN_PARTITIONS = 10_000_000_000  # points of a sweep that is worked out in partitions
 BLOCK = 16_384  # points that a core works on at a time
 FRAME = 2**18  # points of a table, about
 ALL = "all"  # in place of names: all there are
@@ -74,7 +76,7 @@ BEST = (
 )  # of these the best point is told
 
 Array = np.ndarray[Any, np.dtype[Any]]
-_Block = tuple[slice, ...]  # a part of each axis
+Block = tuple[slice, ...]  # a part of each axis
 _Coded = tuple[Array, Sequence[Any]]  # texts as their places in a list; -1 is an error
 
 
@@ -102,7 +104,20 @@ class Grid:
     def __len__(self) -> int:
         return prod(self.shape)
 
-    def tables(self, feasible: bool = False) -> Iterator[pd.DataFrame]:
+    def blocks(self, most: int) -> list[Block]:
+        """Parts of at most so many points each, in order."""
+        return [*_blocks(self.shape, most)[0]]
+
+    def part(self, block: Block) -> Grid:
+        """The points of a part, as a grid of their own; a point is the same there."""
+        over = {
+            name: values[part] if isinstance(values[0], str) else (*np.array(values)[part].tolist(),)
+            for part, (name, values) in zip(block, self.over.items(), strict=True)
+        }
+        arrays = {name: _part(array, block) for name, array in self.arrays.items()}
+        return Grid(self.equations, over, self.inputs, arrays)
+
+    def tables(self, feasible: bool = False, threads: int | None = None) -> Iterator[pd.DataFrame]:
         """All points in order, a row each, some hundred thousand at a time.
 
         Columns are the parameters; the keys of `mantile estimate --json`, nested ones joined by _, without a
@@ -111,6 +126,7 @@ class Grid:
 
         Args:
             feasible: only points that fit.
+            threads: that work at once; None: one for each core.
         """
         figures: dict[str, Named] = {
             key.replace(".", "_"): figure for key, figure in headline(self.equations).items()
@@ -120,7 +136,7 @@ class Grid:
         concurrency = self.equations.inputs.concurrency
         if concurrency.follows is not None and concurrency.id not in self.inputs:
             figures = {"concurrency": concurrency, **figures}
-        blocks, first_uncut = _blocks(self.shape)
+        blocks, first_uncut = _blocks(self.shape, BLOCK)
         first = {
             name: _part(
                 array, tuple(slice(1) if axis < first_uncut else slice(None) for axis in range(array.ndim))
@@ -130,7 +146,7 @@ class Grid:
         moving = {name for name, array in self.arrays.items() if prod(array.shape[:first_uncut]) > 1}
         again = Program([*figures.values(), *checks.values()]).partial({**self.inputs, **first}, moving)
 
-        def work(block: _Block) -> tuple[_Block, dict[str, Array | _Coded]]:
+        def work(block: Block) -> tuple[Block, dict[str, Array | _Coded]]:
             given = {name: _part(array, block) for name, array in self.arrays.items()}
             arrays: dict[str, Array | _Coded] = {}
             values = again(given)
@@ -141,12 +157,12 @@ class Grid:
             arrays["reasons"] = _reasons({code: values[node] for code, node in checks.items()})
             return block, arrays
 
-        with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        with ThreadPoolExecutor(max_workers=threads or os.cpu_count()) as pool:
             while window := [*islice(blocks, FRAME // BLOCK)]:
                 table = self._table([*pool.map(work, window)])
                 yield table[_possible(table)] if feasible else table
 
-    def _table(self, done: Sequence[tuple[_Block, Mapping[str, Array | _Coded]]]) -> pd.DataFrame:
+    def _table(self, done: Sequence[tuple[Block, Mapping[str, Array | _Coded]]]) -> pd.DataFrame:
         """Blocks as rows."""
         shapes = [
             tuple(len(range(*part.indices(length))) for part, length in zip(block, self.shape, strict=True))
@@ -201,19 +217,21 @@ def _along(axis: int, axes: int) -> tuple[int, ...]:
     return tuple(-1 if other == axis else 1 for other in range(axes))
 
 
-def _part(array: Array, block: _Block) -> Array:
+def _part(array: Array, block: Block) -> Array:
     """What a block needs of an array."""
     return array[
         tuple(part if length > 1 else slice(None) for part, length in zip(block, array.shape, strict=True))
     ]
 
 
-def _blocks(shape: tuple[int, ...]) -> tuple[Iterator[_Block], int]:
-    """Parts of a grid in order, and the axis from which on all axes are whole in every part."""
-    first_uncut = next(axis for axis in range(len(shape) + 1) if prod(shape[axis:]) <= BLOCK)
+def _blocks(shape: tuple[int, ...], most: int) -> tuple[Iterator[Block], int]:
+    """Parts of a grid in order, of at most so many points, and the axis from which on all axes are whole in
+    every part.
+    """
+    first_uncut = next(axis for axis in range(len(shape) + 1) if prod(shape[axis:]) <= most)
     if first_uncut == 0:
         return iter([(slice(None),) * len(shape)]), 0
-    step = BLOCK // prod(shape[first_uncut:])
+    step = most // prod(shape[first_uncut:])
     outer = [[slice(place, place + 1) for place in range(length)] for length in shape[: first_uncut - 1]]
     cut = [slice(start, start + step) for start in range(0, shape[first_uncut - 1], step)]
     blocks = ((*front, *(slice(None) for _ in shape[first_uncut:])) for front in product(*outer, cut))
@@ -248,7 +266,7 @@ def _reasons(results: Mapping[str, Any]) -> _Coded:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Question:
     """What is swept, and all that the points share.
 
     Args:
@@ -306,7 +324,15 @@ def grid(
     Raises:
         InputError: naming the parameter and value that is wrong and what was expected.
     """
-    asked = _asked(scenario, over, model, library, name)
+    return grid_of(question_of(scenario, over, model, library, name))
+
+
+def grid_of(asked: Question) -> Grid:
+    """The points of a question, ready to be worked out.
+
+    Raises:
+        InputError: as `grid`.
+    """
     base = asked.resolved()
     equations = _graph(asked)
     arrays: dict[str, Array] = {}
@@ -323,14 +349,22 @@ def grid(
     return Grid(equations, asked.over, inputs, arrays)
 
 
-def _asked(
+def question_of(
     scenario: Scenario,
     over: Mapping[str, Iterable[Any]],
     model: Model | None,
     library: Library | None,
     name: str,
-) -> _Asked:
-    """What is swept, as far as it can be told without a graph."""
+    most: int = MOST_POINTS,
+) -> Question:
+    """What is swept, as far as it can be told without a graph.
+
+    Args:
+        most: points that there may be.
+
+    Raises:
+        InputError: as `grid`.
+    """
     pins = scenario.profiles if library is None else ()
     library = library or load_library(scenario.profiles)
     model = model or load_model(scenario.model)
@@ -338,10 +372,11 @@ def _asked(
     if pins:
         require_use(pins, library, _workers(*with_own_accelerators(scenario, library), axes), name)
     count = prod(len(values) for values in axes.values())
-    if count > MOST_POINTS:
+    if count > most:
+        further = "" if most > MOST_POINTS else f", or up to {MOST_IN_PARTITIONS:,} with --scheduler"
         raise InputError(
             f"{name}: {' × '.join(f'{len(values):,} {key}' for key, values in axes.items())}: {count:,} "
-            f"points; expected at most {MOST_POINTS:,}"
+            f"points; expected at most {most:,}{further}"
         )
     swept = frozenset(key for key in axes if "." in key)
     kept = tuple(override for override in scenario.overrides if override.id not in swept)
@@ -351,7 +386,7 @@ def _asked(
         or "disaggregated" in axes.get("serving", ())
     )
     scenario = scenario.model_copy(update={"overrides": kept})
-    return _Asked(scenario, axes, swept, apart, model, library, name)
+    return Question(scenario, axes, swept, apart, model, library, name)
 
 
 def _workers(scenario: Scenario, library: Library, axes: Mapping[str, tuple[Any, ...]]) -> list[Worker]:
@@ -371,7 +406,7 @@ def _workers(scenario: Scenario, library: Library, axes: Mapping[str, tuple[Any,
     return list(found)
 
 
-def _graph(asked: _Asked) -> EstimateGraph:
+def _graph(asked: Question) -> EstimateGraph:
     """The equations of all points.
 
     Raises:
@@ -395,7 +430,7 @@ def _graph(asked: _Asked) -> EstimateGraph:
     return equations
 
 
-def _varied_figure(asked: _Asked, equations: EstimateGraph, group: tuple[str, ...]) -> dict[str, Array]:
+def _varied_figure(asked: Question, equations: EstimateGraph, group: tuple[str, ...]) -> dict[str, Array]:
     """The override cell of a figure that is swept."""
     [identifier] = group
     values = [_number(value, identifier, asked.name) for value in asked.over[identifier]]
@@ -405,7 +440,7 @@ def _varied_figure(asked: _Asked, equations: EstimateGraph, group: tuple[str, ..
     return {f"{identifier}.override": asked.array(group, values)}
 
 
-def _varied_fields(asked: _Asked, equations: EstimateGraph, group: tuple[str, ...]) -> dict[str, Array]:
+def _varied_fields(asked: Question, equations: EstimateGraph, group: tuple[str, ...]) -> dict[str, Array]:
     """Fields that are swept together, and those that follow from them."""
     values = asked.over[group[0]]
     numbers = values if all(isinstance(value, int | float) for value in values) else ()
@@ -564,9 +599,24 @@ class Digest:
             key, least = metric.column, metric.better == "lower"
             column = fits[key].dropna()
             if len(column):
-                row = fits.loc[[column.idxmin() if least else column.idxmax()]]
-                both = _below(self._best[key], row) if key in self._best else row
-                self._best[key] = both.nsmallest(1, key) if least else both.nlargest(1, key)
+                self._keep(metric, fits.loc[[column.idxmin() if least else column.idxmax()]])
+
+    def join(self, later: Digest) -> None:
+        """Take in what is remembered of tables that come behind."""
+        self.first = _below(self.first, later.first.head(self.shown - len(self.first)))
+        self.points += later.points
+        self.feasible += later.feasible
+        self.front = pareto(_below(self.front, later.front)) if len(later.front) else self.front
+        for metric in BEST:
+            key = metric.column
+            if key in later._best:
+                self._keep(metric, later._best[key])
+
+    def _keep(self, metric: Metric, row: pd.DataFrame) -> None:
+        """The better of the best point so far and another one."""
+        key, least = metric.column, metric.better == "lower"
+        both = _below(self._best[key], row) if key in self._best else row
+        self._best[key] = both.nsmallest(1, key) if least else both.nlargest(1, key)
 
     def to_dict(self) -> dict[str, Any]:
         """For --json."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mantile.library.architecture import Architecture
-from mantile.library.documents import parse_yaml, read_text, validate
+from mantile.library.documents import parse_json, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
 from mantile.library.launch_table import LaunchFlag, LaunchTable
 from mantile.library.launch_words import Words, split_line
@@ -230,9 +230,29 @@ class _Reading:
         elif flag.fact == "setting":
             name, _, setting = value.partition("=")
             self._read_setting(name, setting, called)
+        elif flag.fact == "nested":
+            self._read_nested(flag, called, value)
         else:
             self.given.pop(flag.name, None)
             self.given[flag.name] = _Given(flag, called, value)
+
+    def _read_nested(self, flag: LaunchFlag, called: str, value: str) -> None:
+        """Keys of an object in JSON."""
+        try:
+            data = parse_json(value, called)
+        except InputError as error:
+            self.problems.append(str(error))
+            return
+        if not isinstance(data, dict) or not data:
+            self.problems.append(f"{called}: what drafts tokens and how many is not in it")
+            return
+        for name, inner in _flat(data):
+            key = f"{flag.name}.{name}"
+            known = self.table.find(key)
+            if known is None or known is flag:
+                self._unknown(key)
+            else:
+                self._give(known, key, inner)
 
     def _read_file(self, called: str, path: str) -> None:
         """Flags of a configuration file; those of the line itself go before them."""
@@ -276,8 +296,8 @@ class _Reading:
         value: Any = given.value
         if flag.pair is not None:
             self._require_pair(given)
-        if flag.values and value.lower() in flag.values:
-            value = flag.values[value.lower()]
+        if value.lower() in flag.meanings:
+            value = flag.meanings[value.lower()]
             if value is None:
                 self._set_nothing(given)
                 return
@@ -303,7 +323,7 @@ class _Reading:
         """The flag that must have the same value, such as K and V of the cache."""
         flag = self.table.by_name[str(given.flag.pair)]
         other = self.given.get(flag.name)
-        if other is None and given.flag.values.get(given.value.lower(), "") is not None:
+        if other is None and given.flag.meanings.get(given.value.lower(), "") is not None:
             raise InputError(
                 f"{given.called} {given.value}: expected {flag.name} {given.value} beside it; K and V of "
                 "different data types are not modelled"
@@ -566,4 +586,5 @@ def _of_repository(repository: str, file: str) -> tuple[str, str | None]:
     except InputError as error:
         raise InputError(f"-hf {repository}: {error}") from error
     own = load_model(model[0]).architecture.choices["weights_dtype"].value
-    return model[0], None if stored == own else stored
+    kept = load_library().framework("llama.cpp").keeps
+    return model[0], None if stored == own and own in kept else stored

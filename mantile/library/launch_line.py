@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mantile.library.errors import InputError
@@ -27,14 +28,48 @@ ENGINE_FIELDS: tuple[str, ...] = (
     *_OF_ENGINE,
 )
 """Fields that an engine must be told; the others are of the machine, the workload or the price."""
-_REPOSITORY = "ORGANISATION"  # of GGUF files: a scenario does not say whose
+PUBLISHER = "ORGANISATION"  # of GGUF files: a scenario does not say whose
+
+
+@dataclass(frozen=True)
+class Said:
+    """A flag of a line, and where it comes from.
+
+    Args:
+        flag: as it is written; "model" where the model stands without one.
+        value: behind it; None: nothing.
+        field: of the scenario, that it stands for; None: it comes from none.
+        source: the document that describes it, with the day on which it was read.
+        setting: whether it belongs to the configuration file of the engine.
+        why: what is to be said of the value.
+    """
+
+    flag: str
+    value: str | None
+    field: str | None
+    source: str
+    setting: bool = False
+    why: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """As a line has it."""
+        if self.setting:
+            return ("--set", f"{self.flag}={self.value}")
+        if self.flag == MODEL:
+            return (str(self.value),)
+        return (self.flag,) if self.value is None else (self.flag, self.value)
+
+
+MODEL = "model"  # the flag of a model that stands without one
 
 
 def launch_line(scenario: Scenario) -> str:
     """The launch line of the base column of a scenario, for vLLM, SGLang, TensorRT-LLM or llama.cpp.
 
     What it says is read back and compared: a line that means anything else is never returned. Of llama.cpp
-    the organisation that published the files is left to be filled in.
+    the organisation that published the files is left to be filled in. `launch_files` writes more: it says
+    where each flag comes from, and lists what no flag says.
 
     Raises:
         InputError: if the engine has no table, or cannot be told what a field says.
@@ -43,71 +78,125 @@ def launch_line(scenario: Scenario) -> str:
         mantile.launch_line(mantile.load_scenario("workbooks/llama-3.3-70b-h100.yaml"))
         # "vllm serve meta-llama/Llama-3.3-70B-Instruct --tensor-parallel-size 8"
     """
-    framework = scenario.framework or str(SCENARIO_FIELDS["framework"].default)
+    table = table_of(scenario.framework or str(SCENARIO_FIELDS["framework"].default))
+    if scenario.disaggregated:
+        raise InputError("decode: prefill and decode workers are launched by lines of their own")
+    words = [word for flag in flags_of(table, scenario) for word in flag.words]
+    line = shlex.join([*program_of(table), *words])
+    _require_same(scenario, read_launch(line), table)
+    return line
+
+
+def table_of(framework: str) -> LaunchTable:
+    """The flags of a framework.
+
+    Raises:
+        InputError: if it has none, with those that have.
+    """
     table = launch_tables().get(framework)
     if table is None:
         raise InputError(
             f"framework {framework}: no table of its flags; expected one of {', '.join(launch_tables())}"
         )
-    if scenario.disaggregated:
-        raise InputError("decode: prefill and decode workers are launched by lines of their own")
+    return table
+
+
+def program_of(table: LaunchTable) -> tuple[str, ...]:
+    """What its lines begin with."""
     start = table.starts[0]
-    program = ("python3", *start) if start[0] == "-m" else start
-    line = shlex.join([*program, *_words(table, scenario)])
-    _require_same(scenario, read_launch(line), table)
-    return line
+    return ("python3", *start) if start[0] == "-m" else start
 
 
-def _words(table: LaunchTable, scenario: Scenario) -> Iterator[str]:
+def flags_of(table: LaunchTable, scenario: Scenario) -> Iterator[Said]:
+    """The flags that a scenario states."""
     values = {name: getattr(scenario, name) for name in ENGINE_FIELDS}
     values = {
         name: value for name, value in values.items() if value not in (None, SCENARIO_FIELDS[name].default)
     }
     yield from _model(table, scenario.model, values.pop("weights_dtype", None))
+    yield from settings_of(table, values)
+    longest = table.of_fact("longest")
+    if scenario.max_model_len and longest is not None:
+        yield from _flag(table, longest, scenario.max_model_len, "max_model_len")
+    yield from memory_of(table, scenario)
+
+
+def settings_of(table: LaunchTable, stated: Mapping[str, Any]) -> Iterator[Said]:
+    """The flags of fields, but for the model, its weights, and shares of memory.
+
+    Args:
+        stated: by name, those whose value is to be said whatever the engine does by itself.
+    """
+    values = dict(stated)
     groups = values.pop("attention_dp", 1)
     if table.of_fact("split_mode") is not None:
-        yield from _shares(values)
+        yield from _shares(table, values)
     else:
         yield from _groups(table, values, groups)
     for name, value in values.items():
         for flag in table.of_field(name):
-            said = list(_flag(flag, value, groups if flag.per_group else 1))
-            yield from said
-            if said and flag.pair is None:
+            if flag.written_with and stated.get("speculation") not in flag.written_with:
+                continue
+            written = list(_flag(table, flag, value, name, groups if flag.per_group else 1))
+            yield from written
+            if written and flag.pair is None:
                 break
+
+
+def length_of(table: LaunchTable, tokens: int, field: str, why: str = "") -> Iterator[Said]:
+    """The most tokens of a request, or of all slots together where an engine counts those."""
     longest = table.of_fact("longest")
-    if scenario.max_model_len and longest is not None:
-        yield from _flag(longest, scenario.max_model_len)
-    yield from _memory(table, scenario)
+    if longest is not None:
+        for flag in _flag(table, longest, tokens, field):
+            yield replace(flag, why=why)
 
 
-def _model(table: LaunchTable, model: str, stored: str | None) -> Iterator[str]:
-    """The model by the name of a checkpoint, and what makes the data type of its weights."""
+def named(table: LaunchTable, model: str, stored: str | None) -> tuple[Said, ...] | None:
+    """The model by the name of a checkpoint, and what makes the data type of its weights; None where no
+    checkpoint is known that holds them, and no flag makes them.
+
+    Args:
+        model: an id of ours or of the hub.
+        stored: data type of the weights; None: that of the entry.
+    """
+    known = known_models()
+    of_files = table.of_fact("gguf_repository") is not None
+    if of_files and model not in known.hub_ids:
+        return None
+    flags = tuple(_model(table, model, stored))
+    listed = any(of == (model, stored) for of in known.checkpoints.values())
+    return flags if stored is None or of_files or listed or len(flags) > 1 else None
+
+
+def _model(table: LaunchTable, model: str, stored: str | None) -> Iterator[Said]:
     known = known_models()
     if table.of_fact("gguf_repository") is not None:
         if model not in known.hub_ids:
-            yield from (_model_flag(table), model)
+            yield model_of(table, model)
             return
         title = known.hub_ids[model].rpartition("/")[2]
-        yield from ("-hf", f"{_REPOSITORY}/{title}-GGUF" + (f":{stored.upper()}" if stored else ""))
+        flag = table.of_fact("gguf_repository")
+        assert flag is not None
+        repository = f"{PUBLISHER}/{title}-GGUF" + (f":{stored.upper()}" if stored else "")
+        yield Said(flag.name, repository, "model", table.source(flag))
         return
     checkpoint = next((key for key, of in known.checkpoints.items() if of == (model, stored)), None)
-    named = checkpoint if stored and checkpoint else known.hub_ids.get(model, model)
-    yield from ((named,) if table.positional else (_model_flag(table), named))
+    yield model_of(table, checkpoint if stored and checkpoint else known.hub_ids.get(model, model))
     if stored and not checkpoint:
         for fact in ("quantization", "sixteen_bit"):
             flag = table.of_fact(fact)
             if flag is not None and stored in flag.values.values():
-                yield from _flag(flag, stored)
+                yield from _flag(table, flag, stored, "weights_dtype")
 
 
-def _model_flag(table: LaunchTable) -> str:
+def model_of(table: LaunchTable, called: str) -> Said:
+    """The model by whatever a line calls it."""
     flag = table.of_fact("model")
     assert flag is not None, f"profiles/launch/{table.id}.yaml has no flag of the model"
-    return flag.name
+    return Said(MODEL if table.positional else flag.name, called, "model", table.source(flag))
 
 
-def _groups(table: LaunchTable, values: dict[str, Any], groups: int) -> Iterator[str]:
+def _groups(table: LaunchTable, values: dict[str, Any], groups: int) -> Iterator[Said]:
     """Degrees that the flags of an engine count otherwise than the fields."""
     ranks = values.get("tp", 1) * groups
     if groups > 1:
@@ -115,30 +204,40 @@ def _groups(table: LaunchTable, values: dict[str, Any], groups: int) -> Iterator
             values["tp"] = ranks
             flag = table.of_fact("dp_attention")
             if flag is not None:
-                yield from _flag(flag, "on")
-        if table.of_field("dp"):
-            values["dp"] = groups * values.get("dp", 1)
+                yield from _flag(table, flag, "on", "attention_dp")
+        of_groups = table.of_field("dp")
+        if of_groups:
+            copies = groups * values.pop("dp", 1)
+            yield from _flag(table, of_groups[0], copies, "attention_dp")
     experts = table.of_fact("all_experts")
     if experts is not None and values.get("ep") == ranks:
         del values["ep"]
-        yield experts.name
+        yield Said(experts.name, None, "ep", table.source(experts))
 
 
-def _shares(values: dict[str, Any]) -> Iterator[str]:
+def _shares(table: LaunchTable, values: dict[str, Any]) -> Iterator[Said]:
     """How several accelerators share a model, as the parts of a list."""
-    for name, mode in (("pp", "layer"), ("tp", "tensor")):
+    mode, shares = table.of_fact("split_mode"), table.of_fact("shares")
+    assert mode is not None and shares is not None
+    for name, kind in (("pp", "layer"), ("tp", "tensor")):
         count = values.pop(name, 1)
         if count > 1:
-            yield from ("--split-mode", mode, "--tensor-split", ",".join("1" * count))
+            yield Said("--split-mode", kind, name, table.source(mode))
+            yield Said("--tensor-split", ",".join("1" * count), name, table.source(shares))
 
 
-def _memory(table: LaunchTable, scenario: Scenario) -> Iterator[str]:
-    """The share of memory, where an override states it."""
+def memory_of(table: LaunchTable, scenario: Scenario) -> Iterator[Said]:
+    """The share of memory, where a field or an override states it."""
     figures = _shares_of_memory(scenario)
     flags = (table.of_fact("memory"), table.of_fact("static_memory"), table.of_fact("free_memory"))
     flag = next((flag for flag in flags if flag is not None), None)
+    field = "overrides"
+    if scenario.gpu_memory_utilization:
+        flag, field = table.of_fact("memory"), "gpu_memory_utilization"
+    elif scenario.mem_fraction_static:
+        flag, field = table.of_fact("static_memory"), "mem_fraction_static"
     if MEMORY in figures and flag is not None:
-        yield from _flag(flag, figures[MEMORY])
+        yield from _flag(table, flag, figures[MEMORY], field)
 
 
 def _shares_of_memory(scenario: Scenario) -> dict[str, float]:
@@ -151,21 +250,19 @@ def _shares_of_memory(scenario: Scenario) -> dict[str, float]:
     return figures
 
 
-def _flag(flag: LaunchFlag, value: Any, groups: int = 1) -> Iterator[str]:
+def _flag(table: LaunchTable, flag: LaunchFlag, value: Any, field: str, groups: int = 1) -> Iterator[Said]:
     """A flag with a value of its field; nothing where it has no such value."""
+    source = table.source(flag)
     if flag.stands_for is not None or flag.takes == "none":
         if flag.stands_for in (None, value):
-            yield flag.name
+            yield Said(flag.name, None, field, source)
         return
     said = next((own for own, ours in flag.values.items() if ours == value), None)
     if said is None:
         if isinstance(value, str):
             return
         said = f"{round(value / groups / flag.scale, 6):.12g}"
-    if flag.name.startswith("-"):
-        yield from (flag.name, said)
-    else:
-        yield from ("--set", f"{flag.name}={said}")
+    yield Said(flag.name, said, field, source, setting=not flag.name.startswith("-"))
 
 
 def _require_same(scenario: Scenario, said: Launch, table: LaunchTable) -> None:

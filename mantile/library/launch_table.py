@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from mantile.library.documents import Strict, load
 from mantile.library.errors import InputError, near
+from mantile.library.launch_server import Documented, LaunchServer, said
 from mantile.library.profile_facts import Status, check_sources
 from mantile.library.profiles import data_folder
 
@@ -37,6 +38,7 @@ Fact = Literal[
     "shares",  # of each accelerator
     "config",  # a file of further flags
     "setting",  # NAME=VALUE of such a file
+    "nested",  # an object in JSON, whose keys are flags behind a dot
 ]
 
 
@@ -55,6 +57,7 @@ class LaunchFlag(Strict):
         otherwise: what it means for the answer where a value sets nothing; empty: nothing.
         pair: a flag that must be given the same value.
         least: of a number, where that of the field does not hold.
+        written_with: kinds of speculation with which it is the one that is written; none: all.
         unless: values with which the flag says nothing.
         not_modelled: what it means for the answer.
         refused: why.
@@ -71,6 +74,7 @@ class LaunchFlag(Strict):
     otherwise: str = ""
     pair: str | None = None
     least: int | None = None
+    written_with: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     ignored: bool = False
     not_modelled: str = ""
@@ -92,14 +96,16 @@ class LaunchFlag(Strict):
         """What it is called where it is written."""
         return self.names[0]
 
+    @cached_property
+    def meanings(self) -> Mapping[str, str | None]:
+        """`values` without regard to case, in which engines spell them."""
+        return {said.lower(): meaning for said, meaning in self.values.items()}
 
-class LaunchGroup(Strict):
+
+class LaunchGroup(Documented):
     """Flags that one document describes; `ignored` and `ignored_switches` are names of those that say nothing
     about speed, with and without a value."""
 
-    source: str = Field(min_length=3)
-    date: date
-    status: Status
     flags: tuple[LaunchFlag, ...] = ()
     ignored: tuple[str, ...] = ()
     ignored_switches: tuple[str, ...] = ()
@@ -137,6 +143,7 @@ class LaunchTable(Strict):
         variables: beginnings of names of variables that change what the engine does.
         flag_variables: the beginning of names of variables that stand for flags; empty: there are none.
         human_numbers: whether 8k is 8,000 and 8K 8,192.
+        server: how it listens, in which image, over several machines, and with workers apart.
     """
 
     id: str
@@ -150,6 +157,7 @@ class LaunchTable(Strict):
     human_numbers: bool = False
     groups: tuple[LaunchGroup, ...]
     defaults: tuple[LaunchDefault, ...] = ()
+    server: LaunchServer
 
     @cached_property
     def by_name(self) -> Mapping[str, LaunchFlag]:
@@ -171,6 +179,10 @@ class LaunchTable(Strict):
         """The flag of that name; _ and - are the same, and what follows a dot is a part of its value."""
         plain = _plain(name)
         return self.by_name.get(plain) or self.by_name.get(plain.partition(".")[0])
+
+    def source(self, flag: LaunchFlag) -> str:
+        """The document that describes a flag, and the day on which it was read."""
+        return next(said(group) for group in self.groups if flag in group.flags)
 
     def of_field(self, field: str) -> list[LaunchFlag]:
         """Flags that set a field."""
@@ -203,5 +215,6 @@ def launch_tables() -> Mapping[str, LaunchTable]:
     for path in sorted((data_folder("profiles") / "launch").glob("*.yaml")):
         table = load(LaunchTable, path)
         check_sources(table, path.name)
+        check_sources(table.server, path.name)
         tables[table.id] = table
     return tables

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
-from mantile.library.errors import InputError, near, unknown
+from mantile.library.errors import InputError
 from mantile.library.ids import begins, not_clear, words
 
 _MADE_UP_AS = {"meta", "hf"}  # parts of a name that come and go with the form of the files
@@ -15,7 +16,42 @@ _STORED = {
     *("fp8", "fp4", "nvfp4", "mxfp4", "mxfp8", "bf16", "int4", "int8", "awq", "gptq", "gguf", "bnb", "mlx"),
     *("w4a16", "w8a8", "w8a16", "4bit", "8bit", "dynamic", "static", "block", "quantized", "kv"),
 }
+_STORED_AS = {
+    "int4": {"awq", "gptq", "int4", "w4a16", "4bit"},
+    "nf4": {"bnb"},
+    "int8": {"int8", "w8a8", "w8a16", "8bit"},
+    "q4_k_m": {"gguf"},
+    "fp8": {"fp8"},
+    "nvfp4": {"nvfp4", "fp4"},
+    "mxfp4": {"mxfp4"},
+    "bf16": {"bf16"},
+}
+"""Data types to ask for, by the words of a name that stand for them."""
 _EMBEDDING = {"embedding", "embeddings", "embed", "embedder", "reranker", "rerank"}
+_OLLAMA = {
+    "deepseek-r1:1.5b": "deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B",
+    "deepseek-r1:7b": "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
+    "deepseek-r1:8b": "deepseek-ai/DeepSeek-R1-0528-Qwen3-8B",
+    "deepseek-r1:14b": "deepseek-ai/DeepSeek-R1-Distill-Qwen-14B",
+    "deepseek-r1:32b": "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B",
+    "deepseek-r1:70b": "deepseek-ai/DeepSeek-R1-Distill-Llama-70B",
+    "deepseek-r1:671b": "deepseek-ai/DeepSeek-R1",
+    "deepseek-v3:671b": "deepseek-ai/DeepSeek-V3",
+}
+"""Names of Ollama's library whose size does not say which model they are."""
+_FILE = re.compile(r"(?<=[-_.:])(?:i?q\d\w*|f16|fp16|bf16)$", re.IGNORECASE)  # the kind of a GGUF file
+_NOT_PUBLISHED = re.compile(
+    r"(?:openai/|anthropic/|google/|x-ai/)?(?:gpt-?[345](?!-?j|-?neo)|chatgpt|o[134](?:-|$)|claude|gemini|grok-?[234])",
+    re.IGNORECASE,
+)
+_OTHER_KINDS = {
+    "an audio model": {"whisper", "hubert", "bark", "musicgen", "parakeet"},
+    "an encoder, as embeddings and rerankers use it": {"bge", "bert", "roberta", "deberta", "minilm", "gte"},
+    "a diffusion model for images or video": {"flux", "diffusion", "sdxl"},
+    "an encoder-decoder": {"t5", "bart", "nllb", "pegasus"},
+    "a vision model without a decoder": {"clip", "siglip", "dinov2", "vit"},
+}
+"""Words of a name that say what a model is, if it is no decoder."""
 # Organisations that publish the same checkpoints: renamed ones, and one that put up what the other gave away.
 _SAME_PUBLISHER = {"coherelabs": "cohereforai", "thudm": "zai-org", "mistral-community": "mistralai"}
 
@@ -49,6 +85,11 @@ class Known:
         Example:
             known.find("meta-llama/Llama-3.1-8B-Instruct")   # "llama-3.1-8b", "asked for as ..."
         """
+        if _NOT_PUBLISHED.match(name):
+            raise InputError(
+                f"model {name!r}: its weights and dimensions are not published; expected an open model, as "
+                "`mantile models list` has them"
+            )
         listed = self._listed(name)
         if listed is not None and listed[1] is None:
             return listed[0], f"asked for as {name}, which the entry lists"
@@ -69,7 +110,8 @@ class Known:
         if begun:
             raise not_clear("model", name, begun)
         nearest = self.nearest(name)
-        raise InputError(f"unknown model {name!r}; {nearest}") if nearest else unknown("model", name, ours)
+        told = nearest or "`mantile models list` shows those that we ship; a path or a hub id is taken too"
+        raise InputError(f"unknown model {name!r}; {told}")
 
     def nearest(self, name: str) -> str:
         """What we ship that comes nearest to a name, as a way out of an error; empty where nothing does."""
@@ -79,21 +121,38 @@ class Known:
                 f"it is a checkpoint of {listed[0]}, which we ship: give that with weights_dtype {listed[1]}"
             )
         title = name.rpartition("/")[2]
+        kind = next((kind for kind, said in _OTHER_KINDS.items() if said & set(words(title))), None)
+        if kind is not None:
+            return f"its name says that it is {kind}: it does not write text token by token"
         found = self._stored_as(title)
         if found is not None:
-            other = _STORED & set(_parts(title))
-            way = ": give that, with the data type of the weights as weights_dtype" if other else ""
-            return f"the nearest that we ship is {found}{way}"
-        close = near(title, self.hub_ids)
-        return close if close.startswith("did you mean") else ""
+            return f"the nearest that we ship is {found}{_way(title)}"
+        return self._near(title)
+
+    def _near(self, title: str) -> str:
+        """Ids of the same family, or spelt nearly alike; empty where there are none."""
+        lower = title.lower()
+        first = _WORD.match(lower)
+        family = [key for key in self.hub_ids if first and key.startswith(first.group())]
+        close = get_close_matches(lower, sorted(family), n=3, cutoff=0.4)
+        close = close or get_close_matches(lower, sorted(self.hub_ids), n=3, cutoff=0.7)
+        return f"did you mean {' or '.join(close)}?" if close else ""
 
     def _listed(self, name: str) -> tuple[str, str | None] | None:
-        """The checkpoint of that hub id that one of our entries lists."""
-        return next((of for hub_id, of in self.checkpoints.items() if hub_id.lower() == name.lower()), None)
+        """The checkpoint of that hub id, or of that name alone, that one of our entries lists."""
+        publisher, _, title = name.rpartition("/")
+        asked = _core(title, _MADE_UP_AS)
+        for hub_id, of in self.checkpoints.items():
+            owner, _, own = hub_id.partition("/")
+            if (not publisher or _publisher(owner) == _publisher(publisher)) and (
+                _core(own, _MADE_UP_AS) == asked
+            ):
+                return of
+        return None
 
     def _stored_as(self, title: str) -> str | None:
         """Our id of a model whose name differs in the data type of its checkpoint, and how it was tuned."""
-        asked = _core(title, _MADE_UP_AS | _TUNED | _STORED)
+        asked = _core(_FILE.sub("", title), _MADE_UP_AS | _TUNED | _STORED)
         names = [(key, own) for key, titles in self._names("") for own in titles]
         found = [key for key, own in names if _core(own, _MADE_UP_AS | _TUNED) == asked]
         return found[0] if asked and len(set(found)) == 1 else None
@@ -106,12 +165,68 @@ class Known:
                 yield identifier, (identifier, title)
 
 
+def usual_name(name: str) -> str:
+    """A name as others spell it, as the hub does: names and pages of Ollama's library, a slash at the end.
+
+    Raises:
+        InputError: for an address that is no model's.
+
+    Example:
+        usual_name("https://ollama.com/library/deepseek-r1:671b")   # "deepseek-ai/DeepSeek-R1"
+    """
+    name = name.strip().rstrip("/")
+    page = _OLLAMA_PAGE.fullmatch(name)
+    called = page.group(1) if page else name
+    if "://" in called and not _HUB_PAGE.match(called):
+        raise InputError(
+            f"model {name!r:.120}: expected an id, a model's page on the Hugging Face hub, or a path"
+        )
+    return _OLLAMA.get(called.lower().removesuffix(":latest"), called.removesuffix(":latest"))
+
+
+def gguf_tag(name: str) -> tuple[str, str] | None:
+    """A repository of GGUF files with the kind of one of them, as llama.cpp and Ollama name it.
+
+    >>> gguf_tag("hf.co/some-lab/Tiny-1.1-GGUF:Q4_K_M")
+    ('Tiny-1.1-GGUF', 'Q4_K_M')
+    """
+    found = _TAGGED.fullmatch(name)
+    return None if found is None else (found.group(1), found.group(2))
+
+
+_OLLAMA_PAGE = re.compile(r"(?:https?://)?(?:www\.|registry\.)?ollama\.(?:com|ai)/library/([^/?#]+).*")
+_HUB_PAGE = re.compile(r"hf://|https?://(?:www\.)?(?:huggingface\.co|hf\.co)(?:/|$)", re.IGNORECASE)
+_TAGGED = re.compile(r"(?:(?:https?://)?(?:hf\.co|huggingface\.co)/)?[^/:\s]+/([^/:\s]+):([^/:\s]+)")
+
+
 def names_an_embedder(name: str) -> bool:
     """Whether the name of a model says that it makes embeddings or ranks texts.
 
     Their configs may be those of decoders.
     """
     return bool(_EMBEDDING & set(words(name)))
+
+
+_WORD = re.compile(r"[a-z]+")
+
+
+def _way(title: str) -> str:
+    """What to give instead of a checkpoint in another data type; empty where the name says none."""
+    file, said = _FILE.search(title), set(_parts(title))
+    if file is not None:
+        return f": give that with weights_dtype {file.group().lower()}"
+    stored = next((stored for stored, known in _STORED_AS.items() if known & said), None)
+    if "bnb" in said:
+        stored = "nf4"
+    return "" if stored is None else f": give that with weights_dtype {stored}"
+
+
+def taken_for_granted(source: str) -> str:
+    """What the source of a model says of the name that it was asked for by; empty of the model itself."""
+    return "asked for as " + source.partition(_ASKED)[2] if _ASKED in source else ""
+
+
+_ASKED = "; asked for as "  # before what `Known.find` says, where `load_model` adds it to a source
 
 
 def _taken_for_granted(name: str) -> str:

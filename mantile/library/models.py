@@ -11,12 +11,12 @@ from pathlib import Path
 from mantile.library.architecture import Model
 from mantile.library.documents import load, parse_json, read_text
 from mantile.library.dump import dump_model
-from mantile.library.errors import InputError, unknown
+from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.library.hub import MAIN, HubName, fetch_code, fetch_config, hub_name
 from mantile.library.huggingface import SIDECAR, parse_config, read_config
 from mantile.library.huggingface.other_kinds import GGUF, WEIGHTS
-from mantile.library.model_names import Known, names_an_embedder
+from mantile.library.model_names import Known, gguf_tag, names_an_embedder, usual_name
 from mantile.library.profile_facts import check_sources
 from mantile.library.profiles import data_folder
 from mantile.library.versions import Shelf
@@ -91,6 +91,10 @@ def load_model(name: str, trust_remote_code: bool = False) -> Model:
     called, at, version = name.partition("@")
     if at and not version:
         raise InputError(f"model {name!r:.120}: expected a version after the @, or no @")
+    called = usual_name(called)
+    tagged = gguf_tag(called)
+    if tagged is not None:
+        raise InputError(_of_tagged(name, *tagged))
     asked = hub_name(called)
     ours = _ours(called, asked)
     if ours is not None:
@@ -99,7 +103,7 @@ def load_model(name: str, trust_remote_code: bool = False) -> Model:
         source = f"{model.source}; {taken_for_granted}"
         return model.model_copy(update={"source": source}) if taken_for_granted else model
     if asked is None:
-        raise unknown("model", name[:120], model_ids())
+        raise InputError(f"unknown model {name!r:.120}; `mantile models list` shows those that we ship")
     if at:
         raise InputError(f"{name}: only models that we ship have versions; expected {asked.id}")
     return _from_hub(asked, trust_remote_code)
@@ -150,6 +154,13 @@ def _ours(called: str, asked: HubName | None) -> tuple[str, str] | None:
     return known_models().find(asked.id) if asked.revision == MAIN else None
 
 
+def _of_tagged(name: str, title: str, kind: str) -> str:
+    """What to give instead of one file of a repository of GGUF files."""
+    nearest = known_models().nearest(f"{title}-{kind}")
+    way = nearest or f"expected that file, or the model it was made from, with weights_dtype {kind.lower()}"
+    return f"{name}: one file of a repository for llama.cpp; {way}"
+
+
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
@@ -160,7 +171,8 @@ def _exists(path: Path) -> bool:
 def _from_path(path: Path, trust_remote_code: bool) -> Model:
     """A model of the user, called like its folder, or like its file where that is not called config.json."""
     if not _exists(path):
-        raise InputError(f"{path}: No such file or folder; expected a config.json, or its folder")
+        what = "a .gguf file" if path.suffix.lower() == GGUF else "a config.json, or its folder"
+        raise InputError(f"{path}: No such file or folder; expected {what}")
     suffix = "" if path.is_dir() else path.suffix.lower()
     if suffix in WEIGHTS:
         raise InputError(f"{path}: a file of weights; expected the config.json that lies beside them")

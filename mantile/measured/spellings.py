@@ -27,9 +27,9 @@ _TUNING = re.compile(
     r"-(instruct|it|chat|hf|fp8|fp4|nvfp4|mxfp4|bf16|awq|gptq|int4|int8|w4a16|w8a8|gguf|preview|dynamic"
     r"|v2|v0\.1|0528|turbo)$"
 )
+_BEYOND_ITS_CONTEXT = {"llama-3-8b": "llama-3.1-8b", "llama-3-70b": "llama-3.1-70b"}
+"""Models that tables measure beyond their 8,192 tokens: those of their shapes with a longer context."""
 _SAME_SHAPES = {
-    "llama-3-8b": "llama-3.1-8b",
-    "llama-3-70b": "llama-3.1-70b",
     "qwen2.5-coder-7b": "qwen2.5-7b",
     "minimax-m2": "minimax-m2.5",
 }
@@ -48,6 +48,10 @@ def model_id(name: str) -> tuple[str, str]:
     Raises:
         InputError: for a model that is not in models/.
     """
+    plain = name.rsplit("/", 1)[-1].lower().removeprefix("meta-")
+    beyond = _BEYOND_ITS_CONTEXT.get(plain.removesuffix("-instruct"))
+    if beyond is not None:
+        return beyond, f"{name} has the shapes of {beyond}"
     if name in ids_by_hub_id():
         return ids_by_hub_id()[name], f"{name} is {ids_by_hub_id()[name]}"
     bare = name.rsplit("/", 1)[-1].lower().removeprefix("meta-")

@@ -27,6 +27,8 @@ HEADLINES = {"weights": "Weights", "kv_tokens": "KV tokens that fit", "peak_memo
 """Metrics that are judged, and what they are called; the others explain them."""
 OF_ROOM = ("kv_tokens", "kv_cache")
 """Metrics that need the memory of the accelerator."""
+_ASK_FOR_WHAT_THEY_NEED = ("llama.cpp", "mlx", "exo")
+"""Frameworks whose caches do not fill a share of it; the peak of all others needs it too."""
 
 Errors = dict[str, dict[str, float]]
 
@@ -170,12 +172,18 @@ def reconcile_startups(
     return StartUpErrors(tuple(compared), tuple(rejected), source)
 
 
+def _needs_room(metric: str, framework: str) -> bool:
+    """Whether a metric depends on how much memory the accelerator has."""
+    fills = framework not in _ASK_FOR_WHAT_THEY_NEED
+    return metric in OF_ROOM or (metric == "peak_memory" and fills)
+
+
 def _compared(server: StartUp, estimated: Estimate) -> Compared:
     values, figures = estimated.values(), estimated.equations.figures
     predicted = {
         metric: float(values[figures[server.figure_of.get(metric, FIGURES[metric])]])
         for metric in server.measured
-        if server.chip_known or metric not in OF_ROOM
+        if server.chip_known or not _needs_room(metric, server.framework)
     }
     outgrown = bool(values[figures["startup.starts"]] < 1) if server.chip_known else None
     return Compared(server, predicted, outgrown)

@@ -13,7 +13,6 @@ _SHAPES = {
     "e5-mistral-7b-instruct": "mistral-7b",
     "zephyr-7b-beta": "mistral-7b",
     "rank_zephyr_7b_v1_full": "mistral-7b",
-    "mistral-7b-instruct-v0.2": "mistral-7b",
     "phi-3-mini-4k-instruct-llamafied": "phi-3.5-mini",
     "phi-3-mini-4k-instruct": "phi-3.5-mini",
     "qwen2-72b": "qwen2.5-72b",
@@ -32,9 +31,9 @@ _SHAPES = {
     "ai21-jamba-mini-1.7": "jamba-v0.1",
     "llama 70b": "llama-3.1-70b",
     "llava-v1.5-7b": "llama-2-7b",
+    "llava-v1.5-13b": "llama-2-13b",
     "qwen3.6-27b": "qwen3.5-27b",
     "qwen3.8-27b": "qwen3.5-27b",
-    "glm-5.2": "glm-5.1",
     "deepseek-v4-flash-0731": "deepseek-v4-flash",
     "qwen3-4b-instruct-2507": "qwen3-4b",
     "qwen3-30b-a3b-instruct-2507": "qwen3-30b-a3b",
@@ -63,7 +62,8 @@ def same_shapes(name: str, notes: list[str]) -> str:
     alike = _SHAPES.get(bare)
     if alike is None:
         publisher = name.rpartition("/")[0]
-        return name if publisher not in ("mlx-community",) else bare
+        plain = re.sub(r"\s*\([^)]*\)", "", name).strip()
+        return plain if publisher not in ("mlx-community",) else bare
     notes.append(f"{name} has the shapes of {alike}")
     return alike
 

@@ -19,6 +19,7 @@ from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError
+from mantile.library.fields import DECODE
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
@@ -32,14 +33,24 @@ from mantile.library.scenario import (
 from mantile.library.version import __version__
 from mantile.optimize.evaluate import Evaluator
 from mantile.optimize.objective import DEFAULT, Limit, Objective, limit, merged, read_objective
-from mantile.optimize.search import FRONT, Found, Search, measures_of
-from mantile.optimize.space import CHOSEN, DEGREES, OFFLOADED, Space, usual_space
+from mantile.optimize.search import FRONT, NOT_KNOWN_CODE, Found, Search, measures_of
+from mantile.optimize.space import (
+    APART,
+    CHOSEN,
+    DEGREES,
+    OF_DECODE,
+    OFFLOADED,
+    TOGETHER,
+    Space,
+    usual_space,
+)
 
+_OF_PAIRS = ("serving", f"{DECODE}accelerator", *OF_DECODE)
 PLANNED = (*CHOSEN, *DEGREES, "dp", *OFFLOADED)
 """Fields that a plan states; beside them concurrency, where the load is searched for."""
 CANDIDATES = 7  # plans of a decision that a workbook holds, beside the one that was taken
 USUAL_MOST = 8  # accelerators, where nobody states a limit
-SEARCHED = ("cp", "offload")
+SEARCHED = ("cp", APART)
 """What is looked at beyond the usual, where somebody asks for it."""
 _SHOWN = 300  # points of a picture
 _PLAIN = {"system": "default", "offload_weights": 0.0, "offload_kv": 0.0}
@@ -200,7 +211,7 @@ class Optimum:
 
     def to_frame(self) -> pd.DataFrame:
         """All plans that can be, a row each: fields, measures in SI units, code and rank, the best first."""
-        plans = self.found.plans.drop(columns=["room", "score"])
+        plans = self.found.plans.drop(columns=["room", "score", "beyond"])
         return plans.sort_values(
             ["rank"], key=lambda rank: rank.where(rank > 0, np.inf), kind="stable", ignore_index=True
         )
@@ -278,7 +289,7 @@ def optimize(
         over: fields to choose from: accelerators, frameworks, data types, degrees. What is neither there nor
             among the fields is chosen among what is usual.
         makers: whose accelerators may be chosen; all without.
-        search: what is looked at beyond the usual: cp, offload.
+        search: what is looked at beyond the usual: cp, disaggregated.
         model, library, name: as for `estimate`.
         step: is told how far the search is.
         fields: of a scenario. Those of a plan are fixed; without concurrency and request rate the best load
@@ -437,7 +448,7 @@ def _varied(
     varied: dict[str, tuple[Any, ...]] = {}
     for key, listed in over.items():
         field = field_name(key)
-        if field not in PLANNED:
+        if field not in (*PLANNED, f"{DECODE}accelerator"):
             known = field in INPUT_NAMES
             raise InputError(
                 f"{name}: {key}: expected a field of a plan: {', '.join(PLANNED)}"
@@ -458,13 +469,16 @@ def _base(question: Question, space: Space) -> Scenario:
     fields |= {} if question.load else {"concurrency": 1}
     fields |= {"model": question.fields.get("model", question.model.id)}
     fields["accelerator"] = space.chosen["accelerator"][0]
+    fields |= {"serving": APART} if space.apart else {}
     return parse_scenario(merge_fields({}, fields, question.name), question.name)
 
 
 def plan_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a plan that say something, as plain objects."""
     plan = {}
-    for name in (*PLANNED, "concurrency"):
+    flat = dict(row) | {f"{DECODE}{key}": value for key, value in (row.get("decode") or {}).items()}
+    row = flat
+    for name in (*PLANNED, *_OF_PAIRS, "concurrency"):
         if name not in row or row[name] is None or row[name] == _PLAIN.get(name):
             continue
         value = row[name]
@@ -481,6 +495,12 @@ def plan_name(plan: Mapping[str, Any], library: Library) -> str:
         if field == "tp" or int(plan.get(field, 1)) > 1
     ]
     copies = f"{int(plan['dp'])} × " if int(plan.get("dp", 1)) > 1 else ""
+    if plan.get("serving") == APART:
+        decode = {key.removeprefix(DECODE): value for key, value in plan.items() if key.startswith(DECODE)}
+        last = plan_name({**plan, **decode, "serving": TOGETHER}, library).split(" · ")
+        first = plan_name({**plan, "serving": TOGETHER}, library).split(" · ")
+        where = first[0] if first[0] == last[0] else f"{first[0]} → {last[0]}"
+        return " · ".join([where, f"{first[1]} → {last[1]}", *first[2:]])
     formats = str(plan["weights_dtype"])
     cache = str(plan.get("kv_dtype", ""))
     formats += f", {cache} KV" if cache and cache != "bf16" else ""
@@ -493,7 +513,9 @@ def _selected(found: Found, count: int) -> pd.DataFrame:
     Of plans that differ in the number of replicas alone the best stands for all.
     """
     ranked = found.ranked
-    kinds = [*CHOSEN, *DEGREES]
+    kinds = [
+        name for name in (*CHOSEN, *DEGREES, *_OF_PAIRS) if name in found.plans and name != f"{DECODE}dp"
+    ]
     alike = ranked.drop_duplicates(kinds)
     of_chips = alike.drop_duplicates("accelerator")
     first = alike.head(3)
@@ -501,12 +523,16 @@ def _selected(found: Found, count: int) -> pd.DataFrame:
     missed = found.plans[found.plans["rank"] == 0]
     if len(missed) and len(chosen) < count:
         beside = missed[~missed["accelerator"].isin(chosen["accelerator"])]
-        order = np.lexsort((beside["score"].fillna(np.inf), beside["code"] != "NOT_KNOWN"))
+        order = np.lexsort((beside["beyond"].fillna(np.inf), beside["code"] != NOT_KNOWN_CODE))
         chosen = pd.concat([chosen, beside.iloc[order].drop_duplicates("accelerator").head(2)]).head(count)
     if len(chosen) < count:
         chosen = pd.concat([chosen, alike]).drop_duplicates(kinds).head(count)
-    if not len(chosen):
-        chosen = missed.sort_values("score").head(count)
+    if not len(ranked):
+        nearest = missed.sort_values(["beyond", "score"])
+        chosen = pd.concat(
+            [nearest.head(1), nearest.drop_duplicates("accelerator"), nearest.drop_duplicates(kinds)]
+        )
+        chosen = chosen.drop_duplicates(kinds).head(count)
     place = chosen["rank"].where(chosen["rank"] > 0, np.inf)
     return chosen.assign(place=place).sort_values("place", kind="stable").drop(columns="place")
 
@@ -520,9 +546,11 @@ def scenario_of(question: Question, base: Scenario, found: Found, rows: pd.DataF
         if not searched:
             plan.pop("concurrency", None)
         plans.append(plan)
-    data = base.model_dump(exclude_none=True, exclude_defaults=True) | plans[0]
+    data = base.model_dump(exclude_none=True, exclude_defaults=True, exclude={"decode", "serving"})
+    data |= _fields(plans[0])
     data["variants"] = [
-        {"name": plan_name(plan, question.library)[:120], **{"system": "default", **plan}} for plan in plans
+        {"name": plan_name(plan, question.library)[:120], **_fields({"system": "default", **plan})}
+        for plan in plans
     ]
     data.setdefault("title", f"Which deployment for {question.model.name}?")
     data["name"] = "taken"
@@ -537,6 +565,13 @@ def scenario_of(question: Question, base: Scenario, found: Found, rows: pd.DataF
         "made_by": f"Mantile {__version__}",
     }
     return parse_scenario(data, question.name)
+
+
+def _fields(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """A plan as fields of a scenario, those of decode workers in a block of their own."""
+    decode = {key.removeprefix(DECODE): value for key, value in plan.items() if key.startswith(DECODE)}
+    own = {key: value for key, value in plan.items() if not key.startswith(DECODE)}
+    return own | ({"decode": decode} if decode else {})
 
 
 def _points(found: Found) -> list[dict[str, Any]]:

@@ -20,6 +20,7 @@ from mantile.equations.measures import Measure, measure
 from mantile.equations.metrics import (
     ACCELERATORS,
     INTERACTIVITY,
+    KV_CAPACITY_SEQUENCES,
     OUTPUT_TOKENS_PER_S,
     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
     POWER,
@@ -29,9 +30,10 @@ from mantile.equations.metrics import (
     USD_PER_MONTH,
 )
 from mantile.graph.quantity import Node
+from mantile.library.fields import DECODE
 from mantile.optimize.evaluate import Array, Evaluator, numbers
 from mantile.optimize.objective import Limit, Objective
-from mantile.optimize.space import DEGREES, Space
+from mantile.optimize.space import APART, DEGREES, OF_DECODE, TOGETHER, Space
 
 NOT_KNOWN_CODE = "NOT_KNOWN"
 """Of a plan whose objective or limit nobody knows: it is counted, and has no rank."""
@@ -108,17 +110,28 @@ class Search:
 
     def run(self) -> Found:
         """Look at all plans."""
-        plans = self.space.plans()
+        plans = self.space.plans().assign(dp=1)
         infeasible: Counter[str] = Counter()
-        copies = [len(self._replicas(int(ranks))) for ranks in _ranks(plans)]
-        tried = int(np.sum(copies))
-        plans = self._by_rules(plans.assign(dp=1), infeasible)
-        plans = self._with_replicas(plans)
+        if self.space.apart:
+            plans = plans.assign(serving=TOGETHER, **{f"{DECODE}accelerator": plans["accelerator"]})
+            plans = plans.assign(**{name: plans[name.removeprefix(DECODE)] for name in OF_DECODE})
+        tried = int(np.sum(self._copies(plans)))
+        plans = self._with_replicas(self._by_rules(plans, infeasible))
+        if self.space.apart:
+            pairs = self.space.pairs().assign(serving=APART)
+            tried += len(pairs)
+            plans = pd.concat([plans, self._by_rules(pairs, infeasible)], ignore_index=True)
         self.step(f"{len(plans):,} of {tried:,} plans keep the rules")
         plans, reasons = self._by_memory(plans)
         infeasible.update(reasons)
         done = self._with_load(plans) if self.searches_load else self._at(plans)
         return self._ranked(done, tried, infeasible)
+
+    def _copies(self, plans: pd.DataFrame) -> Array:
+        """How many numbers of replicas each row stands for."""
+        if "serving" in plans and (plans["serving"] == APART).any():
+            return np.ones(len(plans), int)
+        return np.array([len(self._replicas(int(ranks))) for ranks in _ranks(plans)], int)
 
     def _replicas(self, ranks: int) -> tuple[int, ...]:
         """Numbers of replicas of so many ranks."""
@@ -139,8 +152,9 @@ class Search:
 
     def _by_rules(self, plans: pd.DataFrame, infeasible: Counter[str]) -> pd.DataFrame:
         """Plans that keep the rules of the checker, those of single ranks first."""
-        names = [name for name in plans if name not in (*DEGREES, "dp")]
-        single = plans.drop_duplicates(names).assign(**dict.fromkeys(DEGREES, 1))
+        names = [name for name in plans if name not in (*DEGREES, "dp", *OF_DECODE)]
+        numbers_ = [name for name in plans if name not in names]
+        single = plans.drop_duplicates(names).assign(**dict.fromkeys(numbers_, 1))
         codes = self._broken(single)
         broken = {
             tuple(row): code for row, code in zip(single[names].itertuples(index=False), codes, strict=True)
@@ -149,9 +163,9 @@ class Search:
         left = plans[first == ""]
         second = self._broken(left)
         for kept, found in ((plans, first), (left, second)):
-            for code, ranks in zip(found, _ranks(kept), strict=True):
+            for code, copies in zip(found, self._copies(kept), strict=True):
                 if code:
-                    infeasible[str(code)] += len(self._replicas(int(ranks)))
+                    infeasible[str(code)] += int(copies)
         return left[second == ""]
 
     def _broken(self, plans: pd.DataFrame) -> Array:
@@ -166,20 +180,23 @@ class Search:
     def _with_replicas(self, plans: pd.DataFrame) -> pd.DataFrame:
         counts = [self._replicas(int(ranks)) for ranks in _ranks(plans)]
         repeated = plans.loc[plans.index.repeat([len(of) for of in counts])].reset_index(drop=True)
-        return repeated.assign(dp=[count for of in counts for count in of])
+        copies = [count for of in counts for count in of]
+        both = {"dp": copies} | ({f"{DECODE}dp": copies} if f"{DECODE}dp" in plans else {})
+        return repeated.assign(**both)
 
     def _by_memory(self, plans: pd.DataFrame) -> tuple[pd.DataFrame, Counter[str]]:
         """Plans in whose memory one request has room, with the room of a replica."""
         graph = self.evaluator.graph
-        held = plans.assign(concurrency=plans["dp"]) if self.searches_load else plans
-        wanted = {"reason": graph.checks.reason, "room": graph.figures["memory.capacity_sequences"]}
+        held = plans.assign(concurrency=_running(plans)) if self.searches_load else plans
+        room = KV_CAPACITY_SEQUENCES.worked_out(graph.figures)
+        wanted: dict[str, Node] = {"reason": graph.checks.reason, "room": room}
         values = self.evaluator.run(held, wanted)
         fits = (
             np.isin(values["reason"].astype(str), (FITS, WITH_OFFLOAD)) if len(plans) else np.array([], bool)
         )
         codes = Counter(str(reason).upper() for reason in values["reason"][~fits])
-        room = np.maximum(1, np.floor(numbers(values["room"])))
-        return plans.assign(room=np.minimum(room, MOST_IN_FLIGHT))[fits], codes
+        rooms = np.maximum(1, np.floor(numbers(values["room"])))
+        return plans.assign(room=np.minimum(rooms, MOST_IN_FLIGHT))[fits], codes
 
     def _at(self, plans: pd.DataFrame) -> pd.DataFrame:
         """Measures of plans at a load, and the first limit that each misses."""
@@ -199,7 +216,8 @@ class Search:
         for check in graph.checks.checks:
             if check.reason == OVERLOADED:
                 code[values[check.code] <= 0] = check.code
-        return done.assign(code=code)
+        beyond = [limit.excess(done[limit.measure.key].to_numpy()) for limit in self.limits]
+        return done.assign(code=code, beyond=np.max(beyond, axis=0) if beyond else 0.0)
 
     def _with_load(self, plans: pd.DataFrame) -> pd.DataFrame:
         """Each plan at the number of requests in flight that is best within the limits.
@@ -209,8 +227,8 @@ class Search:
         a replica, or the fewest that the limits allow.
         """
         wants_few = all(of.lower and not of.metric.unit.startswith("USD") for of in self.objective.measures)
-        single = self._at(plans.assign(concurrency=plans["dp"]))
-        full = self._at(plans.assign(concurrency=plans["dp"] * plans["room"].astype(int)))
+        single = self._at(plans.assign(concurrency=_running(plans)))
+        full = self._at(plans.assign(concurrency=_running(plans) * plans["room"].to_numpy(int)))
         if wants_few:
             return self._fewest(plans, single, full)
         return self._most(plans, single, full)
@@ -236,7 +254,7 @@ class Search:
             self.step(f"{int(open_.sum()):,} plans: the most requests within the limits")
             middle = (low + high) // 2
             part = plans[open_]
-            tried = self._at(part.assign(concurrency=part["dp"].to_numpy() * middle[open_]))
+            tried = self._at(part.assign(concurrency=_running(part) * middle[open_]))
             kept = self._upper_kept(tried)
             where = np.flatnonzero(open_)
             low[where[kept]], high[where[~kept]] = middle[where[kept]], middle[where[~kept]]
@@ -256,7 +274,7 @@ class Search:
             open_ = high - low > 1
             middle = (low + high) // 2
             part = plans[open_]
-            tried = self._at(part.assign(concurrency=part["dp"].to_numpy() * middle[open_]))
+            tried = self._at(part.assign(concurrency=_running(part) * middle[open_]))
             kept = self._lower_kept(tried)
             where = np.flatnonzero(open_)
             high[where[kept]], low[where[~kept]] = middle[where[kept]], middle[where[~kept]]
@@ -289,7 +307,7 @@ class Search:
     def _ranked(self, done: pd.DataFrame, tried: int, infeasible: Counter[str]) -> Found:
         """Plans with their ranks; equal ones by fewer accelerators, then in the order of the space."""
         done = done.reset_index(drop=True)
-        done["accelerators_used"] = _ranks(done) * done["dp"].to_numpy()
+        done["accelerators_used"] = _accelerators(done)
         code = done["code"].to_numpy(object).copy()
         code[(code == "") & ~np.isfinite(done["score"])] = NOT_KNOWN_CODE
         done["code"] = code
@@ -312,6 +330,21 @@ def _grows(limit: Limit) -> bool:
 def _ranks(plans: pd.DataFrame) -> Array:
     """Accelerators of a replica."""
     return np.asarray(plans[["tp", "pp", "cp", "attention_dp"]].prod(axis=1), int)
+
+
+def _accelerators(plans: pd.DataFrame) -> Array:
+    """Accelerators of a deployment."""
+    first = np.asarray(_ranks(plans) * np.asarray(plans["dp"], int))
+    if "serving" not in plans:
+        return first
+    degrees = [f"{DECODE}{name}" for name in ("tp", "pp", "cp", "attention_dp", "dp")]
+    last = np.asarray(plans[degrees].prod(axis=1), int)
+    return np.asarray(first + np.where(plans["serving"] == APART, last, 0))
+
+
+def _running(plans: pd.DataFrame) -> Array:
+    """Workers that decode, each with requests of its own."""
+    return np.asarray(plans[f"{DECODE}dp" if f"{DECODE}dp" in plans else "dp"], int)
 
 
 def measures_of(row: Mapping[str, Any], shown: Sequence[Measure]) -> dict[str, float | None]:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
+from mantile.library.fields import DECODE
 from mantile.library.profiles import CHECKPOINT, Framework, Library
 from mantile.library.scenario import DEFAULT_SYSTEM, MOST_STAGES
 
@@ -19,6 +20,10 @@ DEGREES = ("tp", "pp", "cp", "attention_dp", "ep")
 CHOSEN = ("accelerator", "system", "framework", "weights_dtype", "kv_dtype")
 """What is chosen by name."""
 OFFLOADED = ("offload_weights", "offload_kv")
+APART, TOGETHER = "disaggregated", "aggregated"
+"""Values of `serving`."""
+OF_DECODE = tuple(f"{DECODE}{name}" for name in (*DEGREES, "dp"))
+"""Degrees and number of decode workers, where prefill and decode may be apart."""
 MOST_PLANS = 5_000_000
 
 
@@ -33,6 +38,9 @@ class Space:
         replicas: numbers of replicas; empty: every power of two that the accelerators allow.
         most: accelerators of a deployment.
         offload: GB of weights that stay on the host, per accelerator, none first; GB of KV cache.
+        apart: whether prefill and decode may have workers of their own.
+        decode_chips: accelerators of decode workers; empty: those of the prefill workers.
+        left_out: accelerators and frameworks that are not looked at together.
     """
 
     chosen: Mapping[str, tuple[str, ...]]
@@ -41,6 +49,9 @@ class Space:
     replicas: tuple[int, ...]
     most: int
     offload: Mapping[str, tuple[float, ...]]
+    apart: bool = False
+    decode_chips: tuple[str, ...] = ()
+    left_out: frozenset[tuple[str, str]] = frozenset()
 
     def replica_degrees(self) -> pd.DataFrame:
         """The degrees of every replica within the limit of accelerators, each once; a column for each."""
@@ -61,11 +72,36 @@ class Space:
         Raises:
             InputError: where there are too many.
         """
-        degrees = self.replica_degrees()
+        return self._crossed(self.replica_degrees())
+
+    def pairs(self) -> pd.DataFrame:
+        """All plans with prefill and decode workers of their own, so many of each as there may be.
+
+        Workers have no pipeline and share no prompt: they are split by TP or by attention-DP.
+        """
+        kinds = [row for row in self._rows() if row[1] == row[2] == 1 and 1 in (row[0], row[3])]
+        rows = []
+        for first, last in product(dict.fromkeys(kinds), repeat=2):
+            sizes = first[0] * first[3], last[0] * last[3]
+            for count in range(1, (self.most - sizes[1]) // sizes[0] + 1):
+                for others in range(1, (self.most - count * sizes[0]) // sizes[1] + 1):
+                    rows.append((*first, count, *last, others))
+        degrees = pd.DataFrame(rows, columns=[*DEGREES, "dp", *OF_DECODE]).astype(int)
+        plans = self._crossed(degrees)
+        return (
+            plans.merge(pd.DataFrame({f"{DECODE}accelerator": self.decode_chips}), how="cross")
+            if (self.decode_chips)
+            else plans.assign(**{f"{DECODE}accelerator": plans["accelerator"]})
+        )
+
+    def _crossed(self, degrees: pd.DataFrame) -> pd.DataFrame:
+        """Every choice of names with all degrees."""
         rows = [
             (*names, weights)
             for names in product(*self.chosen.values())
-            for weights in self.formats[dict(zip(self.chosen, names, strict=True))["framework"]]
+            for values in (dict(zip(self.chosen, names, strict=True)),)
+            if (values["accelerator"], values["framework"]) not in self.left_out
+            for weights in self.formats[values["framework"]]
         ]
         named = pd.DataFrame(rows, columns=[*self.chosen, "weights_dtype"])
         moved = pd.DataFrame([*product(*self.offload.values())], columns=[*self.offload])
@@ -89,15 +125,16 @@ def usual_space(
 ) -> Space:
     """What is looked at where somebody fixes or lists a part of it.
 
-    Frameworks that nobody names are all of the library; data types those of the checkpoint, those in which
-    the model entry says that a checkpoint is published, those of frameworks that have files of their own, and
-    a KV cache in fp8. Degrees are powers of two; TP also other divisors of the heads.
+    Frameworks that nobody names are all of the library. Data types are those of the checkpoint and those in
+    which the model entry says that a checkpoint is published, and a KV cache in fp8. Files of a framework's
+    own in smaller data types change what a model says: they are looked at where somebody names framework or
+    weights, or no other framework runs. Degrees are powers of two; TP also other divisors of the heads.
 
     Args:
         scenario: fields that are fixed.
         over: fields with values to choose from.
         most: accelerators at most.
-        searched: what is looked at beyond the usual: cp, offload.
+        searched: what is looked at beyond the usual: cp, disaggregated.
         makers: whose accelerators may be chosen; all without.
 
     Raises:
@@ -131,7 +168,39 @@ def usual_space(
     }
     degrees = {name: _whole(name, given.get(name, usual[name])) for name in DEGREES}
     offload = {name: tuple(float(n) for n in given.get(name, (0.0,))) for name in OFFLOADED}
-    return Space(chosen, formats, degrees, _whole("dp", given.get("dp", ())), most, offload)
+    decode = given.get(f"{DECODE}accelerator", ())
+    return Space(
+        chosen,
+        formats,
+        degrees,
+        _whole("dp", given.get("dp", ())),
+        most,
+        offload,
+        apart=APART in searched,
+        decode_chips=_chips(decode, (), library) if decode else (),
+        left_out=frozenset()
+        if {"framework", "weights_dtype"} & given.keys()
+        else _smaller(chosen["accelerator"], chosen["framework"], formats, model, library),
+    )
+
+
+def _smaller(
+    chips: Sequence[str],
+    frameworks: Sequence[str],
+    formats: Mapping[str, tuple[str, ...]],
+    model: Model,
+    library: Library,
+) -> frozenset[tuple[str, str]]:
+    """Accelerators and frameworks with files of their own, where another framework runs the checkpoint's."""
+    published = {str(model.architecture.choices["weights_dtype"].value)}
+    published |= {entry.weights_dtype for entry in model.formats}
+    keep = {name for name in frameworks if set(formats[name]) <= published}
+    served = {
+        chip
+        for chip in chips
+        if any(library.accelerator(chip).vendor in library.framework(name).vendors for name in keep)
+    }
+    return frozenset((chip, name) for chip in served for name in frameworks if name not in keep)
 
 
 def _chips(names: Sequence[Any], makers: Sequence[str], library: Library) -> tuple[str, ...]:

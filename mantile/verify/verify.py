@@ -429,8 +429,7 @@ def difference(expected: Any, actual: Any, scale: float = 0.0) -> float:
     if _error(expected):
         return 0.0 if _error(actual) else math.inf
     if isinstance(expected, str):
-        # Programs drop blanks at the end of a text.
-        return 0.0 if str("" if actual is None else actual).rstrip() == expected.rstrip() else math.inf
+        return 0.0 if _as_text(actual) == _as_text(expected) else math.inf
     value = _number(expected)
     if math.isnan(value):
         return 0.0 if _error(actual) else math.inf
@@ -440,6 +439,17 @@ def difference(expected: Any, actual: Any, scale: float = 0.0) -> float:
     if value == other:
         return 0.0
     return abs(value - other) / max(abs(value), abs(other), scale)
+
+
+_LONG_NUMBER = re.compile(r"\d+\.\d{15,}")
+
+
+def _as_text(value: Any) -> str:
+    """A text without what programs change: they drop blanks at its ends, and gnumeric writes 2.36 in a text
+    with the digits of its longer numbers.
+    """
+    text = str("" if value is None else value).strip()
+    return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.15g}", text)
 
 
 def _by_other_version(diff: CellDiff) -> Sequence[list[dict[str, Any]]]:

@@ -31,7 +31,8 @@ _NUMBER = re.compile(r"(?<![A-Za-z0-9_.$:])[0-9]+(?:\.[0-9]*)?(?:[Ee][+-]?[0-9]+
 _ON = ("1", "true", "on")
 _TEXT_RULES = ("beginsWith", "endsWith", "containsText", "notContainsText")
 _NO_LENGTH = 9_525  # of 914,400 to an inch: a pixel
-_MANY = 4_096  # cells of a range that are named one by one
+_MANY = 4_096  # rows of a range whose cells are named one by one
+_FEW_COLUMNS = 16  # of a range that long
 _NOTE = "Note"
 
 
@@ -322,9 +323,13 @@ def area(text: str) -> Area:
 
 
 def _cells(areas: list[Area]) -> Iterator[Cell]:
-    """The cells of ranges; of a very large one its corners."""
+    """The cells of ranges; of a very large one its corners.
+
+    Programs unite columns: what counts is how long a range is, unless it is very wide as well.
+    """
     for top, left, bottom, right in areas:
-        if (bottom - top + 1) * (right - left + 1) > _MANY:
+        height, width = bottom - top + 1, right - left + 1
+        if height > _MANY or height * width > _FEW_COLUMNS * _MANY:
             yield from ((top, left), (bottom, right))
         else:
             yield from ((row, column) for row in range(top, bottom + 1) for column in range(left, right + 1))

@@ -346,8 +346,8 @@ def curves(
             },
         }
 
-    made += [mark(name, x, y, 5, "above", style.COMPUTE) for name, x, y in notes]
-    made.append(mark("now", *now, 10, "right", style.NAVY))
+    made += [mark(name, x, y, 5, "right", style.COMPUTE) for name, x, y in notes]
+    made.append(mark("now", *now, 10, "below", style.NAVY))  # curves fall: there is room
     axis = {
         "num_font": AXIS_FONT,
         "num_format": "#,##0",

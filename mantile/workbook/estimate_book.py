@@ -5,17 +5,17 @@ Its sheets have a column for each scenario, and a file of it holds what it was m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from math import isnan
 from typing import Any
 
-from xlsxwriter.utility import xl_range, xl_rowcol_to_cell
+from xlsxwriter.utility import xl_col_to_name, xl_range, xl_rowcol_to_cell
 
 from mantile.equations.display import LETTERS, Currency, as_known, in_unit
 from mantile.equations.metrics import MEMORY_PER_ACCELERATOR, METRICS
 from mantile.equations.stamp import NONE
-from mantile.equations.typed import Typed
+from mantile.equations.typed import FigureTables, Typed
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.fields import DECODE
@@ -112,18 +112,19 @@ class EstimateBook(Book):
                         value if isinstance(value, str) else NONE if isnan(value) else float(value)
                     )
 
-    def store_tables(self, tables: Iterable[tuple[Sequence[Input], Input]]) -> None:
-        """Store words for the cell of a figure that stands alone, or those of a table one of which is meant.
-
-        Args:
-            tables: figures, each with what takes the words.
-        """
-        for table, place in tables:
+    def store_tables(self, tables: FigureTables) -> None:
+        """Store where tables of figures stand: words for all cells and for the column, and the first row."""
+        for table, place, column, first in zip(
+            tables.tables, tables.places, tables.columns, tables.firsts, strict=True
+        ):
             (sheet, row, at), (_, last, _) = (self.input_cells[table[end].id, 0] for end in (0, -1))
-            cells = xl_range(row, at, last, at) if last > row else xl_rowcol_to_cell(row, at)
-            one_of = "one of " if last > row else ""
+            stored: dict[str, Value] = {
+                place.id: f"more than one of {place.value}, {sheet}!{xl_range(row, at, last, at)}",
+                column.id: f"{column.value}, {sheet}!{xl_col_to_name(at)}",
+                first.id: row + 1,
+            }
             for stamps in self.stamps:
-                stamps[place.id] = f"{one_of}{place.value}, {sheet}!{cells}"
+                stamps |= stored
 
     def stored(self, figure: Input, column: int) -> Value:
         """What a row holds that says what was there when the file was made."""

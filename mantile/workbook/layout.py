@@ -143,7 +143,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True))
     for column, stamps in enumerate(book.stamps):
         stamps[edits.of_base.id] = 0 if column else 1
-    book.store_tables(zip(tables.tables, tables.places, strict=True))
+    book.store_tables(tables)
     signatures = sign_off(edits, book.digest, book.columns)
     of_edits = (*tables.sections, *edits.sections, signatures.section)
     _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)

@@ -407,7 +407,8 @@ def _file_ids(
 
 def _typed_id(identifier: str) -> str:
     """The id of an input in place of that of what is used of it, which versions before 0.10 did not have."""
-    return f"inputs.{identifier.removeprefix(USED)}" if identifier.startswith(USED) else identifier
+    name = identifier.removeprefix(USED)
+    return name if name == identifier or name.startswith("classes.") else f"inputs.{name}"
 
 
 def _matched(

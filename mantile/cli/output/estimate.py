@@ -11,6 +11,7 @@ from rich.text import Text
 
 from mantile.cli.output.tables import new_table, number, open_console, print_checks
 from mantile.equations import metrics
+from mantile.library.model_names import taken_for_granted
 
 if TYPE_CHECKING:
     from mantile.estimate.estimate import Estimate
@@ -93,6 +94,9 @@ def print_estimate(estimate: Estimate) -> None:
     results = [estimate.results(column) for column in range(len(estimate.columns))]
     console = open_console()
     console.print(Text(estimate.title, style="bold"))
+    granted = taken_for_granted(estimate.model.source)
+    if granted:
+        console.print(Text(f"{estimate.model.name}: {granted}", style="dim"))
     table = new_table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
     for label, path, written in _ROWS:
         if path.partition(".")[0] in results[0]:

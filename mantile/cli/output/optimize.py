@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.table import Table
 from rich.text import Text
 
 from mantile.cli.output.tables import new_table, number, open_console
@@ -33,27 +34,35 @@ def print_optimum(found: Optimum, top: int, written: Path | None) -> None:
         written: the file that was.
     """
     out = open_console()
-    out.print(Text(f"[AUTO] {found.title}", style="bold"))
+    out.print(Text(found.title, style="bold"))
     miss = found.nearest_miss()
     if found.has_winner:
         out.print(f"{found.reason[:1].upper()}{found.reason[1:]}.")
     elif miss is not None:
         plan, limit, beyond = miss
         out.print(f"The nearest miss is {plan.name}: {limit.words} is missed by {beyond:.0%}.")
-    table = new_table("", "plan", "GPUs", *(_head(of) for of in _shown(found)), right=(0, 2, 3, 4, 5, 6))
+    shown = _shown(found)
+    table = new_table("", "chips", *map(_head, shown), "behind", right=range(7))
     for one in found.candidates[:top]:
         table.add_row(
-            "–" if one.rank is None else str(one.rank),
-            one.name.replace(" · ", " "),
+            _rank(one),
             number(one.results["accelerators"]),
-            *(_value(of, one.results) for of in _shown(found)),
+            *(_value(of, one.results) for of in shown),
+            "–" if one.behind is None else f"{one.behind:.0%}",
         )
     out.print(table)
+    listed = Table.grid(padding=(0, 1))
     for one in found.candidates[:top]:
-        out.print(f"{'–' if one.rank is None else one.rank}  {_words(one)}")
+        listed.add_row(_rank(one), one.name)
+        listed.add_row("", Text(_words(one), style="dim"))
+    out.print(listed)
     out.print()
-    for line in _counts(found):
-        out.print(line)
+    out.print(_tried(found))
+    counts = Table.grid(padding=(0, 1))
+    counts.add_column(justify="right")
+    for row in _counts(found):
+        counts.add_row(*row)
+    out.print(counts)
     if written is not None:
         out.print(f"{written}: written")
 
@@ -78,26 +87,34 @@ def _value(of: Measure, results: Any) -> str:
     return of.metric.text(None) if value is None else number(of.metric.shown(float(value)), 4)
 
 
+def _rank(one: Candidate) -> str:
+    return "–" if one.rank is None else str(one.rank)
+
+
 def _words(one: Candidate) -> str:
     """Why a plan lost, and whether that holds."""
     if one.rank == 1 or one.behind is None:
         return one.lost_because
-    told = "within the error" if one.told.startswith("within") else "more than the error"
-    return f"{one.behind:.0%} behind, {told} of {one.error:.0%}: {one.lost_because}"
+    told = "within" if one.told.startswith("within") else "more than"
+    return f"{one.lost_because}; {told} the error of {one.error:.0%}"
 
 
-def _counts(found: Optimum) -> Iterator[str]:
-    """How many plans were looked at, and what was against them."""
+def _tried(found: Optimum) -> str:
+    """How many plans were looked at."""
     all_plans = found.found
-    yield (
-        f"{all_plans.tried:,} plans tried: {len(all_plans.ranked):,} keep every rule and limit, "
-        f"{len(all_plans.front):,} of them on the front of speed and throughput"
+    return (
+        f"{all_plans.tried:,} plans tried, {len(all_plans.ranked):,} keep every rule and limit, "
+        f"{len(all_plans.front):,} on the front of speed and throughput. Out:"
     )
-    codes = sorted(all_plans.infeasible.items(), key=lambda item: -item[1])
+
+
+def _counts(found: Optimum) -> Iterator[tuple[str, str]]:
+    """What was against plans: how many, and the code with its meaning."""
+    codes = sorted(found.found.infeasible.items(), key=lambda item: -item[1])
     for code, count in codes[:_CODES]:
-        yield f"  {count:>9,}  {code}: {meaning_of(code)}"
+        yield f"{count:,}", f"{code}: {meaning_of(code)}"
     if len(codes) > _CODES:
-        yield f"  {sum(count for _, count in codes[_CODES:]):>9,}  other codes, in --json"
+        yield f"{sum(count for _, count in codes[_CODES:]):,}", "other codes, in --json"
 
 
 def meaning_of(code: str) -> str:

@@ -53,6 +53,7 @@ class Prompt:
 
     Args:
         service: for which it occupies the pipeline.
+        host: for which the host starts its operations.
         handling: of the request before its prefill; `prefill` of the prompt; `transfer` of its KV cache to
             a worker that decodes, None in a workbook without any.
         others: prompts of all others at a worker that prefills; None in a workbook without any.
@@ -60,6 +61,7 @@ class Prompt:
 
     stages: Pipeline
     service: Quantity
+    host: Quantity
     handling: Quantity
     prefill: Quantity
     transfer: Quantity | None
@@ -120,6 +122,7 @@ def prompt(
     return Prompt(
         stages=stages,
         service=service,
+        host=host,
         handling=handling,
         prefill=of_prompt,
         transfer=handover,

@@ -136,8 +136,15 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         "prompts_together",
         "Prompts in a step that carries any",
         "1",
-        minimum(most, maximum(minimum(1, per_step), in_step)),
-        "a part of one where the token budget is smaller than a prompt",
+        minimum(
+            most,
+            maximum(
+                minimum(1, per_step),
+                in_step * maximum(1, maximum(inputs.receive_interval, inputs.batch_wait_steps)),
+            ),
+        ),
+        "all that arrive between two looks of the scheduler, or while it waits for more; a part of one where "
+        "the token budget is smaller than a prompt",
     )
     step = mixed_step(setting.prefill, setting.decode, together, stops)
     rows.add(*step.rows)
@@ -149,12 +156,22 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         "weights are read once in a step, launches are paid by it",
         called="prefill time in a step that runs anyway",
     )
+    host = rows(
+        "prompt_host",
+        "Host time of a prompt",
+        "s",
+        setting.prompt.host * stages.share / maximum(1, together),
+        "no graph holds a step with prompts: the host starts its operations one by one, once for all of them",
+    )
     delay = rows(
         "prompt_delay",
         "Time a prompt delays the others",
         "s",
-        added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
-        "decode stops for it and its launches, or carries it in a step",
+        maximum(
+            added + where(stops > 0, stages.launches * stages.share / maximum(1, together), 0),
+            host - where(stops > 0, 0, setting.decode.time * stages.share / together),
+        ),
+        "decode stops for it and its launches, or carries it in a step; neither is over before the host is",
     )
     full = mixed_step(setting.prefill, setting.decode, most, stops, is_full=True)
     rows.add(*full.rows)

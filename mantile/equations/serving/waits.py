@@ -115,12 +115,15 @@ def saturation(
         "full_step",
         "Step full of prompts",
         "s",
-        where(
-            stops > 0,
-            added + launches,
-            loop.step + setting.efficiency["interference"] * added,
+        maximum(
+            where(
+                stops > 0,
+                added + launches,
+                loop.step + setting.efficiency["interference"] * added,
+            ),
+            setting.prompt.host * stages.share * minimum(1, prompts.most),
         ),
-        "theirs alone where decode stops for them",
+        "theirs alone where decode stops for them; it is not over before the host has started its operations",
     )
     service = rows(
         "saturated",

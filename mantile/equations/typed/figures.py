@@ -1,15 +1,16 @@
 """What was typed over figures of profiles: whether the tables in which they are looked up are still whole.
 
-A deleted figure would count as 0. There are thousands, so it is the tables that are looked at: each has as
-many numbers in its range as when the file was made.
+A deleted figure would count as 0. There are thousands, so it is the tables that are looked at. Each place of
+a table has a number, from 1,001 on; those of figures that cannot be are added. A sum below two of them is the
+place of the only such figure, whose cell is named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-from mantile.equations.typed.cells import Bounds, Faults, count_faults, fine, looked_up
+from mantile.equations.typed.cells import Bounds, Faults, fine, looked_up
 from mantile.graph.quantity import (
     Apply,
     Input,
@@ -18,15 +19,25 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     Span,
+    Value,
     at_least,
     at_most,
     count_where,
+    defined,
     expression,
+    index,
     join,
+    match,
+    maximum,
     span,
+    sum_range,
+    sum_where,
     where,
 )
 from mantile.graph.rows import Rows
+
+BEFORE_FIRST = 1000
+"""The number before that of the first place: more figures than any table has."""
 
 
 @dataclass(frozen=True)
@@ -34,43 +45,78 @@ class FigureTables:
     """The tables of figures that anyone may type over.
 
     Args:
-        tables: the figures of each; `places` the words for its cells, which whoever lays out the file fills
-            in.
+        tables: the figures of each.
+        places: words for several of its cells; `columns` words for one of them but for its row, and `firsts`
+            the row of the first. Whoever lays out the file fills in all three.
     """
 
     tables: tuple[tuple[Input, ...], ...]
     places: tuple[Input, ...]
+    columns: tuple[Input, ...]
+    firsts: tuple[Input, ...]
     faults: Faults
     sections: tuple[Section, ...]
 
 
-def figure_tables(figures: Iterable[Named]) -> FigureTables:
-    """The rows about all tables that some figures are looked up in, or that stand alone."""
-    tables = tuple(_tables(figures))
+def figure_tables(figures: Iterable[Named], guarded: Container[Input] = ()) -> FigureTables:
+    """The rows about all tables that some figures are looked up in, or that stand alone.
+
+    Args:
+        guarded: inputs of which other rows say whether they can be.
+    """
+    tables = tuple(table for table in _tables(figures) if table[0] not in guarded)
     bounds = Bounds("figures")
     places = tuple(_fixed(table, "cell_of", "Cells of", _name(table)) for table in tables)
-    valid = [_valid(table, bounds) for table in tables]
-    expected = tuple(_fixed(table, "expected", "Expected", _expected(table)) for table in tables)
+    columns = tuple(_fixed(table, "column_of", "Column of", _name(table)) for table in tables)
+    firsts = tuple(_fixed(table, "first_of", "First row of", 0) for table in tables)
+    numbers = _numbers(max(map(len, tables), default=0))
+    faulty = [_faulty(table, numbers, bounds) for table in tables]
+    expected = tuple(_fixed(table, "expected", "Expected", table[0].expected) for table in tables)
     rows = Rows("typed.figures")
-    faults, place = count_faults(rows, "figures", bounds.of(len(tables), "flag"), valid)
-    cells = looked_up(rows, "cell", "its cells", places, faults, place)
+    faults = rows("faults", "Tables with what cannot be", "flag", count_where(span(faulty), at_least(1)))
+    place = rows(
+        "first", "One of them", "number", where(faults > 0, match(maximum(span(faulty)), span(faulty)), 1)
+    )
+    cells = looked_up(rows, "cells", "its cells", places, faults, place)
+    column = looked_up(rows, "column", "its column", columns, faults, place)
     wanted = looked_up(rows, "expected", "what is expected", expected, faults, place)
-    words = join(cells, " is missing or cannot be; expected ", wanted)
+    sum_of_places = rows(
+        "first.faulty", "The first: places of what cannot be", "number", index(span(faulty), place)
+    )
+    before = bounds.of(BEFORE_FIRST, "number")
+    row = rows(
+        "first.row",
+        "The first: its row",
+        "number",
+        index(span(firsts), place) + maximum(1, sum_of_places - before) - 1,
+        "where only one cannot be",
+    )
+    several = rows(
+        "first.several",
+        "The first: more than one cannot be",
+        "flag",
+        where(sum_of_places > before + before, 1, 0),
+    )
+    cell = rows("first.cell", "The first: its cell", "1", where(several > 0, cells, join(column, row)))
+    words = join(cell, " is missing or cannot be; expected ", wanted)
     message = rows("message", "In words", "1", where(faults > 0, words, fine("figures")))
     return FigureTables(
         tables=tables,
         places=places,
+        columns=columns,
+        firsts=firsts,
         faults=Faults(faults, message),
         sections=(
-            Section(
-                "Bounds of figures", tuple(bounds.rows), "between which they lie, and how many there are"
-            ),
+            Section("Bounds of figures", tuple(bounds.rows), "between which they lie"),
+            Section("Places in a table", numbers, "from the first figure on"),
             Section("Tables of figures", places, "where they stand"),
-            Section("What they hold", expected, "how many figures, and between which bounds"),
+            Section("Columns of tables", columns, "in which a figure stands"),
+            Section("First rows of tables", firsts, "in which the first figure stands"),
+            Section("What they hold", expected, "between which bounds"),
             Section(
-                "Tables that can be",
-                tuple(valid),
-                "1 if there are as many numbers as when the file was made",
+                "Places of figures that cannot be",
+                tuple(faulty),
+                "their sum; 0 where all are numbers in their range",
             ),
             rows.section("Tables that cannot be", "a figure of them is missing, or out of its range"),
         ),
@@ -109,22 +155,27 @@ def _chosen_from(node: Node) -> tuple[Input, ...]:
     return members if len(members) == len(node.arguments[0].members) else ()
 
 
-def _valid(table: tuple[Input, ...], bounds: Bounds) -> Quantity:
-    """1 if all numbers of a table lie between its bounds."""
+def _numbers(count: int) -> tuple[Input, ...]:
+    """The numbers of places, in their order."""
+    return tuple(
+        defined(
+            f"typed.figures.place.{place}", f"Place {place}", "number", BEFORE_FIRST + place, "in a table"
+        )
+        for place in range(1, count + 1)
+    )
+
+
+def _faulty(table: tuple[Input, ...], numbers: tuple[Input, ...], bounds: Bounds) -> Quantity:
+    """The places of all figures of a table that are no numbers between its bounds, added."""
     first, members = table[0], span(table)
     low = min(figure.minimum or 0 for figure in table)
     conditions: tuple[Node, ...] = (members, at_least(bounds.of(low, first.unit)))
     highest = [figure.maximum for figure in table if figure.maximum is not None]
     if len(highest) == len(table):
         conditions = (*conditions, members, at_most(bounds.of(max(highest), first.unit)))
-    complete = count_where(*conditions) >= bounds.of(len(table), "number")
-    return Quantity(f"typed.valid.{first.id}", f"Can be: {_name(table)}", "flag", where(complete, 1, 0))
-
-
-def _expected(table: tuple[Input, ...]) -> str:
-    first = table[0]
-    how_many = f"{len(table)}, each " if len(table) > 1 else ""
-    return f"{how_many}{first.expected}"
+    places = span(numbers[: len(table)])
+    body = sum_range(places) - sum_where(places, *conditions)
+    return Quantity(f"typed.faulty.{first.id}", f"Cannot be: {_name(table)}", "number", body)
 
 
 def _name(table: tuple[Input, ...]) -> str:
@@ -134,7 +185,7 @@ def _name(table: tuple[Input, ...]) -> str:
     return between.join(part for part in labels[0] if all(part in label for label in labels))
 
 
-def _fixed(table: tuple[Input, ...], kind: str, label: str, value: str) -> Input:
+def _fixed(table: tuple[Input, ...], kind: str, label: str, value: Value) -> Input:
     return Input(
         f"typed.{kind}.{table[0].id}",
         f"{label}: {_name(table)}",

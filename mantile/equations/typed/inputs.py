@@ -6,6 +6,7 @@ made.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mantile.equations.framework import Frameworks
@@ -32,6 +33,8 @@ from mantile.library.fields import DECODE
 
 USED = "typed.used."
 """What ids of rows begin with that say what is used of an input."""
+OF_CLASSES = ", classes of requests"
+"""Behind labels of rows about them."""
 
 
 @dataclass(frozen=True)
@@ -59,65 +62,118 @@ class TypedInput(Typed):
 
 @dataclass(frozen=True)
 class TypedInputs:
-    """The inputs of a scenario and their cells, in the order of the table."""
+    """The inputs of a scenario and their cells, in the order of the table.
 
-    inputs: tuple[TypedInput, ...]
+    Args:
+        own: of which each scenario has a cell.
+        shared: those of classes of requests, one cell for all scenarios.
+    """
+
+    own: tuple[TypedInput, ...]
+    shared: tuple[TypedInput, ...]
     faults: Faults
     sections: tuple[Section, ...]
 
+    @property
+    def inputs(self) -> tuple[TypedInput, ...]:
+        """All of them."""
+        return (*self.own, *self.shared)
 
-def typed_inputs(inputs: Workload, hardware: Hardware, known: Frameworks) -> TypedInputs:
-    """The rows of the Inputs sheet about what its cells hold."""
+
+def typed_inputs(
+    inputs: Workload, hardware: Hardware, known: Frameworks, classes: Sequence[Input] = ()
+) -> TypedInputs:
+    """The rows of the Inputs sheet about what its cells hold.
+
+    Args:
+        classes: what is asked of classes of requests.
+    """
     bounds = Bounds()
     library = {"accelerator": hardware.accelerators, "system": hardware.systems, "framework": known.names}
     listed = Rows("typed.listed")
-    found = tuple(
+    own = tuple(
         _typed(name, entry, library.get(name.removeprefix(DECODE), ()), bounds, listed)
         for name, entry in inputs.named().items()
     )
+    shared = tuple(_typed(entry.id, entry, (), bounds, listed) for entry in classes)
     rows = Rows("typed")
-    faults = first_fault(
-        rows,
-        "inputs",
-        bounds.of(len(found), "flag"),
-        [item.valid for item in found],
-        (
-            [item.place for item in found],
-            [item.content for item in found],
-            [item.expected for item in found],
-        ),
-    )
+    faults = _faults(rows, "inputs", own, bounds)
+    in_lists = listed.section("In a list", "1 if the list has what was typed")
+    sections = [*_sections(own, in_lists), rows.section("Inputs that cannot be", "the plan is then invalid")]
+    if shared:
+        of_shared, both = Rows("typed.classes", OF_CLASSES), Rows("typed.all")
+        of_classes = _faults(of_shared, "classes", shared, bounds)
+        sections += [
+            *_sections(shared, None, OF_CLASSES),
+            of_shared.section("Classes that cannot be", "no plan can then be"),
+        ]
+        count = both("faults", "Cells that hold what cannot be", "flag", faults.count + of_classes.count)
+        words = where(faults.count > 0, faults.message, of_classes.message)
+        faults = Faults(count, both("message", "The first of all cells, in words", "1", words))
+        sections.append(both.section("Inputs and classes that cannot be"))
     return TypedInputs(
-        inputs=found,
+        own=own,
+        shared=shared,
         faults=faults,
         sections=(
             Section(
                 "Bounds and choices", tuple(bounds.rows), "between which inputs lie, and what they may be"
             ),
-            Section("Contents", tuple(item.content for item in found), "what the cells of inputs hold"),
-            Section("Cells", tuple(item.place for item in found), "where an input is typed"),
-            Section(
-                "Held as generated",
-                tuple(item.held for item in found),
-                "what the cells held when the file was made",
+            *sections,
+            *(
+                Section(
+                    f"Inputs as used{of}",
+                    tuple(item.used for item in items),
+                    "what was typed; where that cannot be, what was held as generated: formulas read these "
+                    "rows",
+                )
+                for items, of in ((own, ""), (shared, OF_CLASSES))
+                if items
             ),
-            listed.section("In a list", "1 if the list has what was typed"),
-            Section(
-                "In range",
-                tuple(item.in_range for item in found if item.in_range is not None),
-                "1 if a number lies between its bounds",
-            ),
-            Section(
-                "Can be",
-                tuple((item.valid, item.expected) for item in found),
-                "1 if it is filled, of its type and in its range",
-            ),
-            rows.section("Inputs that cannot be", "the plan is then invalid"),
-            Section(
-                "Inputs as used",
-                tuple(item.used for item in found),
-                "what was typed; where that cannot be, what was held as generated: formulas read these rows",
-            ),
+        ),
+    )
+
+
+def _faults(rows: Rows, what: str, items: Sequence[TypedInput], bounds: Bounds) -> Faults:
+    """How many of some cells hold what cannot be, and the first."""
+    return first_fault(
+        rows,
+        what,
+        bounds.of(len(items), "flag"),
+        [item.valid for item in items],
+        (
+            [item.place for item in items],
+            [item.content for item in items],
+            [item.expected for item in items],
+        ),
+    )
+
+
+def _sections(items: Sequence[TypedInput], in_lists: Section | None, of: str = "") -> tuple[Section, ...]:
+    """The blocks about some cells, one below the other.
+
+    Args:
+        in_lists: whether lists have what was typed, if some are chosen from one.
+        of: what labels end with.
+    """
+    return (
+        Section(f"Contents{of}", tuple(item.content for item in items), "what the cells of inputs hold"),
+        Section(f"Cells{of}", tuple(item.place for item in items), "where an input is typed"),
+        Section(
+            f"Held as generated{of}",
+            tuple(item.held for item in items),
+            "what the cells held when the file was made",
+        ),
+        *(() if in_lists is None else (in_lists,)),
+        Section(
+            f"In range{of}",
+            tuple(item.in_range for item in items if item.in_range is not None),
+            "1 if a number lies between its bounds",
+        ),
+        Section(
+            f"Can be{of}",
+            tuple((item.valid, item.expected) for item in items),
+            "1 if it is filled, of its type and in its range",
         ),
     )
 

@@ -14,7 +14,7 @@ from mantile.library.errors import InputError
 from mantile.library.from_code.process import can_record, record
 from mantile.library.from_code.read import read_recording
 from mantile.library.huggingface.config import Config
-from mantile.library.huggingface.families import FAMILIES
+from mantile.library.huggingface.families import FAMILIES, meant
 from mantile.library.huggingface.unread import unknown_fields
 
 
@@ -44,7 +44,7 @@ def read_from_code(config: Config, folder: Path | None = None) -> Architecture:
 def _refusal(config: Config, why: str) -> InputError:
     return InputError(
         f"{config.name}: model_type {config.model_type!r:.80} is not supported by a reader of ours, and {why}"
-        f"; supported: {', '.join(FAMILIES)}"
+        f"{meant(config.model_type)}; supported: {', '.join(FAMILIES)}"
     )
 
 

@@ -15,11 +15,11 @@ from mantile.library.errors import InputError
 from mantile.library.gguf_header import read_gguf
 from mantile.library.huggingface.architectures import FIELD, OTHER_CLASS, read_class
 from mantile.library.huggingface.config import Config, Uncovered
-from mantile.library.huggingface.families import FAMILIES, read_architecture
+from mantile.library.huggingface.families import FAMILIES, read_architecture, type_of_class
 from mantile.library.huggingface.gguf import config_of, words_of
 from mantile.library.huggingface.mistral_params import FILE as PARAMS
 from mantile.library.huggingface.mistral_params import WORDS, config_of_params, is_params
-from mantile.library.huggingface.other_kinds import EMBEDDER, lacking_config, refuse_other_kinds
+from mantile.library.huggingface.other_kinds import EMBEDDERS, lacking_config, refuse_other_kinds
 from mantile.library.huggingface.own_words import OwnWords
 from mantile.library.huggingface.unread import Recorded
 
@@ -49,8 +49,10 @@ def parse_config(data: Any, name: str, sidecar: Any = None, trusted: Path | None
     of_type = is_ours and read_class(data, name, str(model_type))
     refuse_other_kinds(data, name)
     if not isinstance(model_type, str) or not model_type:
+        likely = type_of_class(data.get("architectures"))
+        hint = f'; expected "{likely}" by the class that it names' if likely else ""
         raise InputError(
-            f"{name}: field model_type is missing or not a text; supported: {', '.join(FAMILIES)}"
+            f"{name}: field model_type is missing or not a text{hint}; supported: {', '.join(FAMILIES)}"
         )
     if sidecar is not None and not isinstance(sidecar, dict):
         raise InputError(
@@ -97,8 +99,9 @@ def read_config(path: Path, trust_remote_code: bool = False) -> Architecture:
         file = next((path / name for name in names if (path / name).is_file()), path / names[0])
         if not file.is_file():
             raise lacking_config(str(path), _files_in(path), lambda name: _content(path / name))
-    if file.with_name(EMBEDDER).is_file():
-        raise InputError(f"{file}: an embedding model, as {EMBEDDER} beside it says; it writes no tokens")
+    embedder = next((beside for beside in EMBEDDERS if file.with_name(beside).is_file()), None)
+    if embedder is not None:
+        raise InputError(f"{file}: an embedding model, as {embedder} beside it says; it writes no tokens")
     beside = file.with_name(SIDECAR)
     sidecar = _content(beside) if file.name == "config.json" and beside.is_file() else None
     return parse_config(_content(file), str(file), sidecar, file.parent if trust_remote_code else None)

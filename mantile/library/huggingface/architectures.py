@@ -40,7 +40,7 @@ def read_class(fields: Mapping[str, Any], name: str, model_type: str) -> bool:
     if _DRAFT.search(named):
         raise InputError(
             f"{name}: field {FIELD}: {named!r:.80} drafts tokens for another model, which is not estimated; "
-            "give the config of the model that it drafts for"
+            "give the config of the model that it drafts for, with speculation in the scenario"
         )
     if _HEADLESS.search(named):
         raise InputError(

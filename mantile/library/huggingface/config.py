@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any
 
 from mantile.library.architecture import Choice, Fact
@@ -16,6 +17,7 @@ REQUIRED: Any = object()
 MAX_LAYERS = 10_000
 LARGEST = 100_000_000  # of any dimension: more is a typing error, and would not fit a cell's limits
 Facts = dict[str, Fact]
+_MISSPELT = 0.9  # how alike a field must be to be named; q_lora_rank and kv_lora_rank are not
 
 
 class Uncovered(InputError):
@@ -50,8 +52,10 @@ class Config:
     def invalid(self, field: str, expected: str) -> InputError:
         """The error about a field: what was expected there, and what the file says."""
         if field not in self.data:
+            alike = get_close_matches(field, [str(key) for key in self.data], n=1, cutoff=_MISSPELT)
+            hint = f" (there is {alike[0]})" if alike else ""
             return InputError(
-                f"{self.name}: field {self.path}{field} is missing; "
+                f"{self.name}: field {self.path}{field} is missing{hint}; "
                 f"model_type {self.model_type!r} needs {expected}"
             )
         return InputError(

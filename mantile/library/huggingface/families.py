@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any
 
 from mantile.library.architecture import Architecture
 from mantile.library.errors import InputError
@@ -233,6 +235,21 @@ FAMILIES: dict[str, DecoderFamily | VisionFamily] = {
         tied=True,
     ),
 }
+
+
+def meant(model_type: str) -> str:
+    """The model types of ours that come near to one that nobody has, as a hint; empty where none does."""
+    close = get_close_matches(model_type.lower(), FAMILIES, n=2, cutoff=0.8)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def type_of_class(architectures: Any) -> str:
+    """The model type of ours whose class a config names, where it states no model type; empty for none."""
+    named = architectures[0] if isinstance(architectures, list) and architectures else None
+    if not isinstance(named, str):
+        return ""
+    asked = named.partition("For")[0].lower()
+    return next((name for name in FAMILIES if name.replace("_", "") == asked), "")
 
 
 def read_architecture(config: Config) -> Architecture:

@@ -11,7 +11,9 @@ from typing import Any
 
 from mantile.library.errors import InputError
 
-ADAPTER, PIPELINE, EMBEDDER = "adapter_config.json", "model_index.json", "config_sentence_transformers.json"
+ADAPTER, PIPELINE = "adapter_config.json", "model_index.json"
+EMBEDDERS = ("config_sentence_transformers.json", "modules.json")
+"""Files that lie beside the config of an embedding model."""
 GGUF = ".gguf"
 WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".onnx", ".ckpt")
 _MOST = 8  # files that are named
@@ -24,6 +26,9 @@ _VISION = "a vision model without a decoder"
 _DENOISING = "a diffusion language model: it writes by denoising many tokens at once, not one after another"
 _DRAFTER = "a drafter for speculative decoding, which works on what another model keeps"
 _POLICY = "a policy for robots: it writes movements, not text"
+_BYTES = "a model of bytes, which joins several into a patch and works on patches"
+_PROTEINS = "a decoder that also reads proteins, whose class does not run without them"
+_RECURSIVE = "a recursive model, which runs the same layers several times for each token"
 _KINDS: dict[str, str] = {
     _ENCODER_DECODER: """
         bart bert-generation bigbird_pegasus blenderbot blenderbot-small blip encoder-decoder florence2 fsmt
@@ -52,6 +57,9 @@ _KINDS: dict[str, str] = {
         timm_wrapper vit vit_mae vit_msn yolos""",
     _DRAFTER: "gemma4_assistant gemma4_unified_assistant",
     _POLICY: "pi0",
+    _BYTES: "blt",
+    _PROTEINS: "evolla",
+    _RECURSIVE: "hrm_text",
     _DENOISING: "diffusion_gemma diffusion_gemma_text dream llada llada2_moe sdar",
 }
 _KIND_OF: dict[str, str] = {name: kind for kind, names in _KINDS.items() for name in names.split()}

@@ -49,7 +49,7 @@ _WHY = {
         original_max_position_embeddings yarn
         partial_rotary_factor rope_interleave rope_local_base_freq rope_parameters rope_scaling rope_theta
         rotary rotary_dim rotary_emb_base rotary_pct swa_rope_theta mla_use_nope use_mrope init_pos_emb_time
-        pos_emb_type""",
+        pos_emb_type tokens_per_second""",
     "which experts, not how many": """
         n_group num_expert_group topk_group topk_method use_grouped_topk""",
     "not used by this class here": """
@@ -62,7 +62,7 @@ _WHY = {
         shared_expert_intermediate_size sliding_window text_hidden_size time_step_rank top_k_experts
         use_double_wide_mlp use_parallel_residual use_qk_norm use_routing_bias vocab_size
         vocab_size_per_layer_input vt_num_attention_heads mm_projector_type merge_type
-        deepstack_visual_indexes""",
+        deepstack_visual_indexes spatial_patch_size""",
     "the field of the whole file decides": "tie_word_embeddings",
     "prediction layers are not run": """
         index_share_for_mtp_iteration mtp_transformer_layers num_mtp_modules use_mtp""",

@@ -161,7 +161,7 @@ def assumptions_sheet(
             "Assumptions",
             "control",
             "Everything this estimate takes on trust, most consequential first. "
-            f"{MEANING}; in grey as generated.",
+            f"{MEANING}; with * as generated.",
         )
     )
     sheet.widths = [34, 338, 60, 64, 86, 62, 60, 322, 98, 62, 62, 62]
@@ -313,14 +313,15 @@ def _effects(
     live: Mapping[str, Quantity],
 ) -> None:
     """The effect on each result: live where the Sensitivity sheet has the input, else as generated."""
-    form = ";".join(part + "_)_)" for part in style.FRONT["effect"].split(";"))
-    look = style.Style(form=form, align="right", bottom=_UNDER)
+    parts = style.FRONT["effect"].split(";")
+    look = style.Style(form=";".join(f"{part}_)_)" for part in parts), align="right", bottom=_UNDER)
+    stored = look.but(form=";".join(f'{part}"*"' for part in parts), colour=style.GREY)
     for column, (key, effect) in enumerate(effects.items(), _FIRST_EFFECT):
         if key in live:
             book.add_quantity(sheet, row, column, live[key], look.but(colour=style.LINK), scenario=ACROSS)
         else:
             value = NOT_KNOWN if effect is None else round(effect, 6)
-            sheet.set_cell(row, column, value_cell(look.but(colour=style.GREY), value))
+            sheet.set_cell(row, column, value_cell(stored, value))
 
 
 def _bars(sheet: Sheet, first: int, last: int) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.decide import Decided, Judged, decide
-from mantile.graph.quantity import Input, Quantity, span
+from mantile.graph.quantity import Input, Quantity
 from mantile.library.scenario import Decision
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
@@ -60,7 +60,7 @@ def decide_sheet(book: EstimateBook, master: Quantity) -> None:
         return
     figures = decide(book.estimate.equations, asked, book.columns - 1, book.currency)
     sheet = book.sheets[DECIDE_SHEET]
-    book.own_lists[figures.objective.id] = span(figures.labels)
+    book.own_lists[figures.objective.id] = figures.choices
     sheet.widths, sheet.freeze, sheet.repeat_rows = [*_WIDTHS], (2, 2), (0, 1)
     sheet.one_page_wide = True
     add_title_rows(book, sheet, DECIDE_SHEET, _LAST, master)

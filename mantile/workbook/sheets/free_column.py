@@ -10,6 +10,7 @@ from mantile.graph.quantity import Input
 from mantile.workbook import style
 from mantile.workbook.book import FIRST, HEAD_ROW, Cell, Room, Sheet
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.references import link_to_typed
 
 NAME = "type a name"
 """What stands for the name of a scenario until one is typed."""
@@ -45,7 +46,7 @@ def add_free_cell(book: EstimateBook, sheet: Sheet, row: int, figure: Input, loo
         cell.expression, cell.follows, cell.reference = (
             book.typed_cell(figure),
             (figure.id, 0),
-            f"$H{row + 1}",
+            link_to_typed(f"$H{row + 1}"),
         )
     sheet.set_cell(row, FIRST + book.columns, cell)
 

@@ -158,7 +158,7 @@ def _heading(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
     book.add_quantity(sheet, CHART_DATA + 1, FIRST, texts.workload, style.Style(size=style.SMALL))
     book.add_quantity(sheet, CHART_DATA + 2, FIRST, texts.first, style.Style(size=style.SMALL))
     book.add_quantity(sheet, CHART_DATA + 2, FIRST + 1, texts.speeds, style.Style(size=style.SMALL))
-    for number, part in enumerate(texts.limits, start=3):
+    for number, part in enumerate(texts.parts, start=3):
         book.add_quantity(sheet, CHART_DATA + 1, FIRST + number, part, style.Style(size=style.SMALL))
     book.add_quantity(sheet, CHART_DATA + 1, FIRST + 1, texts.asked, style.Style(size=style.SMALL))
     book.add_quantity(sheet, 1, FIRST, texts.plan, style.PURPOSE)

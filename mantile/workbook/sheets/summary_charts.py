@@ -205,8 +205,8 @@ def _roofline_chart(figures: Roofline, roofs: int, points: int) -> charts.Chart:
     def block(row: int, placed: PlacedBlock) -> tuple[str | None, charts.Range, charts.Range, str, str, str]:
         where = (placed.label, column(row, row, 2), column(row, row, 3))
         if placed.phase == "prefill":
-            return (*where, style.COMPUTE, "circle", "below")
-        return (*where, style.MEMORY, "diamond", "right")
+            return (*where, style.COMPUTE, "circle", "above")
+        return (*where, style.MEMORY, "diamond", "below" if placed.block.group == "attention" else "right")
 
     ends = (roofs, roofs + 2)
     return charts.roofline(

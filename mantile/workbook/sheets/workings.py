@@ -363,7 +363,7 @@ def typed(
     elif of and value == book.estimate.inputs(0).get(figure.id, figure.value):
         place = book.input_cells[figure.id, 0]
         cell.expression, cell.follows = book.typed_cell(figure), (figure.id, 0)
-        cell.reference = f"$H{row + 1}" if place[0] == sheet.name else reference(*place)
+        cell.reference = link_to_typed(f"$H{row + 1}" if place[0] == sheet.name else reference(*place))
     else:
         cell = _entry(figure, look, value, of)
     sheet.set_cell(row, column, cell)
