@@ -153,6 +153,10 @@ def test_an_unknown_price_is_null_and_has_no_place_where_money_ranks() -> None:
     assert tiers["minimum"]["accelerators"] == 1 and tiers["minimum"]["usd_per_hour"] is None
     assert tiers["good"]["plan"] is None and "nobody knows a price" in tiers["good"]["reason"]
     assert tiers["best"]["plan"] is not None
+    both = asked({}, chips=("h20-sxm", "h100-sxm"), concurrency=8)
+    least = both.tiers["minimum"]
+    assert least.plan is not None and least.plan["accelerator"] == "h100-sxm", "of equal counts"
+    assert {chip.accelerator: chip.accelerators for chip in both.chips} == {"h20-sxm": 1, "h100-sxm": 1}
     within = asked({"usd_per_month": 1e9}, chips=("h20-sxm",), concurrency=8)
     assert not within.has_answer and {chip.code for chip in within.chips} == {"NOT_KNOWN"}
 

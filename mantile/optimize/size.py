@@ -632,7 +632,8 @@ def _ways(question: Question, space: Space, sizes: Sizes) -> Iterable[Way]:
 
     every = {name: formats_of(model, library, name) for name in space.chosen["framework"]}
     cache = tuple(dict.fromkeys((*space.chosen["kv_dtype"], *caches(model))))
-    smaller = replace(space, formats=every, chosen={**space.chosen, "kv_dtype": cache})
+    chosen = {**space.chosen, "kv_dtype": cache}
+    smaller = replace(space, formats=every, chosen=chosen, left_out=frozenset())
     fitting = sizes.fitting(smaller)
     if len(fitting):
         bits = {name: bits_of(name, model, library) for name in fitting["weights_dtype"].unique()}
