@@ -146,6 +146,15 @@ def test_the_builds_are_those_of_every_combination(seed: int) -> None:
             assert miss is not None and miss[2] == pytest.approx(min(misses), rel=1e-9)
 
 
+def test_a_good_build_leaves_memory_free() -> None:
+    """Where no limit binds it is the cheapest of those with 30 % of the memory free."""
+    load = {"concurrency": 200}
+    rows = every(("l40s", "h100-sxm"), **load)
+    roomy = [row for row in rows if row["headroom"] >= 0.3]
+    assert min(row["cost"] for row in roomy) > min(row["cost"] for row in rows), "the memory binds"
+    same(asked({}, ("l40s", "h100-sxm"), **load), "good", roomy, ("cost", "count"))
+
+
 def test_an_unknown_price_is_null_and_has_no_place_where_money_ranks() -> None:
     """The smallest build is told without a price; there is no cheapest, and none within a budget."""
     found = asked({}, chips=("h20-sxm",), concurrency=8)

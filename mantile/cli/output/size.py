@@ -23,7 +23,6 @@ from mantile.equations.metrics import (
     USD_PER_MILLION_OUTPUT_TOKENS,
     Metric,
 )
-from mantile.graph.quantity import NOT_KNOWN
 
 if TYPE_CHECKING:
     from mantile.optimize.hardware_first import Fit, Machine
@@ -78,7 +77,7 @@ def _order(chip: ChipSize) -> tuple[bool, float, int]:
 
 
 def _price(value: float | None) -> str:
-    return NOT_KNOWN if value is None else number(value, 4)
+    return USD_PER_HOUR.text(None) if value is None else number(value, 4)
 
 
 def _cells(tier: Tier) -> tuple[str, ...]:
@@ -92,7 +91,7 @@ def _cell(metric: Metric, results: Any) -> str:
     value: Any = results
     for part in metric.key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
-    return NOT_KNOWN if value is None else number(metric.shown(float(value)), 4)
+    return metric.text(None) if value is None else number(metric.shown(float(value)), 4)
 
 
 def _no_answer(found: Size) -> Iterator[str]:
@@ -179,7 +178,7 @@ def print_fits(found: Machine) -> None:
             str(one.plan["weights_dtype"]),
             _plan(one),
             number(one.context),
-            NOT_KNOWN if one.interactivity is None else number(one.interactivity, 3),
+            INTERACTIVITY.text(None) if one.interactivity is None else number(one.interactivity, 3),
         )
     if found.models:
         out.print(table)
