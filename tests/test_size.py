@@ -6,6 +6,7 @@ import json
 import random
 import sys
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -245,6 +246,25 @@ def test_json_of_size(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
     assert data["tiers"]["minimum"]["plan"] is None and data["tiers"]["minimum"]["usd_per_hour"] is None
 
 
+def test_a_scenario_file_brings_its_own_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its load and lengths are taken; its plan is not."""
+    path = tmp_path / "chat.yaml"
+    path.write_text(
+        "{model: llama-3.1-8b, accelerator: l4, tp: 8, input_tokens: 700, output_tokens: 90, concurrency: 9}",
+        encoding="utf-8",
+    )
+    command = f"size {path} --accelerator l40s --framework vllm --gpus-max 1 --json"
+    status, out, _ = run(monkeypatch, capsys, command)
+    data = json.loads(out)
+    assert status == 0 and data["assumed"] == {}
+    metrics = data["tiers"]["minimum"]["metrics"]
+    assert metrics["accelerators"] == 1 and metrics["batch"] > 1
+    status, _, err = run(monkeypatch, capsys, f"{command} --users 3")
+    assert status == 2 and "--concurrency states the load as well" in err
+
+
 @pytest.mark.parametrize(
     "line, words",
     [
@@ -256,6 +276,8 @@ def test_json_of_size(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         ("size llama-3.1-8b --gpus-max 0", "--gpus-max: expected a whole number from 1"),
         ("size llama-3.1-8b --spare 1", "--spare: expected a share from 0 to below 1"),
         ("size llama-3.1-8b --accelerator foo", "--accelerator: unknown accelerator 'foo'"),
+        ("size llama-3.1-8b --serving disaggregated", "builds have prefill and decode on the same workers"),
+        ("size llama-3.1-8b --decode-tp 2", "builds have prefill and decode on the same workers"),
         ("size llama-3.1-8b -o needs.csv", "--output needs.csv: expected a file name that ends in .xlsx"),
         ("fits rtx-4090:x", "rtx-4090:x: expected ACCELERATOR[:COUNT]"),
         ("fits rtx-4090 --ram -1", "ram: expected GB above 0"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mantile.cli.app import AsJson, app
-from mantile.cli.flags import AUTO, field_flag, with_flags
+from mantile.cli.flags import AUTO, document_of, field_flag, with_flags
 from mantile.cli.optimize import bounds_of, parts_of, question_of
 from mantile.library.errors import InputError
 
@@ -75,6 +75,7 @@ def size(
     what is needed of every accelerator. Exit status 1 if nothing keeps the limits.
     """
     from mantile.optimize.objective import read_limit
+    from mantile.optimize.optimize import workload_of
     from mantile.optimize.size import ORDER, size_of, with_load
 
     if output is not None and output.suffix != ".xlsx":
@@ -95,7 +96,10 @@ def size(
     }
     limits = [*bounds_of(bounds, _MEASURES), *(read_limit(text) for text in limit or ())]
     _require_chips(flags.get("accelerator"))
-    loaded, assumed = with_load(flags, users, requests_per_hour, what, field_flag)
+    data, _ = document_of(what)
+    stated = workload_of(data, what) if isinstance(data, dict) else {}
+    merged, assumed = with_load({**stated, **flags}, users, requests_per_hour, what, field_flag)
+    loaded = {key: value for key, value in merged.items() if key in flags or key not in stated}
     question = question_of(what, loaded, over or [], ORDER, limits, gpus_max, parts_of(makers))
     from mantile.cli.output.size import print_size
     from mantile.cli.output.tables import print_json, working

@@ -27,6 +27,7 @@ from mantile.equations.metrics import (
 from mantile.equations.size import needed
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError
+from mantile.library.fields import DECODE
 from mantile.library.profiles import CHECKPOINT, Library
 from mantile.library.scenario import Scenario, merge_fields
 from mantile.optimize.evaluate import Array, numbers
@@ -43,7 +44,7 @@ from mantile.optimize.optimize import (
     workload_of,
 )
 from mantile.optimize.search import Found, Search
-from mantile.optimize.space import Space, caches, formats_for
+from mantile.optimize.space import APART, Space, caches, formats_for
 
 USUAL: Mapping[str, int] = {"input_tokens": 1024, "output_tokens": 256}
 """Lengths where nobody states them."""
@@ -354,7 +355,6 @@ def size(
     spare: float = SPARE,
     over: Mapping[str, Iterable[Any]] | None = None,
     makers: Sequence[str] = (),
-    search: Sequence[str] = (),
     model: Model | str | None = None,
     library: Library | None = None,
     name: str = "size",
@@ -375,7 +375,7 @@ def size(
         budget_usd_month: a limit of every build.
         gpus_max: accelerators of a deployment at most.
         spare: what a good build has to spare, as a share from 0 to below 1.
-        over, makers, search, model, library, name, step: as for `optimize`.
+        over, makers, model, library, name, step: as for `optimize`.
         fields: of a scenario. Without a load a single user is meant.
 
     Raises:
@@ -395,7 +395,7 @@ def size(
     if budget_usd_month is not None:
         bounds.append(limit(USD_PER_MONTH.column, float(budget_usd_month), f"{name}: budget_usd_month"))
     asked, assumed = with_load(merge_fields(given, stated, name), users, requests_per_hour, name)
-    question = ask(asked, ORDER, bounds, gpus_max, over or {}, makers, search, model, library, name)
+    question = ask(asked, ORDER, bounds, gpus_max, over or {}, makers, (), model, library, name)
     return size_of(question, spare, assumed, step)
 
 
@@ -459,6 +459,11 @@ def size_of(
     """
     if not 0 <= spare < 1:
         raise InputError(f"{question.name}: spare: expected a share from 0 to below 1, found {spare:g}")
+    if question.fields.get("serving") == APART or any(key.startswith(DECODE) for key in question.fields):
+        raise InputError(
+            f"{question.name}: serving: builds have prefill and decode on the same workers; for workers of their "
+            "own: mantile optimize --search disaggregated"
+        )
     space, base, evaluator = prepared(question)
     sizes = Sizes(evaluator, space, replace(question.objective, terms=_FEWEST), question.limits, False, step)
     found = sizes.run()
