@@ -27,7 +27,6 @@ from mantile.equations.metrics import (
 from mantile.equations.size import needed
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError
-from mantile.library.fields import DECODE
 from mantile.library.profiles import CHECKPOINT, Library
 from mantile.library.scenario import Scenario, merge_fields
 from mantile.optimize.evaluate import Array, numbers
@@ -459,9 +458,9 @@ def size_of(
     """
     if not 0 <= spare < 1:
         raise InputError(f"{question.name}: spare: expected a share from 0 to below 1, found {spare:g}")
-    if question.fields.get("serving") == APART or any(key.startswith(DECODE) for key in question.fields):
+    if question.fields.get("serving") == APART or question.fields.get("decode"):
         raise InputError(
-            f"{question.name}: serving: builds have prefill and decode on the same workers; for workers of their "
+            f"{question.name}: serving: builds have prefill and decode on the same workers; workers of their "
             "own: mantile optimize --search disaggregated"
         )
     space, base, evaluator = prepared(question)
