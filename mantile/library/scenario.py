@@ -1109,6 +1109,20 @@ class Tried(Strict):
     front: bool = False
 
 
+class Turned(Strict):
+    """What a factor of a plan would have to be for it to win.
+
+    Args:
+        plan: its number.
+        factor: id of the figure; `now` and `due` in its unit.
+    """
+
+    plan: Annotated[int, Field(ge=1, le=7)]
+    factor: Text
+    now: Annotated[float, Field(ge=0, le=1e6)]
+    due: Annotated[float, Field(ge=0, le=1e6)]
+
+
 class Decision(Strict):
     """A choice among plans: what is wanted, and what a search found. The plans are the variants.
 
@@ -1118,6 +1132,7 @@ class Decision(Strict):
         take: number of the plan that the base scenario is.
         plans: how many were looked at, by `infeasible` how many broke which rule or missed which limit, and
             some of them for a picture.
+        turned: for some plans the factor that would have to change by least for it to win.
         searched: what was looked at, in words; `made_by` the program that did.
     """
 
@@ -1128,6 +1143,7 @@ class Decision(Strict):
     plans: Annotated[int, Field(ge=0)] = 0
     infeasible: dict[Text, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, max_length=80)
     shown: Annotated[tuple[Tried, ...], Field(max_length=400)] = ()
+    turned: Annotated[tuple[Turned, ...], Field(max_length=7)] = ()
     searched: Annotated[str, StringConstraints(max_length=400)] = ""
     made_by: Text = "nobody"
 

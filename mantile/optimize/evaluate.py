@@ -13,6 +13,7 @@ import pandas as pd
 from mantile.equations.checks import Check
 from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.equations.measures import MEASURES, Measure
+from mantile.equations.override import OVERRIDE
 from mantile.equations.reasons import PLAN
 from mantile.estimate.estimate import require_override
 from mantile.graph.evaluate import Program
@@ -95,7 +96,7 @@ class Evaluator:
         """Values of every plan, by the names of what is wanted.
 
         Args:
-            plans: a column for every field that plans state.
+            plans: a column for every field that plans state, and for override cells.
         """
         if not len(plans):
             return {name: np.array([]) for name in wanted}
@@ -109,6 +110,7 @@ class Evaluator:
         keys, places = _unique(plans, [name for name in _FORMAT_OF if name in plans])
         resolved = [self._resolved(plans.iloc[first]) for first in keys]
         inputs: dict[str, Any] = dict(self._shared)
+        inputs |= {name: _array(plans[name]) for name in plans if name.endswith(OVERRIDE)}
         for name in named:
             if name in plans:
                 inputs[f"inputs.{name}"] = _array(plans[name])

@@ -44,6 +44,7 @@ from mantile.optimize.space import (
     Space,
     usual_space,
 )
+from mantile.optimize.turned import turned
 
 _OF_PAIRS = ("serving", f"{DECODE}accelerator", *OF_DECODE)
 PLANNED = (*CHOSEN, *DEGREES, "dp", *OFFLOADED)
@@ -216,6 +217,15 @@ class Optimum:
             ["rank"], key=lambda rank: rank.where(rank > 0, np.inf), kind="stable", ignore_index=True
         )
 
+    @property
+    def _turned(self) -> dict[int, dict[str, Any]]:
+        """By number of a plan the factor that would have to change by least for it to win."""
+        assert self.scenario.decision is not None
+        return {
+            of.plan: {"factor": of.factor, "now": of.now, "due": of.due}
+            for of in self.scenario.decision.turned
+        }
+
     def to_dict(self) -> dict[str, Any]:
         """What `mantile optimize --json` prints; SI units, None for what nobody knows."""
         front = self.found.front
@@ -239,8 +249,9 @@ class Optimum:
                     "behind": one.behind,
                     "error_80": one.error,
                     "difference": one.told,
+                    "would_win_with": self._turned.get(place),
                 }
-                for one in self.candidates
+                for place, one in enumerate(self.candidates, 1)
             ],
             "pareto": [
                 {"plan": plan_of(row), "metrics": measures_of(row, shown)} for row in front.to_dict("records")
@@ -382,7 +393,8 @@ def solve(question: Question, step: Callable[[str], None] = lambda words: None) 
             "(gpus_max), other accelerators, or smaller data types"
         )
     rows = _selected(found, CANDIDATES)
-    return Optimum(question, scenario_of(question, base, found, rows), found, space)
+    could = [*turned(evaluator, question.objective, rows)] if len(found.ranked) else []
+    return Optimum(question, scenario_of(question, base, found, rows, could), found, space)
 
 
 def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -537,8 +549,18 @@ def _selected(found: Found, count: int) -> pd.DataFrame:
     return chosen.assign(place=place).sort_values("place", kind="stable").drop(columns="place")
 
 
-def scenario_of(question: Question, base: Scenario, found: Found, rows: pd.DataFrame) -> Scenario:
-    """The winner as a scenario, the candidates as its variants, and the decision."""
+def scenario_of(
+    question: Question,
+    base: Scenario,
+    found: Found,
+    rows: pd.DataFrame,
+    could: Sequence[Mapping[str, Any]] = (),
+) -> Scenario:
+    """The winner as a scenario, the candidates as its variants, and the decision.
+
+    Args:
+        could: what would have to change for others to win.
+    """
     searched = not question.load
     plans = []
     for row in rows.to_dict("records"):
@@ -561,6 +583,7 @@ def scenario_of(question: Question, base: Scenario, found: Found, rows: pd.DataF
         "plans": found.tried,
         "infeasible": dict(_most_first(found.infeasible)[:80]),
         "shown": _points(found),
+        "turned": could,
         "searched": f"{question.objective.words}; at most {question.most} accelerators",
         "made_by": f"Mantile {__version__}",
     }

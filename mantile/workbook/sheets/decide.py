@@ -67,7 +67,7 @@ def decide_sheet(book: EstimateBook, master: Quantity) -> None:
     _findings(book, sheet, figures)
     _asked(book, sheet, figures, asked)
     row = _ranking(book, sheet, figures)
-    row = _prices(book, sheet, figures, row + 1)
+    row = _prices(book, sheet, figures, asked, row + 1)
     row = _measures(book, sheet, figures, row + 1)
     row = _search(book, sheet, figures, asked, first := row + 1)
     sheet.print_area = (0, 0, row - 1, _LAST)
@@ -174,18 +174,22 @@ def _colours(sheet: Sheet, first: int, last: int) -> None:
     sheet.conditional += [(area, best), (area, none)]
 
 
-def _prices(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int:
+def _prices(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, row: int) -> int:
     """The price at which another plan would cost what the winner does; the row after it."""
     sheet.set_text(
         row,
         _RANK,
-        "For another plan to cost no more per token than the winner, its price must be",
+        "For another plan to cost no more per token than the winner, its price per accelerator must be",
         style.SECTION_HEAD,
     )
     sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
     sheet.heights[row] = 28
     row += 1
+    could = {one.plan: one for one in asked.turned}
+    by = f"or a factor, as {asked.made_by} found when it searched"
     _heads(sheet, row, ("now, USD/h", "must be", "by"), ("", "plan"))
+    sheet.cells.pop((row, _FIRST + 3), None)
+    sheet.set_text(row, _FIRST + 3, by, style.HEADER)
     first = row + 1
     for row, plan in enumerate(figures.plans, first):
         sheet.set_formula(row, _NAME, plan.name, style.ROW_LABEL, scenario=ACROSS)
@@ -199,9 +203,10 @@ def _prices(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int
         ):
             book.add_quantity(sheet, row, column, plan.figures[name], look, scenario=ACROSS)
         mark = style.SOURCE.but(wrap=False)
-        sheet.set_text(
-            row, _FIRST + 3, "per accelerator and hour; of the winner: what the second costs", mark
-        )
+        other = could.get(int(float(str(plan.number.value))))
+        words = "no factor alone" if other is None else f"{other.factor} {other.now:.3g} → {other.due:.3g}"
+        own = "of the winner: the price at which the second costs as much"
+        sheet.set_text(row, _FIRST + 3, own if plan is figures.plans[0] else words, mark)
     return row + 1
 
 
