@@ -64,11 +64,21 @@ NOT_RUN = {
     ),
 }
 # Commands that write or read workbooks or what came of them, or predict hundreds of runs.
-HEAVY = (".xlsx", "edited.yaml", "run.json", "reconcile workbooks/", "calibrate", "=512:25600:512")
+HEAVY = (
+    ".xlsx",
+    "edited.yaml",
+    "run.json",
+    "reconcile workbooks/",
+    "calibrate",
+    "=512:25600:512",
+    "--gpus-max 16",
+    "size gpt-oss-120b",
+)
 HEAVY_CALLS = ("verify(", "import_workbook(", "reconcile(", "calibrate(")
 EXIT_STATUS_1 = (
     "compare",
     "hardware add",
+    "size",
 )  # of commands that may find something, or print an error that is shown
 
 SCENARIO = """\

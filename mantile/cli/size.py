@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mantile.cli.app import AsJson, app
-from mantile.cli.flags import field_flag, with_flags
+from mantile.cli.flags import AUTO, document_of, field_flag, with_flags
 from mantile.cli.optimize import bounds_of, parts_of, question_of
 from mantile.library.errors import InputError
 
@@ -75,6 +75,7 @@ def size(
     what is needed of every accelerator. Exit status 1 if nothing keeps the limits.
     """
     from mantile.optimize.objective import read_limit
+    from mantile.optimize.optimize import workload_of
     from mantile.optimize.size import ORDER, size_of, with_load
 
     if output is not None and output.suffix != ".xlsx":
@@ -94,7 +95,11 @@ def size(
         "budget_usd_month": budget_usd_month,
     }
     limits = [*bounds_of(bounds, _MEASURES), *(read_limit(text) for text in limit or ())]
-    loaded, assumed = with_load(flags, users, requests_per_hour, what, field_flag)
+    _require_chips(flags.get("accelerator"))
+    data, _ = document_of(what)
+    stated = workload_of(data, what) if isinstance(data, dict) else {}
+    merged, assumed = with_load({**stated, **flags}, users, requests_per_hour, what, field_flag)
+    loaded = {key: value for key, value in merged.items() if key in flags or key not in stated}
     question = question_of(what, loaded, over or [], ORDER, limits, gpus_max, parts_of(makers))
     from mantile.cli.output.size import print_size
     from mantile.cli.output.tables import print_json, working
@@ -109,6 +114,18 @@ def size(
         print_size(found, output)
     if not found.has_answer:
         raise typer.Exit(1)
+
+
+def _require_chips(text: Any) -> None:
+    """Refuse accelerators that the library does not have, by their flag."""
+    from mantile.library.profiles import load_library
+
+    for name in parts_of(text) if isinstance(text, str) and not text.endswith((".yaml", ".yml")) else ():
+        if name not in ("all", AUTO):
+            try:
+                load_library().accelerator(name)
+            except InputError as error:
+                raise InputError(f"--accelerator: {error}; mantile hardware list shows them") from None
 
 
 _MEASURES = {"interactivity_min": "interactivity", "budget_usd_month": "usd_per_month"}

@@ -233,6 +233,7 @@ def _fit(
         chosen={**space.chosen, "framework": tuple(formats)},
         formats=formats,
         replicas=(1,),
+        left_out=frozenset(),
     )
     for offload in ((0.0,), _steps(ram_gb, count)):
         moved = {"offload_weights": offload, "offload_kv": (0.0,)}

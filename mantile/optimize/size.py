@@ -43,7 +43,7 @@ from mantile.optimize.optimize import (
     workload_of,
 )
 from mantile.optimize.search import Found, Search
-from mantile.optimize.space import Space, caches, formats_for
+from mantile.optimize.space import APART, Space, caches, formats_for
 
 USUAL: Mapping[str, int] = {"input_tokens": 1024, "output_tokens": 256}
 """Lengths where nobody states them."""
@@ -354,7 +354,6 @@ def size(
     spare: float = SPARE,
     over: Mapping[str, Iterable[Any]] | None = None,
     makers: Sequence[str] = (),
-    search: Sequence[str] = (),
     model: Model | str | None = None,
     library: Library | None = None,
     name: str = "size",
@@ -375,7 +374,7 @@ def size(
         budget_usd_month: a limit of every build.
         gpus_max: accelerators of a deployment at most.
         spare: what a good build has to spare, as a share from 0 to below 1.
-        over, makers, search, model, library, name, step: as for `optimize`.
+        over, makers, model, library, name, step: as for `optimize`.
         fields: of a scenario. Without a load a single user is meant.
 
     Raises:
@@ -395,7 +394,7 @@ def size(
     if budget_usd_month is not None:
         bounds.append(limit(USD_PER_MONTH.column, float(budget_usd_month), f"{name}: budget_usd_month"))
     asked, assumed = with_load(merge_fields(given, stated, name), users, requests_per_hour, name)
-    question = ask(asked, ORDER, bounds, gpus_max, over or {}, makers, search, model, library, name)
+    question = ask(asked, ORDER, bounds, gpus_max, over or {}, makers, (), model, library, name)
     return size_of(question, spare, assumed, step)
 
 
@@ -459,6 +458,11 @@ def size_of(
     """
     if not 0 <= spare < 1:
         raise InputError(f"{question.name}: spare: expected a share from 0 to below 1, found {spare:g}")
+    if question.fields.get("serving") == APART or question.fields.get("decode"):
+        raise InputError(
+            f"{question.name}: serving: builds have prefill and decode on the same workers; workers of their "
+            "own: mantile optimize --search disaggregated"
+        )
     space, base, evaluator = prepared(question)
     sizes = Sizes(evaluator, space, replace(question.objective, terms=_FEWEST), question.limits, False, step)
     found = sizes.run()
@@ -632,7 +636,8 @@ def _ways(question: Question, space: Space, sizes: Sizes) -> Iterable[Way]:
 
     every = {name: formats_of(model, library, name) for name in space.chosen["framework"]}
     cache = tuple(dict.fromkeys((*space.chosen["kv_dtype"], *caches(model))))
-    smaller = replace(space, formats=every, chosen={**space.chosen, "kv_dtype": cache})
+    chosen = {**space.chosen, "kv_dtype": cache}
+    smaller = replace(space, formats=every, chosen=chosen, left_out=frozenset())
     fitting = sizes.fitting(smaller)
     if len(fitting):
         bits = {name: bits_of(name, model, library) for name in fitting["weights_dtype"].unique()}

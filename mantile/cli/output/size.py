@@ -23,13 +23,18 @@ from mantile.equations.metrics import (
     USD_PER_MILLION_OUTPUT_TOKENS,
     Metric,
 )
-from mantile.graph.quantity import NOT_KNOWN
 
 if TYPE_CHECKING:
     from mantile.optimize.hardware_first import Fit, Machine
     from mantile.optimize.size import ChipSize, Size, Tier, Way
 
-_SHOWN = (USD_PER_HOUR, USD_PER_MILLION_OUTPUT_TOKENS, TTFT_P95, TPOT, INTERACTIVITY)
+_SHOWN = {
+    "USD/h": USD_PER_HOUR,
+    "USD/M out": USD_PER_MILLION_OUTPUT_TOKENS,
+    "TTFT p95, ms": TTFT_P95,
+    "TPOT, ms": TPOT,
+    "tokens/s/user": INTERACTIVITY,
+}
 _MISSED = 10  # accelerators that miss a limit, the nearest first
 _OTHERS = 10  # accelerators of which each has a line, whatever the reason
 
@@ -44,8 +49,7 @@ def print_size(found: Size, written: Path | None) -> None:
         taken = ", ".join(f"{key} {number(value)}" for key, value in found.assumed.items())
         out.print(f"Not stated, so taken: {taken}.")
     if found.has_answer:
-        heads = [metric.short_heading or metric.head for metric in _SHOWN]
-        table = new_table("", "GPUs", *heads, right=range(1, len(heads) + 2))
+        table = new_table("", "GPUs", *_SHOWN, right=range(1, len(_SHOWN) + 2))
         for tier, one in found.tiers.items():
             table.add_row(tier, *_cells(one))
         out.print(table)
@@ -73,12 +77,12 @@ def _order(chip: ChipSize) -> tuple[bool, float, int]:
 
 
 def _price(value: float | None) -> str:
-    return NOT_KNOWN if value is None else number(value, 4)
+    return USD_PER_HOUR.text(None) if value is None else number(value, 4)
 
 
 def _cells(tier: Tier) -> tuple[str, ...]:
     count = "–" if tier.accelerators is None else number(tier.accelerators)
-    return count, *(_cell(metric, tier.results) for metric in _SHOWN)
+    return count, *(_cell(metric, tier.results) for metric in _SHOWN.values())
 
 
 def _cell(metric: Metric, results: Any) -> str:
@@ -87,7 +91,7 @@ def _cell(metric: Metric, results: Any) -> str:
     value: Any = results
     for part in metric.key.split("."):
         value = value.get(part) if isinstance(value, dict) else None
-    return NOT_KNOWN if value is None else number(metric.shown(float(value)), 4)
+    return metric.text(None) if value is None else number(metric.shown(float(value)), 4)
 
 
 def _no_answer(found: Size) -> Iterator[str]:
@@ -137,7 +141,11 @@ def _why_not(chip: ChipSize) -> str:
     if chip.beyond is None:
         return chip.code
     of = measure(chip.code.removeprefix("LIMIT_"))
-    return f"{of.metric.label} missed by {chip.beyond:.0%}"
+    return f"{of.metric.label} missed by {_share(chip.beyond)}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.0%}" if value >= 0.1 else f"{value:.1%}" if value >= 0.001 else "less than 0.1%"
 
 
 def _left_out(found: Size) -> Iterator[str]:
@@ -170,7 +178,7 @@ def print_fits(found: Machine) -> None:
             str(one.plan["weights_dtype"]),
             _plan(one),
             number(one.context),
-            NOT_KNOWN if one.interactivity is None else number(one.interactivity, 3),
+            INTERACTIVITY.text(None) if one.interactivity is None else number(one.interactivity, 3),
         )
     if found.models:
         out.print(table)
