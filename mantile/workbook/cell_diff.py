@@ -7,7 +7,8 @@ another version made also what that version worked out otherwise.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeGuard
@@ -95,6 +96,17 @@ def shortened(content: Any) -> Any:
     return type(content)(f"{content[:_LONG]}… ({len(content):,} characters)")
 
 
+_PLACE = re.compile(r"(?P<name>.*), \w+!\$?[A-Z]{1,3}\$?\d+(:\$?[A-Z]{1,3}\$?\d+)?")
+
+
+def _names_another_place(item: Mapping[str, Any]) -> bool:
+    """Whether two texts say of one thing where it stands: rows move between versions."""
+    texts = (item["generated"], item["found"])
+    found = [_PLACE.fullmatch(text) for text in texts if isinstance(text, str)]
+    names = [match["name"] for match in found if match is not None]
+    return len(names) == len(texts) and names[0] == names[1]
+
+
 class _Differ:
     """One pass over a file."""
 
@@ -152,8 +164,8 @@ class _Differ:
         if cell.style.unlocked and not changed and cell.expression is None:
             return diff.notes  # room to sign
         if self.file.other_version:
-            if is_label and not changed:
-                return []  # what another version called it
+            if (is_label and not changed) or _names_another_place(item):
+                return []  # what another version called it, or where it stood there
             if place[:2] not in self.places.book_ids or self._is_other_copy(place, item):
                 return diff.not_compared
             there = self.file.file_sheet(place)
