@@ -128,6 +128,7 @@ def _differs(diff: CellDiff) -> dict[str, list[dict[str, Any]]]:
         "billion-tokens-a-day-0.7.0",
         "gpt-oss-120b-b200-mi355x-0.8.0",
         "llama-3.3-70b-h100-0.9.0",
+        "chat-8b-rtx-4090-0.12.0",
     ],
 )
 def test_workbooks_of_older_versions_verify(name: str) -> None:
