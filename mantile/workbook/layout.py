@@ -92,6 +92,11 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "What the deployment draws and costs, per token, hour, day and month. Every figure per token "
         "holds at the utilisation stated.",
     ),
+    "Capacity": (
+        "outputs",
+        "Replicas by hour for a demand that grows, and what it costs to buy, to rent or to call an API. "
+        "Type over the yellow cells.",
+    ),
 }
 
 
@@ -129,6 +134,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     fill_shapes(book, shown, master)
     fill_ir(book, shown, master)
     _add_workings(book, sections, master, "Serving", "Cost")
+    if equations.capacity is not None:
+        _add_workings(book, sections, master, "Capacity")
     if book.columns > 1:
         compare_sheet(book, master)
     alternative_sheet(book, master)
