@@ -114,7 +114,9 @@ def test_power_is_idle_and_load_with_host_and_building() -> None:
 
     What binds says how far between idle and limit they are; at half utilisation they idle half of the time.
     """
-    all_compute = [{"id": f"cost.power_of_{name}", "value": 1, "reason": "test"} for name in ("memory", "rest")]
+    all_compute = [
+        {"id": f"cost.power_of_{name}", "value": 1, "reason": "test"} for name in ("memory", "rest")
+    ]
     rated = look(ask(tp=8, overrides=all_compute))
     assert rated("cost.power") == pytest.approx(10_200 * 1.3, rel=1e-9)
     assert look(ask(tp=8, pue=1, overrides=all_compute))("cost.power") == pytest.approx(10_200, rel=1e-9)
@@ -128,7 +130,9 @@ def test_power_is_idle_and_load_with_host_and_building() -> None:
             + 0.1 * (at(f"{phase}.bound.network") + at(f"{phase}.bound.overhead"))
             for phase in ("prefill", "decode")
         ]
-        parts = [share / at(f"{phase}.time") for share, phase in zip(shares, ("prefill", "decode"), strict=True)]
+        parts = [
+            share / at(f"{phase}.time") for share, phase in zip(shares, ("prefill", "decode"), strict=True)
+        ]
         of_prompts = at("token_cost.input_time_share")
         active = of_prompts * parts[0] + (1 - of_prompts) * parts[1]
         assert at("cost.active") == pytest.approx(active, rel=1e-9)

@@ -429,7 +429,7 @@ class _Money:
             else where(
                 cells["purchase"] > 0,
                 typed,
-                if_known(first.machine / RANKS_TO_ACCELERATORS / _PIECE, first.machine),
+                if_known(first.machine / RANKS_TO_ACCELERATORS, first.machine),
             ),
             "of the library where none is typed",
         )
@@ -681,7 +681,6 @@ class _Money:
 
 
 NO_BREAK_EVEN = "no break-even"
-_PIECE = defined("capacity.piece", "One accelerator", "1", 1, "a price is of one", name="one")
 
 
 def figures_of(found: Capacity) -> tuple[Named, ...]:
