@@ -32,14 +32,19 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
+    absolute,
     all_of,
     as_node,
     defined,
     if_known,
     is_number,
+    join,
     maximum,
     minimum,
+    number_of,
+    percent,
     round_up,
+    rounded,
     span,
     sum_of,
     sum_range,
@@ -68,6 +73,8 @@ class Capacity:
         hours: requests per second, replicas needed and utilisation, by hour.
         cash: of each option, at the start and at the end of each year; `npv` what it is worth today.
         break_even: utilisations, or that there is none.
+        in_service: replicas of the first year; `carried` requests per second with and without the spares.
+        cells: what is asked; `parts` what each option pays, by year; `titles` findings in words.
         moves: by how much a driver moves what buying saves against renting.
     """
 
@@ -84,6 +91,11 @@ class Capacity:
     saving: Quantity
     break_even: Mapping[str, Quantity]
     moves: Mapping[str, Quantity]
+    in_service: Quantity
+    carried: tuple[Quantity, Quantity]
+    cells: Mapping[str, Input]
+    parts: Mapping[str, tuple[Quantity, ...]]
+    titles: tuple[Quantity, Quantity]
     sections: tuple[Section, ...]
 
 
@@ -126,7 +138,11 @@ def capacity(
     money = _Money(cells, units, inputs, served, cost, rate, demand)
     return money.worked_out(
         (
-            Section("Demand and money", (*cells.values(), _WHOLE, _DAY, _YEAR, *_NUMBERS), "what is asked"),
+            Section(
+                "Demand and money",
+                (*cells.values(), _WHOLE, _DAY, _YEAR, _THOUSAND, *_NUMBERS),
+                "what is asked",
+            ),
             Section("Demand by hour", shares, "share of the busiest hour"),
             one_replica,
             *demand.sections,
@@ -243,7 +259,8 @@ class _Demand:
 
     mean: Quantity
     peak: Quantity
-    needed: Node
+    in_service: Quantity
+    carried: tuple[Quantity, Quantity]
     hours: Mapping[str, tuple[Quantity, ...]]
     utilisation_peak: Quantity
     utilisation_mean: Quantity
@@ -317,8 +334,17 @@ def _demand(cells: Mapping[str, Input], shares: Sequence[Input], rate: Quantity)
     average = made(
         "utilisation_mean", "Utilisation, mean of the day", "1", if_known(mean / (total * rate), rate)
     )
+    carried = made(
+        "carried", "Requests per second that all replicas carry", "request/s", if_known(total * rate, rate)
+    )
+    spared = made(
+        "carried_without_spares",
+        "Requests per second that replicas carry without the spares",
+        "request/s",
+        if_known((total - cells["spares"]) * rate, rate),
+    )
     sections.append(made.section("Utilisation by hour", "spares count"))
-    return _Demand(mean, peak, total, hours, top, average, tuple(sections))
+    return _Demand(mean, peak, total, (carried, spared), hours, top, average, tuple(sections))
 
 
 _HOURLY = defined("capacity.hourly", "One share an hour", "h/day", 1, "shares stand for hours", name="1 h")
@@ -393,6 +419,7 @@ class _Money:
         }
         even = self._break_even(ends, npv, parts)
         moves = self._moves(ends, npv, parts)
+        titles = self._titles(ends, saving, even)
         sections.append(ends.section("NPV, break-even and what moves it", "of the years asked for"))
         return Capacity(
             rate=rate,
@@ -408,6 +435,11 @@ class _Money:
             saving=saving,
             break_even=even,
             moves=moves,
+            in_service=demand.in_service,
+            carried=demand.carried,
+            cells=cells,
+            parts={name: tuple(figures) for name, figures in by_year.items()},
+            titles=titles,
             sections=tuple(sections),
         )
 
@@ -651,6 +683,52 @@ class _Money:
             ),
         }
 
+    def _titles(
+        self, rows: Rows, saving: Quantity, even: Mapping[str, Quantity]
+    ) -> tuple[Quantity, Quantity]:
+        """What it comes to, in words."""
+        count = self.demand.in_service
+        thousands = rounded(absolute(number_of(saving)) / _THOUSAND, 0)
+        money = where(
+            is_number(saving),
+            join(
+                where(number_of(saving) >= 0, "buying saves ", "renting saves "),
+                thousands,
+                " thousand USD over ",
+                rounded(self.cells["years"], 0),
+                " years",
+            ),
+            "what buying saves is not known",
+        )
+        title = where(
+            is_number(count),
+            join(
+                rounded(number_of(count), 0),
+                " replicas carry the peak with ",
+                rounded(self.cells["spares"], 0),
+                " to spare; ",
+                money,
+            ),
+            "! the scenario sustains no rate within its limits: replicas are not known",
+        )
+
+        def told(name: str) -> Node:
+            return where(is_number(even[name]), percent(number_of(even[name]), 0), even[name])
+
+        words = join(
+            "Break-even: renting against an API at ",
+            told("rent_against_api"),
+            " utilisation, buying against an API at ",
+            told("buy_against_api"),
+            "; buying against renting by the hour at ",
+            told("buy_against_rent"),
+            " of the hours",
+        )
+        return (
+            rows("title", "Finding", "1", title),
+            rows("title_even", "Break-even in words", "1", words),
+        )
+
     def _moves(
         self, rows: Rows, npv: Mapping[str, Quantity], parts: Mapping[str, Quantity]
     ) -> dict[str, Quantity]:
@@ -680,6 +758,7 @@ class _Money:
         }
 
 
+_THOUSAND = defined("capacity.thousand", "Thousand", "1", 1000, "definition", name="1000")
 NO_BREAK_EVEN = "no break-even"
 
 

@@ -417,7 +417,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             _headlines(graph, of_cost=False),
         ),
         "Cost": (*graph.cost.sections, *graph.grid.sections, _headlines(graph, of_cost=True)),
-        **({} if graph.capacity is None else {"Capacity": graph.capacity.sections}),
+        **({} if graph.capacity is None else {"Finance": graph.capacity.sections}),
         "Calibration": graph.measured.sections,
     }
 

@@ -22,6 +22,7 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.alternative import alternative_sheet
 from mantile.workbook.sheets.assumptions import assumptions_sheet
 from mantile.workbook.sheets.calibration import calibration_sheet
+from mantile.workbook.sheets.capacity import capacity_sheet
 from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
@@ -92,10 +93,10 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "What the deployment draws and costs, per token, hour, day and month. Every figure per token "
         "holds at the utilisation stated.",
     ),
-    "Capacity": (
+    "Finance": (
         "outputs",
         "Replicas by hour for a demand that grows, and what it costs to buy, to rent or to call an API. "
-        "Type over the yellow cells.",
+        "Type over the yellow cells; Capacity shows what it comes to.",
     ),
 }
 
@@ -135,7 +136,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     fill_ir(book, shown, master)
     _add_workings(book, sections, master, "Serving", "Cost")
     if equations.capacity is not None:
-        _add_workings(book, sections, master, "Capacity")
+        _add_workings(book, sections, master, "Finance")
+        capacity_sheet(book, master)
     if book.columns > 1:
         compare_sheet(book, master)
     alternative_sheet(book, master)
