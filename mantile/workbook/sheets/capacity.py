@@ -119,7 +119,7 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
     later = first + step
     _line(book, sheet, row, "Peak", "request/s", found.peak, "#,##0.0", later, step)
     _line(book, sheet, row + 1, "Replicas, with spares", "replica", found.replicas, "#,##0", later, step)
-    _line(book, sheet, row + 2, "Output tokens", "M tokens", found.parts["output"], "#,##0", later, step)
+    _line(book, sheet, row + 2, "Output tokens", "G tokens", found.parts["output"], "#,##0.0,", later, step)
     row += 3
     for label, name in _CASH:
         _line(book, sheet, row, label, money, found.parts[name], _MONEY, later, step)
