@@ -716,13 +716,12 @@ class _Money:
             return where(is_number(even[name]), percent(number_of(even[name]), 0), even[name])
 
         words = join(
-            "Break-even: renting against an API at ",
+            "Break-even at mean utilisation: rent against API ",
             told("rent_against_api"),
-            " utilisation, buying against an API at ",
+            ", buy against API ",
             told("buy_against_api"),
-            "; buying against renting by the hour at ",
+            "; at hours rented of all: buy against rent ",
             told("buy_against_rent"),
-            " of the hours",
         )
         return (
             rows("title", "Finding", "1", title),

@@ -448,8 +448,8 @@ _ONE_MORE_INPUT = {
 """Lists of all inputs, before the data type of an embedding was one of them."""
 
 _BY_LOAD = (
-    "power follows the load and what binds, and a machine's share its class: 0.12.0 took the limit at any load, "
-    "and a server for every machine"
+    "power follows the load and what binds, and a machine's share its class: 0.12.0 took the limit at any "
+    "load, and a server for every machine"
 )
 _POWER_OF_0_12 = {
     r"cost\.draw": rf"=(?:IF\({_ID}>0,)?{_ID}\+\({_ID}-{_ID}\)\*{_ID}(?:,\"not known\"\))?",
