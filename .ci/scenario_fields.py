@@ -5,7 +5,7 @@ from __future__ import annotations
 from mantile.cli.flags import field_flag
 from mantile.library.dates import day_of
 from mantile.library.fields import ScenarioField
-from mantile.library.scenario import SCENARIO_FIELDS, Scenario
+from mantile.library.scenario import CAPACITY_FIELDS, SCENARIO_FIELDS, Scenario
 
 HEADS = ("field", "flag", "row of Inputs", "other names", "unit", "range", "default", "meaning")
 
@@ -34,6 +34,10 @@ OTHERS = {
         "Up to eight classes of requests, in place of one mean length: a list of `{name, share, "
         "input_tokens, output_tokens, input_spread, output_spread, ttft_limit, tpot_limit, e2e_limit}`; "
         "a limit that a class does not state is that of the scenario."
+    ),
+    "capacity": (
+        "Demand and money, for the sheets Capacity and Finance: `profile` (office day, evening, flat, or "
+        "own with 24 `hours`, 100 the peak), " + ", ".join(f"`{name}`" for name in CAPACITY_FIELDS) + "."
     ),
     "alternative": "The accelerator of the sheet Alternative: `{accelerator, usd_per_hour}`.",
     "decision": (

@@ -110,14 +110,32 @@ def test_deepseeks_bill_of_a_day_is_reproduced() -> None:
 
 
 def test_power_is_idle_and_load_with_host_and_building() -> None:
-    """Eight H100 at full load draw what a DGX is rated for, 10.2 kW, times PUE.
+    """Eight H100 would draw what a DGX is rated for, 10.2 kW, times PUE, if compute bound all the time.
 
-    At half load the accelerators are between idle and limit.
+    What binds says how far between idle and limit they are; at half utilisation they idle half of the time.
     """
-    full, half = look(ask(tp=8)), look(ask(tp=8, utilisation=0.5))
-    assert full("cost.power") == pytest.approx(10_200 * 1.3, rel=1e-12)
-    assert half("cost.power") == pytest.approx(10_200 * 1.3 * (70 + 0.5 * (700 - 70)) / 700, rel=1e-12)
-    assert look(ask(tp=8, pue=1))("cost.power") == pytest.approx(10_200, rel=1e-12)
+    all_compute = [
+        {"id": f"cost.power_of_{name}", "value": 1, "reason": "test"} for name in ("memory", "rest")
+    ]
+    rated = look(ask(tp=8, overrides=all_compute))
+    assert rated("cost.power") == pytest.approx(10_200 * 1.3, rel=1e-9)
+    assert look(ask(tp=8, pue=1, overrides=all_compute))("cost.power") == pytest.approx(10_200, rel=1e-9)
+    for share in (1, 0.5):
+        at = look(ask(tp=8, utilisation=share))
+        watts = 70 + share * at("cost.active") * (700 - 70)
+        assert at("cost.power") == pytest.approx(10_200 * 1.3 * watts / 700, rel=1e-12)
+        shares = [
+            at(f"{phase}.bound.compute")
+            + 0.4 * at(f"{phase}.bound.memory")
+            + 0.1 * (at(f"{phase}.bound.network") + at(f"{phase}.bound.overhead"))
+            for phase in ("prefill", "decode")
+        ]
+        parts = [
+            share / at(f"{phase}.time") for share, phase in zip(shares, ("prefill", "decode"), strict=True)
+        ]
+        of_prompts = at("token_cost.input_time_share")
+        active = of_prompts * parts[0] + (1 - of_prompts) * parts[1]
+        assert at("cost.active") == pytest.approx(active, rel=1e-9)
     for fields in ({"tp": 8}, {"tp": 2, "utilisation": 0.3}, {"accelerator": "l40s", "pue": 1.56}):
         made = ask(**fields)
         found, at = made.results(), look(made)
@@ -241,8 +259,29 @@ def test_an_unknown_price_of_either_side_is_said() -> None:
     assert told == [False, True, True]
     hourly = [look(ask(accelerator=chip))("cost.usd_per_hour") for chip in ("h100-sxm", "h200-sxm")]
     assert known.results()["usd_per_hour"] == pytest.approx(sum(hourly), rel=1e-12)
-    power = [look(ask(accelerator=chip))("cost.power") for chip in ("h100-sxm", "h200-sxm")]
+    power = [look(known)(f"{workers}cost.total_power") for workers in ("", "decode.")]
     assert known.results()["power_w"] == pytest.approx(sum(power), rel=1e-12)
+
+
+def test_power_follows_the_request_rate() -> None:
+    """A deployment that is hardly asked draws little more than idle, and never less; more requests, more."""
+    rates = (0.01, 0.1, 1, 10)
+    asked = {name: value for name, value in ASKED.items() if name != "concurrency"}
+    found = [look(estimate(parse_scenario(asked | {"request_rate": rate}, "test"))) for rate in rates]
+    watts = [of("cost.draw") for of in found]
+    assert 70 < watts[0] < 80 and all(less < more for less, more in pairwise(watts))
+    assert all(of("cost.draw") <= of("cost.at_work") for of in found)
+
+
+def test_a_machine_at_home_has_no_data_centre_around_it() -> None:
+    """No PUE beyond 1 and no share of a server; what somebody states holds."""
+    one = look(ask(accelerator="rtx-4090", concurrency=1, framework="llama.cpp"))
+    assert one("inputs.pue") == 1 and one("cost.overhead") == 1.3
+    assert one("cost.building_full") <= 450 * 1.3
+    assert look(ask(accelerator="rtx-4090", pue=1.2))("inputs.pue") == 1.2
+    assert look(ask())("inputs.pue") == 1.3
+    spark = look(ask(accelerator="dgx-spark-gb10", framework="llama.cpp", concurrency=1))
+    assert 60 < spark("cost.building") < 100  # 60 to 90 W were seen of the whole machine
 
 
 def test_no_accelerator_leads_to_an_error_in_a_cell(library: Library) -> None:

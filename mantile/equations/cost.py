@@ -1,5 +1,9 @@
 """Power and cost: of an accelerator per hour, of the whole deployment per token, hour, day and month.
 
+Power follows the load: an accelerator draws its idle power while nothing runs, all of its limit while it is
+bound by compute, and a share of what lies between while it waits for memory, links or the host. What a
+machine adds to its accelerators, and a building to its machines, goes by the class of the machine.
+
 USD per million tokens = USD per hour ÷ (utilisation × tokens per second × 3600) × 1e6. With a utilisation
 of 1 this is the InferenceX convention.
 """
@@ -9,12 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.break_even import BreakEven, break_even
-from mantile.equations.constant import DAYS, HOUR, KILO, MEGA, MONTH, RANKS_TO_ACCELERATORS
+from mantile.equations.constant import DAYS, HOUR, KILO, MEGA, MONTH, ONE_REQUEST, RANKS_TO_ACCELERATORS
+from mantile.equations.forward import Pass
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import BASES, Ranks, Workload
 from mantile.equations.offer import MOST_DAYS, offer
 from mantile.equations.serving import Serving
-from mantile.equations.token_cost import TokenCost, token_cost
+from mantile.equations.token_cost import TokenCost, time_shares, token_cost
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     NOT_KNOWN,
@@ -23,7 +28,10 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     all_of,
+    as_node,
     defined,
+    equal,
+    exponential,
     if_known,
     index,
     is_error,
@@ -35,6 +43,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
+from mantile.library.profiles import MACHINES
 
 
 @dataclass(frozen=True)
@@ -44,16 +53,22 @@ class AcceleratorCost:
     A text says so where nobody states power limit or price.
 
     Args:
+        idle: W of one in the building while nothing runs; `full` while it runs all the time.
         building: W of one in the building, mean; `total` of all.
         provisioned: W to be reserved for all, host and building included.
+        machine: purchase price with its share of a machine, USD.
         price: USD per accelerator and hour on the basis asked for.
         hourly: USD per hour of all.
         price_young: 1 unless the price is old.
     """
 
+    idle: Quantity
+    full: Quantity
     building: Quantity
     total: Quantity
     provisioned: Quantity
+    pue_default: Quantity
+    machine: Quantity
     price: Quantity
     hourly: Quantity
     price_young: Quantity
@@ -68,6 +83,7 @@ class Cost:
         output_per_second: output tokens, mean over the paid hours.
         known: 1 if there is a price; `power_known` if power limits are stated, `prices_young` if none is old;
             `errors` if any of these is an error.
+        pue_default: PUE by the class of the machine that prefills, or does everything.
         accelerators: of those that prefill or do everything, and of those that decode where they are others.
     """
 
@@ -88,6 +104,7 @@ class Cost:
     power_known: Quantity
     prices_young: Quantity
     errors: Quantity
+    pue_default: Quantity
     accelerators: tuple[AcceleratorCost, ...]
     sections: tuple[Section, ...]
 
@@ -131,16 +148,24 @@ class _Deployment:
         return if_known(both, *dict.fromkeys(needed))
 
 
-def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> Cost:
-    """The rows of the Cost sheet."""
+def cost(
+    prefill_workers: Workers, decode_workers: Workers, served: Serving, prefill: Pass, decode: Pass
+) -> Cost:
+    """The rows of the Cost sheet.
+
+    Args:
+        prefill, decode: the passes, whose limits say what accelerators draw.
+    """
     names = tuple(
         defined(f"cost.basis.{name}", f"Basis {number}", "1", name, "price basis", name="bases")
         for number, name in enumerate(BASES, 1)
     )
-    prefill_cost = accelerator_cost("cost", "", prefill_workers, names)
+    times = time_shares(decode_workers, served)
+    load = of_load(Rows("cost"), prefill_workers, decode_workers, served, times.prefill, (prefill, decode))
+    prefill_cost = accelerator_cost("cost", "", prefill_workers, load.prefill, names)
     accelerators = [prefill_cost]
     if decode_workers is not prefill_workers:
-        accelerators.append(accelerator_cost("decode.cost", ", decode", decode_workers, names))
+        accelerators.append(accelerator_cost("decode.cost", ", decode", decode_workers, load.decode, names))
     deployment = _Deployment(prefill_workers, decode_workers, prefill_cost, accelerators[-1])
     per_second, of_power, of_cost = Rows("cost"), Rows("cost"), Rows("cost")
     mean = tokens(per_second, prefill_workers.inputs, served)
@@ -151,8 +176,8 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
         "prices_young", "No price is old", "flag", minimum(*[of.price_young for of in accelerators], 1)
     )
     by_time = token_cost(
-        (prefill_workers, decode_workers),
-        served,
+        prefill_workers,
+        times,
         (prefill_cost.hourly, hourly),
         (mean.prompt, mean.output),
     )
@@ -178,9 +203,11 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
         power_known=drawn.known,
         prices_young=young,
         errors=errors,
+        pue_default=prefill_cost.pue_default,
         accelerators=tuple(accelerators),
         sections=(
             Section("Assumed of machines", ASSUMED, "where nobody states the figure"),
+            load.section,
             *(accelerator.section for accelerator in accelerators),
             per_second.section("Tokens", "mean over the paid hours"),
             of_power.section("Power", "in the building"),
@@ -191,23 +218,129 @@ def cost(prefill_workers: Workers, decode_workers: Workers, served: Serving) -> 
     )
 
 
-def accelerator_cost(prefix: str, suffix: str, workers: Workers, names: tuple[Input, ...]) -> AcceleratorCost:
+@dataclass(frozen=True)
+class _Running:
+    """How hard accelerators work.
+
+    Args:
+        busy: share of the time in which something runs on them.
+        active: share of the power between idle and limit that they then draw.
+    """
+
+    busy: Quantity
+    active: Quantity
+
+
+@dataclass(frozen=True)
+class Load:
+    """How hard the accelerators work that prefill, or do everything, and those that decode."""
+
+    prefill: _Running
+    decode: _Running
+    section: Section
+
+
+def of_load(
+    rows: Rows,
+    prefill_workers: Workers,
+    decode_workers: Workers,
+    served: Serving,
+    prompts: Quantity,
+    passes: tuple[Pass, Pass],
+) -> Load:
+    """Shares of the time in which something runs, and of the power that it draws.
+
+    Args:
+        prompts: share of prefill in the time of both phases.
+        passes: prefill and decode.
+    """
+    names = ("prefill", "decode")
+    of_prefill, of_decode = (
+        rows(
+            f"{name}_active",
+            f"Share of its power range that {name} draws",
+            "1",
+            (
+                of.parts["compute"]
+                + POWER_OF_MEMORY * of.parts["memory"]
+                + POWER_OF_REST * (of.parts["network"] + of.parts["overhead"])
+            )
+            / of.time,
+            "by what binds: all of it where compute does",
+        )
+        for name, of in zip(names, passes, strict=True)
+    )
+    both = rows(
+        "active",
+        "Share of its power range that an accelerator draws while it runs",
+        "1",
+        prompts * of_prefill + (1 - prompts) * of_decode,
+        "prefill and decode by the time they take",
+    )
+    load = served.load
+    always = rows(
+        "busy",
+        "Share of the time in which something runs",
+        "1",
+        as_node(1)
+        if load is None or load.in_flight is None
+        else where(load.open > 0, 1 - exponential(-load.in_flight / load.replicas / ONE_REQUEST), 1),
+        "at a request rate, that at least one request is there; else requests are there all the time",
+        source="requests that arrive at random and do not wait for one another",
+    )
+    apart = prefill_workers.ranks.disaggregated
+    if apart is None:
+        alone = _Running(always, both)
+        return Load(alone, alone, rows.section("Load", LOAD_NOTE))
+    worked = rows(
+        "prefill_busy",
+        "Share of the time in which prefill workers run",
+        "1",
+        where(
+            apart > 0,
+            minimum(
+                1, served.requests_per_s / prefill_workers.inputs.dp * served.prefill_service / ONE_REQUEST
+            ),
+            always,
+        ),
+        "prompts that arrive, each with its time",
+    )
+    drawn = rows(
+        "prefill_workers_active",
+        "Share of its power range that a prefill worker draws",
+        "1",
+        where(apart > 0, of_prefill, both),
+    )
+    return Load(_Running(worked, drawn), _Running(always, of_decode), rows.section("Load", LOAD_NOTE))
+
+
+LOAD_NOTE = "how long accelerators run, and what they then draw of the power between idle and limit"
+
+
+def accelerator_cost(
+    prefix: str, suffix: str, workers: Workers, running: _Running, names: tuple[Input, ...]
+) -> AcceleratorCost:
     """Power and price of one accelerator, and of all of its kind.
 
     Args:
+        running: how hard it works.
         names: of the price bases; they stand in the block of the first kind of accelerator.
     """
     rows = Rows(prefix, suffix)
-    building, total, provisioned = draw(rows, workers.inputs, workers.ranks, workers.hardware)
-    owned = own(rows, workers.inputs, workers.hardware, building)
+    drawn = draw(rows, workers.inputs, workers.ranks, workers.hardware, running)
+    owned, machine = own(rows, workers.inputs, workers.hardware, drawn.building)
     if not suffix:
         rows.add(*names)
     used, hourly = price(rows, workers, owned, names)
     young = offer(rows, workers.inputs, workers.hardware, used, names)
     return AcceleratorCost(
-        building=building,
-        total=total,
-        provisioned=provisioned,
+        idle=drawn.idle,
+        full=drawn.full,
+        building=drawn.building,
+        total=drawn.total,
+        provisioned=drawn.provisioned,
+        pue_default=drawn.pue,
+        machine=machine,
         price=used,
         hourly=hourly,
         price_young=young,
@@ -215,40 +348,82 @@ def accelerator_cost(prefix: str, suffix: str, workers: Workers, names: tuple[In
     )
 
 
-def draw(
-    rows: Rows, inputs: Workload, ranks: Ranks, hardware: Hardware
-) -> tuple[Quantity, Quantity, Quantity]:
+@dataclass(frozen=True)
+class _Draw:
+    """W of an accelerator in the building: idle, running all the time, mean; of all; to be reserved for all.
+
+    Args:
+        pue: that of the class of machine.
+    """
+
+    idle: Quantity
+    full: Quantity
+    building: Quantity
+    total: Quantity
+    provisioned: Quantity
+    pue: Quantity
+
+
+def draw(rows: Rows, inputs: Workload, ranks: Ranks, hardware: Hardware, running: _Running) -> _Draw:
     """W of an accelerator in the building, of all of them, and to be reserved for all."""
+    place = rows(
+        "class_place",
+        "Place of the class of machine",
+        "number",
+        match(hardware.machine, span(CLASSES)),
+        "in the assumptions above",
+    )
+    pue = rows("pue_default", "PUE by the class of machine", "1", index(span(PUES), place))
     assumed = rows(
         "idle_assumed",
         "Idle power of an accelerator, assumed",
         "W",
-        where(hardware.tdp > 0, IDLE_SHARE * hardware.tdp, NOT_KNOWN),
+        where(hardware.tdp > 0, index(span(IDLE_SHARES), place) * hardware.tdp, NOT_KNOWN),
     )
     idle = rows("idle", "Idle power of an accelerator", "W", where(hardware.idle > 0, hardware.idle, assumed))
+    at_work = rows(
+        "at_work",
+        "Power of an accelerator while it runs",
+        "W",
+        where(hardware.tdp > 0, idle + (hardware.tdp - idle) * running.active, NOT_KNOWN),
+    )
     watts = rows(
         "draw",
         "Power of an accelerator",
         "W",
-        where(hardware.tdp > 0, idle + (hardware.tdp - idle) * inputs.utilisation, NOT_KNOWN),
+        where(hardware.tdp > 0, idle + (at_work - idle) * running.busy * inputs.utilisation, NOT_KNOWN),
+        "mean over the paid hours",
+    )
+    by_class = rows(
+        "host_share_used", "Machine over its accelerators, by class", "1", index(span(HOST_SHARES), place)
+    )
+    nameplate = rows(
+        "nameplate",
+        "Machine over its accelerators, nameplate",
+        "1",
+        where(
+            all_of(hardware.node_power > 0, hardware.tdp > 0),
+            hardware.node_power * RANKS_TO_ACCELERATORS / (hardware.system_accelerators * hardware.tdp),
+            by_class,
+        ),
+        "that of the class where no nameplate is stated",
     )
     overhead = rows(
         "overhead",
         "Machine over its accelerators in use",
         "1",
-        where(
-            all_of(hardware.node_power > 0, hardware.tdp > 0),
-            hardware.node_power * RANKS_TO_ACCELERATORS / (hardware.system_accelerators * hardware.tdp),
-            HOST_SHARE,
-        ),
-        "the nameplate of the machine where it is stated",
+        where(equal(hardware.machine, SERVER), nameplate, by_class),
+        "the nameplate of a server is that of its parts; that of a small machine is its power supply's",
     )
-    building = rows(
-        "building",
-        "Power of an accelerator in the building",
-        "W",
-        if_known(watts * overhead * inputs.pue, watts),
+    in_building = (
+        rows(name, label, "W", if_known(of * overhead * inputs.pue, of))
+        for name, label, of in (
+            ("building_idle", "Idle power of an accelerator in the building", idle),
+            ("building_full", "Power of an accelerator in the building while it runs", at_work),
+            ("building", "Power of an accelerator in the building", watts),
+        )
     )
+    nothing, full, building = in_building
     total = rows(
         "total_power",
         "Power of the deployment",
@@ -259,7 +434,7 @@ def draw(
         "provisioned_worked_out",
         "Power to provide, worked out",
         "W",
-        where(hardware.tdp > 0, hardware.tdp * overhead * inputs.pue, NOT_KNOWN),
+        where(hardware.tdp > 0, hardware.tdp * nameplate * inputs.pue, NOT_KNOWN),
     )
     published = hardware.prices["provisioned_power"]
     provisioned = rows(
@@ -275,11 +450,12 @@ def draw(
         "W",
         if_known(provisioned * ranks.deployment / RANKS_TO_ACCELERATORS, provisioned),
     )
-    return building, total, of_all
+    return _Draw(idle=nothing, full=full, building=building, total=total, provisioned=of_all, pue=pue)
 
 
-def own(rows: Rows, inputs: Workload, hardware: Hardware, building: Quantity) -> Quantity:
-    """USD per hour of use of an accelerator that is bought; not known without a purchase price.
+def own(rows: Rows, inputs: Workload, hardware: Hardware, building: Quantity) -> tuple[Quantity, Quantity]:
+    """USD per hour of use of an accelerator that is bought, and its purchase price with its share of a
+    machine; not known without a purchase price.
 
     Purchase and upkeep are paid by the year, whether or not it is in use; electricity only while it is.
     """
@@ -330,7 +506,7 @@ def own(rows: Rows, inputs: Workload, hardware: Hardware, building: Quantity) ->
         "1",
         if_known(owned / published, owned, published),
     )
-    return owned
+    return owned, machine
 
 
 def price(
@@ -511,23 +687,94 @@ def _assumed(
     )
 
 
-IDLE_SHARE = _assumed(
+SERVER, *_OTHERS = MACHINES
+CLASSES = tuple(
+    defined(
+        f"cost.class.{number}", f"Class of machine {number}", "1", name, meaning, name="classes of machines"
+    )
+    for number, (name, meaning) in enumerate(MACHINES.items(), 1)
+)
+
+
+def _by_class(
+    name: str,
+    label: str,
+    limits: tuple[float, float],
+    note: str,
+    figures: tuple[tuple[float, str], ...],
+) -> tuple[Input, ...]:
+    """A figure of each class of machine, with its source."""
+    return tuple(
+        _assumed(
+            f"{name}{'' if of == SERVER else f'_{of}'}",
+            label if of == SERVER else f"{label}, {of}",
+            "1",
+            value,
+            limits,
+            note,
+            source,
+        )
+        for of, (value, source) in zip(MACHINES, figures, strict=True)
+    )
+
+
+IDLE_SHARES = _by_class(
     "idle_share",
     "Idle power, share of the limit",
-    "1",
-    0.15,
     (0, 1),
     "where nobody states idle power",
-    "rule of thumb of secondary pages",
+    (
+        (0.15, "rule of thumb of secondary pages"),
+        (0.05, "20 of 350 and 450 W of cards for desktops"),
+        (0.05, "8 to 13 of 115 to 295 W of whole Macs: 0.03 to 0.1"),
+        (0.18, "25 of 140 W of a DGX Spark"),
+    ),
 )
-HOST_SHARE = _assumed(
+HOST_SHARES = _by_class(
     "host_share",
     "Machine over its accelerators",
-    "1",
-    1.8,
     (1, 5),
     "power of a machine over that of its accelerators, where nobody states it",
-    "nameplates: DGX H100 1.82, DGX B200 1.79, DGX A100 2.03",
+    (
+        (1.8, "nameplates: DGX H100 1.82, DGX B200 1.79, DGX A100 2.03"),
+        (1.3, "100 to 170 W of CPU, board, fans and loss of the supply beside a card of 350 to 575 W"),
+        (1, "the limit that is stated is that of the whole machine"),
+        (
+            1.2,
+            "between 1 and 1.7, supply over chip of a DGX Spark, which draws 60 to 90 W",
+        ),
+    ),
+)
+PUES = _by_class(
+    "pue",
+    "PUE where none is stated",
+    (1, 5),
+    "power of the building over power of its machines",
+    (
+        (1.3, "between 1.1 of hyperscalers and 1.56, the mean of Uptime Institute's survey of 2024"),
+        (1, "it stands in a room without cooling of its own"),
+        (1, "it stands in a room without cooling of its own"),
+        (1, "it stands in a room without cooling of its own"),
+    ),
+)
+POWER_OF_MEMORY = _assumed(
+    "power_of_memory",
+    "Power while memory binds",
+    "1",
+    0.4,
+    (0, 1),
+    "share of the power between idle and limit",
+    "decode drew up to 300 W of an H200 of 700 W: 0.36 (arXiv:2605.11999, abstract); 60 to 90 W of a DGX "
+    "Spark: 0.3 to 0.57",
+)
+POWER_OF_REST = _assumed(
+    "power_of_rest",
+    "Power while links or the host bind",
+    "1",
+    0.1,
+    (0, 1),
+    "share of the power between idle and limit",
+    "decode drew 137 W at least of an H200 of 700 W: 0.1 (arXiv:2605.11999, abstract)",
 )
 CAPITAL_SHARE = _assumed(
     "capital_share",
@@ -556,4 +803,16 @@ LIFE = _assumed(
     "over which a purchase is written off",
     "InferenceX; 2 to 3 economic, 5 to 6 by the books elsewhere",
 )
-ASSUMED = (IDLE_SHARE, HOST_SHARE, CAPITAL_SHARE, LIFE, UPKEEP, MOST_DAYS)
+ASSUMED = (
+    *CLASSES,
+    *IDLE_SHARES,
+    *HOST_SHARES,
+    *PUES,
+    POWER_OF_MEMORY,
+    POWER_OF_REST,
+    CAPITAL_SHARE,
+    LIFE,
+    UPKEEP,
+    MOST_DAYS,
+)
+"""What stands in where nobody states a figure of machines."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mantile.equations import constant
+from mantile.equations.capacity import Capacity, capacity, figures_of
 from mantile.equations.checks import Checked, Checks, checks
 from mantile.equations.classes import mixture
 from mantile.equations.cost import Cost, cost
@@ -40,7 +41,7 @@ from mantile.floors import Floors, floors
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
-from mantile.library.scenario import RequestClass
+from mantile.library.scenario import CapacityAsked, RequestClass
 
 Sheets = dict[str, tuple[Section, ...]]
 
@@ -96,6 +97,7 @@ class EstimateGraph:
     checks: Checks
     headlines: Mapping[Metric, Quantity]
     per_day: tuple[Quantity, ...]
+    capacity: Capacity | None = None
 
     @property
     def prefill_workers(self) -> Workers:
@@ -171,6 +173,7 @@ def build_graph(
     caches_prefixes: bool = False,
     stated: frozenset[str] = frozenset(),
     classes: tuple[RequestClass, ...] = (),
+    demand: CapacityAsked | None = None,
 ) -> EstimateGraph:
     """The equations of a model.
 
@@ -180,6 +183,7 @@ def build_graph(
         caches_prefixes: whether prompts may find a part of themselves in a cache.
         stated: what else a scenario asks for, as `needs` of its fields say.
         classes: of requests, with cells of their own; their mixture is what the deployment serves.
+        demand: what is asked of capacity and money; rows of it only where something is.
     """
     several = mixture(classes)
     of_classes = None if several is None else several.inputs
@@ -242,7 +246,8 @@ def build_graph(
     )
     if served.concurrency is not None:
         inputs.set_default("concurrency", served.concurrency.default)
-    money = cost(prefill_workers, decode_workers, served)
+    money = cost(prefill_workers, decode_workers, served, prefill_pass, decode_pass)
+    inputs.set_default("pue", money.pue_default)
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
     verdict = checks(
         Checked(
@@ -303,6 +308,7 @@ def build_graph(
         checks=verdict,
         headlines=shown,
         per_day=per_day(by_id, verdict.possible),
+        capacity=None if demand is None else capacity(demand, inputs, ranks, served, money, verdict.possible),
     )
 
 
@@ -411,6 +417,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             _headlines(graph, of_cost=False),
         ),
         "Cost": (*graph.cost.sections, *graph.grid.sections, _headlines(graph, of_cost=True)),
+        **({} if graph.capacity is None else {"Finance": graph.capacity.sections}),
         "Calibration": graph.measured.sections,
     }
 
@@ -437,6 +444,7 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
     needed = set(
         ancestors(
             *_figures(sheets, "Prefill", "Decode", "Serving", "Cost", "Calibration"),
+            *(() if graph.capacity is None else figures_of(graph.capacity)),
             *(check.result for check in graph.checks.checks),
             *(graph.fullest.section.figures() if graph.fullest.section else ()),
             graph.typed.faults.message,

@@ -52,6 +52,7 @@ class Hardware:
         pairs: what the library states of frameworks.
         memory_visible: what the accelerator may use of its memory.
         system_matches: 1 if the system is one of the accelerator's.
+        machine: class of machine, text.
         topology: text; the flags beside it are 1 where it is so.
         direct: each accelerator reaches every other of its domain at once.
         sections: of accelerators and systems; the first is the list of accelerators.
@@ -91,6 +92,7 @@ class Hardware:
     domains: Quantity
     scale_out_bandwidth: Quantity
     node_power: Quantity
+    machine: Quantity
     whole_machine: Quantity
     accelerators: tuple[Input, ...]
     systems: tuple[Input, ...]
@@ -130,6 +132,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     of_accelerator = domain.text(system.ACCELERATOR, system.accelerators(library))
     topology = domain.text(system.TOPOLOGY, system.topologies(library))
     link = domain.text(system.LINK, system.links(library))
+    machine = domain.text(system.MACHINE, system.machines(library))
     flags = {kind.name: domain.flag(kind, system.flags(library, kind)) for kind in system.FLAGS}
     links = {kind.name: domain.fact(kind, system.facts(library, kind)) for kind in system.FACTS}
 
@@ -179,6 +182,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         domains=links["domains"],
         scale_out_bandwidth=links["scale_out_bandwidth"],
         node_power=links["node_power"],
+        machine=machine,
         whole_machine=flags["whole_machine"],
         accelerators=accelerators,
         systems=systems,

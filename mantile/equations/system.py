@@ -10,6 +10,7 @@ ACCELERATOR = FactKind("of_accelerator", "Accelerator of the system", "1", "whic
 TOPOLOGY = FactKind("topology", "Topology", "1",
                     "switch, mesh (a link for each pair), pcie, torus, network, or single")  # fmt: skip
 LINK = FactKind("link", "Kind of link", "1", "where efficiency profiles tell it from others of its topology")
+MACHINE = FactKind("machine", "Class of machine", "1", "server, workstation, laptop or single-board")
 FLAGS = (
     FactKind("in_switch_reduction", "The switch can sum", "flag", "1 if so"),
     FactKind("peer_to_peer", "Accelerators read one another's memory", "flag",
@@ -63,6 +64,11 @@ def links(library: Library) -> tuple[Input, ...]:
     return text_rows(
         "system", LINK, {system.id: system.link or system.topology for system in library.systems}
     )
+
+
+def machines(library: Library) -> tuple[Input, ...]:
+    """The class of every system."""
+    return text_rows("system", MACHINE, {system.id: system.machine for system in library.systems})
 
 
 def flags(library: Library, kind: FactKind) -> tuple[Input, ...]:

@@ -37,21 +37,16 @@ class TokenCost:
     section: Section
 
 
-def token_cost(
-    workers: tuple[Workers, Workers],
-    served: Serving,
-    hourly: tuple[Quantity, Quantity],
-    tokens: tuple[Quantity, Quantity],
-) -> TokenCost:
-    """The rows of the Cost sheet.
+@dataclass(frozen=True)
+class TimeShares:
+    """Accelerator time of a prompt and of an output, and the share of prefill in both."""
 
-    Args:
-        workers: those that prefill and those that decode; the same where they are no others.
-        hourly: USD per hour of the workers that prefill, and of all.
-        tokens: input and output tokens per second, mean over the paid hours.
-    """
-    of_prefill, of_decode = workers
-    of_prefill_workers, of_all = hourly
+    rows: Rows
+    prefill: Quantity
+
+
+def time_shares(of_decode: Workers, served: Serving) -> TimeShares:
+    """What prompts and outputs take of the time of the same accelerators."""
     rows = Rows("token_cost")
     prompt = rows("prompt_time", "Time for the prompt of a request", "s", served.prefill_service, "prefill")
     output = rows(
@@ -71,6 +66,24 @@ def token_cost(
         prompt / (prompt + output),
         "of the same accelerators",
     )
+    return TimeShares(rows, by_time)
+
+
+def token_cost(
+    of_prefill: Workers,
+    times: TimeShares,
+    hourly: tuple[Quantity, Quantity],
+    tokens: tuple[Quantity, Quantity],
+) -> TokenCost:
+    """The rows of the Cost sheet.
+
+    Args:
+        of_prefill: workers that prefill, or do everything.
+        hourly: USD per hour of the workers that prefill, and of all.
+        tokens: input and output tokens per second, mean over the paid hours.
+    """
+    of_prefill_workers, of_all = hourly
+    rows, by_time = times.rows, times.prefill
     share = by_time
     apart = of_prefill.ranks.disaggregated
     if apart is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
+from mantile.equations.capacity import Capacity
 from mantile.equations.checks import FITS, WITH_OFFLOAD, Check
 from mantile.equations.evidence import BANDED, PERCENTILES
 from mantile.equations.graph import EstimateGraph
@@ -47,6 +48,29 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             "alerts": raised(graph, values, errors=False),
         },
         **({"classes": _classes(graph, values)} if graph.serving.classes else {}),
+        **({} if graph.capacity is None else {"capacity": _capacity(graph.capacity, values)}),
+    }
+
+
+def _capacity(found: Capacity, values: Mapping[Node, Any]) -> dict[str, Any]:
+    """Replicas, cash by year, NPV and break-even; None for what nobody knows, or where there is none."""
+
+    def known(figure: Node) -> float | None:
+        value = values[figure]
+        return None if isinstance(value, str) or not isfinite(value) else float(value)
+
+    return {
+        "requests_per_s_per_replica": known(found.rate),
+        "spares": known(found.spares),
+        "replicas": [known(year) for year in found.replicas],
+        "peak_requests_per_s": [known(year) for year in found.peak],
+        "utilisation": {"peak": known(found.utilisation_peak), "mean": known(found.utilisation_mean)},
+        "hours": {name: [known(hour) for hour in hours] for name, hours in found.hours.items()},
+        "cash_usd": {option: [known(at) for at in cash] for option, cash in found.cash.items()},
+        "npv_usd": {option: known(worth) for option, worth in found.npv.items()},
+        "saving_usd": known(found.saving),
+        "break_even": {name: known(share) for name, share in found.break_even.items()},
+        "moves_usd": {name: known(change) for name, change in found.moves.items()},
     }
 
 

@@ -27,6 +27,7 @@ _TAIL = (
     "concurrency",
     "request_rate",
     "classes",
+    "capacity",
     "overrides",
     "without",
     "measured",

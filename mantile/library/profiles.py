@@ -56,6 +56,16 @@ CACHE_POLICIES: dict[str, str] = {
 """What a KV cache keeps of windows and latents."""
 
 
+Machine = Literal["server", "workstation", "laptop", "single-board"]
+MACHINES: dict[Machine, str] = {
+    "server": "in a data centre",
+    "workstation": "a desktop with cards",
+    "laptop": "a laptop, or a Mac, whose power limit is that of the whole machine",
+    "single-board": "a small machine around one chip, such as a DGX Spark",
+}
+"""Classes of machines: what stands around accelerators, and what it draws."""
+
+
 class Accelerator(Profile):
     """A chip. Peaks are dense, without sparsity; None means that there is no native path.
 
@@ -136,6 +146,8 @@ class System(Profile):
         torus_axes: of a torus; each axis has two links.
         in_switch_reduction: whether the switch can sum.
         peer_to_peer: whether accelerators read one another's memory without the host.
+        machine: what kind of machine it is: idle power, share of the host and PUE go by it where nobody
+            states them.
         whole_machine: whether its accelerators are sold as whole machines, whose purchase price holds the
             host.
         domains: how many of them `scale_out_bandwidth`, per accelerator and direction, joins.
@@ -152,6 +164,7 @@ class System(Profile):
     torus_axes: ProfileFact | None = None
     in_switch_reduction: bool = False
     peer_to_peer: bool = True
+    machine: Machine = "server"
     whole_machine: bool = False
     domains: ProfileFact | None = None
     scale_out_bandwidth: ProfileFact | None = None

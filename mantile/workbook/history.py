@@ -459,6 +459,17 @@ _ONE_MORE_INPUT = {
 }
 """Lists of all inputs, before the data type of an embedding was one of them."""
 
+_BY_LOAD = (
+    "power follows the load and what binds, and a machine's share its class: 0.12.0 took the limit at any "
+    "load, and a server for every machine"
+)
+_POWER_OF_0_12 = {
+    r"cost\.draw": rf"=(?:IF\({_ID}>0,)?{_ID}\+\({_ID}-{_ID}\)\*{_ID}(?:,\"not known\"\))?",
+    r"cost\.overhead": rf"=IF\(AND\({_ID}>0,{_ID}>0\),{_ID}\*{_ID}/\({_ID}\*{_ID}\),{_ID}\)",
+    r"cost\.provisioned_worked_out": rf"=IF\({_ID}>0,{_ID}\*{_ID}\*{_ID},\"not known\"\)",
+    r"cost\.idle_assumed": rf"=IF\({_ID}>0,\[cost\.idle_share\]\*{_ID},\"not known\"\)",
+}
+
 CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 13),
@@ -466,6 +477,7 @@ CHANGES: tuple[Change, ...] = (
         formula=r"=\[inputs\.continuous\]\*MIN\(1,(?:\[[\w.]+\]|IF\(.*\))\)\*\[efficiency\.step_lag\]\*\[serving\.\w+\]",
         why=_ARRIVING,
     ),
+    *(Change(since=(0, 13), ids=ids, formula=body, why=_BY_LOAD) for ids, body in _POWER_OF_0_12.items()),
     *(
         Change(
             since=(0, 11), ids=ids, formula=formula, why="the data type of an embedding is an input as well"
@@ -780,12 +792,13 @@ def _version(generator: str) -> tuple[int, int]:
 
 
 def counts_edits_otherwise(identifier: str, generator: str) -> bool:
-    """Whether a row counts edits or guards inputs, in a file of before 0.12.
+    """Whether a row counts edits or guards inputs, in a file of before 0.13.
 
-    Since 0.11 an edit of a cell of all scenarios counts once, since 0.12 there are more inputs, and these
+    Since 0.11 an edit of a cell of all scenarios counts once, since 0.12 there are more inputs, and since
+    0.13 more assumptions of machines; these
     rows stand elsewhere. What they come to is worked out again.
 
     Args:
         generator: the program that made the file, with its version, as its bundle says.
     """
-    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 12)
+    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 13)

@@ -22,6 +22,7 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.alternative import alternative_sheet
 from mantile.workbook.sheets.assumptions import assumptions_sheet
 from mantile.workbook.sheets.calibration import calibration_sheet
+from mantile.workbook.sheets.capacity import capacity_sheet
 from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
@@ -93,6 +94,11 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "What the deployment draws and costs, per token, hour, day and month. Every figure per token "
         "holds at the utilisation stated.",
     ),
+    "Finance": (
+        "outputs",
+        "Replicas by hour for a demand that grows, and what it costs to buy, to rent or to call an API. "
+        "Type over the yellow cells; Capacity shows what it comes to.",
+    ),
 }
 
 
@@ -131,6 +137,9 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     fill_shapes(book, shown, master)
     fill_ir(book, shown, master)
     _add_workings(book, sections, master, "Serving", "Cost")
+    if equations.capacity is not None:
+        _add_workings(book, sections, master, "Finance")
+        capacity_sheet(book, master)
     if book.columns > 1:
         compare_sheet(book, master)
     decide_sheet(book, master)

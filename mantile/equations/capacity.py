@@ -1,0 +1,766 @@
+"""Capacity and money: how many replicas a demand needs, and what it costs to buy, to rent, or to call an API.
+
+Demand follows the hours of a day. Replicas carry its peak, with spares. Each year is a column of the life of
+the purchase: cash out is negative, a purchase stands at the start of the year that needs it, all else at the
+end of its year.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mantile.equations.checks import TOLERANCE
+from mantile.equations.constant import (
+    DAYS,
+    HALF,
+    HOUR,
+    KILO,
+    MEGA,
+    MONTH,
+    MOST_LOAD,
+    ONE_REQUEST,
+    RANKS_TO_ACCELERATORS,
+)
+from mantile.equations.cost import Cost
+from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.serving import Serving
+from mantile.graph.quantity import (
+    NOT_KNOWN,
+    Input,
+    Named,
+    Node,
+    Quantity,
+    Section,
+    absolute,
+    all_of,
+    as_node,
+    defined,
+    if_known,
+    is_number,
+    join,
+    maximum,
+    minimum,
+    number_of,
+    percent,
+    round_up,
+    rounded,
+    span,
+    sum_of,
+    sum_range,
+    where,
+)
+from mantile.graph.rows import Rows
+from mantile.library.scenario import CAPACITY_FIELDS, CapacityAsked
+
+YEARS = 5
+HOURS = 24
+_WHOLE = defined("capacity.whole", "Share of the busiest hour", "1", 100, "100 is the peak", name="100")
+_DAY = defined("capacity.day", "Hours of a day", "h/day", HOURS, "definition", name="24 h a day")
+_YEAR = defined("capacity.one_year", "One year", "year", 1, "turns what is paid by the year into an amount")
+_NUMBERS = tuple(
+    defined(f"capacity.number.{year}", f"Year {year}", "number", year, "its number", name=f"year {year}")
+    for year in range(YEARS + 1)
+)
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What the demand needs and costs. Money is USD, cash out negative; years from 1, cash also at the start.
+
+    Args:
+        rate: requests per second that a replica sustains; a text where it sustains none within its limits.
+        hours: requests per second, replicas needed and utilisation, by hour.
+        cash: of each option, at the start and at the end of each year; `npv` what it is worth today.
+        break_even: utilisations, or that there is none.
+        in_service: replicas of the first year; `carried` requests per second with and without the spares.
+        cells: what is asked; `parts` what each option pays, by year; `titles` findings in words.
+        moves: by how much a driver moves what buying saves against renting.
+    """
+
+    rate: Quantity
+    replicas: tuple[Quantity, ...]
+    peak: tuple[Quantity, ...]
+    spares: Input
+    hours: Mapping[str, tuple[Quantity, ...]]
+    mean: Quantity
+    utilisation_peak: Quantity
+    utilisation_mean: Quantity
+    cash: Mapping[str, tuple[Quantity, ...]]
+    npv: Mapping[str, Quantity]
+    saving: Quantity
+    break_even: Mapping[str, Quantity]
+    moves: Mapping[str, Quantity]
+    in_service: Quantity
+    carried: tuple[Quantity, Quantity]
+    cells: Mapping[str, Input]
+    parts: Mapping[str, tuple[Quantity, ...]]
+    titles: tuple[Quantity, Quantity]
+    sections: tuple[Section, ...]
+
+
+def capacity(
+    asked: CapacityAsked, inputs: Workload, ranks: Ranks, served: Serving, cost: Cost, possible: Quantity
+) -> Capacity:
+    """The rows of the Capacity sheet.
+
+    Args:
+        possible: 1 if the plan of the scenario can be.
+    """
+    cells = _cells(asked)
+    shares = tuple(
+        Input(
+            f"capacity.hour.{hour}.share",
+            f"Demand at {hour} h",
+            "1",
+            share,
+            "of the busiest hour of the day, 100 the peak",
+            "scenario",
+            "given" if asked.hours else "assumed",
+            shared=True,
+            minimum=0,
+            maximum=100,
+        )
+        for hour, share in enumerate(asked.shares())
+    )
+    rows = Rows("capacity")
+    units: Node = (
+        inputs.dp / as_node(1)
+        if ranks.disaggregated is None
+        else where(ranks.disaggregated > 0, 1, inputs.dp)
+    )
+    units = rows(
+        "units", "Replicas of the scenario", "replica", units, "with workers apart all of them are one"
+    )
+    rate = _rate(rows, units, inputs, served, possible)
+    one_replica = rows.section("One replica", "what the scenario sustains, and so what a replica carries")
+    demand = _demand(cells, shares, rate)
+    money = _Money(cells, units, inputs, served, cost, rate, demand)
+    return money.worked_out(
+        (
+            Section(
+                "Demand and money",
+                (*cells.values(), _WHOLE, _DAY, _YEAR, _THOUSAND, *_NUMBERS),
+                "what is asked",
+            ),
+            Section("Demand by hour", shares, "share of the busiest hour"),
+            one_replica,
+            *demand.sections,
+        )
+    )
+
+
+def _cells(asked: CapacityAsked) -> dict[str, Input]:
+    return {
+        name: Input(
+            id=f"capacity.asked.{name}",
+            label=field.label,
+            unit=field.unit,
+            value=asked.value(name),
+            note=field.meaning,
+            source="scenario" if getattr(asked, name) is not None else "assumed 2026-11: nobody stated it",
+            status="given" if getattr(asked, name) is not None else "assumed",
+            minimum=field.least,
+            maximum=field.most,
+            integer=field.kind is int,
+            shared=True,
+        )
+        for name, field in CAPACITY_FIELDS.items()
+    }
+
+
+def _rate(rows: Rows, units: Node, inputs: Workload, served: Serving, possible: Quantity) -> Quantity:
+    """Requests per second that a replica sustains within the limits of the scenario."""
+    within: list[Node] = [possible > 0]
+    for limit, found in (
+        (inputs.ttft_limit, served.ttft),
+        (inputs.tpot_limit, served.tpot),
+        (inputs.e2e_limit, served.e2e),
+    ):
+        if limit is not None:
+            within.append(where(limit > 0, found <= limit, possible > 0))
+    kept = rows(
+        "rate_kept",
+        "Requests per second of a replica at the concurrency",
+        "request/s",
+        served.requests_per_s / units,
+        "so many requests are kept in flight",
+    )
+    sustained: Node = kept
+    load = served.load
+    if load is not None and inputs.request_rate is not None:
+        bounds: list[Node] = [
+            rows(
+                "rate_saturated",
+                "Requests per second of a replica, short of saturation",
+                "request/s",
+                where(
+                    load.load > 0, inputs.request_rate / maximum(TOLERANCE, load.load) * MOST_LOAD / units, 0
+                ),
+                "beyond that load waits are far longer than closed forms say",
+            )
+        ]
+        if inputs.tpot_limit is not None and inputs.ttft_limit is not None:
+            bounds += _within_limits(rows, bounds[0], inputs, served)
+        sustained = where(load.open > 0, minimum(*bounds), kept)
+    rate = rows("rate_within", "Requests per second of a replica within limits", "request/s", sustained)
+    return rows(
+        "rate",
+        "Requests per second that a replica carries",
+        "request/s",
+        where(all_of(*within, rate > 0), rate, NOT_KNOWN),
+        "not known where the scenario misses its own limits or cannot be",
+    )
+
+
+def _within_limits(rows: Rows, most: Node, inputs: Workload, served: Serving) -> list[Node]:
+    """Rates at which mean TPOT and mean TTFT reach their limits, on the line of step times there is."""
+    load = served.load
+    assert load is not None and inputs.tpot_limit is not None and inputs.ttft_limit is not None
+    work = rows(
+        "work", "Time a request adds to the steps of others", "s", load.delay + load.steps * load.slope
+    )
+    tpot = rows(
+        "rate_tpot",
+        "Requests per second at which TPOT reaches its limit",
+        "request/s",
+        where(
+            all_of(inputs.tpot_limit > 0, work > 0),
+            minimum(most, maximum(0, 1 - load.fixed / inputs.tpot_limit) / work * ONE_REQUEST),
+            most,
+        ),
+    )
+    room = rows(
+        "ttft_room",
+        "Wait that the limit of TTFT leaves",
+        "s",
+        maximum(0, inputs.ttft_limit - served.ttft + load.wait),
+        "all else of TTFT as at the rate of the scenario",
+    )
+    ttft = rows(
+        "rate_ttft",
+        "Requests per second at which TTFT reaches its limit",
+        "request/s",
+        where(
+            inputs.ttft_limit > 0,
+            minimum(
+                most, room / (room + HALF * served.prefill_service) / served.prefill_service * ONE_REQUEST
+            ),
+            most,
+        ),
+        "single server, fixed service time, random arrivals",
+    )
+    return [tpot, ttft]
+
+
+@dataclass(frozen=True)
+class _Demand:
+    """Demand of the first year, and what it needs."""
+
+    mean: Quantity
+    peak: Quantity
+    in_service: Quantity
+    carried: tuple[Quantity, Quantity]
+    hours: Mapping[str, tuple[Quantity, ...]]
+    utilisation_peak: Quantity
+    utilisation_mean: Quantity
+    sections: tuple[Section, ...]
+
+
+def _replicas(peak: Node, rate: Quantity, cells: Mapping[str, Input]) -> Node:
+    """Replicas for a peak, with spares: a billionth less, so that engines agree on a whole quotient."""
+    return round_up(peak / (rate * cells["busiest"]) * (1 - TOLERANCE)) + cells["spares"]
+
+
+def _demand(cells: Mapping[str, Input], shares: Sequence[Input], rate: Quantity) -> _Demand:
+    rows = Rows("capacity")
+    mean_share = rows("mean_share", "Mean share of the day", "1", sum_range(span(shares)) / (_DAY / _HOURLY))
+    full = rows(
+        "busiest_hour",
+        "Requests per second at a share of 100",
+        "request/s",
+        where(
+            cells["requests_per_day"] > 0,
+            cells["requests_per_day"] / _DAY / HOUR * _WHOLE / maximum(TOLERANCE, mean_share),
+            cells["users"] * cells["requests_per_user"] / HOUR,
+        ),
+        "of requests a day where they are stated, else of users",
+    )
+    mean = rows("mean", "Requests per second, mean of the day", "request/s", full * mean_share / _WHOLE)
+    peak = rows(
+        "peak",
+        "Requests per second at the peak",
+        "request/s",
+        full * maximum(span(shares)) / _WHOLE * cells["peak_factor"],
+        "busiest minutes of the busiest hour",
+    )
+    total = rows(
+        "in_service",
+        "Replicas in service",
+        "replica",
+        if_known(_replicas(peak, rate, cells), rate),
+        "spares included",
+    )
+    sections = [rows.section("Demand", "of the first year")]
+    hours: dict[str, tuple[Quantity, ...]] = {}
+    made = Rows("capacity")
+    hours["requests"] = tuple(
+        made(f"hour.{hour}.requests", f"Requests per second at {hour} h", "request/s", full * share / _WHOLE)
+        for hour, share in enumerate(shares)
+    )
+    sections.append(made.section("Requests by hour", "requests per second"))
+    made = Rows("capacity")
+    hours["needed"] = tuple(
+        made(
+            f"hour.{hour}.needed",
+            f"Replicas needed at {hour} h",
+            "replica",
+            if_known(round_up(of * cells["peak_factor"] / (rate * cells["busiest"]) * (1 - TOLERANCE)), rate),
+        )
+        for hour, of in enumerate(hours["requests"])
+    )
+    sections.append(made.section("Replicas needed by hour", "without spares"))
+    made = Rows("capacity")
+    hours["utilisation"] = tuple(
+        made(
+            f"hour.{hour}.utilisation",
+            f"Utilisation at {hour} h",
+            "1",
+            if_known(of / (total * rate), rate),
+        )
+        for hour, of in enumerate(hours["requests"])
+    )
+    top = made("utilisation_peak", "Utilisation at the peak", "1", if_known(peak / (total * rate), rate))
+    average = made(
+        "utilisation_mean", "Utilisation, mean of the day", "1", if_known(mean / (total * rate), rate)
+    )
+    carried = made(
+        "carried", "Requests per second that all replicas carry", "request/s", if_known(total * rate, rate)
+    )
+    spared = made(
+        "carried_without_spares",
+        "Requests per second that replicas carry without the spares",
+        "request/s",
+        if_known((total - cells["spares"]) * rate, rate),
+    )
+    sections.append(made.section("Utilisation by hour", "spares count"))
+    return _Demand(mean, peak, total, (carried, spared), hours, top, average, tuple(sections))
+
+
+_HOURLY = defined("capacity.hourly", "One share an hour", "h/day", 1, "shares stand for hours", name="1 h")
+
+
+@dataclass(frozen=True)
+class _Money:
+    """What makes the cash of each option."""
+
+    cells: Mapping[str, Input]
+    units: Node
+    inputs: Workload
+    served: Serving
+    cost: Cost
+    rate: Quantity
+    demand: _Demand
+
+    def worked_out(self, before: tuple[Section, ...]) -> Capacity:
+        cells, rate, demand = self.cells, self.rate, self.demand
+        prices = Rows("capacity")
+        one = self._one(prices)
+        sections = [*before, Section("Share of an hour", (_HOURLY,)), prices.section("Prices and power", "")]
+        by_year: dict[str, list[Quantity]] = {}
+        for year in range(1, YEARS + 1):
+            rows = Rows(f"capacity.year.{year}")
+            self._year(rows, year, one, by_year)
+            sections.append(rows.section(f"Year {year}", "0 beyond the years asked for"))
+        cash_rows = Rows("capacity")
+        cash = self._cash(cash_rows, one, by_year)
+        sections.append(cash_rows.section("Cash", "out is negative; start, then the end of each year"))
+        ends = Rows("capacity")
+        discount = tuple(
+            ends(
+                f"discount.{year}",
+                f"Worth today of a USD {'at the start' if not year else f'after year {year}'}",
+                "1",
+                (1 + cells["discount_rate"]) ** -_NUMBERS[year],
+            )
+            for year in range(YEARS + 1)
+        )
+
+        def worth(name: str, label: str, flows: Sequence[Quantity], first: int = 0) -> Quantity:
+            later = discount[first:]
+            return ends(
+                name,
+                label,
+                "USD",
+                if_known(
+                    sum_of([flow * of for flow, of in zip(flows, later, strict=True)]), *dict.fromkeys(flows)
+                ),
+            )
+
+        npv = {option: worth(f"npv.{option}", f"NPV, {option}", flows) for option, flows in cash.items()}
+        saving = ends(
+            "saving",
+            "What buying saves against renting",
+            "USD",
+            if_known(npv["buy"] - npv["rent"], npv["buy"], npv["rent"]),
+            "today's worth; negative where renting is cheaper",
+        )
+        parts = {
+            name: worth(f"worth.{name}", f"{label}, worth today", by_year[name], 1)
+            for name, label in (
+                ("rent", "Rent of accelerators"),
+                ("energy_idle", "Electricity while nothing runs"),
+                ("energy_load", "Electricity that follows load"),
+                ("colocation", "Colocation"),
+                ("staff", "Staff"),
+                ("staff_rented", "Staff where rented"),
+                ("upkeep", "Upkeep"),
+            )
+        }
+        even = self._break_even(ends, npv, parts)
+        moves = self._moves(ends, npv, parts)
+        titles = self._titles(ends, saving, even)
+        sections.append(ends.section("NPV, break-even and what moves it", "of the years asked for"))
+        return Capacity(
+            rate=rate,
+            replicas=tuple(by_year["replicas"]),
+            peak=tuple(by_year["peak"]),
+            spares=cells["spares"],
+            hours=demand.hours,
+            mean=demand.mean,
+            utilisation_peak=demand.utilisation_peak,
+            utilisation_mean=demand.utilisation_mean,
+            cash=cash,
+            npv=npv,
+            saving=saving,
+            break_even=even,
+            moves=moves,
+            in_service=demand.in_service,
+            carried=demand.carried,
+            cells=cells,
+            parts={name: tuple(figures) for name, figures in by_year.items()},
+            titles=titles,
+            sections=tuple(sections),
+        )
+
+    def _one(self, rows: Rows) -> dict[str, Quantity]:
+        """What an accelerator or a replica costs and draws."""
+        cells, accelerators = self.cells, self.cost.accelerators
+        first, last = accelerators[0], accelerators[-1]
+        count = rows(
+            "accelerators", "Accelerators of a replica", "accelerator", self.served.accelerators / self.units
+        )
+        typed = cells["purchase"] + cells["hosts"] + cells["network"]
+        alike = last is first
+        price = rows(
+            "machine",
+            "Purchase price of an accelerator with host and network",
+            "USD/accelerator",
+            where(cells["purchase"] > 0, typed, NOT_KNOWN)
+            if not alike
+            else where(
+                cells["purchase"] > 0,
+                typed,
+                if_known(first.machine / RANKS_TO_ACCELERATORS, first.machine),
+            ),
+            "of the library where none is typed",
+        )
+        hourly = self.cost.usd_per_hour / self.served.accelerators
+        rent = rows(
+            "rent_used",
+            "Rent of an accelerator",
+            "USD/h/accelerator",
+            where(cells["rent"] > 0, cells["rent"], if_known(hourly, self.cost.usd_per_hour)),
+            "on the price basis of the scenario where none is typed",
+        )
+        share = self.served.accelerators / self.units / RANKS_TO_ACCELERATORS
+        idle = rows(
+            "idle", "Power of a replica while nothing runs", "W", if_known(first.idle * share, first.idle)
+        )
+        full = rows("full", "Power of a replica while it runs", "W", if_known(first.full * share, first.full))
+        provided = rows(
+            "provided",
+            "Power to provide for a replica",
+            "W",
+            if_known(first.provisioned / self.units, first.provisioned),
+        )
+        return {
+            "count": count,
+            "price": price,
+            "rent": rent,
+            "idle": idle,
+            "full": full,
+            "provided": provided,
+        }
+
+    def _year(
+        self, rows: Rows, year: int, one: Mapping[str, Quantity], by_year: dict[str, list[Quantity]]
+    ) -> None:
+        """A year: demand, replicas, and what each option pays in it."""
+        cells, number = self.cells, _NUMBERS[year]
+
+        def row(name: str, label: str, unit: str, body: Node, *needed: Node) -> Quantity:
+            told = if_known(body, *needed) if needed else body
+            made = rows(name, f"{label}, year {year}", unit, told)
+            by_year.setdefault(name, []).append(made)
+            return made
+
+        on = row("asked", "Is asked for", "flag", where(number <= cells["years"], 1, 0))
+        grown = row("growth", "Demand against the first year", "1", (1 + cells["growth"]) ** (number - 1))
+        peak = row("peak", "Requests per second at the peak", "request/s", self.demand.peak * grown)
+        replicas = row(
+            "replicas", "Replicas, with spares", "replica", _replicas(peak, self.rate, cells), self.rate
+        )
+        used = row(
+            "utilisation",
+            "Utilisation",
+            "1",
+            self.demand.mean * grown / (replicas * self.rate),
+            replicas,
+        )
+        chips = row("accelerators", "Accelerators", "accelerator", replicas * one["count"] * on, replicas)
+        before = by_year["owned"][-1] if year > 1 else None
+        owned = row(
+            "owned",
+            "Accelerators bought so far",
+            "accelerator",
+            chips if before is None else maximum(before, chips),
+            *([chips] if before is None else [before, chips]),
+        )
+        time = HOUR * _DAY * DAYS * _YEAR
+        requests = self.demand.mean * grown * time * on
+        tokens = row("output", "Output tokens", "Mtoken", requests * self.inputs.output_tokens / MEGA)
+        prompts = row("input", "Input tokens", "Mtoken", requests * self.inputs.input_tokens / MEGA)
+        energy = _DAY * DAYS * _YEAR * cells["electricity"] / KILO * on
+        row(
+            "energy_idle",
+            "Electricity while nothing runs",
+            "USD",
+            -(replicas * one["idle"] * energy),
+            replicas,
+            one["idle"],
+        )
+        row(
+            "energy_load",
+            "Electricity that follows load",
+            "USD",
+            -(replicas * (one["full"] - one["idle"]) * used * energy),
+            replicas,
+            one["idle"],
+        )
+        row(
+            "colocation",
+            "Colocation",
+            "USD",
+            -(replicas * one["provided"] / KILO * cells["colocation"] * (DAYS / MONTH) * _YEAR * on),
+            replicas,
+            one["provided"],
+        )
+        row("staff", "Staff", "USD", -(cells["staff"] * _YEAR * on))
+        row(
+            "upkeep",
+            "Upkeep",
+            "USD",
+            -(owned * one["price"] * cells["upkeep"] * _YEAR * on),
+            owned,
+            one["price"],
+        )
+        row(
+            "rent",
+            "Rent of accelerators",
+            "USD",
+            -(chips * one["rent"] * _DAY * DAYS * _YEAR),
+            chips,
+            one["rent"],
+        )
+        row("staff_rented", "Staff where rented", "USD", -(cells["staff_rented"] * _YEAR * on))
+        row(
+            "api",
+            "API",
+            "USD",
+            where(
+                cells["api_output"] > 0,
+                -(tokens * cells["api_output"] + prompts * cells["api_input"]),
+                NOT_KNOWN,
+            ),
+        )
+
+    def _cash(
+        self, rows: Rows, one: Mapping[str, Quantity], by_year: Mapping[str, list[Quantity]]
+    ) -> dict[str, tuple[Quantity, ...]]:
+        """Cash of each option at the start and at the end of each year."""
+        owned, price = by_year["owned"], one["price"]
+        bought = [
+            rows(
+                f"bought.{year}",
+                f"Accelerators bought, {'start' if not year else f'end of year {year}'}",
+                "USD",
+                if_known(
+                    -((owned[year] - (owned[year - 1] if year else as_node(0))) * price), owned[year], price
+                )
+                if year
+                else if_known(-(owned[0] * price), owned[0], price),
+            )
+            for year in range(YEARS)
+        ]
+        whole = rows(
+            "residual",
+            "Residual value",
+            "USD",
+            if_known(owned[-1] * price * self.cells["residual"], owned[-1], price),
+        )
+        buy, rent, api = [bought[0]], [], []
+        nothing = rows(
+            "nothing", "Cash at the start, rent and API", "USD", self.cells["staff"] * _YEAR * as_node(0)
+        )
+        rent.append(nothing)
+        api.append(nothing)
+        for year in range(1, YEARS + 1):
+            at = {name: figures[year - 1] for name, figures in by_year.items()}
+            costs = [at[name] for name in ("energy_idle", "energy_load", "colocation", "staff", "upkeep")]
+            later = [bought[year]] if year < YEARS else []
+            last = where(self.cells["years"] <= _NUMBERS[year], at["asked"], 0)
+            buy.append(
+                rows(
+                    f"cash.buy.{year}",
+                    f"Cash, buy, year {year}",
+                    "USD",
+                    if_known(sum_of([*costs, *later, whole * last]), *costs, whole),
+                )
+            )
+            rent.append(
+                rows(
+                    f"cash.rent.{year}",
+                    f"Cash, rent, year {year}",
+                    "USD",
+                    if_known(at["rent"] + at["staff_rented"], at["rent"]),
+                )
+            )
+            api.append(at["api"])
+        return {"buy": tuple(buy), "rent": tuple(rent), "api": tuple(api)}
+
+    def _break_even(
+        self, rows: Rows, npv: Mapping[str, Quantity], parts: Mapping[str, Quantity]
+    ) -> dict[str, Quantity]:
+        """Utilisations at which options cost the same; in words that there is none."""
+        used = self.demand.utilisation_mean
+
+        def even(name: str, label: str, body: Node, valid: Node, *needed: Node) -> Quantity:
+            share = rows(
+                f"{name}_share", f"{label}, worked out", "1", if_known(where(valid, body, 0), *needed)
+            )
+            found = where(all_of(share > 0, share <= 1), share, NO_BREAK_EVEN)
+            return rows(name, label, "1", where(is_number(share), found, NOT_KNOWN))
+
+        load = parts["energy_load"]
+        return {
+            "buy_against_rent": even(
+                "break_even.buy_against_rent",
+                "Share of the hours for which renting costs as much as buying",
+                (npv["buy"] - parts["staff_rented"]) / parts["rent"],
+                parts["rent"] < 0,
+                npv["buy"],
+                parts["rent"],
+            ),
+            "rent_against_api": even(
+                "break_even.rent_against_api",
+                "Utilisation at which renting costs as much as an API",
+                used * npv["rent"] / npv["api"],
+                npv["api"] < 0,
+                npv["rent"],
+                npv["api"],
+                used,
+            ),
+            "buy_against_api": even(
+                "break_even.buy_against_api",
+                "Utilisation at which buying costs as much as an API",
+                used * (npv["buy"] - load) / (npv["api"] - load),
+                npv["api"] < load,
+                npv["buy"],
+                npv["api"],
+                load,
+                used,
+            ),
+        }
+
+    def _titles(
+        self, rows: Rows, saving: Quantity, even: Mapping[str, Quantity]
+    ) -> tuple[Quantity, Quantity]:
+        """What it comes to, in words."""
+        count = self.demand.in_service
+        thousands = rounded(absolute(number_of(saving)) / _THOUSAND, 0)
+        money = where(
+            is_number(saving),
+            join(
+                where(number_of(saving) >= 0, "buying saves ", "renting saves "),
+                thousands,
+                " thousand USD over ",
+                rounded(self.cells["years"], 0),
+                " years",
+            ),
+            "what buying saves is not known",
+        )
+        title = where(
+            is_number(count),
+            join(
+                rounded(number_of(count), 0),
+                " replicas carry the peak with ",
+                rounded(self.cells["spares"], 0),
+                " to spare; ",
+                money,
+            ),
+            "! the scenario sustains no rate within its limits: replicas are not known",
+        )
+
+        def told(name: str) -> Node:
+            return where(is_number(even[name]), percent(number_of(even[name]), 0), even[name])
+
+        words = join(
+            "Break-even at mean utilisation: rent against API ",
+            told("rent_against_api"),
+            ", buy against API ",
+            told("buy_against_api"),
+            "; at hours rented of all: buy against rent ",
+            told("buy_against_rent"),
+        )
+        return (
+            rows("title", "Finding", "1", title),
+            rows("title_even", "Break-even in words", "1", words),
+        )
+
+    def _moves(
+        self, rows: Rows, npv: Mapping[str, Quantity], parts: Mapping[str, Quantity]
+    ) -> dict[str, Quantity]:
+        """What buying saves more if a driver is higher by the share stated; less by as much if lower."""
+        swing = self.cells["swing"]
+        running = parts["energy_idle"] + parts["energy_load"] + parts["colocation"] + parts["staff"]
+        drivers: dict[str, tuple[str, Node, tuple[Node, ...]]] = {
+            "rent": ("Rent", -parts["rent"], (parts["rent"],)),
+            "purchase": ("Purchase price, with upkeep and residual", npv["buy"] - running, (npv["buy"],)),
+            "electricity": (
+                "Electricity",
+                parts["energy_idle"] + parts["energy_load"],
+                (parts["energy_idle"], parts["energy_load"]),
+            ),
+            "colocation": ("Colocation", parts["colocation"], (parts["colocation"],)),
+            "staff": ("Staff", parts["staff"] - parts["staff_rented"], ()),
+        }
+        return {
+            name: rows(
+                f"moves.{name}",
+                f"Saving moves with {label[0].lower()}{label[1:]}",
+                "USD",
+                if_known(worth * swing, *needed) if needed else worth * swing,
+                "the driver higher by the share stated; lower: as much the other way",
+            )
+            for name, (label, worth, needed) in drivers.items()
+        }
+
+
+_THOUSAND = defined("capacity.thousand", "Thousand", "1", 1000, "definition", name="1000")
+NO_BREAK_EVEN = "no break-even"
+
+
+def figures_of(found: Capacity) -> tuple[Named, ...]:
+    """All of them, in the order of the sheet."""
+    return tuple(figure for section in found.sections for figure in section.figures())

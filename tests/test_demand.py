@@ -1,0 +1,144 @@
+"""Capacity and money: replicas follow the demand, cash follows the replicas, and each option breaks even."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from live import loaded
+from units import check_units
+
+import mantile
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.library.errors import InputError
+from mantile.library.scenario import parse_scenario
+
+ASKED: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "input_tokens": 1000,
+    "output_tokens": 300,
+    "concurrency": 32,
+}
+MONEY: dict[str, Any] = {
+    "users": 2000,
+    "requests_per_user": 360,
+    "growth": 0.15,
+    "purchase": 30_000,
+    "rent": 2.5,
+    "residual": 0.1,
+    "api_input": 0.1,
+    "api_output": 0.3,
+    "colocation": 150,
+    "staff": 40_000,
+    "staff_rented": 15_000,
+}
+
+
+def ask(fields: dict[str, Any] | None = None, **money: Any) -> Estimate:
+    """An 8B model on one H100, and a demand."""
+    return estimate(parse_scenario(ASKED | (fields or {}) | {"capacity": MONEY | money}, "test"))
+
+
+def test_more_users_never_need_fewer_replicas() -> None:
+    counts = [ask(users=users).results()["capacity"]["replicas"][0] for users in (1, 300, 2000, 9000, 50_000)]
+    assert counts == sorted(counts) and counts[0] == 2 and counts[-1] > 20
+    more = ask(spares=3).results()["capacity"]["replicas"]
+    assert [a - b for a, b in zip(more, ask().results()["capacity"]["replicas"], strict=True)] == [2] * 5
+
+
+def test_replicas_carry_the_peak_without_the_spares() -> None:
+    for factor in (1, 1.7):
+        found = ask(peak_factor=factor).results()["capacity"]
+        needed = found["peak_requests_per_s"][0] / found["requests_per_s_per_replica"]
+        assert found["replicas"][0] - found["spares"] == int(np.ceil(needed))
+        assert max(found["hours"]["needed"]) == int(np.ceil(needed))
+        mean = np.mean(found["hours"]["requests"])
+        used = mean / (found["replicas"][0] * found["requests_per_s_per_replica"])
+        assert found["utilisation"]["mean"] == pytest.approx(used, rel=1e-9)
+
+
+def test_without_growth_all_years_are_alike() -> None:
+    cash = ask(growth=0, residual=0).results()["capacity"]["cash_usd"]
+    for option in ("buy", "rent", "api"):
+        assert cash[option][1:] == pytest.approx([cash[option][1]] * 5, rel=1e-12)
+    assert cash["buy"][0] < 0 and cash["rent"][0] == cash["api"][0] == 0
+
+
+@pytest.mark.parametrize("years", [1, 3, 5])
+def test_npv_by_hand(years: int) -> None:
+    found = ask(years=years, discount_rate=0.07).results()["capacity"]
+    for option, worth in found["npv_usd"].items():
+        flows = np.array(found["cash_usd"][option])
+        assert not flows[years + 1 :].any()
+        assert worth == pytest.approx(float((flows / 1.07 ** np.arange(6)).sum()), rel=1e-9)
+
+
+def test_options_cost_the_same_where_they_break_even() -> None:
+    """Rent at the share of the price, and a demand that fills the same replicas more or less."""
+    found = ask(growth=0).results()["capacity"]
+    share = found["break_even"]["buy_against_rent"]
+    again = ask(growth=0, rent=2.5 * share).results()["capacity"]
+    assert again["saving_usd"] == pytest.approx(0, abs=1e-6 * -found["npv_usd"]["rent"])
+    even = ask(growth=0, rent=0.3).results()["capacity"]
+    at = even["break_even"]["rent_against_api"]
+    full = even["utilisation"]["mean"]
+    scaled = even["npv_usd"]["api"] * at / full
+    assert scaled == pytest.approx(even["npv_usd"]["rent"], rel=1e-9)
+
+
+def test_what_nobody_knows_is_not_zero() -> None:
+    """No price of an API, no power limit, and a deployment that misses its own limits."""
+    silent = ask(api_output=0).results()["capacity"]
+    assert silent["npv_usd"]["api"] is None and silent["break_even"]["rent_against_api"] is None
+    assert silent["npv_usd"]["rent"] is not None
+    late = ask({"tpot_limit": 1e-6}).results()["capacity"]
+    assert late["requests_per_s_per_replica"] is None and late["replicas"] == [None] * 5
+    assert late["npv_usd"]["buy"] is None
+    dark = ask({"accelerator": "m4-max", "framework": "llama.cpp", "concurrency": 1}).results()["capacity"]
+    assert dark["replicas"][0] and dark["npv_usd"]["buy"] is None
+
+
+def test_a_rate_is_that_short_of_saturation_and_of_limits() -> None:
+    free = {name: value for name, value in ASKED.items() if name != "concurrency"} | {"request_rate": 2}
+    asked = parse_scenario(free | {"capacity": MONEY}, "test")
+    open_loop = estimate(asked)
+    rate = open_loop.results()["capacity"]["requests_per_s_per_replica"]
+    assert open_loop.load is not None and rate == pytest.approx(2 / open_loop.load * 0.8, rel=1e-9)
+    assert open_loop.tpot is not None
+    limited = estimate(asked.replace(tpot_limit=1.2 * open_loop.tpot))
+    assert 2 <= limited.results()["capacity"]["requests_per_s_per_replica"] < rate
+
+
+def test_bad_demand_is_refused() -> None:
+    for money, words in (
+        ({"profile": "own"}, "24 shares"),
+        ({"users": 0}, "users and requests_per_user"),
+        ({"years": 6}, "years"),
+    ):
+        with pytest.raises(InputError, match=words):
+            ask(**money)
+
+
+def test_units() -> None:
+    equations = ask().equations
+    assert equations.capacity is not None
+    check_units(figure for section in equations.capacity.sections for figure in section.figures())
+
+
+@pytest.mark.exhaustive
+def test_a_workbook_is_live_and_comes_back(tmp_path: Path) -> None:
+    """Both engines agree; an edited cell is read back, and gives what the scenario gives."""
+    made = ask()
+    path = made.to_excel(tmp_path / "capacity.xlsx")
+    assert mantile.verify(path).ok
+    book = loaded(path)
+    sheet = book["Finance"]
+    row = next(cell.row for cell in sheet["F"] if cell.value == "capacity.asked.users")
+    sheet[f"G{row}"] = 5000
+    book.save(path)
+    imported = mantile.import_workbook(path)
+    assert imported.estimate.results()["capacity"] == ask(users=5000).results()["capacity"]
+    assert [change["id"] for change in imported.changes] == ["capacity.asked.users"]
