@@ -53,6 +53,7 @@ WORKINGS = (
     "Decode",
     "Serving",
     "Cost",
+    "Finance",
     "Calibration",
     "Edits",
 )
@@ -75,6 +76,8 @@ ORDER = (
     "Layers",
     "Serving",
     "Cost",
+    "Finance",
+    "Capacity",
     "Compare",
     "Alternative",
     "Sensitivity",
