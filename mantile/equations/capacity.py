@@ -417,7 +417,7 @@ class _Money:
         }
         even = self._break_even(ends, npv, parts)
         moves = self._moves(ends, npv, parts)
-        titles = self._titles(ends, saving, even)
+        titles = self._titles(Rows("capacity"), saving, even)
         sections.append(ends.section("NPV, break-even and what moves it", "of the years asked for"))
         return Capacity(
             rate=rate,
