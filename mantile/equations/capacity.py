@@ -57,6 +57,7 @@ YEARS = 5
 HOURS = 24
 _WHOLE = defined("capacity.whole", "Share of the busiest hour", "1", 100, "100 is the peak", name="100")
 _DAY = defined("capacity.day", "Hours of a day", "h/day", HOURS, "definition", name="24 h a day")
+_HOURLY = defined("capacity.hourly", "One share an hour", "h/day", 1, "shares stand for hours", name="1 h")
 _YEAR = defined("capacity.one_year", "One year", "year", 1, "turns what is paid by the year into an amount")
 _NUMBERS = tuple(
     defined(f"capacity.number.{year}", f"Year {year}", "number", year, "its number", name=f"year {year}")
@@ -140,7 +141,7 @@ def capacity(
         (
             Section(
                 "Demand and money",
-                (*cells.values(), _WHOLE, _DAY, _YEAR, _THOUSAND, *_NUMBERS),
+                (*cells.values(), _WHOLE, _DAY, _HOURLY, _YEAR, _THOUSAND, *_NUMBERS),
                 "what is asked",
             ),
             Section("Demand by hour", shares, "share of the busiest hour"),
@@ -347,9 +348,6 @@ def _demand(cells: Mapping[str, Input], shares: Sequence[Input], rate: Quantity)
     return _Demand(mean, peak, total, (carried, spared), hours, top, average, tuple(sections))
 
 
-_HOURLY = defined("capacity.hourly", "One share an hour", "h/day", 1, "shares stand for hours", name="1 h")
-
-
 @dataclass(frozen=True)
 class _Money:
     """What makes the cash of each option."""
@@ -366,7 +364,7 @@ class _Money:
         cells, rate, demand = self.cells, self.rate, self.demand
         prices = Rows("capacity")
         one = self._one(prices)
-        sections = [*before, Section("Share of an hour", (_HOURLY,)), prices.section("Prices and power", "")]
+        sections = [*before, prices.section("Prices and power", "")]
         by_year: dict[str, list[Quantity]] = {}
         for year in range(1, YEARS + 1):
             rows = Rows(f"capacity.year.{year}")
@@ -419,7 +417,7 @@ class _Money:
         }
         even = self._break_even(ends, npv, parts)
         moves = self._moves(ends, npv, parts)
-        titles = self._titles(ends, saving, even)
+        titles = self._titles(Rows("capacity"), saving, even)
         sections.append(ends.section("NPV, break-even and what moves it", "of the years asked for"))
         return Capacity(
             rate=rate,

@@ -207,6 +207,7 @@ def cost(
         accelerators=tuple(accelerators),
         sections=(
             Section("Assumed of machines", ASSUMED, "where nobody states the figure"),
+            times.section,
             load.section,
             *(accelerator.section for accelerator in accelerators),
             per_second.section("Tokens", "mean over the paid hours"),

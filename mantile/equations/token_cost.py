@@ -41,8 +41,8 @@ class TokenCost:
 class TimeShares:
     """Accelerator time of a prompt and of an output, and the share of prefill in both."""
 
-    rows: Rows
     prefill: Quantity
+    section: Section
 
 
 def time_shares(of_decode: Workers, served: Serving) -> TimeShares:
@@ -66,7 +66,7 @@ def time_shares(of_decode: Workers, served: Serving) -> TimeShares:
         prompt / (prompt + output),
         "of the same accelerators",
     )
-    return TimeShares(rows, by_time)
+    return TimeShares(by_time, rows.section("Time of input and output", "of the same accelerators"))
 
 
 def token_cost(
@@ -83,7 +83,7 @@ def token_cost(
         tokens: input and output tokens per second, mean over the paid hours.
     """
     of_prefill_workers, of_all = hourly
-    rows, by_time = times.rows, times.prefill
+    rows, by_time = Rows("token_cost"), times.prefill
     share = by_time
     apart = of_prefill.ranks.disaggregated
     if apart is not None:

@@ -1209,7 +1209,7 @@ class CapacityFields(Strict):
         "Discount rate", "of a year", group=MONEY, unit="1", default=0.08, least=0, most=1
     )
     purchase: Real | None = field(
-        "Purchase price",
+        "Purchase price of one",
         "of an accelerator; 0: that of the library, with its share of a machine",
         group=MONEY,
         unit="USD/accelerator",

@@ -54,6 +54,7 @@ WORKINGS = (
     "Decode",
     "Serving",
     "Cost",
+    "Finance",
     "Calibration",
     "Edits",
 )
@@ -77,6 +78,8 @@ ORDER = (
     "Layers",
     "Serving",
     "Cost",
+    "Finance",
+    "Capacity",
     "Compare",
     "Alternative",
     "Sensitivity",

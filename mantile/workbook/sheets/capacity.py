@@ -32,10 +32,11 @@ def capacity_sheet(book: EstimateBook, master: Quantity) -> None:
     sheet = book.add_sheet(Sheet(_SHEET, "front", _PURPOSE))
     sheet.widths = [220, 90, *([46] * _HOURS)]
     sheet.one_page = True
+    sheet.freeze, sheet.repeat_rows = (3, 1), (0, 1)
     last = _FIRST + _HOURS - 1
     add_title_rows(book, sheet, _SHEET, last, master)
     title = style.Style(size=14, bold=True, colour=style.NAVY)
-    sheet.set_formula(2, _LABEL, found.titles[0], title, link=book.link_to(found.titles[0]))
+    book.add_quantity(sheet, 2, _LABEL, found.titles[0], title)
     mark_beginning(sheet, 2, _LABEL, "!", style.ALERT)
     sheet.heights[2] = 26
     row = _by_hour(book, sheet, found)
@@ -128,7 +129,7 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
         flows = (*found.cash[option], found.npv[option])
         _line(book, sheet, row, label, money, flows, _MONEY, first, step, bold=True)
         row += 1
-    sheet.set_formula(row, _LABEL, found.titles[1], style.PURPOSE, link=book.link_to(found.titles[1]))
+    book.add_quantity(sheet, row, _LABEL, found.titles[1], style.PURPOSE)
     return row + 1
 
 
