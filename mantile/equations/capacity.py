@@ -35,6 +35,7 @@ from mantile.graph.quantity import (
     absolute,
     all_of,
     as_node,
+    choose,
     defined,
     if_known,
     is_number,
@@ -75,7 +76,8 @@ class Capacity:
         cash: of each option, at the start and at the end of each year; `npv` what it is worth today.
         break_even: utilisations, or that there is none.
         in_service: replicas of the first year; `carried` requests per second with and without the spares.
-        cells: what is asked; `parts` what each option pays, by year; `titles` findings in words.
+        cells: what is asked; `parts` what each option pays, by year; `titles` what it comes to, how busy
+            replicas are and where options break even, in words.
         moves: by how much a driver moves what buying saves against renting.
     """
 
@@ -96,16 +98,22 @@ class Capacity:
     carried: tuple[Quantity, Quantity]
     cells: Mapping[str, Input]
     parts: Mapping[str, tuple[Quantity, ...]]
-    titles: tuple[Quantity, Quantity]
+    titles: tuple[Quantity, Quantity, Quantity]
     sections: tuple[Section, ...]
 
 
 def capacity(
-    asked: CapacityAsked, inputs: Workload, ranks: Ranks, served: Serving, cost: Cost, possible: Quantity
+    asked: CapacityAsked,
+    inputs: Workload,
+    ranks: tuple[Ranks, Ranks],
+    served: Serving,
+    cost: Cost,
+    possible: Quantity,
 ) -> Capacity:
-    """The rows of the Capacity sheet.
+    """The rows of the Finance sheet.
 
     Args:
+        ranks: of the workers that prefill, or do everything, and of those that decode.
         possible: 1 if the plan of the scenario can be.
     """
     cells = _cells(asked)
@@ -127,8 +135,8 @@ def capacity(
     rows = Rows("capacity")
     units: Node = (
         inputs.dp / as_node(1)
-        if ranks.disaggregated is None
-        else where(ranks.disaggregated > 0, 1, inputs.dp)
+        if ranks[0].disaggregated is None
+        else where(ranks[0].disaggregated > 0, 1, inputs.dp)
     )
     units = rows(
         "units", "Replicas of the scenario", "replica", units, "with workers apart all of them are one"
@@ -136,12 +144,12 @@ def capacity(
     rate = _rate(rows, units, inputs, served, possible)
     one_replica = rows.section("One replica", "what the scenario sustains, and so what a replica carries")
     demand = _demand(cells, shares, rate)
-    money = _Money(cells, units, inputs, served, cost, rate, demand)
+    money = _Money(cells, units, inputs, ranks, served, cost, rate, demand)
     return money.worked_out(
         (
             Section(
                 "Demand and money",
-                (*cells.values(), _WHOLE, _DAY, _HOURLY, _YEAR, _THOUSAND, *_NUMBERS),
+                (*cells.values(), _WHOLE, _DAY, _HOURLY, _YEAR, _THOUSAND, _DOLLAR, *_NUMBERS),
                 "what is asked",
             ),
             Section("Demand by hour", shares, "share of the busiest hour"),
@@ -276,13 +284,19 @@ def _replicas(peak: Node, rate: Quantity, cells: Mapping[str, Input]) -> Node:
 def _demand(cells: Mapping[str, Input], shares: Sequence[Input], rate: Quantity) -> _Demand:
     rows = Rows("capacity")
     mean_share = rows("mean_share", "Mean share of the day", "1", sum_range(span(shares)) / (_DAY / _HOURLY))
+    of_day = rows(
+        "busiest_of_day",
+        "Requests per second at a share of 100, of requests a day",
+        "request/s",
+        cells["requests_per_day"] / _DAY / HOUR * _WHOLE / maximum(TOLERANCE, mean_share),
+    )
     full = rows(
         "busiest_hour",
         "Requests per second at a share of 100",
         "request/s",
         where(
             cells["requests_per_day"] > 0,
-            cells["requests_per_day"] / _DAY / HOUR * _WHOLE / maximum(TOLERANCE, mean_share),
+            of_day,
             cells["users"] * cells["requests_per_user"] / HOUR,
         ),
         "of requests a day where they are stated, else of users",
@@ -355,6 +369,7 @@ class _Money:
     cells: Mapping[str, Input]
     units: Node
     inputs: Workload
+    ranks: tuple[Ranks, Ranks]
     served: Serving
     cost: Cost
     rate: Quantity
@@ -373,9 +388,9 @@ class _Money:
         cash_rows = Rows("capacity")
         cash = self._cash(cash_rows, one, by_year)
         sections.append(cash_rows.section("Cash", "out is negative; start, then the end of each year"))
-        ends = Rows("capacity")
+        of_years = Rows("capacity")
         discount = tuple(
-            ends(
+            of_years(
                 f"discount.{year}",
                 f"Worth today of a USD {'at the start' if not year else f'after year {year}'}",
                 "1",
@@ -383,19 +398,20 @@ class _Money:
             )
             for year in range(YEARS + 1)
         )
-
-        def worth(name: str, label: str, flows: Sequence[Quantity], first: int = 0) -> Quantity:
-            later = discount[first:]
-            return ends(
-                name,
-                label,
-                "USD",
-                if_known(
-                    sum_of([flow * of for flow, of in zip(flows, later, strict=True)]), *dict.fromkeys(flows)
-                ),
-            )
-
-        npv = {option: worth(f"npv.{option}", f"NPV, {option}", flows) for option, flows in cash.items()}
+        options = {
+            option: self._worth_by_year(of_years, f"npv.{option}", f"Cash, {option}", flows, discount)
+            for option, flows in cash.items()
+        }
+        spent = {
+            name: self._worth_by_year(of_years, f"worth.{name}", label, by_year[name], discount[1:])
+            for name, label in _PARTS.items()
+        }
+        sections.append(of_years.section("Worth today", "of each year: what is paid later is worth less"))
+        ends = Rows("capacity")
+        npv = {
+            option: self._worth(ends, f"npv.{option}", f"NPV, {option}", flows)
+            for option, flows in options.items()
+        }
         saving = ends(
             "saving",
             "What buying saves against renting",
@@ -404,16 +420,8 @@ class _Money:
             "today's worth; negative where renting is cheaper",
         )
         parts = {
-            name: worth(f"worth.{name}", f"{label}, worth today", by_year[name], 1)
-            for name, label in (
-                ("rent", "Rent of accelerators"),
-                ("energy_idle", "Electricity while nothing runs"),
-                ("energy_load", "Electricity that follows load"),
-                ("colocation", "Colocation"),
-                ("staff", "Staff"),
-                ("staff_rented", "Staff where rented"),
-                ("upkeep", "Upkeep"),
-            )
+            name: self._worth(ends, f"worth.{name}", f"{label}, worth today", spent[name])
+            for name, label in _PARTS.items()
         }
         even = self._break_even(ends, npv, parts)
         moves = self._moves(ends, npv, parts)
@@ -441,47 +449,73 @@ class _Money:
             sections=tuple(sections),
         )
 
+    def _worth_by_year(
+        self, rows: Rows, name: str, label: str, flows: Sequence[Quantity], discount: Sequence[Quantity]
+    ) -> list[Quantity]:
+        """What is paid at the start or in a year, worth today; one below the other."""
+        first = YEARS + 1 - len(flows)
+        return [
+            rows(
+                f"{name}.{year}",
+                f"{label}, worth today, {f'year {year}' if year else 'start'}",
+                "USD",
+                if_known(flow * of, flow),
+            )
+            for year, (flow, of) in enumerate(zip(flows, discount, strict=True), first)
+        ]
+
+    def _worth(self, rows: Rows, name: str, label: str, by_year: Sequence[Quantity]) -> Quantity:
+        """Their sum. What is not known in the last year is not known in any but at the start."""
+        return rows(name, label, "USD", if_known(sum_range(span(by_year)), by_year[0], by_year[-1]))
+
     def _one(self, rows: Rows) -> dict[str, Quantity]:
-        """What an accelerator or a replica costs and draws."""
-        cells, accelerators = self.cells, self.cost.accelerators
-        first, last = accelerators[0], accelerators[-1]
+        """What an accelerator or a replica costs and draws.
+
+        Prefill and decode workers of their own each count with their own watts and price.
+        """
+        cells = self.cells
         count = rows(
             "accelerators", "Accelerators of a replica", "accelerator", self.served.accelerators / self.units
         )
-        typed = cells["purchase"] + cells["hosts"] + cells["network"]
-        alike = last is first
+        stated = self._of_replica([of.machine for of in self.cost.accelerators])
+        library = rows(
+            "machine_library",
+            "Purchase price of an accelerator with host and network, of the library",
+            "USD/accelerator",
+            if_known(stated / count, *[of.machine for of in self.cost.accelerators]),
+            "mean of prefill and decode workers where these are others",
+        )
         price = rows(
             "machine",
             "Purchase price of an accelerator with host and network",
             "USD/accelerator",
-            where(cells["purchase"] > 0, typed, NOT_KNOWN)
-            if not alike
-            else where(
-                cells["purchase"] > 0,
-                typed,
-                if_known(first.machine / RANKS_TO_ACCELERATORS, first.machine),
-            ),
+            where(cells["purchase"] > 0, cells["purchase"] + cells["hosts"] + cells["network"], library),
             "of the library where none is typed",
         )
-        hourly = self.cost.usd_per_hour / self.served.accelerators
+        paid = rows(
+            "rent_library",
+            "Rent of an accelerator on the price basis of the scenario",
+            "USD/h/accelerator",
+            if_known(self.cost.usd_per_hour / self.served.accelerators, self.cost.usd_per_hour),
+            "mean of all accelerators",
+        )
         rent = rows(
             "rent_used",
             "Rent of an accelerator",
             "USD/h/accelerator",
-            where(cells["rent"] > 0, cells["rent"], if_known(hourly, self.cost.usd_per_hour)),
+            where(cells["rent"] > 0, cells["rent"], paid),
             "on the price basis of the scenario where none is typed",
         )
-        share = self.served.accelerators / self.units / RANKS_TO_ACCELERATORS
-        idle = rows(
-            "idle", "Power of a replica while nothing runs", "W", if_known(first.idle * share, first.idle)
-        )
-        full = rows("full", "Power of a replica while it runs", "W", if_known(first.full * share, first.full))
+        idle = self._power(rows, "idle", "Power of a replica while nothing runs", "idle")
+        full = self._power(rows, "full", "Power of a replica while it runs", "full")
+        provisioned = [of.provisioned for of in self.cost.accelerators]
         provided = rows(
             "provided",
             "Power to provide for a replica",
             "W",
-            if_known(first.provisioned / self.units, first.provisioned),
+            if_known(self._both(provisioned) / self.units, *provisioned),
         )
+        hours = rows("year_hours", "Hours of a year", "h", _DAY * DAYS * _YEAR)
         return {
             "count": count,
             "price": price,
@@ -489,7 +523,34 @@ class _Money:
             "idle": idle,
             "full": full,
             "provided": provided,
+            "hours": hours,
+            "seconds": rows("year_seconds", "Seconds of a year", "s", hours * HOUR),
+            "electricity": rows(
+                "year_watt", "Electricity of a watt all year", "USD/W", hours * cells["electricity"] / KILO
+            ),
+            "colocation": rows(
+                "year_provided",
+                "Colocation of a watt all year",
+                "USD/W",
+                cells["colocation"] / KILO * (DAYS / MONTH) * _YEAR,
+            ),
         }
+
+    def _both(self, figures: Sequence[Node]) -> Node:
+        """The first of two figures, and the second of decode workers where these are others."""
+        apart = self.ranks[0].disaggregated
+        if apart is None or len(figures) == 1:
+            return figures[0]
+        return figures[0] + apart * figures[1]
+
+    def _of_replica(self, of_one: Sequence[Node]) -> Node:
+        """A figure of a replica from those of one accelerator of each kind."""
+        counts = [ranks.deployment / RANKS_TO_ACCELERATORS for ranks in self.ranks]
+        return self._both([of * count for of, count in zip(of_one, counts, strict=False)]) / self.units
+
+    def _power(self, rows: Rows, name: str, label: str, figure: str) -> Quantity:
+        of_one: list[Quantity] = [getattr(of, figure) for of in self.cost.accelerators]
+        return rows(name, label, "W", if_known(self._of_replica(of_one), *of_one))
 
     def _year(
         self, rows: Rows, year: int, one: Mapping[str, Quantity], by_year: dict[str, list[Quantity]]
@@ -504,6 +565,7 @@ class _Money:
             return made
 
         on = row("asked", "Is asked for", "flag", where(number <= cells["years"], 1, 0))
+        row("last", "Is the last year", "flag", where(cells["years"] <= number, on, 0))
         grown = row("growth", "Demand against the first year", "1", (1 + cells["growth"]) ** (number - 1))
         peak = row("peak", "Requests per second at the peak", "request/s", self.demand.peak * grown)
         replicas = row(
@@ -525,37 +587,36 @@ class _Money:
             chips if before is None else maximum(before, chips),
             *([chips] if before is None else [before, chips]),
         )
-        time = HOUR * _DAY * DAYS * _YEAR
-        requests = self.demand.mean * grown * time * on
+        requests = row("requests", "Requests", "request", self.demand.mean * grown * one["seconds"] * on)
         tokens = row("output", "Output tokens", "Mtoken", requests * self.inputs.output_tokens / MEGA)
         prompts = row("input", "Input tokens", "Mtoken", requests * self.inputs.input_tokens / MEGA)
-        energy = _DAY * DAYS * _YEAR * cells["electricity"] / KILO * on
-        row(
+        idle = row(
             "energy_idle",
             "Electricity while nothing runs",
             "USD",
-            -(replicas * one["idle"] * energy),
+            -(replicas * one["idle"] * one["electricity"] * on),
             replicas,
             one["idle"],
         )
-        row(
+        load = row(
             "energy_load",
             "Electricity that follows load",
             "USD",
-            -(replicas * (one["full"] - one["idle"]) * used * energy),
+            -(replicas * (one["full"] - one["idle"]) * used * one["electricity"] * on),
             replicas,
             one["idle"],
         )
-        row(
+        energy = row("energy", "Electricity", "USD", idle + load, idle, load)
+        housed = row(
             "colocation",
             "Colocation",
             "USD",
-            -(replicas * one["provided"] / KILO * cells["colocation"] * (DAYS / MONTH) * _YEAR * on),
+            -(replicas * one["provided"] * one["colocation"] * on),
             replicas,
             one["provided"],
         )
-        row("staff", "Staff", "USD", -(cells["staff"] * _YEAR * on))
-        row(
+        staff = row("staff", "Staff", "USD", -(cells["staff"] * _YEAR * on))
+        upkeep = row(
             "upkeep",
             "Upkeep",
             "USD",
@@ -564,10 +625,19 @@ class _Money:
             one["price"],
         )
         row(
+            "running",
+            "Running costs of what is bought",
+            "USD",
+            energy + housed + staff + upkeep,
+            energy,
+            housed,
+            upkeep,
+        )
+        row(
             "rent",
             "Rent of accelerators",
             "USD",
-            -(chips * one["rent"] * _DAY * DAYS * _YEAR),
+            -(chips * one["rent"] * one["hours"]),
             chips,
             one["rent"],
         )
@@ -615,15 +685,13 @@ class _Money:
         api.append(nothing)
         for year in range(1, YEARS + 1):
             at = {name: figures[year - 1] for name, figures in by_year.items()}
-            costs = [at[name] for name in ("energy_idle", "energy_load", "colocation", "staff", "upkeep")]
             later = [bought[year]] if year < YEARS else []
-            last = where(self.cells["years"] <= _NUMBERS[year], at["asked"], 0)
             buy.append(
                 rows(
                     f"cash.buy.{year}",
                     f"Cash, buy, year {year}",
                     "USD",
-                    if_known(sum_of([*costs, *later, whole * last]), *costs, whole),
+                    if_known(sum_of([at["running"], *later, whole * at["last"]]), at["running"], whole),
                 )
             )
             rent.append(
@@ -643,86 +711,98 @@ class _Money:
         """Utilisations at which options cost the same; in words that there is none."""
         used = self.demand.utilisation_mean
 
-        def even(name: str, label: str, body: Node, valid: Node, *needed: Node) -> Quantity:
+        def even(name: str, label: str, cost: Node, against: Node, *needed: Node) -> Quantity:
+            """Where one cost comes to the other, both negative; less than a USD counts as one."""
             share = rows(
-                f"{name}_share", f"{label}, worked out", "1", if_known(where(valid, body, 0), *needed)
+                f"{name}_share",
+                f"{label}, worked out",
+                "1",
+                if_known(cost / minimum(-_DOLLAR, against), *needed),
             )
-            found = where(all_of(share > 0, share <= 1), share, NO_BREAK_EVEN)
-            return rows(name, label, "1", where(is_number(share), found, NOT_KNOWN))
+            found = all_of(number_of(share) > 0, number_of(share) <= 1)
+            place = 1 + where(is_number(share), 1, 0) + where(found, 1, 0)
+            return rows(name, label, "1", choose(place, NOT_KNOWN, NO_BREAK_EVEN, share))
 
         load = parts["energy_load"]
         return {
             "buy_against_rent": even(
                 "break_even.buy_against_rent",
                 "Share of the hours for which renting costs as much as buying",
-                (npv["buy"] - parts["staff_rented"]) / parts["rent"],
-                parts["rent"] < 0,
+                npv["buy"] - parts["staff_rented"],
+                parts["rent"],
                 npv["buy"],
                 parts["rent"],
             ),
             "rent_against_api": even(
                 "break_even.rent_against_api",
                 "Utilisation at which renting costs as much as an API",
-                used * npv["rent"] / npv["api"],
-                npv["api"] < 0,
+                used * npv["rent"],
+                npv["api"],
                 npv["rent"],
                 npv["api"],
-                used,
             ),
             "buy_against_api": even(
                 "break_even.buy_against_api",
                 "Utilisation at which buying costs as much as an API",
-                used * (npv["buy"] - load) / (npv["api"] - load),
-                npv["api"] < load,
+                used * (npv["buy"] - load),
+                npv["api"] - load,
                 npv["buy"],
                 npv["api"],
-                load,
-                used,
             ),
         }
 
     def _titles(
         self, rows: Rows, saving: Quantity, even: Mapping[str, Quantity]
-    ) -> tuple[Quantity, Quantity]:
-        """What it comes to, in words."""
+    ) -> tuple[Quantity, Quantity, Quantity]:
+        """What it comes to, how busy replicas are and where options break even, in words."""
         count = self.demand.in_service
         thousands = rounded(absolute(number_of(saving)) / _THOUSAND, 0)
-        money = where(
-            is_number(saving),
-            join(
-                where(number_of(saving) >= 0, "buying saves ", "renting saves "),
-                thousands,
-                " thousand USD over ",
-                rounded(self.cells["years"], 0),
-                " years",
+        title = join(
+            where(
+                is_number(count),
+                join(
+                    rounded(number_of(count), 0),
+                    " replicas carry the peak with ",
+                    rounded(self.cells["spares"], 0),
+                    " to spare; ",
+                ),
+                "! the scenario sustains no rate within its limits: replicas are not known; ",
             ),
-            "what buying saves is not known",
-        )
-        title = where(
-            is_number(count),
-            join(
-                rounded(number_of(count), 0),
-                " replicas carry the peak with ",
-                rounded(self.cells["spares"], 0),
-                " to spare; ",
-                money,
+            choose(
+                1 + where(is_number(saving), 1, 0) + where(number_of(saving) < 0, 1, 0),
+                "what buying saves is not known",
+                "buying saves ",
+                "renting saves ",
             ),
-            "! the scenario sustains no rate within its limits: replicas are not known",
+            where(
+                is_number(saving),
+                join(thousands, " thousand USD over ", rounded(self.cells["years"], 0), " years"),
+                "",
+            ),
         )
 
-        def told(name: str) -> Node:
-            return where(is_number(even[name]), percent(number_of(even[name]), 0), even[name])
+        def share(figure: Node) -> Node:
+            return where(is_number(figure), percent(number_of(figure), 0), figure)
+
+        used = join(
+            "Utilisation: ",
+            share(self.demand.utilisation_mean),
+            " in the mean of the day, ",
+            share(self.demand.utilisation_peak),
+            " at the peak",
+        )
 
         words = join(
             "Break-even at mean utilisation: rent against API ",
-            told("rent_against_api"),
+            share(even["rent_against_api"]),
             ", buy against API ",
-            told("buy_against_api"),
+            share(even["buy_against_api"]),
             "; at hours rented of all: buy against rent ",
-            told("buy_against_rent"),
+            share(even["buy_against_rent"]),
         )
         return (
             rows("title", "Finding", "1", title),
+            rows("title_used", "Utilisation in words", "1", used),
             rows("title_even", "Break-even in words", "1", words),
         )
 
@@ -756,6 +836,15 @@ class _Money:
 
 
 _THOUSAND = defined("capacity.thousand", "Thousand", "1", 1000, "definition", name="1000")
+_DOLLAR = defined("capacity.dollar", "One USD", "USD", 1, "the least that a cost is divided by", name="1 USD")
+_PARTS = {
+    "rent": "Rent of accelerators",
+    "energy_idle": "Electricity while nothing runs",
+    "energy_load": "Electricity that follows load",
+    "colocation": "Colocation",
+    "staff": "Staff",
+    "staff_rented": "Staff where rented",
+}
 NO_BREAK_EVEN = "no break-even"
 
 

@@ -248,6 +248,7 @@ def build_graph(
         inputs.set_default("concurrency", served.concurrency.default)
     money = cost(prefill_workers, decode_workers, served, prefill_pass, decode_pass)
     inputs.set_default("pue", money.pue_default)
+    both = (prefill_workers.ranks, decode_workers.ranks)
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
     verdict = checks(
         Checked(
@@ -308,7 +309,7 @@ def build_graph(
         checks=verdict,
         headlines=shown,
         per_day=per_day(by_id, verdict.possible),
-        capacity=None if demand is None else capacity(demand, inputs, ranks, served, money, verdict.possible),
+        capacity=None if demand is None else capacity(demand, inputs, both, served, money, verdict.possible),
     )
 
 

@@ -35,6 +35,7 @@ COLLECTING = (
     "IR",
     "Plan",
     "Layers",
+    "Capacity",
     "Compare",
     "Alternative",
     "Sensitivity",

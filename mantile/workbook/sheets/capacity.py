@@ -105,7 +105,9 @@ def _by_hour(book: EstimateBook, sheet: Sheet, found: Capacity) -> int:
         (0.24, 0.04, 0.75, 0.84),
     )
     sheet.charts.append((_CHART, _LABEL, chart))
-    return _TABLE + len(rows) + 1
+    row = _TABLE + len(rows) + 1
+    book.add_quantity(sheet, row, _LABEL, found.titles[1], style.PURPOSE)
+    return row + 1
 
 
 def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int:
@@ -129,7 +131,7 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
         flows = (*found.cash[option], found.npv[option])
         _line(book, sheet, row, label, money, flows, _MONEY, first, step, bold=True)
         row += 1
-    book.add_quantity(sheet, row, _LABEL, found.titles[1], style.PURPOSE)
+    book.add_quantity(sheet, row, _LABEL, found.titles[2], style.PURPOSE)
     return row + 1
 
 
