@@ -84,7 +84,7 @@ def test_every_edit_is_listed_with_its_cell(book: EstimateBook) -> None:
 
 def test_more_edits_than_log_has_room_for(book: EstimateBook) -> None:
     names = [entry for entry in ("tp", "pp", "dp", "cp", "input_tokens", "output_tokens", "concurrency")]
-    names += ["token_budget", "pue", "hours_per_day"]
+    names += ["token_budget", "electricity_price", "hours_per_day"]
     inputs = book.generated_inputs()[1]
     count, rows = _listed(book, {f"inputs.{name}": inputs[f"inputs.{name}"] + 1 for name in names}, 1)
     assert (count, len(rows)) == (len(names), MOST)

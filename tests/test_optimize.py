@@ -281,7 +281,7 @@ def test_limits_that_nothing_meets(
         (("--over", "input_tokens=1,2"), "expected a field of a plan"),
         (("--over", "accelerator=b200-sxm"), "fixed and listed"),
         (("--makers", "nobody"), "nobody"),
-        (("--search", "everything"), "expected cp or offload"),
+        (("--search", "everything"), "expected cp or disaggregated"),
         (("-o", "best.pdf"), "best.pdf"),
     ],
 )

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 AUTO = "auto"
 """The value of a field that shall be chosen."""
 _CHOSEN = ("tp", "pp", "dp", "ep", "attention_dp", "cp")  # whole numbers that may be chosen
+NO_DOCUMENT: Any = object()
+"""In place of what a file holds, of what is none."""
 _FORMERLY = "_formerly"  # behind the name of a flag that is kept for its old spellings, and is not shown
 _WITH_FLAGS = "with_flags"  # attribute of a command that gets the flags of a scenario
 
@@ -343,7 +345,7 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
     from mantile.library.scenario import merge_fields, parse_scenario
 
     data, bundle = document_of(what)
-    if data is None:
+    if data is NO_DOCUMENT:
         _require_fields(what, flags)
         name = "command line"
         return parse_scenario(_chosen(merge_fields({"model": what}, flags, name), name), name), name, None
@@ -381,7 +383,7 @@ def _texts_of(data: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def document_of(what: str) -> tuple[Any, Bundle | None]:
-    """What a scenario file or a bundle holds, and the bundle; nothing of what stands for a model."""
+    """What a scenario file or a bundle holds, and the bundle; NO_DOCUMENT of what stands for a model."""
     from mantile.library.models import is_model_file
 
     suffix = "" if is_model_file(what) else Path(what).suffix.lower()
@@ -391,7 +393,7 @@ def document_of(what: str) -> tuple[Any, Bundle | None]:
         data, bundle = read_document(what)
         if bundle is not None or suffix != ".json":
             return data, bundle
-    return None, None
+    return NO_DOCUMENT, None
 
 
 def _require_fields(model: str, flags: Mapping[str, Any]) -> None:

@@ -177,7 +177,7 @@ def question_of(
 
     What flags state is fixed, but for lists and auto.
     """
-    from mantile.cli.flags import document_of
+    from mantile.cli.flags import NO_DOCUMENT, document_of
     from mantile.library.scenario import field_name, merge_fields
     from mantile.optimize.optimize import ask, workload_of
 
@@ -186,8 +186,8 @@ def question_of(
         name, values = swept_values(text)
         varied[field_name(name)] = values
     data, bundle = document_of(what)
-    name = "command line" if data is None else what
-    if data is not None and not isinstance(data, dict):
+    name = "command line" if data is NO_DOCUMENT else what
+    if data is not NO_DOCUMENT and not isinstance(data, dict):
         raise InputError(f"{what}: expected the fields of a scenario")
     stated = dict(flags)
     for field in _LISTED:
@@ -195,7 +195,7 @@ def question_of(
         if isinstance(value, str) and ("," in value or value in (AUTO, "all")):
             stated.pop(field)
             varied |= {} if value == AUTO else {field: parts_of(value)}
-    fields = merge_fields({"model": what} if data is None else workload_of(data, name), stated, name)
+    fields = merge_fields({"model": what} if data is NO_DOCUMENT else workload_of(data, name), stated, name)
     return ask(
         {key: value for key, value in fields.items() if value != AUTO},
         objective,

@@ -63,8 +63,8 @@ class Fit:
             "weights_dtype": self.plan["weights_dtype"],
             "plan": self.plan,
             "context_tokens": self.context,
-            "interactivity_tokens_per_s": self.interactivity,
-            "ttft_s": self.ttft,
+            INTERACTIVITY.key: self.interactivity,
+            TTFT.key: self.ttft,
         }
 
 

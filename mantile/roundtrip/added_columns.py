@@ -218,8 +218,9 @@ class _Column:
             return coerced(figure, content, f"{self.file.path}: {place_of(sheet, row, self.column)}")
         target = plain(content).replace("$", "")
         typed = self.file.cell_name(*self.file.book.input_cells[figure.id, 0])
-        link = f"={plain(link_to_typed(typed))}"
-        if target in (f"={xl_col_to_name(FIRST)}{row + 1}", f"={plain(typed)}", link):
+        of_base = f"{xl_col_to_name(FIRST)}{row + 1}"
+        links = (f"={plain(link_to_typed(cell))}".replace("$", "") for cell in (typed, of_base))
+        if target in (f"={of_base}", f"={plain(typed)}", *links):
             return (figure.id, 0)
         if figure.follows is not None and self._follows_default(sheet, row, figure.follows, content):
             return (figure.id, self.number)
