@@ -17,13 +17,26 @@ class InputError(ValueError):
     """
 
 
+MOST_QUOTED = 60  # characters of a value in a message
+
+
+def quoted(value: object) -> str:
+    """A value as messages quote it: escaped, and at most 60 characters of it.
+
+    >>> quoted("h100\u202e")
+    "'h100\\u202e'"
+    """
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return f"{text:.{MOST_QUOTED}}"
+
+
 def unknown(kind: str, given: str, choices: Iterable[str]) -> InputError:
     """An error for a name we do not have, with the nearest names."""
-    return InputError(f"unknown {kind} {given!r}; {near(given, choices)}")
+    return InputError(f"unknown {kind} {quoted(given)}; {near(given, choices)}")
 
 
 def near(given: str, choices: Iterable[str]) -> str:
     """The names that come near to one we do not have; all of them where none does."""
     names = sorted(set(choices))
-    close = get_close_matches(given.lower(), names, n=3, cutoff=0.4)
+    close = get_close_matches(given.lower()[:200], names, n=3, cutoff=0.4)
     return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"

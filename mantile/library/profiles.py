@@ -579,6 +579,11 @@ def _framework(path: Path) -> Framework:
     return framework
 
 
+def is_file(name: str) -> bool:
+    """Whether what stands where an id may stand is a file."""
+    return name.lower().endswith((".yaml", ".yml"))
+
+
 def load_pinned(pin: str) -> tuple[str, Accelerator | System | Prices | EfficiencyProfile]:
     """A profile that is wanted, and the folder of its kind.
 
@@ -588,7 +593,7 @@ def load_pinned(pin: str) -> tuple[str, Accelerator | System | Prices | Efficien
     Raises:
         InputError: naming the pin or the file that is wrong.
     """
-    if pin.lower().endswith((".yaml", ".yml")):
+    if is_file(pin):
         return "efficiency", load(EfficiencyProfile, Path(pin))
     name, _, wanted = pin.partition("/")
     if name not in FOLDERS or "@" not in wanted:

@@ -1,0 +1,190 @@
+"""What comes from elsewhere opens no file, takes no long time, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from live import exit_status, few
+
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.library.documents import parse_json, parse_yaml
+from mantile.library.errors import InputError
+from mantile.library.huggingface import parse_config
+from mantile.library.scenario import parse_scenario
+from mantile.workbook.bundle import Bundle, read_bundle, write_bundle
+from mantile.workbook.write import build_workbook
+
+SCENARIO: dict[str, Any] = {
+    "model": "llama-3.2-1b",
+    "accelerator": "h100-sxm",
+    "input_tokens": 1000,
+    "output_tokens": 100,
+    "concurrency": 4,
+}
+SECRET = "id: x\npassword: hunter2\nhunter2: [hunter2]\n"
+
+
+@pytest.fixture(scope="module")
+def small() -> Estimate:
+    """An estimate on a small library."""
+    return estimate(parse_scenario(SCENARIO, "scenario"), library=few(("h100-sxm",)))
+
+
+# --- files of others ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """A file that nobody asked for."""
+    path = tmp_path / "secret.yaml"
+    path.write_text(SECRET, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        lambda path: {"accelerator": path},
+        lambda path: {"Accelerator": path},
+        lambda path: {"decode": {"accelerator": path}},
+        lambda path: {"variants": [{"accelerator": path}]},
+        lambda path: {"variants": [{"decode": {"accelerator": path}}]},
+        lambda path: {"draft_model": path},
+        lambda path: {"variants": [{"draft_model": path}]},
+        lambda path: {"accelerator": "auto", "model": path},
+    ],
+)
+def test_a_bundle_opens_no_file(
+    tmp_path: Path, small: Estimate, secret: Path, capsys: pytest.CaptureFixture[str], fields: Any
+) -> None:
+    """What it names is an id of its own library: a path is refused, unread."""
+    data = copy.deepcopy(Bundle.of(small).data)
+    if "Accelerator" in (given := fields(str(secret))):
+        del data["scenario"]["accelerator"]
+    data["scenario"] |= given
+    path = write_bundle(Bundle(data, "bundle"), tmp_path / "run.json")
+    for command in (
+        ("estimate",),
+        ("estimate", "--concurrency", "9"),
+        ("build", "-o", str(tmp_path / "a.xlsx")),
+    ):
+        name, *flags = command
+        assert exit_status(name, str(path), *flags) == 2
+        told = capsys.readouterr().err
+        assert "hunter2" not in told and "password" not in told and "Traceback" not in told
+        assert "run.json" in told
+    assert not (tmp_path / "a.xlsx").exists()
+
+
+def test_what_a_bundle_brings_is_not_read_again(
+    tmp_path: Path, small: Estimate, secret: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The model, profiles and template it was made from were files of somebody: they stand in the bundle."""
+    data = copy.deepcopy(Bundle.of(small).data)
+    data["scenario"] |= {"model": str(secret), "profiles": [str(secret)], "template": str(secret)}
+    path = write_bundle(Bundle(data, "bundle"), tmp_path / "run.json")
+    secret.unlink()
+    secret.mkdir()  # whoever opens it fails
+    assert read_bundle(path).estimate().results() == small.results()
+    assert exit_status("estimate", str(path), "--concurrency", "9") == 0
+    assert "secret" not in capsys.readouterr().err
+
+
+def test_errors_quote_little_of_a_value() -> None:
+    """At most 60 characters, and none that turn the text around."""
+    long = "x" * 5000
+    documents: list[Callable[[], Any]] = [
+        lambda: parse_scenario(SCENARIO | {"accelerator": "a" * 900, "tp": long}, "s"),
+        lambda: parse_scenario(SCENARIO | {long: 1}, "s"),
+        lambda: estimate(parse_scenario(SCENARIO | {"accelerator": "a" * 900}, "s"), library=few()),
+        lambda: parse_yaml(f"{long}: 1\n{long}: 2", "s"),
+        lambda: parse_json(f'{{"{long}": 1, "{long}": 2}}', "s"),
+        lambda: parse_yaml(f"- !{long} 1", "s"),
+        lambda: parse_yaml(f"- *{long}", "s"),
+        lambda: Bundle.parse(
+            {"format": long, "scenario": 1, "model": 1, "library": 1, "generator": long}, "s"
+        ),
+    ]
+    for read in documents:
+        with pytest.raises(InputError) as caught:
+            read()
+        pass
+        assert "x" * 61 not in str(caught.value)
+    with pytest.raises(InputError, match=r"h100\\u202e"):
+        estimate(parse_scenario(SCENARIO | {"accelerator": "h100\u202e"}, "s"), library=few())
+
+
+# --- what a document may take -------------------------------------------------------------------------------
+
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in range(12)
+)
+DOCUMENTS: dict[str, tuple[Callable[[], Any], str]] = {
+    "keys twice": (
+        lambda: parse_json("{" + ", ".join(f'"{n % 199_999}": 1' for n in range(200_000)) + "}", "s"),
+        "s: the key '0' is given twice",
+    ),
+    "laughs": (lambda: parse_yaml(LAUGHS, "s"), "s: more than 1,000,000 elements"),
+    "a million items": (
+        lambda: parse_scenario(SCENARIO | {"variants": [1] * 1_000_000}, "s"),
+        "s: field variants",
+    ),
+    "a million profiles": (
+        lambda: parse_scenario(SCENARIO | {"profiles": [1] * 1_000_000}, "s"),
+        "s: field profiles",
+    ),
+    "a million overrides": (
+        lambda: parse_scenario(SCENARIO | {"overrides": [1] * 1_000_000}, "s"),
+        "s: field overrides",
+    ),
+    "a million left out": (
+        lambda: parse_scenario(SCENARIO | {"without": [1] * 1_000_000}, "s"),
+        "s: field without",
+    ),
+    "unknown fields": (
+        lambda: parse_scenario(SCENARIO | {f"f{n}": n for n in range(200_000)}, "s"),
+        "and 199,980 problems more",
+    ),
+    "commas": (lambda: parse_json(f"[{'1,' * 2_000_000}1]", "s"), "s: more than 1,000,000 elements"),
+    "sweep": (
+        lambda: parse_scenario(
+            SCENARIO | {"sweep": {"tp": list(range(1, 20_001)), "input_tokens": list(range(1, 20_001))}}, "s"
+        ),
+        "s: field sweep",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DOCUMENTS)
+def test_a_document_takes_neither_time_nor_space(case: str) -> None:
+    """A few lines of error, in seconds."""
+    read, message = DOCUMENTS[case]
+    started = time.process_time()
+    with pytest.raises(InputError) as caught:
+        read()
+    assert message in str(caught.value) and len(str(caught.value)) < 60_000
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1: 2", "line 1.*expected a text as key, found 1"),
+        ("a: !!binary aGFsbG8=", "line 1: .*binary': expected a text"),
+        ("a: !!timestamp 2026-01-01", "timestamp"),
+        ("a: !!set {b, c}", "set"),
+        ("a: &a [1, *a]", "line 1: 'a' holds itself"),
+        ("a: !!python/name:os.system x", "expected a text"),
+    ],
+)
+def test_other_values_than_plain_ones(text: str, message: str) -> None:
+    """YAML can hold what no document of ours means."""
+    with pytest.raises(InputError, match=f"s, .*{message}"):
+        parse_yaml(text, "s")
