@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import copy
-import json
+import re
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from live import exit_status, few
 
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.documents import parse_json, parse_yaml
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
+from mantile.library.huggingface.linear_patterns import LinearPatterns
 from mantile.library.scenario import parse_scenario
 from mantile.workbook.bundle import Bundle, read_bundle, write_bundle
-from mantile.workbook.write import build_workbook
 
 SCENARIO: dict[str, Any] = {
     "model": "llama-3.2-1b",
@@ -188,3 +189,60 @@ def test_other_values_than_plain_ones(text: str, message: str) -> None:
     """YAML can hold what no document of ours means."""
     with pytest.raises(InputError, match=f"s, .*{message}"):
         parse_yaml(text, "s")
+
+
+# --- patterns of strangers ----------------------------------------------------------------------------------
+
+CONFIG = {
+    "model_type": "llama",
+    "hidden_size": 2048,
+    "num_attention_heads": 32,
+    "num_hidden_layers": 200,
+    "intermediate_size": 5632,
+    "vocab_size": 32000,
+    "max_position_embeddings": 2048,
+}
+PIECES = st.recursive(
+    st.sampled_from(["a", "b", ".", "[ab]", "[^a]", r"\d", r"\w", "^", "$", r"\.", "[a-c1]", r"[^\d]"]),
+    lambda inner: (
+        st.tuples(inner, inner).map("".join)
+        | st.tuples(inner, inner).map(lambda two: f"({two[0]}|{two[1]})")
+        | st.tuples(inner, st.sampled_from(["*", "+", "?", "*?", "{2}", "{0,3}", "{2,}"])).map(
+            lambda two: f"(?:{two[0]}){two[1]}"
+        )
+    ),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(pattern=PIECES, text=st.text("ab1.", max_size=8))
+def test_patterns_match_as_those_of_python(pattern: str, text: str) -> None:
+    """The same answer, without going back."""
+    assert LinearPatterns([pattern]).match(text) == bool(re.match(pattern, text))
+
+
+@pytest.mark.parametrize(
+    ("patterns", "layers"),
+    [
+        ([f"re:{'.*a' * 6}X"] * 30, 200),
+        ([f"re:.*a{number}.*b.*c" for number in range(200)], 10_000),
+        ([f"re:{'.*a' * 250}X"], 10_000),
+        (["re:" + "(.|.)" * 60 + "X"], 200),
+        (["re:" + ".?" * 60 + "X"], 200),
+        ([f"re:(?!.*{number}).*a.*b" for number in range(200)], 10_000),
+        ([f"*{number}*a*b*c*d*e*f" for number in range(2000)], 200),
+    ],
+)
+def test_patterns_of_a_config_take_no_long_time(patterns: list[str], layers: int) -> None:
+    """They are matched in a time that grows with the text, or refused by name."""
+    config = CONFIG | {
+        "num_hidden_layers": layers,
+        "quantization_config": {"quant_method": "fp8", "modules_to_not_convert": patterns},
+    }
+    started = time.process_time()
+    try:
+        parse_config(config, "config.json")
+    except InputError as error:
+        assert str(error).startswith("config.json: field quantization_config.modules_to_not_convert: ")
+    assert time.process_time() - started < 8

@@ -25,7 +25,7 @@ _MOST_PROBLEMS = 20  # of one document that are told
 _PLAIN_TAGS = {
     None,
     "!",
-    *(f"tag:yaml.org,2002:{kind}" for kind in "str int float bool null seq map".split()),
+    *(f"tag:yaml.org,2002:{kind}" for kind in ["str", "int", "float", "bool", "null", "seq", "map"]),
 }
 
 
@@ -184,8 +184,8 @@ def _require_sane(text: str, name: str) -> None:
         elif isinstance(event, yaml.NodeEvent):
             if event.tag not in _PLAIN_TAGS:
                 raise InputError(
-                    f"{_line(event, name)}: {quoted(event.tag)}: expected a text, a number, true, false, null, "
-                    "a list or a mapping"
+                    f"{_line(event, name)}: {quoted(event.tag)}: expected a text, a number, true, false, "
+                    "null, a list or a mapping"
                 )
             if isinstance(event, yaml.CollectionStartEvent):
                 sizes.pop(event.anchor, None)

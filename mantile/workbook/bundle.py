@@ -87,8 +87,9 @@ class Bundle:
         generator = str(content.get("generator", "another program"))
         if content["format"] not in range(1, FORMAT + 1):
             raise InputError(
-                f"{name}: bundle format {quoted(content['format'])}, made by {generator:.60}; this is {GENERATOR}, "
-                f"which reads formats 1 to {FORMAT}: expected the version that made it, or a later one"
+                f"{name}: bundle format {quoted(content['format'])}, made by {generator:.60}; this is "
+                f"{GENERATOR}, which reads formats 1 to {FORMAT}: expected the version that made it, or "
+                "a later one"
             )
         bundle = cls(content, name)
         if content["format"] > 1 and data.get("digest") != bundle.digest:
