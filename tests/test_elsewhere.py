@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -246,3 +247,96 @@ def test_patterns_of_a_config_take_no_long_time(patterns: list[str], layers: int
     except InputError as error:
         assert str(error).startswith("config.json: field quantization_config.modules_to_not_convert: ")
     assert time.process_time() - started < 8
+
+
+# --- names that are not what they look like -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("hidden", ["\ufffe", "\u202e", "\u200b", "\u2066", "\ufeff", "\ufdd0"])
+def test_hidden_characters_are_refused(hidden: str) -> None:
+    """Wherever a text of a user stands; they are shown as what they are."""
+    for fields in (
+        {"title": f"a{hidden}b"},
+        {"variants": [{"name": f"a{hidden}b"}]},
+        {"overrides": [{"id": "efficiency.step_host", "value": 1, "reason": f"a{hidden}b"}]},
+    ):
+        with pytest.raises(InputError, match=rf"U\+{ord(hidden):04X}; expected a text without") as caught:
+            parse_scenario(SCENARIO | fields, "s")
+        assert hidden not in str(caught.value)
+
+
+def test_a_table_of_plans_holds_no_formula(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that begins like one gets an apostrophe in front, as in every table."""
+    from mantile.cli.optimize import _write
+
+    class Found:
+        def to_frame(self) -> pd.DataFrame:
+            return pd.DataFrame({"name": ["=1+1", "@x", "plain"], "value": [-1.5, 2, 3]})
+
+    _write(Found(), tmp_path / "plans.csv")  # type: ignore[arg-type]
+    text = (tmp_path / "plans.csv").read_text(encoding="utf-8")
+    assert text == "name,value\n'=1+1,-1.5\n'@x,2.0\nplain,3.0\n"
+
+
+# --- bundles and figures that are none ----------------------------------------------------------------------
+
+BUNDLES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    **{
+        f"two {kind}": (
+            lambda data, kind=kind: data["library"][kind].append(data["library"][kind][0]),
+            f"{kind}: .* twice|two profiles hold for",
+        )
+        for kind in ("accelerators", "systems", "prices", "frameworks", "datatypes", "efficiency")
+    },
+    "format true": (lambda data: data.update(format=True), "bundle format True"),
+    "format 1.0": (lambda data: data.update(format=1.0), "bundle format 1.0"),
+    "no such day": (lambda data: data.update(made_on="2026-99-99"), "a day as made_on"),
+    "keys": (lambda data: data["scenario"].update({3: 4}), "texts as keys"),
+    "itself": (lambda data: data["scenario"].update(title=data), "damaged"),
+    "a set": (lambda data: data["scenario"].update(title={1}), "plain values"),
+    "bits": (lambda data: data["library"]["datatypes"][0].update(bits=1e300), "bits"),
+    "no number": (
+        lambda data: data["library"]["accelerators"][0]["memory_bandwidth"].update(value=float("nan")),
+        "memory_bandwidth",
+    ),
+    "no bandwidth": (
+        lambda data: data["library"]["accelerators"][0]["memory_bandwidth"].update(value=0),
+        "memory_bandwidth",
+    ),
+    "infinite link": (
+        lambda data: data["library"]["systems"][0]["link_bandwidth"].update(value=float("inf")),
+        "link_bandwidth",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BUNDLES)
+def test_a_bundle_of_odd_values_is_refused(small: Estimate, case: str) -> None:
+    """By field, whatever digest it states."""
+    change, message = BUNDLES[case]
+    data = copy.deepcopy(Bundle.of(small).data)
+    change(data)
+    with pytest.raises(InputError, match=message):
+        try:
+            digest = Bundle(data, "b").digest
+        except (TypeError, ValueError):
+            digest = ""
+        Bundle.parse(data | {"digest": digest}, "b").estimate()
+
+
+@pytest.mark.parametrize("value", [1000, 0, 0.2, 65])
+def test_bits_of_a_value_have_a_range(value: float) -> None:
+    """As every other figure."""
+    override = {"id": "datatype.bf16.bits", "value": value}
+    with pytest.raises(InputError, match=r"datatype\.bf16\.bits = .* expected a number from 0.25 to 64"):
+        estimate(parse_scenario(SCENARIO | {"overrides": [override]}, "s"), library=few(("h100-sxm",)))
+
+
+@pytest.mark.parametrize("value", [1e300, -1e300, 1e-300])
+@pytest.mark.parametrize("figure", ["hardware.link_bandwidth", "hardware.peak_bf16", "hardware.price_cloud"])
+def test_no_figure_is_out_of_this_world(figure: str, value: float) -> None:
+    """Sums of 1e300 USD say nothing."""
+    with pytest.raises(
+        InputError, match=r"overrides\.0\.value: expected 0, or a number from 1e-12 to 1e\+15"
+    ):
+        parse_scenario(SCENARIO | {"overrides": [{"id": figure, "value": value}]}, "s")

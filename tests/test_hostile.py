@@ -282,7 +282,8 @@ REFUSED: dict[str, tuple[Callable[[Parts], Parts], str]] = {
     "a formula that many cells share": (
         lambda parts: _cell(
             parts,
-            f'<row r="9000"><c r="A9000"><f t="shared" ref="A9000:A9999" si="7">{"A1+" * 2_500}1</f></c></row>'
+            '<row r="9000"><c r="A9000"><f t="shared" ref="A9000:A9999" si="7">'
+            f"{'A1+' * 2_500}1</f></c></row>"
             + "".join(
                 f'<row r="{row}"><c r="A{row}"><f t="shared" si="7"/></c><c r="B{row}"><f t="shared" si="7"/>'
                 "</c></row>"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args
 
@@ -268,6 +268,7 @@ def validate(document: type[Document], data: Any, name: str) -> Document:
     """
     if not isinstance(data, dict):
         raise InputError(f"{name}: expected a mapping of fields, found {type(data).__name__}")
+    _require_visible(data, name)
     try:
         return document.model_validate(data)
     except ValidationError as error:
@@ -276,6 +277,34 @@ def validate(document: type[Document], data: Any, name: str) -> Document:
         if len(found) > _MOST_PROBLEMS:
             problems.append(f"and {len(found) - _MOST_PROBLEMS:,} problems more")
         raise InputError("\n".join(f"{name}: {problem}" for problem in problems)) from error
+
+
+_HIDDEN = re.compile(
+    "[\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufdd0-\\ufdef\\ufff0-\\ufffb\\ufffe\\uffff\\ud800-\\udfff]"
+)
+"""Characters that no reader sees, that turn a text around, or that no file of XML can hold."""
+
+
+def _require_visible(data: Mapping[str, Any], name: str) -> None:
+    """Refuse texts with hidden characters: with them one name can look like another."""
+    open_: list[tuple[tuple[Any, ...], Any]] = [((), data)]
+    while open_:
+        path, value = open_.pop()
+        if isinstance(value, str):
+            found = _HIDDEN.search(value)
+            if found is not None:
+                field = ".".join(f"{part:.60}" if isinstance(part, str) else str(part) for part in path)
+                raise InputError(
+                    f"{name}: field {ascii(field)[1:-1]}: {quoted(value)} holds the hidden character "
+                    f"U+{ord(found[0]):04X}; expected a text without"
+                )
+        elif isinstance(value, dict):
+            for key, part in value.items():
+                open_.append(((*path, key), part))
+                if isinstance(key, str) and not key.isprintable():
+                    open_.append((path, key))
+        elif isinstance(value, list | tuple):
+            open_.extend(((*path, place), part) for place, part in enumerate(value))
 
 
 def _problem(document: type[BaseModel], details: Any) -> str:

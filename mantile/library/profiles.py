@@ -5,6 +5,7 @@ Also the library of them and of all other profiles.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -289,7 +290,7 @@ class DataType(Strict):
     name: str
     family: str | None = None
     aliases: tuple[str, ...] = ()
-    bits: float = Field(gt=0)
+    bits: float = Field(ge=0.25, le=64, allow_inf_nan=False)
     roles: tuple[Literal["weights", "activations", "kv"], ...]
     peak: Peak
     kernels_bf16: KernelFormat
@@ -319,6 +320,22 @@ class Library(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> Library:
+        for kind_of, entries in (
+            ("accelerators", self.accelerators),
+            ("systems", self.systems),
+            ("prices", self.prices),
+            ("frameworks", self.frameworks),
+            ("datatypes", self.datatypes),
+        ):
+            ids = Counter(entry.id for entry in entries)
+            twice = next((name for name, count in ids.items() if count > 1), None)
+            if twice is not None:
+                raise ValueError(f"{kind_of}: {twice!r:.60} stands there twice; expected every id once")
+        keys = Counter(profile.key for profile in self.efficiency)
+        if len(keys) < len(self.efficiency):
+            raise ValueError(
+                f"efficiency: two profiles hold for {keys.most_common(1)[0][0]:.60}; expected one"
+            )
         accelerators = {accelerator.id for accelerator in self.accelerators}
         systems = {system.id: system for system in self.systems}
         generations = {accelerator.generation for accelerator in self.accelerators}

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -85,13 +86,21 @@ class Bundle:
             raise InputError(f"{name}: the bundle is damaged; expected format, scenario, model and library")
         content = {key: value for key, value in data.items() if key != "digest"}
         generator = str(content.get("generator", "another program"))
-        if content["format"] not in range(1, FORMAT + 1):
+        if type(content["format"]) is not int or content["format"] not in range(1, FORMAT + 1):
             raise InputError(
                 f"{name}: bundle format {quoted(content['format'])}, made by {generator:.60}; this is "
                 f"{GENERATOR}, which reads formats 1 to {FORMAT}: expected the version that made it, or "
                 "a later one"
             )
         bundle = cls(content, name)
+        try:
+            date.fromisoformat(str(content.get("made_on", "2026-11-23")))
+            _ = bundle.digest
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(
+                f"{name}: the bundle is damaged: expected plain values, texts as keys and a day as made_on "
+                f"({error})"
+            ) from error
         if content["format"] > 1 and data.get("digest") != bundle.digest:
             raise InputError(
                 f"{name}: the bundle was changed or damaged since it was made: its content has the digest "

@@ -383,8 +383,8 @@ class Part:
                 self.counts.shared += len(first)
                 if self.counts.shared > MAX_SHARED:
                     raise self.refuse(
-                        f"formulas that cells share make more than {MAX_SHARED:,} characters; expected at most "
-                        "that many"
+                        f"formulas that cells share make more than {MAX_SHARED:,} characters; expected at "
+                        "most that many"
                     )
                 return Formula(Translator(first, origin).translate_formula(here))
         return Formula(text)
