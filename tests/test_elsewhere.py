@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import copy
 import re
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +21,7 @@ from live import exit_status, few
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.documents import parse_json, parse_yaml
 from mantile.library.errors import InputError
+from mantile.library.files import replacing
 from mantile.library.huggingface import parse_config
 from mantile.library.huggingface.linear_patterns import LinearPatterns
 from mantile.library.scenario import parse_scenario
@@ -340,3 +344,48 @@ def test_no_figure_is_out_of_this_world(figure: str, value: float) -> None:
         InputError, match=r"overrides\.0\.value: expected 0, or a number from 1e-12 to 1e\+15"
     ):
         parse_scenario(SCENARIO | {"overrides": [{"id": figure, "value": value}]}, "s")
+
+
+# --- work that is broken off --------------------------------------------------------------------------------
+
+_WRITES = """
+import sys, time
+from pathlib import Path
+from mantile.library.files import replacing
+with replacing(Path(sys.argv[1])) as temporary:
+    temporary.write_text("half")
+    print("half", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_work_that_is_broken_off_leaves_nothing(tmp_path: Path, how: signal.Signals) -> None:
+    """Interrupted it takes its file along at once; what a killed run left the next one removes."""
+    path = tmp_path / "run.csv"
+    command, pipe = [sys.executable, "-c", _WRITES, path], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe) as run:
+        assert run.stdout is not None and run.stdout.readline() == b"half\n"
+        started = time.monotonic()
+        run.send_signal(how)
+        run.communicate(timeout=10)
+    assert time.monotonic() - started < 2
+    left = [file.name for file in tmp_path.iterdir()]
+    assert left == [] if how == signal.SIGINT else [name.startswith(".mantile-") for name in left] == [True]
+    other = tmp_path / f".mantile-{'0' * 8}-{'0' * 8}-1-{'0' * 8}.csv"
+    other.touch()  # of another file, or another machine
+    with replacing(path) as temporary:
+        temporary.write_text("whole", encoding="utf-8")
+    assert sorted(tmp_path.iterdir()) == [other, path] and path.read_text(encoding="utf-8") == "whole"
+
+
+def test_an_interrupt_at_the_first_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Right after the file was made, before anybody has its name."""
+
+    def interrupted(handle: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mantile.library.files.os.close", interrupted)
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "run.xlsx"):
+        pass
+    assert list(tmp_path.iterdir()) == []
