@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from live import exit_status, few
 
 from mantile.estimate.estimate import Estimate, estimate
+from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json, parse_yaml
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
@@ -26,6 +27,7 @@ from mantile.library.huggingface import parse_config
 from mantile.library.huggingface.linear_patterns import LinearPatterns
 from mantile.library.scenario import parse_scenario
 from mantile.workbook.bundle import Bundle, read_bundle, write_bundle
+from mantile.workbook.read import coerced
 
 SCENARIO: dict[str, Any] = {
     "model": "llama-3.2-1b",
@@ -389,3 +391,38 @@ def test_an_interrupt_at_the_first_moment(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "run.xlsx"):
         pass
     assert list(tmp_path.iterdir()) == []
+
+
+# --- numbers as they are pasted -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("1,024", 1024),
+        ("12,345,678.5", 12345678.5),
+        ("70%", 0.7),
+        ("70 %", 0.7),
+        ("\uff11\uff10\uff12\uff14", 1024),
+        ("1024 ", 1024),
+        ("\u00a01024", 1024),
+        ("0,65", 0.65),
+        ("\u22125", -5),
+        ("1e3", 1000),
+        ("0,650", None),
+        ("1_024", None),
+        ("1,02,4", None),
+        ("70%%", None),
+        ("nan", None),
+        ("1e999", None),
+        ("", None),
+    ],
+)
+def test_a_pasted_number_is_taken_where_it_can_be_only_one(text: str, number: float | None) -> None:
+    """Else the cell is refused, with what it holds."""
+    figure = Input("inputs.x", "x", "1", 1.0)
+    if number is not None:
+        assert coerced(figure, text, "run.xlsx: Inputs!H7") == pytest.approx(number)
+    else:
+        with pytest.raises(InputError, match=r"run\.xlsx: Inputs!H7.*holds"):
+            coerced(figure, text, "run.xlsx: Inputs!H7")

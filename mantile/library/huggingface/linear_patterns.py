@@ -153,7 +153,8 @@ class LinearPatterns:
                 self._when[state] = "beginning" if str(value) in _BEGINNINGS else "end"
                 return state
             case "MAX_REPEAT" | "MIN_REPEAT":
-                return self._repeat(*value, then)
+                least, most, inner = value
+                return self._repeat(least, most, inner, then)
         raise Unsupported
 
     def _repeat(self, least: int, most: Any, items: Any, then: int) -> int:
