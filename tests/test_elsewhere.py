@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import os
 import re
 import signal
 import subprocess
@@ -23,11 +25,12 @@ from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json, parse_yaml
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
-from mantile.library.huggingface import parse_config
+from mantile.library.huggingface import parse_config, read_config
 from mantile.library.huggingface.linear_patterns import LinearPatterns
-from mantile.library.scenario import parse_scenario
-from mantile.workbook.bundle import Bundle, read_bundle, write_bundle
+from mantile.library.scenario import load_scenario, parse_scenario
+from mantile.workbook.bundle import Bundle, read_bundle, read_document, write_bundle
 from mantile.workbook.read import coerced
+from mantile.workbook.write import build_workbook
 
 SCENARIO: dict[str, Any] = {
     "model": "llama-3.2-1b",
@@ -426,3 +429,85 @@ def test_a_pasted_number_is_taken_where_it_can_be_only_one(text: str, number: fl
     else:
         with pytest.raises(InputError, match=r"run\.xlsx: Inputs!H7.*holds"):
             coerced(figure, text, "run.xlsx: Inputs!H7")
+
+
+# --- what a digest says -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_verify_tells_the_digest(
+    tmp_path: Path,
+    small: Estimate,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    old: bool,
+) -> None:
+    """And that one of format 1 protects nothing: it states none."""
+    bundle = Bundle.of(small)
+    if old:
+        bundle = Bundle(bundle.data | {"format": 1, "generator": "mantile 0.3.0"}, "bundle")
+        monkeypatch.setattr(Bundle, "of", classmethod(lambda cls, made: bundle))
+    path = build_workbook(small, tmp_path / "run.xlsx")
+    monkeypatch.undo()
+    exit_status("verify", str(path))
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"digest {bundle.digest[:4]} {bundle.digest[4:8]}" in told
+    assert ("unprotected: format 1 states no digest" in told) is old
+
+
+# --- mutated files ------------------------------------------------------------------------------------------
+
+EXAMPLES = int(os.environ.get("MANTILE_FUZZ", "60"))
+"""Files tried of each kind: MANTILE_FUZZ=100000 pytest tests/test_elsewhere.py -k mutated runs for hours."""
+SPLICES = st.lists(
+    st.tuples(
+        st.floats(0, 1),
+        st.integers(0, 40),
+        st.sampled_from(
+            ["", "0", "-1", "1e400", "null", "[]", "{}", '"', ",", ":", "true", "&a ", "*a", "!!set ",
+             "\n", "\t",
+             "\x00", "\ufffe", "\u202e", "NaN", "1: ", "- ", "<<: ", "'", "#", "|", "[" * 70, "9" * 5000]
+        ),
+    ),
+    min_size=1,
+    max_size=4,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["bundle.json", "bundle.yaml", "scenario.yaml", "config.json"])
+def test_mutated_files_are_read_or_refused(tmp_path: Path, small: Estimate, kind: str) -> None:
+    """With an error that names the file, in seconds: nothing else is raised."""
+    path = tmp_path / kind
+    if kind.startswith("bundle"):
+        write_bundle(Bundle.of(small), path)
+    else:
+        data = SCENARIO | {"variants": [{"tp": 2}], "title": "a"} if kind == "scenario.yaml" else CONFIG
+        path.write_text(json.dumps(data, indent=1), encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
+
+    def read() -> None:
+        if kind.startswith("bundle"):
+            _, bundle = read_document(path)
+            if bundle is not None:
+                bundle.estimate()
+        elif kind == "scenario.yaml":
+            load_scenario(str(path))
+        else:
+            read_config(path)
+
+    @settings(max_examples=EXAMPLES, deadline=None, derandomize=EXAMPLES == 60, database=None)
+    @given(splices=SPLICES)
+    def tried(splices: list[tuple[float, int, str]]) -> None:
+        changed = text
+        for place, length, put in splices:
+            start = int(place * min(len(changed), 3000))
+            changed = changed[:start] + put + changed[start + length :]
+        path.write_text(changed, encoding="utf-8")
+        started = time.process_time()
+        try:
+            read()
+        except InputError as error:
+            assert kind in str(error) and "\u202e" not in str(error) and len(str(error)) < 60_000
+        assert time.process_time() - started < 10
+
+    tried()

@@ -169,29 +169,30 @@ def _require_sane(text: str, name: str) -> None:
 
     An alias counts as what it repeats: ten lines can stand for a billion elements.
     """
-    sizes: dict[str, int] = {}
+    sizes: dict[str | None, int] = {}
     open_: list[tuple[str | None, int]] = []
     count = 0
     for event in yaml.parse(text, Loader=_Loader):
+        anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
         if isinstance(event, yaml.AliasEvent):
-            if event.anchor not in sizes and any(anchor == event.anchor for anchor, _ in open_):
-                raise InputError(f"{_line(event, name)}: {quoted(event.anchor)} holds itself")
-            count += sizes.get(event.anchor, 1)
+            if anchor not in sizes and any(anchor == other for other, _ in open_):
+                raise InputError(f"{_line(event, name)}: {quoted(anchor)} holds itself")
+            count += sizes.get(anchor, 1)
         elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = open_.pop()
-            if anchor is not None:
-                sizes[anchor] = count - before
+            opened, before = open_.pop()
+            if opened is not None:
+                sizes[opened] = count - before
         elif isinstance(event, yaml.NodeEvent):
-            if event.tag not in _PLAIN_TAGS:
+            if tag not in _PLAIN_TAGS:
                 raise InputError(
-                    f"{_line(event, name)}: {quoted(event.tag)}: expected a text, a number, true, false, "
+                    f"{_line(event, name)}: {quoted(tag)}: expected a text, a number, true, false, "
                     "null, a list or a mapping"
                 )
             if isinstance(event, yaml.CollectionStartEvent):
-                sizes.pop(event.anchor, None)
-                open_.append((event.anchor, count))
-            elif event.anchor is not None:
-                sizes[event.anchor] = 1
+                sizes.pop(anchor, None)
+                open_.append((anchor, count))
+            elif anchor is not None:
+                sizes[anchor] = 1
             count += 1
         if len(open_) > MAX_DEPTH:
             raise InputError(f"{name}: nested deeper than {MAX_DEPTH} levels")
