@@ -181,7 +181,7 @@ def test_a_document_takes_neither_time_nor_space(case: str) -> None:
     with pytest.raises(InputError) as caught:
         read()
     assert message in str(caught.value) and len(str(caught.value)) < 60_000
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import dataclass_transform
 
-from mantile.library.errors import MOST_QUOTED, InputError, near, quoted
+from mantile.library.errors import HIDDEN, MOST_QUOTED, InputError, near, quoted
 
 MAX_DEPTH = 60  # of nesting: the loader recurses in C and would crash the process
 MAX_BYTES = 16 * 2**20  # far more than any real scenario or config.json has
@@ -280,19 +280,13 @@ def validate(document: type[Document], data: Any, name: str) -> Document:
         raise InputError("\n".join(f"{name}: {problem}" for problem in problems)) from error
 
 
-_HIDDEN = re.compile(
-    "[\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufdd0-\\ufdef\\ufff0-\\ufffb\\ufffe\\uffff\\ud800-\\udfff]"
-)
-"""Characters that no reader sees, that turn a text around, or that no file of XML can hold."""
-
-
 def _require_visible(data: Mapping[str, Any], name: str) -> None:
     """Refuse texts with hidden characters: with them one name can look like another."""
     open_: list[tuple[tuple[Any, ...], Any]] = [((), data)]
     while open_:
         path, value = open_.pop()
         if isinstance(value, str):
-            found = _HIDDEN.search(value)
+            found = HIDDEN.search(value)
             if found is not None:
                 field = ".".join(f"{part:.60}" if isinstance(part, str) else str(part) for part in path)
                 raise InputError(

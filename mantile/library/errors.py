@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+HIDDEN = re.compile(
+    "[\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufdd0-\\ufdef\\ufff0-\\ufffb\\ufffe\\uffff\\ud800-\\udfff]"
+)
+"""Characters that no reader sees, that turn a text around, or that no file of XML can hold."""
+_SHOWN_ESCAPED = re.compile(f"[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]|{HIDDEN.pattern}")
 
 
 class InputError(ValueError):
@@ -15,6 +22,10 @@ class InputError(ValueError):
         except mantile.InputError as error:
             print(error)    # scenario: field tp: Input should be greater than or equal to 1 (found -4)
     """
+
+    def __init__(self, message: object = "") -> None:
+        """Hidden characters are escaped: a message repeats what others wrote, and a terminal obeys it."""
+        super().__init__(_SHOWN_ESCAPED.sub(lambda found: ascii(found[0])[1:-1], str(message)))
 
 
 MOST_QUOTED = 60  # characters of a value in a message
