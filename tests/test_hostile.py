@@ -279,6 +279,38 @@ REFUSED: dict[str, tuple[Callable[[Parts], Parts], str]] = {
         lambda parts: {name: data for name, data in parts.items() if name != _sheet(parts, "Cost")},
         "sheet 'Cost' is missing",
     ),
+    "a formula that many cells share": (
+        lambda parts: _cell(
+            parts,
+            '<row r="9000"><c r="A9000"><f t="shared" ref="A9000:A9999" si="7">'
+            f"{'A1+' * 2_500}1</f></c></row>"
+            + "".join(
+                f'<row r="{row}"><c r="A{row}"><f t="shared" si="7"/></c><c r="B{row}"><f t="shared" si="7"/>'
+                "</c></row>"
+                for row in range(9001, 10_500)
+            ),
+        ),
+        "formulas that cells share make more than 4,000,000 characters",
+    ),
+    "many sheets": (
+        lambda parts: _with(
+            parts,
+            "xl/workbook.xml",
+            "</sheets>",
+            "".join(f'<sheet name="s{n}" sheetId="{n + 900}" r:id="rId1"/>' for n in range(1500))
+            + "</sheets>",
+        ),
+        "sheets; expected at most 500",
+    ),
+    "two sheets of one part": (
+        lambda parts: _with(
+            parts,
+            "xl/workbook.xml",
+            "</sheets>",
+            '<sheet name="s" sheetId="900" r:id="rId1"/></sheets>',
+        ),
+        r"sheet 's' is the same part as another: xl/worksheets/sheet1\.xml",
+    ),
     "a sheet twice": (_twice, "sheet 'SUMMARY' stands in the workbook twice"),
     "another workbook": (
         lambda parts: _with(parts, "_rels/.rels", "xl/workbook.xml", "xl/other.xml"),

@@ -106,7 +106,7 @@ def test_plain_scalars_are_those_of_yaml_1_2(text: str, value: object) -> None:
         ("a: *unknown\n", r"file\.yaml, line 1, column 4: not valid YAML: found undefined alias"),
         (
             "a: !!python/object/apply:os.getcwd []\n",
-            r"file\.yaml, line 1, column 4: not valid YAML: could not determine a constructor",
+            r"file\.yaml, line 1: .*os\.getcwd.: expected a text, a number",
         ),
         ("a: \x00\n", r"file\.yaml: not valid YAML"),
     ],

@@ -5,6 +5,7 @@ Exit status: 0 fine, 1 a check or verification failed, 2 the input was wrong.
 
 from __future__ import annotations
 
+import os
 import sys
 from io import TextIOWrapper
 from pathlib import Path
@@ -65,6 +66,9 @@ def _options(
 
 def main() -> None:
     """Run the command line; wrong input becomes a message and exit status 2."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who called us: files are written all the same
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # names may hold characters that the terminal's encoding lacks
             stream.reconfigure(errors="replace")

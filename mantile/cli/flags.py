@@ -356,6 +356,8 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
     name = f"{what} with {', '.join(map(field_flag, flags))}" if flags else what
     if isinstance(data, dict) and flags:
         data = merge_fields(data, with_overrides(data, flags), name)
+    if bundle is not None and AUTO in _texts_of(data):
+        raise InputError(f"{what}: auto: a bundle holds a plan; expected a scenario file or a model")
     return parse_scenario(_chosen(data, name), name), name, bundle
 
 

@@ -218,12 +218,15 @@ def _write(found: Optimum, path: Path) -> None:
     if path.suffix == ".xlsx":
         found.to_excel(path)
         return
+    if path.suffix == ".csv":
+        from mantile.estimate.tables import table_file
+
+        with table_file(path) as append:
+            append(found.to_frame())
+        return
     with replacing(path) as temporary:
-        if path.suffix == ".csv":
-            found.to_frame().to_csv(temporary, index=False)
-        else:
-            fields = found.scenario.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-            temporary.write_text(dump_scenario(fields), encoding="utf-8")
+        fields = found.scenario.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        temporary.write_text(dump_scenario(fields), encoding="utf-8")
 
 
 def _launch(found: Optimum, folder: Path, kubernetes: bool) -> None:

@@ -59,6 +59,9 @@ class DataTypes:
         return tuple(section for section in sections if section.rows)
 
 
+LEAST_BITS, MOST_BITS = 0.25, 64  # of a value that is stored
+
+
 def datatypes(library: Library, tied: bool) -> DataTypes:
     """The data types of the library.
 
@@ -100,7 +103,8 @@ def datatypes(library: Library, tied: bool) -> DataTypes:
                 kind.source,
                 "defined",
                 shared=True,
-                minimum=0,
+                minimum=LEAST_BITS,
+                maximum=MOST_BITS,
                 name="bits per value",
             )
             for kind in kinds

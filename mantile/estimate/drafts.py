@@ -10,7 +10,7 @@ from mantile.library.errors import InputError
 from mantile.library.models import load_model
 from mantile.library.scenario import Case, Scenario
 
-_FIELDS = ("draft_parameters", "draft_layers", "draft_kv_channels")
+DRAFT_FIGURES = ("draft_parameters", "draft_layers", "draft_kv_channels")
 _BILLION, _BYTES = 1e9, 2  # figures of caches are stated at 2 bytes per value
 
 
@@ -40,7 +40,7 @@ def _changes(case: Case, where: str) -> dict[str, Any]:
 
 
 def _of_model(case: Case, where: str) -> dict[str, Any]:
-    if case.draft_model is None or all(getattr(case, field) is not None for field in _FIELDS):
+    if case.draft_model is None or all(getattr(case, field) is not None for field in DRAFT_FIGURES):
         return {}
     try:
         model = build_ir(load_model(case.draft_model))

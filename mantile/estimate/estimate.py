@@ -29,7 +29,7 @@ from mantile.library.errors import InputError, near, unknown
 from mantile.library.fields import DECODE
 from mantile.library.given import Usage, given_profiles, require_use, usage, workers_of
 from mantile.library.models import load_model
-from mantile.library.profiles import Library, load_library
+from mantile.library.profiles import Library, is_file, load_library
 from mantile.library.scenario import (
     FORMER_IDS,
     WORKER_FIELDS,
@@ -61,6 +61,8 @@ class Estimate:
         equations: the graph.
         template: how its workbook is laid out.
         made_on: the day on which its workbook was made, as 2026-11-23, where it was read from one.
+        reads_files: whether profiles that the scenario gives as files may be read: not where it came with a
+            library.
 
     Example:
         estimate = mantile.estimate(
@@ -79,13 +81,15 @@ class Estimate:
     equations: EstimateGraph
     template: Template
     made_on: str | None = None
+    reads_files: bool = False
 
     def again(self, scenario: Scenario, library: Library | None = None, name: str = "scenario") -> Estimate:
         """Another scenario on the same model, with the same template.
 
         The library is the same unless another is given.
         """
-        return estimate(scenario, self.model, library or self.library, name, self.template)
+        made = estimate(scenario, self.model, library or self.library, name, self.template)
+        return replace(made, reads_files=self.reads_files)
 
     def __getattr__(self, name: str) -> float | None:
         """A headline metric of the base scenario."""
@@ -169,6 +173,8 @@ class Estimate:
         )
         found = []
         for pin in self.scenario.profiles:
+            if is_file(pin) and not self.reads_files:
+                continue
             try:
                 (given,) = given_profiles([pin])
             except InputError:
@@ -369,7 +375,7 @@ def estimate(
 def _estimate(
     scenario: Scenario, model: Model | None, library: Library | None, name: str, template: Template | None
 ) -> Estimate:
-    pins = scenario.profiles if library is None else ()
+    pins, reads_files = (scenario.profiles, True) if library is None else ((), False)
     scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
     scenario = with_drafts(scenario, name)
     model = model or load_model(scenario.model)
@@ -384,7 +390,8 @@ def _estimate(
             if not override.id.startswith("model."):
                 require_override(equations, override, name)
     _require_own_overrides(scenario, equations, name)
-    return Estimate(scenario, model, library, cases, equations, template or load_template(scenario.template))
+    template = template or load_template(scenario.template)
+    return Estimate(scenario, model, library, cases, equations, template, reads_files=reads_files)
 
 
 def _require_own_overrides(scenario: Scenario, equations: EstimateGraph, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import ceil, isfinite, log2
+from math import ceil, isfinite, log2, prod
 from typing import Any
 
 from mantile.equations.display import Shown
@@ -46,12 +46,13 @@ def sweep_points(estimate: Estimate) -> SweepPoints:
     for field in over:
         if field not in named:
             raise InputError(f"sweep: {unknown('input', field, named)}")
-    points = grid(over)
-    if len(points) > MOST:
+    count = prod(map(len, over.values()))
+    if count > MOST:
         raise InputError(
-            f"sweep: {len(points):,} points; expected at most {MOST:,} in a workbook; "
+            f"sweep: {count:,} points; expected at most {MOST:,} in a workbook; "
             "`mantile sweep` has no such limit"
         )
+    points = grid(over)
     live = bool(estimate.scenario.sweep) and len(points) <= MOST_LIVE
     return SweepPoints(over, points, at_points(estimate, points), live)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args
 
@@ -16,10 +16,17 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import dataclass_transform
 
-from mantile.library.errors import InputError, near
+from mantile.library.errors import HIDDEN, MOST_QUOTED, InputError, near, quoted
 
 MAX_DEPTH = 60  # of nesting: the loader recurses in C and would crash the process
 MAX_BYTES = 16 * 2**20  # far more than any real scenario or config.json has
+MAX_ELEMENTS = 1_000_000  # keys, values and lists of a document, what aliases repeat included
+_MOST_PROBLEMS = 20  # of one document that are told
+_PLAIN_TAGS = {
+    None,
+    "!",
+    *(f"tag:yaml.org,2002:{kind}" for kind in ["str", "int", "float", "bool", "null", "seq", "map"]),
+}
 
 
 if TYPE_CHECKING:
@@ -71,6 +78,7 @@ class Strict(BaseModel, metaclass=_Validated):
 
 Document = TypeVar("Document", bound=BaseModel)
 
+_MERGE = "tag:yaml.org,2002:merge"
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -83,11 +91,18 @@ class _Loader(_Base):  # type: ignore[misc]  # the base is C where PyYAML was bu
         seen: set[Any] = set()
         for key_node, _ in node.value:
             key = self.construct_object(key_node, deep=True)
-            if isinstance(key, str) and key in seen:
+            if key_node.tag != _MERGE and not isinstance(key, str):
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {key!r} is given twice", key_node.start_mark
+                    None,
+                    None,
+                    f"expected a text as key, found {quoted(key)}; put it in quotes",
+                    key_node.start_mark,
                 )
-            seen.add(key if isinstance(key, str) else str(key))
+            if key in seen:
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"the key {quoted(key)} is given twice", key_node.start_mark
+                )
+            seen.add(key)
         return super().construct_mapping(node, deep=deep)
 
 
@@ -137,20 +152,65 @@ def parse_yaml(text: str, name: str) -> Any:
         InputError: if it is not valid YAML, is nested too deeply, or gives a key twice.
     """
     try:
-        depth = 0
-        for event in yaml.parse(text, Loader=_Loader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > MAX_DEPTH:
-                raise InputError(f"{name}: nested deeper than {MAX_DEPTH} levels")
+        _require_sane(text, name)
         return yaml.load(text, Loader=_Loader)  # noqa: S506  # a SafeLoader subclass
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{name}, line {mark.line + 1}, column {mark.column + 1}" if mark else name
-        raise InputError(f"{where}: not valid YAML: {error.problem}") from error
+        raise InputError(f"{where}: not valid YAML: {_short(str(error.problem))}") from error
     except InputError:
         raise
     except (yaml.YAMLError, RecursionError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise InputError(f"{name}: not valid YAML: {type(error).__name__}: {error}") from error
+        raise InputError(f"{name}: not valid YAML: {type(error).__name__}: {_short(str(error))}") from error
+
+
+def _require_sane(text: str, name: str) -> None:
+    """Refuse YAML before objects are built of it: too deep, too large, or of other things than plain values.
+
+    An alias counts as what it repeats: ten lines can stand for a billion elements.
+    """
+    sizes: dict[str | None, int] = {}
+    open_: list[tuple[str | None, int]] = []
+    count = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
+        if isinstance(event, yaml.AliasEvent):
+            if anchor not in sizes and any(anchor == other for other, _ in open_):
+                raise InputError(f"{_line(event, name)}: {quoted(anchor)} holds itself")
+            count += sizes.get(anchor, 1)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            opened, before = open_.pop()
+            if opened is not None:
+                sizes[opened] = count - before
+        elif isinstance(event, yaml.NodeEvent):
+            if tag not in _PLAIN_TAGS:
+                raise InputError(
+                    f"{_line(event, name)}: {quoted(tag)}: expected a text, a number, true, false, "
+                    "null, a list or a mapping"
+                )
+            if isinstance(event, yaml.CollectionStartEvent):
+                sizes.pop(anchor, None)
+                open_.append((anchor, count))
+            elif anchor is not None:
+                sizes[anchor] = 1
+            count += 1
+        if len(open_) > MAX_DEPTH:
+            raise InputError(f"{name}: nested deeper than {MAX_DEPTH} levels")
+        if count > MAX_ELEMENTS:
+            raise _too_large(name)
+
+
+def _line(event: Any, name: str) -> str:
+    return f"{name}, line {event.start_mark.line + 1}"
+
+
+def _too_large(name: str) -> InputError:
+    return InputError(f"{name}: more than {MAX_ELEMENTS:,} elements; expected at most that many")
+
+
+def _short(text: str) -> str:
+    """A message of a parser, with long words cut: it repeats what it found."""
+    return re.sub(rf"\S{{{MOST_QUOTED + 1},}}", lambda word: f"{word[0][: MOST_QUOTED - 3]}...", text)
 
 
 def parse_json(text: str, name: str) -> Any:
@@ -165,11 +225,13 @@ def parse_json(text: str, name: str) -> Any:
     def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         fields = dict(pairs)
         if len(fields) < len(pairs):
-            keys = [key for key, _ in pairs]
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise InputError(f"{name}: the key {twice!r:.60} is given twice")
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            raise InputError(f"{name}: the key {quoted(twice)} is given twice")
         return fields
 
+    if len(text) > MAX_ELEMENTS and text.count(",") > MAX_ELEMENTS:  # an element more than there are commas
+        raise _too_large(name)
     try:
         return json.loads(text, object_pairs_hook=mapping)
     except json.JSONDecodeError as error:
@@ -207,16 +269,42 @@ def validate(document: type[Document], data: Any, name: str) -> Document:
     """
     if not isinstance(data, dict):
         raise InputError(f"{name}: expected a mapping of fields, found {type(data).__name__}")
+    _require_visible(data, name)
     try:
         return document.model_validate(data)
     except ValidationError as error:
-        problems = [_problem(document, details) for details in error.errors(include_url=False)]
+        found = error.errors(include_url=False)
+        problems = [_problem(document, details) for details in found[:_MOST_PROBLEMS]]
+        if len(found) > _MOST_PROBLEMS:
+            problems.append(f"and {len(found) - _MOST_PROBLEMS:,} problems more")
         raise InputError("\n".join(f"{name}: {problem}" for problem in problems)) from error
+
+
+def _require_visible(data: Mapping[str, Any], name: str) -> None:
+    """Refuse texts with hidden characters: with them one name can look like another."""
+    open_: list[tuple[tuple[Any, ...], Any]] = [((), data)]
+    while open_:
+        path, value = open_.pop()
+        if isinstance(value, str):
+            found = HIDDEN.search(value)
+            if found is not None:
+                field = ".".join(f"{part:.60}" if isinstance(part, str) else str(part) for part in path)
+                raise InputError(
+                    f"{name}: field {ascii(field)[1:-1]}: {quoted(value)} holds the hidden character "
+                    f"U+{ord(found[0]):04X}; expected a text without"
+                )
+        elif isinstance(value, dict):
+            for key, part in value.items():
+                open_.append(((*path, key), part))
+                if isinstance(key, str) and not key.isprintable():
+                    open_.append((path, key))
+        elif isinstance(value, list | tuple):
+            open_.extend(((*path, place), part) for place, part in enumerate(value))
 
 
 def _problem(document: type[BaseModel], details: Any) -> str:
     """A problem that pydantic found: field, what was expected, and a short value that was found."""
-    field = ".".join(str(part) for part in details["loc"])
+    field = ".".join(f"{part:.60}" if isinstance(part, str) else str(part) for part in details["loc"])
     if details["type"] == "extra_forbidden":
         *outer, given = details["loc"]
         inner = _document_at(document, outer)
@@ -225,7 +313,7 @@ def _problem(document: type[BaseModel], details: Any) -> str:
     text = details["msg"].removeprefix("Value error, ")
     value = details.get("input")
     if not isinstance(value, dict | list) and details["type"] != "missing":
-        text += f" (found {value!r:.60})"
+        text += f" (found {quoted(value)})"
     return f"field {field}: {text}" if field else text
 
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+
+HIDDEN = re.compile(
+    "[\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufdd0-\\ufdef\\ufff0-\\ufffb\\ufffe\\uffff\\ud800-\\udfff]"
+)
+"""Characters that no reader sees, that turn a text around, or that no file of XML can hold."""
+_SHOWN_ESCAPED = re.compile(f"[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]|{HIDDEN.pattern}")
 
 
 class InputError(ValueError):
@@ -16,14 +23,31 @@ class InputError(ValueError):
             print(error)    # scenario: field tp: Input should be greater than or equal to 1 (found -4)
     """
 
+    def __init__(self, message: object = "") -> None:
+        """Hidden characters are escaped: a message repeats what others wrote, and a terminal obeys it."""
+        super().__init__(_SHOWN_ESCAPED.sub(lambda found: ascii(found[0])[1:-1], str(message)))
+
+
+MOST_QUOTED = 60  # characters of a value in a message
+
+
+def quoted(value: object) -> str:
+    """A value as messages quote it: escaped, and at most 60 characters of it.
+
+    >>> quoted("h100\u202e")
+    "'h100\\u202e'"
+    """
+    text = ascii(value) if isinstance(value, str) and not value.isprintable() else repr(value)
+    return f"{text:.{MOST_QUOTED}}"
+
 
 def unknown(kind: str, given: str, choices: Iterable[str]) -> InputError:
     """An error for a name we do not have, with the nearest names."""
-    return InputError(f"unknown {kind} {given!r}; {near(given, choices)}")
+    return InputError(f"unknown {kind} {quoted(given)}; {near(given, choices)}")
 
 
 def near(given: str, choices: Iterable[str]) -> str:
     """The names that come near to one we do not have; all of them where none does."""
     names = sorted(set(choices))
-    close = get_close_matches(given.lower(), names, n=3, cutoff=0.4)
+    close = get_close_matches(given.lower()[:200], names, n=3, cutoff=0.4)
     return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from platform import node
+from zlib import crc32
 
 from mantile.library.errors import InputError
 
@@ -22,13 +24,11 @@ def replacing(path: Path, overwrite: bool = True) -> Iterator[Path]:
     Raises:
         InputError: naming the file, if it cannot be written, or is there and must not be replaced.
     """
-    try:
-        handle, name = tempfile.mkstemp(prefix=".", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-    except OSError as error:
-        raise InputError(f"{path}: cannot write: {error.strerror}") from error
-    temporary = Path(name)
-    try:
+    start = f".mantile-{crc32(path.name.encode(errors='replace')):08x}-{crc32(node().encode()):08x}-"
+    temporary = path.with_name(f"{start}{os.getpid()}-{secrets.token_hex(4)}{path.suffix}")
+    try:  # its name is known before it is there: whenever this is interrupted, it goes
+        _remove_left(path.parent, start)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield temporary
         temporary.chmod(0o644)
         if overwrite:
@@ -40,4 +40,27 @@ def replacing(path: Path, overwrite: bool = True) -> Iterator[Path]:
     except OSError as error:
         raise InputError(f"{path}: cannot write: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _remove_left(folder: Path, start: str) -> None:
+    """Remove what runs that were killed while they wrote this file on this machine have left."""
+    for left in folder.glob(f"{start}*"):
+        process = left.name.removeprefix(start).partition("-")[0]
+        if process.isdigit() and not _runs(int(process)):
+            with suppress(OSError):
+                left.unlink(missing_ok=True)
+
+
+def _runs(process: int) -> bool:
+    """Whether there is a process of that number; taken for granted where nobody can say."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

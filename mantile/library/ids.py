@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from mantile.library.errors import InputError, unknown
+from mantile.library.errors import InputError, quoted, unknown
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
@@ -41,7 +41,7 @@ def find_id(kind: str, given: str, ids: Iterable[str]) -> str:
 
 def not_clear(kind: str, given: str, candidates: Iterable[str]) -> InputError:
     """The error about a name that several could be meant by."""
-    return InputError(f"{kind} {given!r} is not clear: expected one of {', '.join(sorted(candidates))}")
+    return InputError(f"{kind} {quoted(given)} is not clear: expected one of {', '.join(sorted(candidates))}")
 
 
 def words(name: str) -> tuple[str, ...]:

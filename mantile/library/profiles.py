@@ -5,6 +5,7 @@ Also the library of them and of all other profiles.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -302,7 +303,7 @@ class DataType(Strict):
     name: str
     family: str | None = None
     aliases: tuple[str, ...] = ()
-    bits: float = Field(gt=0)
+    bits: float = Field(ge=0.25, le=64, allow_inf_nan=False)
     roles: tuple[Literal["weights", "activations", "kv"], ...]
     peak: Peak
     kernels_bf16: KernelFormat
@@ -332,6 +333,22 @@ class Library(Strict):
 
     @model_validator(mode="after")
     def _consistent(self) -> Library:
+        for kind_of, entries in (
+            ("accelerators", self.accelerators),
+            ("systems", self.systems),
+            ("prices", self.prices),
+            ("frameworks", self.frameworks),
+            ("datatypes", self.datatypes),
+        ):
+            ids = Counter(entry.id for entry in entries)
+            twice = next((name for name, count in ids.items() if count > 1), None)
+            if twice is not None:
+                raise ValueError(f"{kind_of}: {twice!r:.60} stands there twice; expected every id once")
+        keys = Counter(profile.key for profile in self.efficiency)
+        if len(keys) < len(self.efficiency):
+            raise ValueError(
+                f"efficiency: two profiles hold for {keys.most_common(1)[0][0]:.60}; expected one"
+            )
         accelerators = {accelerator.id for accelerator in self.accelerators}
         systems = {system.id: system for system in self.systems}
         generations = {accelerator.generation for accelerator in self.accelerators}
@@ -592,6 +609,11 @@ def _framework(path: Path) -> Framework:
     return framework
 
 
+def is_file(name: str) -> bool:
+    """Whether what stands where an id may stand is a file."""
+    return name.lower().endswith((".yaml", ".yml"))
+
+
 def load_pinned(pin: str) -> tuple[str, Accelerator | System | Prices | EfficiencyProfile]:
     """A profile that is wanted, and the folder of its kind.
 
@@ -601,7 +623,7 @@ def load_pinned(pin: str) -> tuple[str, Accelerator | System | Prices | Efficien
     Raises:
         InputError: naming the pin or the file that is wrong.
     """
-    if pin.lower().endswith((".yaml", ".yml")):
+    if is_file(pin):
         return "efficiency", load(EfficiencyProfile, Path(pin))
     name, _, wanted = pin.partition("/")
     if name not in FOLDERS or "@" not in wanted:

@@ -45,7 +45,14 @@ from mantile.library.fields import (
     field,
     read_fields,
 )
-from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES, SCHEDULERS, Library, with_accelerator
+from mantile.library.profiles import (
+    ADMISSIONS,
+    CACHE_POLICIES,
+    SCHEDULERS,
+    Library,
+    is_file,
+    with_accelerator,
+)
 from mantile.library.template import STANDARD
 
 Name = Annotated[
@@ -62,6 +69,9 @@ MOST_RANKS, MOST_STAGES, MOST_REPLICAS = 1024, 8, 1024
 MOST_TOKENS, MOST_REQUESTS, MOST_STEPS = 10_000_000, 1_000_000, 10_000
 MOST_DRAFTS = 8
 MOST_CLASSES = 8
+LEAST_FIGURE, MOST_FIGURE = 1e-12, 1e15  # of any figure in its unit: products of several stay numbers
+MOST_LISTED = 2_000  # overrides, profiles, ids of one column
+MOST_SWEPT = 2_000  # values of a field on the Sweep sheet
 _CHECKPOINT = "the checkpoint's"
 
 
@@ -111,6 +121,13 @@ class Override(Strict):
     id: Text
     value: Annotated[float, Field(allow_inf_nan=False)]
     reason: Text = "no reason given"
+
+    @field_validator("value")
+    @classmethod
+    def _of_this_world(cls, value: float) -> float:
+        if value and not LEAST_FIGURE <= abs(value) < MOST_FIGURE:
+            raise ValueError(f"expected 0, or a number from {LEAST_FIGURE:g} to {MOST_FIGURE:g}")
+        return value
 
 
 class Measured(Strict):
@@ -920,8 +937,8 @@ class Case(Inputs):
     draft_model: Name | None = None
     acceptance_by_position: Annotated[tuple[Share, ...], Field(max_length=MOST_DRAFTS)] = ()
     decode: Deployment | None = None
-    overrides: tuple[Override, ...] = ()
-    without: tuple[Text, ...] = ()
+    overrides: Annotated[tuple[Override, ...], Field(max_length=MOST_LISTED)] = ()
+    without: Annotated[tuple[Text, ...], Field(max_length=MOST_LISTED)] = ()
     measured: Measured = Measured()
 
     @field_validator("acceptance_by_position", mode="before")
@@ -1467,13 +1484,13 @@ class Scenario(Case):
     title: Text | None = None
     date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
     why: Text = "first estimate"
-    profiles: tuple[Text, ...] = ()
+    profiles: Annotated[tuple[Text, ...], Field(max_length=MOST_LISTED)] = ()
     variants: tuple[Case, ...] = Field(default=(), max_length=7)
     template: Text = STANDARD
     versions: Annotated[tuple[Version, ...], Field(max_length=100)] = ()
-    sweep: dict[Text, Annotated[tuple[int | float | Text, ...], Field(min_length=1)]] = Field(
-        default_factory=dict, max_length=2
-    )
+    sweep: dict[
+        Text, Annotated[tuple[int | float | Text, ...], Field(min_length=1, max_length=MOST_SWEPT)]
+    ] = Field(default_factory=dict, max_length=2)
     alternative: Alternative | None = None
     decision: Decision | None = None
     since: Since | None = None
@@ -1701,7 +1718,7 @@ def with_own_accelerators(scenario: Scenario, library: Library) -> tuple[Scenari
     def named(case: _Case) -> _Case:
         nonlocal library
         changes: dict[str, Any] = {}
-        if case.accelerator is not None and case.accelerator.lower().endswith((".yaml", ".yml")):
+        if case.accelerator is not None and is_file(case.accelerator):
             library, chip = with_accelerator(library, Path(case.accelerator))
             changes["accelerator"] = chip.id
         if isinstance(case, Case) and case.decode is not None:

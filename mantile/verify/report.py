@@ -52,6 +52,8 @@ class Report:
 
     Args:
         model: that the file was made from, as id@version where its entry has one.
+        digest: of the bundle: SHA-256 of what the file says it was made from.
+        protected: whether the bundle states its digest; those of format 1 do not, and may have been changed.
         mismatches: the engine against ours, and the stored values against ours.
         names: defined names that are not as generated.
         visibility: sheets that are not as generated.
@@ -63,6 +65,8 @@ class Report:
     path: str
     engine: str
     model: str = ""
+    digest: str = ""
+    protected: bool = True
     sheets: list[dict[str, Any]] = field(default_factory=list)
     mismatches: list[dict[str, Any]] = field(default_factory=list)
     inputs: list[dict[str, Any]] = field(default_factory=list)
@@ -122,6 +126,8 @@ class Report:
             "ok": self.ok,
             "engine": self.engine,
             "model": self.model,
+            "digest": self.digest,
+            "protected": self.protected,
             "cells": sum(sheet["cells"] for sheet in self.sheets),
             "formulas": sum(sheet["formulas"] for sheet in self.sheets),
             "compared": sum(sheet["compared"] for sheet in self.sheets),

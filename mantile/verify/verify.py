@@ -112,6 +112,8 @@ class _Verification:
             path=str(file.path),
             engine=engine,
             model=file.book.estimate.model.pin,
+            digest=file.book.bundle.digest,
+            protected=file.book.bundle.data["format"] > 1,
             inputs=edits,
             formulas=self.diff.formulas,
             overwritten=self.diff.overwritten,

@@ -10,19 +10,22 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from mantile.estimate.drafts import DRAFT_FIGURES
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.architecture import Model
 from mantile.library.dates import today
 from mantile.library.documents import parse_json, parse_yaml, read_text, validate
 from mantile.library.dump import dump_scenario, dump_yaml
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, quoted
 from mantile.library.files import replacing
-from mantile.library.profiles import Library
-from mantile.library.scenario import Scenario, parse_scenario
+from mantile.library.models import model_ids
+from mantile.library.profiles import Library, is_file
+from mantile.library.scenario import Deployment, Scenario, parse_scenario
 from mantile.library.template import Template
 from mantile.library.version import __version__
 
@@ -82,17 +85,26 @@ class Bundle:
         if not isinstance(data, dict) or not {"format", *_PARTS} <= set(data):
             raise InputError(f"{name}: the bundle is damaged; expected format, scenario, model and library")
         content = {key: value for key, value in data.items() if key != "digest"}
-        generator = content.get("generator", "another program")
-        if content["format"] not in range(1, FORMAT + 1):
+        generator = str(content.get("generator", "another program"))
+        if type(content["format"]) is not int or content["format"] not in range(1, FORMAT + 1):
             raise InputError(
-                f"{name}: bundle format {content['format']!r}, made by {generator}; this is {GENERATOR}, "
-                f"which reads formats 1 to {FORMAT}: expected the version that made it, or a later one"
+                f"{name}: bundle format {quoted(content['format'])}, made by {generator:.60}; this is "
+                f"{GENERATOR}, which reads formats 1 to {FORMAT}: expected the version that made it, or "
+                "a later one"
             )
         bundle = cls(content, name)
+        try:
+            date.fromisoformat(str(content.get("made_on", "2026-11-23")))
+            _ = bundle.digest
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InputError(
+                f"{name}: the bundle is damaged: expected plain values, texts as keys and a day as made_on "
+                f"({error})"
+            ) from error
         if content["format"] > 1 and data.get("digest") != bundle.digest:
             raise InputError(
                 f"{name}: the bundle was changed or damaged since it was made: its content has the digest "
-                f"{bundle.digest}, but field digest says {data.get('digest')!r:.80}"
+                f"{bundle.digest}, but field digest says {data.get('digest')!r:.68}"
             )
         return bundle
 
@@ -118,8 +130,14 @@ class Bundle:
 
     @cached_property
     def scenario(self) -> Scenario:
-        """What is asked."""
-        return parse_scenario(self.data["scenario"], self.name)
+        """What is asked.
+
+        Raises:
+            InputError: if it is no scenario, or names a file: what comes from elsewhere opens none.
+        """
+        scenario = parse_scenario(self.data["scenario"], self.name)
+        _require_no_files(scenario, self.name)
+        return scenario
 
     @cached_property
     def model(self) -> Model:
@@ -174,7 +192,29 @@ def read_document(path: str | Path) -> tuple[Any, Bundle | None]:
     if not is_bundle(data):
         return data, None
     bundle = Bundle.parse(data, str(path))
+    _ = bundle.scenario  # also where flags change it: what it names is looked at first
     return bundle.data["scenario"], bundle
+
+
+def _require_no_files(scenario: Scenario, name: str) -> None:
+    """Refuse a scenario of a bundle that would make us read a file.
+
+    Its model, library and template stand in the bundle: what the scenario calls them is never opened.
+    """
+    cases = (("", scenario), *((f"variants.{place}.", case) for place, case in enumerate(scenario.variants)))
+    for where, case in cases:
+        for field, workers in (("", case), ("decode.", case.decode)):
+            if isinstance(workers, Deployment) and is_file(workers.accelerator or ""):
+                raise InputError(
+                    f"{name}: field {where}{field}accelerator: {quoted(workers.accelerator)} names a file; "
+                    "expected an id of the bundle's library"
+                )
+        stated = all(getattr(case, figure) is not None for figure in DRAFT_FIGURES)
+        if case.draft_model is not None and not stated and case.draft_model not in model_ids():
+            raise InputError(
+                f"{name}: field {where}draft_model: {quoted(case.draft_model)} lies outside of the bundle; "
+                f"expected an id of our models, or {', '.join(DRAFT_FIGURES)} beside it"
+            )
 
 
 def write_bundle(bundle: Bundle, path: str | Path) -> Path:

@@ -21,6 +21,7 @@ from mantile.library.errors import InputError
 from mantile.workbook.package_part import Counts, Part
 
 MAX_FILE, MAX_PART, MAX_UNPACKED, MAX_PARTS = 64 * 2**20, 64 * 2**20, 128 * 2**20, 2_000
+MAX_SHEETS = 500
 _WORKBOOK = "xl/workbook.xml"
 _MAIN = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
 _REFUSED = {
@@ -220,11 +221,15 @@ class _Reader:
             parts["xl/_rels/workbook.xml.rels"].relations if "xl/_rels/workbook.xml.rels" in parts else {}
         )
         package = Package()
+        if len(book.sheets) > MAX_SHEETS:
+            raise self.refuse(f"{len(book.sheets):,} sheets; expected at most {MAX_SHEETS:,}")
         for title, state, identifier in book.sheets:
             if title.lower() in (sheet.lower() for sheet in package.sheets):
                 raise self.refuse(f"sheet {title!r:.60} stands in the workbook twice")
             kind, target, _ = relations.get(identifier, ("", "", False))
             place = resolved(_WORKBOOK, target)
+            if place in package.sheet_parts.values():
+                raise self.refuse(f"sheet {title!r:.60} is the same part as another: {place}")
             if place not in parts:
                 raise self.refuse(f"sheet {title!r:.60} is missing: there is no part {target or identifier}")
             package.sheets[title] = state

@@ -21,6 +21,7 @@ MAX_CELLS, MAX_AREA = (
     1_000_000,
 )  # that stand in a file, with its rows; that lie between the first and the last of each sheet
 MAX_FORMULAS = 100_000
+MAX_SHARED = 4_000_000  # characters of formulas that cells share, written out for each of them
 MAX_ELEMENTS, MAX_OTHERS = (
     2_000_000,
     200_000,
@@ -77,6 +78,7 @@ class Counts:
     cells: int = 0
     formulas: int = 0
     area: int = 0
+    shared: int = 0
     texts: list[str] = field(default_factory=list)
     text_runs: dict[int, list[Element]] = field(default_factory=dict)
 
@@ -378,6 +380,12 @@ class Part:
                 from openpyxl.formula.translate import Translator
 
                 first, origin = self._sharing[number]
+                self.counts.shared += len(first)
+                if self.counts.shared > MAX_SHARED:
+                    raise self.refuse(
+                        f"formulas that cells share make more than {MAX_SHARED:,} characters; expected at "
+                        "most that many"
+                    )
                 return Formula(Translator(first, origin).translate_formula(here))
         return Formula(text)
 

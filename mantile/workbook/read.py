@@ -7,17 +7,19 @@ a file is executed.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from mantile.equations.decide import TAKE
 from mantile.equations.signature import SIGNATURE
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, quoted
 from mantile.workbook.book import FIRST
 from mantile.workbook.bundle import BUNDLE_SHEET, GENERATOR, Bundle
 from mantile.workbook.estimate_book import TAKEN, EstimateBook
@@ -417,6 +419,8 @@ def coerced(figure: Input, content: Any, where: str) -> Any:
         number = (
             math.nan
             if isinstance(content, bool) or not isinstance(content, str | int | float)
+            else _pasted(content, where)
+            if isinstance(content, str)
             else float(content)
         )
     except (ValueError, OverflowError):
@@ -424,6 +428,33 @@ def coerced(figure: Input, content: Any, where: str) -> Any:
     if not abs(number) < LARGEST:  # NaN is not, either
         raise InputError(f"{where} ({figure.id}): holds {content!r:.60}; expected {_expected(figure)}")
     return number
+
+
+_GROUPED = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
+_DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})")
+
+
+def _pasted(text: str, where: str) -> float:
+    """The number that a text was pasted for: 1,024 and 70% and 0,65, full-width digits, blanks around it.
+
+    Raises:
+        InputError: for a text that can be read in two ways.
+        ValueError: for one that is no number.
+    """
+    plain = normalize("NFKC", text).strip().replace("\u2212", "-")
+    number, percent = plain.removesuffix("%").rstrip(), plain.endswith("%")
+    if _GROUPED.fullmatch(number):
+        if re.fullmatch(r"[-+]?0,[0-9]{3}", number):
+            raise InputError(
+                f"{where}: holds the text {quoted(text)}, which could be {number.replace(',', '')} or "
+                f"{number.replace(',', '.')}; expected a number"
+            )
+        number = number.replace(",", "")
+    elif _DECIMAL_COMMA.fullmatch(number):
+        number = number.replace(",", ".")
+    if "_" in number:
+        raise ValueError(number)
+    return float(number) / 100 if percent else float(number)
 
 
 def _expected(figure: Input) -> str:

@@ -168,6 +168,10 @@ def print_report(report: Report, path: Path) -> None:
     for line in signature_lines(report):
         console.print(f"  {line}")
     console.print(f"  model {report.model}")
+    unprotected = (
+        "" if report.protected else "; unprotected: format 1 states no digest, it may have been changed"
+    )
+    console.print(f"  digest {report.digest[:4]} {report.digest[4:8]}{unprotected}")
     if report.other_version is not None:
         _print_other_version(console, report.other_version)
     if not results.get("stored_values_compared", True):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from mantile.library.errors import InputError
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.module_patterns import ModulePatterns
 
@@ -17,6 +18,7 @@ ALL_CLASSES = (*CLASSES, "embedding")
 """Classes that a rule may name one by one."""
 _KV_TYPES: dict[tuple[Any, Any], str] = {(8, "float"): "fp8", (8, "int"): "int8", (4, "int"): "int4-kv"}
 """Our data type of a KV cache by bits and type of compressed-tensors."""
+_MOST_TRIED = 2_000_000  # rules compared with matrices, of one file: some seconds
 _INT4 = {32: "int4-g32", 64: "int4-g64", 128: "int4", -1: "int4", 0: "int4"}
 
 
@@ -48,6 +50,7 @@ class Scheme:
             them.
         kv: data type of the KV cache, if the scheme fixes it.
         file: kind of file that frameworks with files of their own take as it is; empty of others.
+        tried: how many rules were compared with a matrix so far.
     """
 
     source: str
@@ -56,11 +59,18 @@ class Scheme:
     ignored_source: str = ""
     kv: str = ""
     file: str = ""
+    tried: list[int] = field(default_factory=lambda: [0], repr=False, compare=False)
 
     def format(self, kind: str, names: Sequence[str]) -> Format | None:
         """The format of a matrix by its class and by the names it may have; None is 16 bit."""
         if self.ignored is not None and self.ignored.match(names):
             return None
+        self.tried[0] += len(self.rules)
+        if self.tried[0] > _MOST_TRIED:
+            raise InputError(
+                f"{self.source:.60}: {len(self.rules):,} rules are too many for so many layers: expected at "
+                f"most {_MOST_TRIED:,} comparisons"
+            )
         for rule in self.rules:
             if kind in rule.classes and (rule.named is None or rule.named.match(names)):
                 return rule.format
