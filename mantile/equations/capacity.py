@@ -399,7 +399,9 @@ class _Money:
             for year in range(YEARS + 1)
         )
         options = {
-            option: self._worth_by_year(of_years, f"npv.{option}", f"Cash, {option}", flows, discount)
+            option: self._worth_by_year(
+                of_years, f"npv.{option}", f"Cash, {_OPTIONS[option]}", flows, discount
+            )
             for option, flows in cash.items()
         }
         spent = {
@@ -409,7 +411,7 @@ class _Money:
         sections.append(of_years.section("Worth today", "of each year: what is paid later is worth less"))
         ends = Rows("capacity")
         npv = {
-            option: self._worth(ends, f"npv.{option}", f"NPV, {option}", flows)
+            option: self._worth(ends, f"npv.{option}", f"NPV, {_OPTIONS[option]}", flows)
             for option, flows in options.items()
         }
         saving = ends(
@@ -842,6 +844,7 @@ _DOLLAR = defined("capacity.dollar", "One USD", "USD", 1, "the least that a cost
 _NOTHING = defined(
     "capacity.nothing", "Cash at the start, rent and API", "USD", 0, "nothing is paid in advance"
 )
+_OPTIONS = {"buy": "buy", "rent": "rent", "api": "API"}
 _PARTS = {
     "rent": "Rent of accelerators",
     "energy_idle": "Electricity while nothing runs",

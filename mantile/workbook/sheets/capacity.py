@@ -98,12 +98,13 @@ def _by_hour(book: EstimateBook, sheet: Sheet, found: Capacity) -> int:
     def cells(row: int) -> charts.Range:
         return (_SHEET, row, _FIRST, row, last)
 
+    width, left = sum(map(int, sheet.widths)), sum(map(int, sheet.widths[:_FIRST]))
     chart = charts.lines(
         "Requests per second by hour of the day, what all replicas carry, and all but the spares",
         cells(_TABLE),
         [cells(_TABLE + row) for row in (1, 2, 3)],
-        (sum(map(int, sheet.widths)), 230),
-        (0.24, 0.04, 0.75, 0.84),
+        (width, 230),
+        (left / width, 0.04, 1 - left / width, 0.84),  # an hour above its column
     )
     sheet.charts.append((_CHART, _LABEL, chart))
     row = _TABLE + len(rows) + 1
