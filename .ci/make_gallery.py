@@ -22,7 +22,8 @@ from pathlib import Path
 import yaml
 
 GALLERY = Path(__file__).resolve().parents[1] / "workbooks"
-BESIDES = {"calibration-70b-h100": "Calibration"}  # the sheet to show where it is neither Compare nor Summary
+# The sheet to show where it is neither Compare nor Summary.
+BESIDES = {"calibration-70b-h100": "Calibration", "capacity-llama-3.3-70b-b200": "Capacity"}
 MADE_ON = "2026-11-23"  # the day of the workbooks in the repository, stated so that they can be made again
 RESOLUTION = 110  # dots per inch
 

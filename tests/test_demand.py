@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,45 @@ def test_units() -> None:
     equations = ask().equations
     assert equations.capacity is not None
     check_units(figure for section in equations.capacity.sections for figure in section.figures())
+
+
+def apart(accelerator: str) -> Estimate:
+    """One worker that prefills on an H100, and two that decode; all prices of the library."""
+    free = {"purchase": None, "rent": None}
+    return ask({"decode": {"accelerator": accelerator, "dp": 2}}, **free)
+
+
+def test_workers_of_two_kinds_draw_what_each_kind_draws() -> None:
+    """Idle, full and provided watts of a replica: one accelerator of the first kind, two of the second."""
+    made = apart("l40s")
+    values, figures = made.values(0), made.equations.figures
+    value = {name: float(values[figures[name]]) for name in figures if ".building_" in name}
+    value |= {name: float(values[figure]) for name, figure in figures.items() if "provisioned_total" in name}
+    assert value["cost.building_idle"] != value["decode.cost.building_idle"]
+    for name, of_one in (("idle", "building_idle"), ("full", "building_full")):
+        drawn = value[f"cost.{of_one}"] + 2 * value[f"decode.cost.{of_one}"]
+        assert values[figures[f"capacity.{name}"]] == pytest.approx(drawn, rel=1e-12)
+    provided = value["cost.provisioned_total"] + value["decode.cost.provisioned_total"]
+    assert values[figures["capacity.provided"]] == pytest.approx(provided, rel=1e-12)
+
+
+def test_workers_of_one_kind_have_its_price() -> None:
+    alike, one = apart("h100-sxm"), ask(purchase=None)
+    of_apart, of_one = (made.values(0)[made.equations.figures["capacity.machine"]] for made in (alike, one))
+    assert of_apart == pytest.approx(of_one, rel=1e-12) and of_one > 30_000
+
+
+def test_where_nothing_is_paid_for_rent_there_is_no_break_even() -> None:
+    """Years not asked for cost nothing either: no division by zero in any of them."""
+    found = ask(years=1, growth=3).results()["capacity"]
+    assert found["cash_usd"]["rent"][2:] == [0] * 4 and found["npv_usd"]["buy"] is not None
+    silent = ask(api_output=1e-12, api_input=0).results()["capacity"]
+    assert silent["break_even"]["rent_against_api"] is None and silent["npv_usd"]["api"] is not None
+
+
+@pytest.mark.parametrize("made", [ask, lambda: apart("l40s")], ids=["together", "apart"])
+def test_the_workbook_keeps_the_rules_of_modelling(made: Callable[[], Estimate], tmp_path: Path) -> None:
+    assert mantile.lint(made().to_excel(tmp_path / "capacity.xlsx")) == []
 
 
 @pytest.mark.exhaustive

@@ -89,7 +89,7 @@ class Capacity:
     mean: Quantity
     utilisation_peak: Quantity
     utilisation_mean: Quantity
-    cash: Mapping[str, tuple[Quantity, ...]]
+    cash: Mapping[str, tuple[Named, ...]]
     npv: Mapping[str, Quantity]
     saving: Quantity
     break_even: Mapping[str, Quantity]
@@ -149,7 +149,7 @@ def capacity(
         (
             Section(
                 "Demand and money",
-                (*cells.values(), _WHOLE, _DAY, _HOURLY, _YEAR, _THOUSAND, _DOLLAR, *_NUMBERS),
+                (*cells.values(), _WHOLE, _DAY, _HOURLY, _YEAR, _THOUSAND, _DOLLAR, _NOTHING, *_NUMBERS),
                 "what is asked",
             ),
             Section("Demand by hour", shares, "share of the busiest hour"),
@@ -399,7 +399,9 @@ class _Money:
             for year in range(YEARS + 1)
         )
         options = {
-            option: self._worth_by_year(of_years, f"npv.{option}", f"Cash, {option}", flows, discount)
+            option: self._worth_by_year(
+                of_years, f"npv.{option}", f"Cash, {_OPTIONS[option]}", flows, discount
+            )
             for option, flows in cash.items()
         }
         spent = {
@@ -409,7 +411,7 @@ class _Money:
         sections.append(of_years.section("Worth today", "of each year: what is paid later is worth less"))
         ends = Rows("capacity")
         npv = {
-            option: self._worth(ends, f"npv.{option}", f"NPV, {option}", flows)
+            option: self._worth(ends, f"npv.{option}", f"NPV, {_OPTIONS[option]}", flows)
             for option, flows in options.items()
         }
         saving = ends(
@@ -450,7 +452,7 @@ class _Money:
         )
 
     def _worth_by_year(
-        self, rows: Rows, name: str, label: str, flows: Sequence[Quantity], discount: Sequence[Quantity]
+        self, rows: Rows, name: str, label: str, flows: Sequence[Named], discount: Sequence[Quantity]
     ) -> list[Quantity]:
         """What is paid at the start or in a year, worth today; one below the other."""
         first = YEARS + 1 - len(flows)
@@ -477,12 +479,21 @@ class _Money:
         count = rows(
             "accelerators", "Accelerators of a replica", "accelerator", self.served.accelerators / self.units
         )
-        stated = self._of_replica([of.machine for of in self.cost.accelerators])
+        counts = self._counts(rows, count)
+
+        def of_replica(figures: Sequence[Quantity]) -> Node:
+            return sum_of([of * number for of, number in zip(figures, counts, strict=True)])
+
+        def watts(name: str, label: str, figures: Sequence[Quantity]) -> Quantity:
+            return rows(name, label, "W", if_known(of_replica(figures) / RANKS_TO_ACCELERATORS, *figures))
+
+        kinds = self.cost.accelerators
+        machines = [kind.machine for kind in kinds]
         library = rows(
             "machine_library",
             "Purchase price of an accelerator with host and network, of the library",
             "USD/accelerator",
-            if_known(stated / count, *[of.machine for of in self.cost.accelerators]),
+            if_known(of_replica(machines) / RANKS_TO_ACCELERATORS / count, *machines),
             "mean of prefill and decode workers where these are others",
         )
         price = rows(
@@ -506,14 +517,10 @@ class _Money:
             where(cells["rent"] > 0, cells["rent"], paid),
             "on the price basis of the scenario where none is typed",
         )
-        idle = self._power(rows, "idle", "Power of a replica while nothing runs", "idle")
-        full = self._power(rows, "full", "Power of a replica while it runs", "full")
-        provisioned = [of.provisioned for of in self.cost.accelerators]
-        provided = rows(
-            "provided",
-            "Power to provide for a replica",
-            "W",
-            if_known(self._both(provisioned) / self.units, *provisioned),
+        idle = watts("idle", "Power of a replica while nothing runs", [kind.idle for kind in kinds])
+        full = watts("full", "Power of a replica while it runs", [kind.full for kind in kinds])
+        provided = watts(
+            "provided", "Power to provide for a replica", [kind.provisioned_one for kind in kinds]
         )
         hours = rows("year_hours", "Hours of a year", "h", _DAY * DAYS * _YEAR)
         return {
@@ -536,21 +543,21 @@ class _Money:
             ),
         }
 
-    def _both(self, figures: Sequence[Node]) -> Node:
-        """The first of two figures, and the second of decode workers where these are others."""
+    def _counts(self, rows: Rows, count: Quantity) -> list[Quantity]:
+        """Accelerators of a replica: all of them, or those that prefill and those of decode workers."""
         apart = self.ranks[0].disaggregated
-        if apart is None or len(figures) == 1:
-            return figures[0]
-        return figures[0] + apart * figures[1]
-
-    def _of_replica(self, of_one: Sequence[Node]) -> Node:
-        """A figure of a replica from those of one accelerator of each kind."""
-        counts = [ranks.deployment / RANKS_TO_ACCELERATORS for ranks in self.ranks]
-        return self._both([of * count for of, count in zip(of_one, counts, strict=False)]) / self.units
-
-    def _power(self, rows: Rows, name: str, label: str, figure: str) -> Quantity:
-        of_one: list[Quantity] = [getattr(of, figure) for of in self.cost.accelerators]
-        return rows(name, label, "W", if_known(self._of_replica(of_one), *of_one))
+        if apart is None or len(self.cost.accelerators) == 1:
+            return [count]
+        first, last = (ranks.deployment / self.units for ranks in self.ranks)
+        return [
+            rows("accelerators_prefill", "Accelerators of a replica, prefill workers", "accelerator", first),
+            rows(
+                "accelerators_decode",
+                "Accelerators of a replica, decode workers",
+                "accelerator",
+                apart * last,
+            ),
+        ]
 
     def _year(
         self, rows: Rows, year: int, one: Mapping[str, Quantity], by_year: dict[str, list[Quantity]]
@@ -564,8 +571,8 @@ class _Money:
             by_year.setdefault(name, []).append(made)
             return made
 
-        on = row("asked", "Is asked for", "flag", where(number <= cells["years"], 1, 0))
-        row("last", "Is the last year", "flag", where(cells["years"] <= number, on, 0))
+        on = row("asked", "The year counts", "flag", where(number <= cells["years"], 1, 0))
+        row("last", "The year is the last", "flag", where(cells["years"] <= number, on, 0))
         grown = row("growth", "Demand against the first year", "1", (1 + cells["growth"]) ** (number - 1))
         peak = row("peak", "Requests per second at the peak", "request/s", self.demand.peak * grown)
         replicas = row(
@@ -655,7 +662,7 @@ class _Money:
 
     def _cash(
         self, rows: Rows, one: Mapping[str, Quantity], by_year: Mapping[str, list[Quantity]]
-    ) -> dict[str, tuple[Quantity, ...]]:
+    ) -> dict[str, tuple[Named, ...]]:
         """Cash of each option at the start and at the end of each year."""
         owned, price = by_year["owned"], one["price"]
         bought = [
@@ -677,12 +684,9 @@ class _Money:
             "USD",
             if_known(owned[-1] * price * self.cells["residual"], owned[-1], price),
         )
-        buy, rent, api = [bought[0]], [], []
-        nothing = rows(
-            "nothing", "Cash at the start, rent and API", "USD", self.cells["staff"] * _YEAR * as_node(0)
-        )
-        rent.append(nothing)
-        api.append(nothing)
+        buy: list[Named] = [bought[0]]
+        rent: list[Named] = [_NOTHING]
+        api: list[Named] = [_NOTHING]
         for year in range(1, YEARS + 1):
             at = {name: figures[year - 1] for name, figures in by_year.items()}
             later = [bought[year]] if year < YEARS else []
@@ -714,7 +718,7 @@ class _Money:
         def even(name: str, label: str, cost: Node, against: Node, *needed: Node) -> Quantity:
             """Where one cost comes to the other, both negative; less than a USD counts as one."""
             share = rows(
-                f"{name}_share",
+                f"{name}_at",
                 f"{label}, worked out",
                 "1",
                 if_known(cost / minimum(-_DOLLAR, against), *needed),
@@ -837,6 +841,10 @@ class _Money:
 
 _THOUSAND = defined("capacity.thousand", "Thousand", "1", 1000, "definition", name="1000")
 _DOLLAR = defined("capacity.dollar", "One USD", "USD", 1, "the least that a cost is divided by", name="1 USD")
+_NOTHING = defined(
+    "capacity.nothing", "Cash at the start, rent and API", "USD", 0, "nothing is paid in advance"
+)
+_OPTIONS = {"buy": "buy", "rent": "rent", "api": "API"}
 _PARTS = {
     "rent": "Rent of accelerators",
     "energy_idle": "Electricity while nothing runs",

@@ -55,7 +55,7 @@ class AcceleratorCost:
     Args:
         idle: W of one in the building while nothing runs; `full` while it runs all the time.
         building: W of one in the building, mean; `total` of all.
-        provisioned: W to be reserved for all, host and building included.
+        provisioned: W to be reserved for all, host and building included; `provisioned_one` for one.
         machine: purchase price with its share of a machine, USD.
         price: USD per accelerator and hour on the basis asked for.
         hourly: USD per hour of all.
@@ -67,6 +67,7 @@ class AcceleratorCost:
     building: Quantity
     total: Quantity
     provisioned: Quantity
+    provisioned_one: Quantity
     pue_default: Quantity
     machine: Quantity
     price: Quantity
@@ -340,6 +341,7 @@ def accelerator_cost(
         building=drawn.building,
         total=drawn.total,
         provisioned=drawn.provisioned,
+        provisioned_one=drawn.provisioned_one,
         pue_default=drawn.pue,
         machine=machine,
         price=used,
@@ -351,7 +353,8 @@ def accelerator_cost(
 
 @dataclass(frozen=True)
 class _Draw:
-    """W of an accelerator in the building: idle, running all the time, mean; of all; to be reserved for all.
+    """W of an accelerator in the building: idle, running all the time, mean; of all; to be reserved for all
+    and for one.
 
     Args:
         pue: that of the class of machine.
@@ -362,6 +365,7 @@ class _Draw:
     building: Quantity
     total: Quantity
     provisioned: Quantity
+    provisioned_one: Quantity
     pue: Quantity
 
 
@@ -451,7 +455,15 @@ def draw(rows: Rows, inputs: Workload, ranks: Ranks, hardware: Hardware, running
         "W",
         if_known(provisioned * ranks.deployment / RANKS_TO_ACCELERATORS, provisioned),
     )
-    return _Draw(idle=nothing, full=full, building=building, total=total, provisioned=of_all, pue=pue)
+    return _Draw(
+        idle=nothing,
+        full=full,
+        building=building,
+        total=total,
+        provisioned=of_all,
+        provisioned_one=provisioned,
+        pue=pue,
+    )
 
 
 def own(rows: Rows, inputs: Workload, hardware: Hardware, building: Quantity) -> tuple[Quantity, Quantity]:

@@ -80,6 +80,7 @@ def _by_hour(book: EstimateBook, sheet: Sheet, found: Capacity) -> int:
         "Demand by hour; above it what all replicas carry, and all but the spares",
         style.SECTION_HEAD,
     )
+    sheet.set_style(3, _LABEL, _FIRST + _HOURS - 1, style.SECTION_HEAD)
     hours = found.hours
     last = _FIRST + _HOURS - 1
     _head(sheet, _TABLE, [(0, "hour of the day"), *((_FIRST + h, str(h)) for h in range(_HOURS))], last)
@@ -97,12 +98,13 @@ def _by_hour(book: EstimateBook, sheet: Sheet, found: Capacity) -> int:
     def cells(row: int) -> charts.Range:
         return (_SHEET, row, _FIRST, row, last)
 
+    width, left = sum(map(int, sheet.widths)), sum(map(int, sheet.widths[:_FIRST]))
     chart = charts.lines(
         "Requests per second by hour of the day, what all replicas carry, and all but the spares",
         cells(_TABLE),
         [cells(_TABLE + row) for row in (1, 2, 3)],
-        (sum(map(int, sheet.widths)), 230),
-        (0.24, 0.04, 0.75, 0.84),
+        (width, 230),
+        (left / width, 0.04, 1 - left / width, 0.84),  # an hour above its column
     )
     sheet.charts.append((_CHART, _LABEL, chart))
     row = _TABLE + len(rows) + 1
@@ -115,6 +117,7 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
     last, step, first = _FIRST + _HOURS - 1, 3, _FIRST + 3  # columns of the hours, three for a year
     money = book.currency.named("kUSD")
     sheet.set_text(row, _LABEL, "Buy, rent or API", style.SECTION_HEAD)
+    sheet.set_style(row, _LABEL, last, style.SECTION_HEAD)
     heads = [(0, "cash, out is negative"), (1, "unit"), (first, "start")]
     heads += [(first + year * step, f"year {year}") for year in range(1, 6)] + [(first + 6 * step, "NPV")]
     _head(sheet, row + 1, heads, last)
@@ -139,6 +142,7 @@ def _drivers(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
     """What moves the saving; the last row."""
     money = book.currency.named("kUSD")
     sheet.set_text(row, _LABEL, "What buying saves against renting, and what moves it", style.SECTION_HEAD)
+    sheet.set_style(row, _LABEL, _FIRST + _HOURS - 1, style.SECTION_HEAD)
     _line(book, sheet, row + 1, "Buying saves", money, (found.saving,), _MONEY, _FIRST + 3, bold=True)
     _line(book, sheet, row + 2, "Drivers higher by", "%", (found.cells["swing"],), "0%", _FIRST + 3)
     for place, (name, figure) in enumerate(found.moves.items(), row + 3):
