@@ -32,7 +32,8 @@ from mantile.library.version import __version__
 # 1 held no digest; 2 said nothing of whole machines and of evidence with decode apart; 3 had other names of
 # five fields; 6 did not say which fields of a config nobody read, who
 # asks a price, of which day prices are looked at, and what a workbook is compared with or follows; 7 did not
-# say the version, tokenizer and checkpoints of a model; 9 knew no decision, no capacity and no class of machine.
+# say the version, tokenizer and checkpoints of a model; 9 knew no decision, no capacity and no class of
+# machine.
 FORMAT = 10
 GENERATOR = f"mantile {__version__}"
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden

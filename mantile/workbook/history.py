@@ -467,7 +467,8 @@ _POWER_OF_0_12 = {
     r"cost\.draw": rf"=(?:IF\({_ID}>0,)?{_ID}\+\({_ID}-{_ID}\)\*{_ID}(?:,\"not known\"\))?",
     r"cost\.overhead": rf"=IF\(AND\({_ID}>0,{_ID}>0\),{_ID}\*{_ID}/\({_ID}\*{_ID}\),{_ID}\)",
     r"cost\.provisioned_worked_out": rf"=IF\({_ID}>0,{_ID}\*{_ID}\*{_ID},\"not known\"\)",
-    r"cost\.building": rf"=IF\(ISNUMBER\({_ID}\),{_ID}\*{_ID}\*\[(?:typed\.used|inputs)\.pue\],\"not known\"\)",
+    r"cost\.building": rf"=IF\(ISNUMBER\({_ID}\),{_ID}\*{_ID}\*\[(?:typed\.used|inputs)\.pue\],"
+    r"\"not known\"\)",
     r"cost\.idle_assumed": rf"=IF\({_ID}>0,\[cost\.idle_share\]\*{_ID},\"not known\"\)",
 }
 
