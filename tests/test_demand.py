@@ -163,6 +163,7 @@ def test_where_nothing_is_paid_for_rent_there_is_no_break_even() -> None:
     assert silent["break_even"]["rent_against_api"] is None and silent["npv_usd"]["api"] is not None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("made", [ask, lambda: apart("l40s")], ids=["together", "apart"])
 def test_the_workbook_keeps_the_rules_of_modelling(made: Callable[[], Estimate], tmp_path: Path) -> None:
     assert mantile.lint(made().to_excel(tmp_path / "capacity.xlsx")) == []

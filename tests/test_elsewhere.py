@@ -173,6 +173,7 @@ DOCUMENTS: dict[str, tuple[Callable[[], Any], str]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", DOCUMENTS)
 def test_a_document_takes_neither_time_nor_space(case: str) -> None:
     """A few lines of error, in seconds."""
@@ -232,6 +233,7 @@ def test_patterns_match_as_those_of_python(pattern: str, text: str) -> None:
     assert LinearPatterns([pattern]).match(text) == bool(re.match(pattern, text))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("patterns", "layers"),
     [
@@ -434,6 +436,7 @@ def test_a_pasted_number_is_taken_where_it_can_be_only_one(text: str, number: fl
 # --- what a digest says -------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("old", [False, True])
 def test_verify_tells_the_digest(
     tmp_path: Path,

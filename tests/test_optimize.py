@@ -155,7 +155,9 @@ def test_it_is_the_best_of_every_combination(seed: int, load: str, library: Libr
         assert found.winner is not None and found.winner.plan["accelerator"] == ranked["accelerator"].iloc[0]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=[pytest.mark.exhaustive] if seed > 4 else []) for seed in range(20)]
+)
 def test_the_load_that_is_found_is_the_best_of_all(seed: int, library: Library) -> None:
     """As if every number of requests from one to the room in memory had been tried.
 
@@ -184,6 +186,7 @@ def test_the_load_that_is_found_is_the_best_of_all(seed: int, library: Library) 
         assert any(a >= x and b >= y for a, b in front)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("load", ["stated", "searched"])
 def test_more_to_choose_from_and_looser_limits_are_never_worse(

@@ -230,6 +230,7 @@ def _count(folder: Path) -> int:
     return len([*folder.glob("part-*.parquet")])
 
 
+@pytest.mark.exhaustive
 @needs_dask
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_killed_interrupted_and_resumed_it_is_the_same_table(tmp_path: Path) -> None:

@@ -171,6 +171,7 @@ def test_an_unknown_price_is_null_and_has_no_place_where_money_ranks() -> None:
     assert not within.has_answer and {chip.code for chip in within.chips} == {"NOT_KNOWN"}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("chip", ["h100-sxm", "l40s"])
 def test_more_users_and_tighter_limits_never_need_less(chip: str) -> None:
     """Of one accelerator neither fewer of them nor less money."""
