@@ -113,7 +113,8 @@ def test_prefill_and_decode_apart_are_searched_too(load: dict[str, int]) -> None
     """Plans with both on the same workers are as without; others are what an estimate says of them."""
     asked = {
         "model": "llama-3.1-8b", "input_tokens": 2000, "output_tokens": 100, "framework": "vllm",
-        "kv_dtype": "bf16", "weights_dtype": "bf16", "accelerator": "h100-sxm", "pp": 1, "gpus_max": 3, "objective": "tpot",
+        "kv_dtype": "bf16", "weights_dtype": "bf16", "accelerator": "h100-sxm", "pp": 1, "gpus_max": 3,
+        "objective": "tpot",
         "limits": {"ttft_p95": 5.0}, "library": few(("h100-sxm",)),
     }  # fmt: skip
     together = optimize(**asked, **load)
