@@ -139,7 +139,7 @@ def test_an_edit_of_a_cell_of_all_scenarios_counts_once(book: EstimateBook) -> N
 @pytest.mark.exhaustive
 def test_a_spreadsheet_program_counts_and_lists_them_alike(book: EstimateBook) -> None:
     """Those of a scenario's own cells, then those of all, until there are no more."""
-    edits = SHARED_EDITS | {"inputs.pue": 1.31}
+    edits = SHARED_EDITS | {"inputs.electricity_price": 0.31}
     typed = {place(book, name): value for name, value in edits.items()}
     solution = CompiledSheets(as_written(book).contents).calculate(book.sheets, typed)
     sheet = book.sheets["Edits"]
@@ -152,4 +152,4 @@ def test_a_spreadsheet_program_counts_and_lists_them_alike(book: EstimateBook) -
     of_four = [
         solution["Edits", rows[f"stamp.edit.{name}"], FIRST + 1] for name in ("count", "1.now", "2.now")
     ]
-    assert of_four == [1, 1.31, "–"], "it follows the base where nothing of its own is typed"
+    assert of_four == [1, 0.31, "–"], "it follows the base where nothing of its own is typed"
