@@ -189,6 +189,9 @@ def test_what_is_typed_wrong_is_no_limit_and_no_plan() -> None:
         assert (
             now["said.tpot_s"] == "no limit" and now["winner"] == said({f"{LIMIT}tpot_s": 1e9}, {})["winner"]
         )
+    for wrong in ("speed of light", "", None):
+        now = said({OBJECTIVE: wrong}, {})
+        assert now["winner"] == 0 and now["title"].startswith("! nothing is wanted")
     for wrong in (0, 99, "two"):
         now = said({TAKE: wrong}, {})
         assert now["taken"] == 1 and now["taken_said"].startswith("!")

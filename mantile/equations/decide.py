@@ -303,9 +303,11 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
         for one, label, number in zip(measures, labels, places, strict=False)
     )
     amounts = _constants("amount", [_amount(one, unit_of(graph, one)) for one in measures])
+    counting = sum_range(span([one.weighs for one in judged]))
+    of("asks", "Weights that count", "1", counting, "0: nothing is wanted")
     bands = _constants("band", [_BANDS.index(_BAND.get(one.key, "throughput")) + 1 for one in measures])
     of("band", "Range of what is wanted", "number", index(span(bands), maximum(1, of["wanted"])))
-    rows = [_plan(graph, number, judged, span(labels), of["band"]) for number in numbers]
+    rows = [_plan(graph, number, judged, span(labels), of) for number in numbers]
     keys = span([row["key"] for row in rows])
     ordered = tuple(
         Quantity(
@@ -478,7 +480,7 @@ def _in_case(body: Node, case: int) -> Node:
 
 
 def _plan(
-    graph: EstimateGraph, number: Input, judged: Sequence[Judged], labels: Span, band: Quantity
+    graph: EstimateGraph, number: Input, judged: Sequence[Judged], labels: Span, choice: _Figures
 ) -> _Figures:
     """A plan by itself: whether it can be, the limits it misses, its score and its key."""
     case = int(cast(int, number.value))
@@ -515,7 +517,11 @@ def _plan(
         "good",
         "Has a rank",
         "flag",
-        where(all_of(make["possible"] > 0, make["misses"] <= 0, is_number(make["score"])), 1, 0),
+        where(
+            all_of(make["possible"] > 0, make["misses"] <= 0, is_number(make["score"]), choice["asks"] > 0),
+            1,
+            0,
+        ),
     )
     held = where(make["good"] > 0, -number_of(make["score"]), -_LAST)
     make("key", "Ranked by, the largest is best", "1", held - number * TOLERANCE)
@@ -524,7 +530,12 @@ def _plan(
         spread = logarithm(_in_case(high, case) / _in_case(low, case)) / (_SPREAD + _SPREAD)
         make(f"deviation.{name}", f"Standard deviation of {name}, as a share", "1", if_error(spread, 0))
     deviations = span([make[f"deviation.{name}"] for name in _BANDS])
-    make("deviation", "Standard deviation of what is wanted, as a share", "1", index(deviations, band))
+    make(
+        "deviation",
+        "Standard deviation of what is wanted, as a share",
+        "1",
+        index(deviations, choice["band"]),
+    )
     make("chip", "Chip and framework", "1", _chip(graph, case))
     make("price", "Price of an accelerator per hour", "USD/h", _in_case(graph.cost.break_even.price, case))
     per_million = USD_PER_MILLION_OUTPUT_TOKENS.of(graph.figures)
@@ -725,11 +736,13 @@ def _finding(
     )
     amount = join(of["name"], ": ", rounded(number_of(of["best"]), 2), " ", of["what"])
     of("amount", "The winner, and what it reaches", "1", where(of["wanted"] > 0, amount, of["name"]))
+    nothing = "! nothing is wanted: choose an objective, or type weights"
+    of("none", "Why none wins", "1", where(of["asks"] > 0, "No plan keeps every limit", nothing))
     title = of(
         "title",
         "Finding",
         "1",
-        where(of["winner"] > 0, join("Take ", of["amount"]), "No plan keeps every limit"),
+        where(of["winner"] > 0, join("Take ", of["amount"]), of["none"]),
     )
     place = maximum(1, of["second"])
     of("second_name", "Name of the second", "1", index(called, place))
