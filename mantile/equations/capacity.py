@@ -52,7 +52,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.library.scenario import CAPACITY_FIELDS, CapacityAsked
+from mantile.library.capacity import CAPACITY_FIELDS, CapacityAsked
 
 YEARS = 5
 HOURS = 24

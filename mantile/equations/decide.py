@@ -64,7 +64,7 @@ from mantile.graph.quantity import (
     sum_range,
     where,
 )
-from mantile.library.scenario import Decision
+from mantile.library.decision import Decision
 
 SHOWN = tuple(
     metric.column

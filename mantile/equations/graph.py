@@ -40,8 +40,9 @@ from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors
 from mantile.ir.modules import ModelGraph
+from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
-from mantile.library.scenario import CapacityAsked, RequestClass
+from mantile.library.scenario import RequestClass
 
 Sheets = dict[str, tuple[Section, ...]]
 

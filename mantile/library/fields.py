@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StringConstraints
 
 DEPLOYMENT, WORKLOAD, MONEY = "Deployment", "Workload", "Power and price"  # blocks of the Inputs sheet
 DECODE = "decode_"  # before the name of a field that decode workers have to themselves
@@ -20,6 +20,10 @@ WORKERS = "workers"  # what decode and prefill workers call their data paralleli
 
 Whole = Annotated[int, Field(strict=True)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
+Name = Annotated[
+    str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")
+]  # an id or a path
+Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 Value = str | int | float
 Listed = Literal["accelerators", "systems", "frameworks", "datatypes"]
 Needs = Literal[

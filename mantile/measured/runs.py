@@ -25,7 +25,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from mantile.library.documents import Strict, validate
-from mantile.library.scenario import Case, Name, Scenario, Text
+from mantile.library.fields import Name, Text
+from mantile.library.scenario import Case, Scenario
 
 Seconds = Annotated[float | None, Field(gt=0, le=1e6, allow_inf_nan=False)]
 Rate = Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)]

@@ -11,7 +11,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.decide import Decided, Judged, decide
 from mantile.graph.quantity import Input, Quantity
-from mantile.library.scenario import Decision
+from mantile.library.decision import Decision
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import TAKEN, EstimateBook
