@@ -34,7 +34,8 @@ from mantile.workbook.references import plain
 TOLERANCE = 1e-9
 _SHOWN = 200  # mismatches listed; all are counted
 _OF_PRINTING = ("Print_Titles", "Print_Area", "Sheet_Title")  # as gnumeric names them, on a sheet
-_TERMS = ("add", "subtract", "where", "if_error", "maximum", "minimum")
+_CHOSEN = ("maximum", "minimum")
+_TERMS = ("add", "subtract", "where", "if_error", *_CHOSEN)
 
 Engine = Literal["formulas", "libreoffice", "formualizer"]
 
@@ -408,14 +409,19 @@ def edited_sheets(file: File) -> list[dict[str, Any]]:
 
 
 def scale_of(node: Node, values: dict[Node, Any]) -> float:
-    """The size a result is judged against: its own, or that of the terms it is the sum or difference of."""
+    """The size a result is judged against: its own, or that of the terms it is the sum or difference of.
+
+    The larger of 0 and a difference is judged as the difference is: what rounding leaves of two sizes that
+    cancel is 0 in one engine and 1e-16 of them in another.
+    """
     if isinstance(node, Span):
         return max(_size(values.get(member)) for member in node.members)
     size = _size(values.get(node))
     if isinstance(node, Quantity):
         return max(size, scale_of(node.body, values) if not isinstance(node.body, Quantity) else 0.0)
     if isinstance(node, Apply) and node.operation in _TERMS:
-        terms = [argument for argument in node.arguments if not isinstance(argument, Quantity)]
+        chosen = node.operation in _CHOSEN
+        terms = [argument for argument in node.arguments if chosen or not isinstance(argument, Quantity)]
         sizes = [_size(values.get(argument)) for argument in node.arguments]
         return max([size, *sizes, *(scale_of(argument, values) for argument in terms)])
     if isinstance(node, Apply) and node.operation == "index" and isinstance(node.arguments[0], Span):
