@@ -22,7 +22,7 @@ from mantile.equations.roofline import Block
 from mantile.equations.serving import Serving
 from mantile.equations.speculation import MTP
 from mantile.equations.tensors import VECTORS, RankWeights
-from mantile.equations.typed import Faults, TypedInputs
+from mantile.equations.typed import Faults, FigureTables, TypedInputs
 from mantile.equations.workers import Workers
 from mantile.floors import Floors
 from mantile.graph.quantity import (
@@ -162,11 +162,13 @@ class Checked:
 
     Args:
         typed: what the cells of inputs hold.
+        tables: of figures of the library that headline results depend on.
         workers: those that do everything, or prefill and decode workers.
     """
 
     ir: ModelGraph
     typed: TypedInputs
+    tables: FigureTables
     workers: tuple[Workers, ...]
     model: ModelSize
     prefill: Pass
@@ -258,7 +260,7 @@ class _Feasibility:
 def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasibility:
     """The verdict on the plan, by its inputs, the plan checks and memory."""
     rows, typed, dimensions = sides.of(), estimate.typed.faults, estimate.model.typed.faults
-    workers = estimate.workers
+    workers, tables = estimate.workers, estimate.tables.faults
     plan = [check.result for check in checks if check.group == PLAN]
     codes = tuple(
         Input(f"checks.code.{check.code}", "Code", "1", check.code, shared=True, fixed=True, name="codes")
@@ -266,12 +268,23 @@ def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasi
         if check.group == PLAN
     )
     holds = rows("plan_holds", "Plan checks that hold", "flag", sum_range(span(plan)))
-    faults = rows("faults", "Inputs and dimensions that cannot be", "flag", typed.count + dimensions.count)
+    faults = rows(
+        "faults",
+        "Inputs, dimensions and figures that cannot be",
+        "flag",
+        typed.count + dimensions.count + tables.count,
+    )
+    fixed_message = rows(
+        "message.fixed",
+        "The first of dimensions and figures, in words",
+        "1",
+        where(dimensions.count > 0, dimensions.message, tables.message),
+    )
     message = rows(
         "message",
         "The first of them, in words",
         "1",
-        where(typed.count > 0, typed.message, dimensions.message),
+        where(typed.count > 0, typed.message, fixed_message),
     )
     invalid = rows(
         "invalid",
@@ -290,11 +303,18 @@ def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasi
     room = minimum(*(pool.memory.fits for pool in workers)) > 0
     has_room = rows("has_room", "By memory, as a flag", "flag", where(room, 1, 0))
     by_memory = rows("room", "By memory", "1", where(room, in_memory, INSUFFICIENT))
+    fixed_cause = rows(
+        "cause.fixed",
+        "Which cells cannot be but for inputs",
+        "1",
+        where(dimensions.count > 0, "DIMENSION_INVALID", "FIGURE_INVALID"),
+        "where there are such",
+    )
     cause = rows(
         "cause",
         "Which cells cannot be",
         "1",
-        where(typed.count > 0, "INPUT_INVALID", "DIMENSION_INVALID"),
+        where(typed.count > 0, "INPUT_INVALID", fixed_cause),
         "where there are such",
     )
     place = rows(
@@ -978,13 +998,13 @@ class Verdict:
 
 
 def verdict(
-    checked: Checks, readable: Sequence[Check], tables: Faults, unchanged: Check, scenarios: int
+    checked: Checks, readable: Sequence[Check], tables: Faults | None, unchanged: Check, scenarios: int
 ) -> Verdict:
     """The verdict over all checks of a number of scenarios.
 
     Args:
         readable: that overrides, and the tables of figures, hold what can be read.
-        tables: those that do not.
+        tables: those that do not, and that no headline result depends on.
         unchanged: the alert that inputs changed.
     """
     checks = (*readable, *checked.checks, unchanged)
@@ -1039,16 +1059,17 @@ def verdict(
     )
 
 
-def _invalid_inputs(checked: Checks, tables: Faults, scenarios: int) -> Node:
-    """The first input of each scenario that cannot be, and the first table, in words; or that all can be."""
+def _invalid_inputs(checked: Checks, tables: Faults | None, scenarios: int) -> Node:
+    """The first cell of each scenario that cannot be, and of all others, in words; or that all can be."""
     faults = [in_scenario(checked.faults, scenario) for scenario in range(scenarios)]
     messages = [
         join(f"{letter}: ", in_scenario(checked.message, scenario), ". ")
         for scenario, letter in enumerate(LETTERS[:scenarios])
     ]
-    in_all, message = (in_scenario(figure, 0) for figure in (tables.count, tables.message))
-    faults.append(in_all)
-    messages.append(join(message, ". "))
+    if tables is not None:
+        in_all, message = (in_scenario(figure, 0) for figure in (tables.count, tables.message))
+        faults.append(in_all)
+        messages.append(join(message, ". "))
     told = [where(fault > 0, message, "") for fault, message in zip(faults, messages, strict=True)]
     fine = where(sum_of(faults) > 0, "", "Every input is filled, of its type and in its range.")
     return join(fine, *told)

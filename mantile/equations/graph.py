@@ -35,7 +35,7 @@ from mantile.equations.serving.alone import Prompt, prompt
 from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
 from mantile.equations.spread import spread
-from mantile.equations.typed import TypedInputs, typed_inputs
+from mantile.equations.typed import FigureTables, TypedInputs, figure_tables, typed_inputs
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors
@@ -77,6 +77,7 @@ class EstimateGraph:
     workers: tuple[Workers, ...]
     input_sections: tuple[Section, ...]
     typed: TypedInputs
+    tables: FigureTables
     fullest: Fullest
     model: ModelSize
     prefill: Pass
@@ -251,10 +252,18 @@ def build_graph(
     inputs.set_default("pue", money.pue_default)
     both = (prefill_workers.ranks, decode_workers.ranks)
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
+    headline = ancestors(
+        *(figure for section in (*served.sections, *money.sections) for figure in section.figures())
+    )
+    tables = figure_tables(
+        [figure for figure in headline if isinstance(figure, Input | Quantity)],
+        {item.input for item in typed.inputs},
+    )
     verdict = checks(
         Checked(
             ir=ir,
             typed=typed,
+            tables=tables,
             workers=sets,
             model=size,
             prefill=prefill_pass,
@@ -284,6 +293,7 @@ def build_graph(
         workers=sets,
         input_sections=input_sections,
         typed=typed,
+        tables=tables,
         fullest=memory,
         model=size,
         prefill=prefill_pass,

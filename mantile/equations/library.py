@@ -222,6 +222,7 @@ def flag_rows(prefix: str, kind: FactKind, values: Mapping[str, bool]) -> tuple[
 
 def fact_rows(prefix: str, kind: FactKind, values: Mapping[str, ProfileFact | None]) -> tuple[Input, ...]:
     """A fact of every profile, by id, with its source; 0 where there is none or nobody states it."""
+    least = kind.least if all(fact and fact.value for fact in values.values()) else 0
     return tuple(
         Input(
             f"{prefix}.{key}.{kind.name}",
@@ -232,7 +233,7 @@ def fact_rows(prefix: str, kind: FactKind, values: Mapping[str, ProfileFact | No
             f"{fact.status} {fact.date:%Y-%m}: {fact.source}" if fact else "no source",
             fact.status if fact else "defined",
             shared=True,
-            minimum=0,
+            minimum=least,
             name=f"{lowered(kind.label)} in the library",
         )
         for key, fact in values.items()

@@ -15,7 +15,7 @@ from mantile.equations.metrics import (
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
-from mantile.equations.typed import AN_ERROR, FigureTables, Typed, figure_tables
+from mantile.equations.typed import AN_ERROR, OTHERS, FigureTables, Typed, figure_tables
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -99,7 +99,8 @@ class Stamp:
     Args:
         figures: live results; `stored` their values at generation, per scenario, in the same order.
         edits: inputs and overrides that hold something else now.
-        tables: of figures that may be typed over.
+        tables: of figures that may be typed over; first those that headline results depend on, then, if
+            there are any, all others. `of_tables` are their blocks.
         readable: that overrides and these tables hold what can be read; `unchanged` the alert that inputs or
             results changed.
     """
@@ -107,7 +108,8 @@ class Stamp:
     figures: tuple[Quantity, ...]
     stored: tuple[Input, ...]
     edits: Edits
-    tables: FigureTables
+    tables: tuple[FigureTables, ...]
+    of_tables: tuple[Section, ...]
     readable: tuple[Check, ...]
     unchanged: Check
     section: Section
@@ -134,7 +136,14 @@ def stamp(graph: EstimateGraph) -> Stamp:
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
     rows.add(none)
     alert = Check("INPUTS_CHANGED", edited.all, none)
-    tables = figure_tables(graph.figures.values(), {item.input for item in graph.typed.inputs})
+    of_results, others = graph.tables, _others(graph)
+    count: Quantity = of_results.faults.count
+    in_all = Rows("stamp.figures")
+    tables = [of_results]
+    if others is not None:
+        tables.append(others)
+        words = "Tables of figures that cannot be, of all"
+        count = in_all("faults", words, "flag", count + others.faults.count)
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
@@ -142,14 +151,26 @@ def stamp(graph: EstimateGraph) -> Stamp:
         figures=figures,
         stored=stored,
         edits=edited,
-        tables=tables,
+        tables=tuple(tables),
+        of_tables=(
+            *(section for each in tables for section in each.sections),
+            *([in_all.section("All tables of figures")] if others is not None else []),
+        ),
         readable=(
             Check("OVERRIDE_INVALID", edited.invalid, none),
-            Check("FIGURE_INVALID", tables.faults.count, none),
+            Check("FIGURE_INVALID", count, none),
         ),
         unchanged=alert,
         section=section,
     )
+
+
+def _others(graph: EstimateGraph) -> FigureTables | None:
+    """Tables of figures that no headline result depends on."""
+    known = {figure for table in graph.tables.tables for figure in table}
+    guarded = known | {item.input for item in graph.typed.inputs}
+    found = figure_tables(graph.figures.values(), guarded, OTHERS)
+    return found if found.tables else None
 
 
 def edits(graph: EstimateGraph, results: Quantity) -> Edits:

@@ -113,8 +113,9 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     headline_stamp = stamp(equations)
     _store_headlines(book, headline_stamp)
     tables = headline_stamp.tables
+    others = tables[1].faults if len(tables) > 1 else None
     check_verdict = verdict(
-        equations.checks, headline_stamp.readable, tables.faults, headline_stamp.unchanged, book.columns
+        equations.checks, headline_stamp.readable, others, headline_stamp.unchanged, book.columns
     )
     master = check_verdict.headline
     sections = {**equations.sheets, "Cost": (*equations.sheets["Cost"], headline_stamp.section)}
@@ -152,9 +153,10 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True))
     for column, stamps in enumerate(book.stamps):
         stamps[edits.of_base.id] = 0 if column else 1
-    book.store_tables(tables)
+    for each in tables:
+        book.store_tables(each)
     signatures = sign_off(edits, book.digest, book.columns)
-    of_edits = (*tables.sections, *edits.sections, signatures.section)
+    of_edits = (*headline_stamp.of_tables, *edits.sections, signatures.section)
     _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
     found = _trace(book, effects, edits.entries)
     add_generated(book, found.generated)

@@ -160,7 +160,7 @@ RULES = {
     "refers-down": "A formula of workings refers to rows above its own, never below; only Answers do.",
     "refers-right": (
         "A formula of workings refers to sheets to the left of its own; to the right only to what one types, "
-        "and Inputs to the ids of the library."
+        "to whether the figures of the library can be, and Inputs to the ids of the library."
     ),
     "column-heads": "Sheets of workings have the same columns: section, quantity, unit, how, source, id.",
     "no-frozen-panes": (
@@ -403,7 +403,9 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
             other in ORDER
             and name in ORDER
             and ORDER.index(other) > ORDER.index(name)
-            and not (_cells_of(match) == 1 and _is_typed(sheet.parent, other, first, c1))
+            and not (
+                _cells_of(match) == 1 and (other == "Edits" or _is_typed(sheet.parent, other, first, c1))
+            )
         ):
             yield Finding("refers-right", name, place, f"refers right to {token.value}")
 

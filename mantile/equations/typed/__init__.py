@@ -7,17 +7,18 @@ names the first cell that holds what cannot be, what it holds and what is expect
     --------------------   ------------------------------------------------------------------------
     inputs                 formulas read what the cell held when the file was made; no such plan can be
     dimensions of models   no such plan can be
-    figures of profiles    a check fails that names the table
+    figures of profiles    no such plan can be; where no headline result depends on them, a check fails
 """
 
 from mantile.equations.typed.cells import AN_ERROR, Faults, Typed
 from mantile.equations.typed.dimensions import Dimensions, dimensions_typed
-from mantile.equations.typed.figures import FigureTables, figure_tables
+from mantile.equations.typed.figures import OTHERS, FigureTables, figure_tables
 from mantile.equations.typed.inputs import OF_CLASS, USED, TypedInput, TypedInputs, typed_inputs
 
 __all__ = [
     "AN_ERROR",
     "OF_CLASS",
+    "OTHERS",
     "USED",
     "Dimensions",
     "Faults",

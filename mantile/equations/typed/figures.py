@@ -2,7 +2,8 @@
 
 A deleted figure would count as 0. There are thousands, so it is the tables that are looked at. Each place of
 a table has a number, from 1,001 on; those of figures that cannot be are added. A sum below two of them is the
-place of the only such figure, whose cell is named.
+place of the only such figure, whose cell is named. Where a row was put into a table or taken out of it, there
+is no such sum: what is looked up by its place is then another thing's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from mantile.graph.quantity import (
     Section,
     Span,
     Value,
+    all_of,
     at_least,
     at_most,
     count_where,
@@ -38,6 +40,10 @@ from mantile.graph.rows import Rows
 
 BEFORE_FIRST = 1000
 """The number before that of the first place: more figures than any table has."""
+RESULTS, OTHERS = "tables", "others"
+"""Tables that headline results depend on, and all others."""
+_BEHIND = {RESULTS: "", OTHERS: ", not behind results"}
+_MOVED = "rows were put into a table of the library or taken out; undo that"
 
 
 @dataclass(frozen=True)
@@ -58,25 +64,33 @@ class FigureTables:
     sections: tuple[Section, ...]
 
 
-def figure_tables(figures: Iterable[Named], guarded: Container[Input] = ()) -> FigureTables:
+def figure_tables(
+    figures: Iterable[Named], guarded: Container[Input] = (), kind: str = RESULTS
+) -> FigureTables:
     """The rows about all tables that some figures are looked up in, or that stand alone.
 
     Args:
         guarded: inputs of which other rows say whether they can be.
+        kind: of tables, `RESULTS` or `OTHERS`.
     """
     tables = tuple(table for table in _tables(figures) if table[0] not in guarded)
-    bounds = Bounds("figures")
+    bounds, behind = Bounds("figures" if kind == RESULTS else kind), _BEHIND[kind]
     places = tuple(_fixed(table, "cells_of", "Cells of", _name(table)) for table in tables)
     columns = tuple(_fixed(table, "column_of", "Column of", _name(table)) for table in tables)
     firsts = tuple(_fixed(table, "first_of", "First row of", 0) for table in tables)
-    numbers = _numbers(max(map(len, tables), default=0))
+    numbers = _numbers(kind, max(map(len, tables), default=0))
     faulty = [_faulty(table, numbers, bounds) for table in tables]
     expected = tuple(_fixed(table, "wanted", "Expected", table[0].expected) for table in tables)
-    rows = Rows("typed.tables")
-    faults = rows("faults", "Tables with what cannot be", "flag", count_where(span(faulty), at_least(1)))
-    place = rows(
-        "first", "One of them", "number", where(faults > 0, match(maximum(span(faulty)), span(faulty)), 1)
+    rows = Rows(f"typed.{kind}", behind)
+    count = bounds.of(len(tables), "flag")
+    whole = rows(
+        "whole", "Tables with as many rows as generated", "flag", count_where(span(faulty), at_least(0))
     )
+    faults = rows(
+        "faults", "Tables with what cannot be", "flag", count - count_where(span(faulty), at_most(0))
+    )
+    told = all_of(faults > 0, whole >= count)
+    place = rows("first", "One of them", "number", where(told, match(maximum(span(faulty)), span(faulty)), 1))
     cells = looked_up(rows, "cells", "its cells", places, faults, place)
     column = looked_up(rows, "column", "its column", columns, faults, place)
     wanted = looked_up(rows, "expected", "what is expected", expected, faults, place)
@@ -98,7 +112,8 @@ def figure_tables(figures: Iterable[Named], guarded: Container[Input] = ()) -> F
         where(sum_of_places > before + before, 1, 0),
     )
     cell = rows("first.cell", "The first: its cell", "1", where(several > 0, cells, join(column, row)))
-    words = join(cell, " is missing or cannot be; expected ", wanted)
+    named = rows("named", "The first", "1", join(cell, " is missing or cannot be; expected ", wanted))
+    words = rows("words", "What cannot be", "1", where(whole < count, _MOVED, named))
     message = rows("message", "In words", "1", where(faults > 0, words, fine("figures")))
     return FigureTables(
         tables=tables,
@@ -107,18 +122,20 @@ def figure_tables(figures: Iterable[Named], guarded: Container[Input] = ()) -> F
         firsts=firsts,
         faults=Faults(faults, message),
         sections=(
-            Section("Bounds of figures", tuple(bounds.rows), "between which they lie"),
-            Section("Places in a table", numbers, "from the first figure on"),
-            Section("Tables of figures", places, "where they stand"),
-            Section("Columns of tables", columns, "in which a figure stands"),
-            Section("First rows of tables", firsts, "in which the first figure stands"),
-            Section("What they hold", expected, "between which bounds"),
+            Section(f"Bounds of figures{behind}", tuple(bounds.rows), "between which they lie"),
+            Section(f"Places in a table{behind}", numbers, "from the first figure on"),
+            Section(f"Tables of figures{behind}", places, "where they stand"),
+            Section(f"Columns of tables{behind}", columns, "in which a figure stands"),
+            Section(f"First rows of tables{behind}", firsts, "in which the first figure stands"),
+            Section(f"What they hold{behind}", expected, "between which bounds"),
             Section(
-                "Places of figures that cannot be",
+                f"Places of figures that cannot be{behind}",
                 tuple(faulty),
                 "their sum; 0 where all are numbers in their range",
             ),
-            rows.section("Tables that cannot be", "a figure of them is missing, or out of its range"),
+            rows.section(
+                f"Tables that cannot be{behind}", "a figure of them is missing, or out of its range"
+            ),
         ),
     )
 
@@ -155,10 +172,10 @@ def _chosen_from(node: Node) -> tuple[Input, ...]:
     return members if len(members) == len(node.arguments[0].members) else ()
 
 
-def _numbers(count: int) -> tuple[Input, ...]:
+def _numbers(kind: str, count: int) -> tuple[Input, ...]:
     """The numbers of places, in their order."""
     return tuple(
-        defined(f"typed.tables.place.{place}", f"Place {place}", "number", BEFORE_FIRST + place, "in a table")
+        defined(f"typed.{kind}.place.{place}", f"Place {place}", "number", BEFORE_FIRST + place, "in a table")
         for place in range(1, count + 1)
     )
 
