@@ -95,6 +95,14 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
 # What is typed over a figure of the library or an assumption: what it is called beside its cell.
 FIGURES = (
     ("library.h100-sxm.memory_bandwidth", EMPTY, "Memory bandwidth"),
+    ("library.h100-sxm.memory_bandwidth", 0, "expected a number of at least 0.001 in GB/s"),
+    ("library.h100-sxm.memory_bandwidth", -5, "Memory bandwidth"),
+    ("library.h100-sxm.memory_bandwidth", "3.350 GB", "Memory bandwidth"),
+    ("library.h100-sxm.memory_capacity", 0, "expected a number of at least 0.001 in GiB"),
+    ("library.mi300x.memory_bandwidth", EMPTY, "Memory bandwidth"),
+    ("system.hgx-h100.accelerators", 0, "Accelerators in a domain"),
+    ("efficiency.gemm_bandwidth.hopper.bf16", 7, "bf16 · GEMM bandwidth efficiency"),
+    ("efficiency.gemm_launch.global.bf16", -7, "expected a number from 0 to 500 in us"),
     ("library.h100-sxm.peak_bf16", "fast", "Dense peak, bf16"),
     ("library.h100-sxm.tdp", -700, "Power limit"),
     ("efficiency.gemm_compute.global.bf16", 70, "bf16 · GEMM compute efficiency"),
@@ -105,6 +113,8 @@ FIGURES = (
     ("cost.life", "four", "expected a number from 0.5 to 20"),
     ("offer.most_days", EMPTY, "expected a number from 0 to 3,660 in day"),
 )
+# Figures that no headline result depends on: these stay.
+NOT_BEHIND = ("evidence.", "offer.")
 TWO_FIGURES = (
     ("library.h100-sxm.memory_bandwidth", EMPTY),
     ("library.mi300x.memory_bandwidth", EMPTY),
@@ -311,6 +321,10 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
         sentence = f"{'!'.join(place(identifier))} is missing or cannot be; expected "
         assert sentence in one.message and words in one.message, (identifier, one.message)
         assert "#" not in one.title + one.plan, (identifier, one.title, one.plan)
+        behind = not identifier.startswith(NOT_BEHIND)
+        assert one.title.endswith(": not possible, FIGURE_INVALID") == behind, (identifier, one.title)
+        assert (set(one.tiles[1:]) == {"not known"}) == behind, (identifier, one.tiles)
+        assert (sentence in one.plan) == behind, (identifier, one.plan)
     one = next(after)
     for identifier, _ in TWO_FIGURES:
         sheet, cell = place(identifier)

@@ -24,7 +24,7 @@ from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
-from mantile.equations.metrics import OF_COST, Metric, headlines, per_day
+from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
 from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import Nearest, nearest
 from mantile.equations.override import OVERRIDE, Overridable
@@ -252,9 +252,16 @@ def build_graph(
     inputs.set_default("pue", money.pue_default)
     both = (prefill_workers.ranks, decode_workers.ranks)
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
-    headline = ancestors(
-        *(figure for section in (*served.sections, *money.sections) for figure in section.figures())
+    worked_out = (
+        *((memory.section,) if memory.section else ()),
+        *prefill_pass.sections,
+        *decode_pass.sections,
+        *(() if bring is None else bring.sections),
+        *served.sections,
+        *money.sections,
     )
+    by_id = _by_id(worked_out)
+    headline = ancestors(*(metric.worked_out(by_id) for metric in metrics_of(by_id)))
     tables = figure_tables(
         [figure for figure in headline if isinstance(figure, Input | Quantity)],
         {item.input for item in typed.inputs},
@@ -274,15 +281,6 @@ def build_graph(
             gain=bring,
         )
     )
-    worked_out = (
-        *((memory.section,) if memory.section else ()),
-        *prefill_pass.sections,
-        *decode_pass.sections,
-        *(() if bring is None else bring.sections),
-        *served.sections,
-        *money.sections,
-    )
-    by_id = _by_id(worked_out)
     shown = dict(headlines(by_id, verdict.possible, inputs.output_tokens))
     return EstimateGraph(
         ir=ir,

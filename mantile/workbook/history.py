@@ -749,6 +749,20 @@ CHANGES: tuple[Change, ...] = (
         r"\*\[(?:[\w.]*prompt_delay|[\w.]*value)\]\*\(1-\[[\w.]+\]\*\[[\w.]+\]\)",
         why=_STARTED,
     ),
+    *(
+        Change(
+            since=(0, 14),
+            ids=ids,
+            formula=body,
+            why="a plan on figures of the library that cannot be is not possible either",
+        )
+        for ids, body in (
+            (r"checks\.faults", r"=\[[\w.]+\]\+\[[\w.]+\]"),
+            (r"checks\.message", r"=IF\(\[[\w.]+\]>0,\[[\w.]+\],\[[\w.]+\]\)"),
+            (r"checks\.cause", r'=IF\(\[[\w.]+\]>0,"INPUT_INVALID","DIMENSION_INVALID"\)'),
+            (r"checks\.inputs", r"=.*"),
+        )
+    ),
     *(Change(since=(0, 12), ids=ids, formula=body, why=_CANNOT_RUN) for ids, body in _PLAN_OF_0_11.items()),
     *(
         Change(since=(0, 12), ids=ids, formula=body, why=_AS_ENGINES_REPORT)
@@ -794,13 +808,13 @@ def _version(generator: str) -> tuple[int, int]:
 
 
 def counts_edits_otherwise(identifier: str, generator: str) -> bool:
-    """Whether a row counts edits or guards inputs, in a file of before 0.13.
+    """Whether a row counts edits or guards inputs, in a file of before 0.14.
 
     Since 0.11 an edit of a cell of all scenarios counts once, since 0.12 there are more inputs, and since
-    0.13 more assumptions of machines; these
+    0.13 more assumptions of machines, since 0.14 tables of figures are looked at in two groups; these
     rows stand elsewhere. What they come to is worked out again.
 
     Args:
         generator: the program that made the file, with its version, as its bundle says.
     """
-    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 13)
+    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 14)
