@@ -163,11 +163,13 @@ class Checked:
     Args:
         typed: what the cells of inputs hold.
         workers: those that do everything, or prefill and decode workers.
+        pools: all accelerators that may differ: these workers, or devices that are not alike.
     """
 
     ir: ModelGraph
     typed: TypedInputs
     workers: tuple[Workers, ...]
+    pools: tuple[Workers, ...]
     model: ModelSize
     prefill: Pass
     decode: Pass
@@ -210,7 +212,8 @@ def checks(estimate: Checked) -> Checks:
     """The standing checks of one scenario."""
     sides = _Sides()
     rows = sides.of()
-    names = ("", "decode")
+    devices = estimate.workers[0].inputs.devices
+    names = tuple(f"device{device.number}" for device in devices) or ("", "decode")
     all_checks = [
         Check("INPUT_INVALID", estimate.typed.faults.count, sides.fixed(0, "flag")),
         Check("DIMENSION_INVALID", estimate.model.typed.faults.count, sides.fixed(0, "flag")),
@@ -218,7 +221,7 @@ def checks(estimate: Checked) -> Checks:
         *structure(rows, estimate),
         *(
             check
-            for name, workers in zip(names, estimate.workers, strict=False)
+            for name, workers in zip(names, estimate.pools, strict=False)
             for check in _of_workers(sides, name, workers, estimate.ir)
         ),
         *workload(sides, estimate),
@@ -258,7 +261,7 @@ class _Feasibility:
 def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasibility:
     """The verdict on the plan, by its inputs, the plan checks and memory."""
     rows, typed, dimensions = sides.of(), estimate.typed.faults, estimate.model.typed.faults
-    workers = estimate.workers
+    workers = estimate.pools
     plan = [check.result for check in checks if check.group == PLAN]
     codes = tuple(
         Input(f"checks.code.{check.code}", "Code", "1", check.code, shared=True, fixed=True, name="codes")

@@ -42,6 +42,12 @@ STEPS_AHEAD = _constant(
     "asynchronous scheduling: the next step is prepared while one runs, and who arrives does not join it; "
     "default of vLLM from 0.14",
 )
+NO_BOUND = _constant(
+    "no_bound", "No bound", "request", 1e9, "a device that holds no layer bounds no requests", "no bound"
+)
+SLIVER = _constant(
+    "sliver", "Sliver of a layer", "1", 1e-9, "what rounding may leave below a whole number of layers", "a sliver"
+)
 QUARTER = _constant(
     "quarter",
     "Quarter",

@@ -13,6 +13,7 @@ from mantile.equations.classes import mixture
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.dimensions import dimensions
+from mantile.equations.devices import Devices, on_devices, unlike
 from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.engine import Limits, limits
 from mantile.equations.evidence import Evidence, evidence
@@ -67,6 +68,7 @@ class EstimateGraph:
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
         steps, concurrency: what follows from a request rate; None where none may be given.
+        devices: those of a pipeline that are not alike; None where accelerators are alike.
     """
 
     ir: ModelGraph
@@ -99,6 +101,7 @@ class EstimateGraph:
     headlines: Mapping[Metric, Quantity]
     per_day: tuple[Quantity, ...]
     capacity: Capacity | None = None
+    devices: Devices | None = None
 
     @property
     def prefill_workers(self) -> Workers:
@@ -109,6 +112,15 @@ class EstimateGraph:
     def decode_workers(self) -> Workers:
         """The accelerators that decode, or do everything."""
         return self.workers[-1]
+
+    @property
+    def pools(self) -> tuple[Workers, ...]:
+        """All accelerators that may differ: of each device, or of prefill and decode workers."""
+        return self.workers if self.devices is None else self.devices.sets
+
+    @property
+    def _all_workers(self) -> tuple[Workers, ...]:
+        return self.workers if self.devices is None else (*self.workers, *self.devices.sets)
 
     @property
     def inputs(self) -> Workload:
@@ -146,7 +158,7 @@ class EstimateGraph:
         """What has a cell that stands for figures of the library once filled, by id."""
         return {
             overridable.id: overridable
-            for workers in self.workers
+            for workers in self._all_workers
             for overridable in workers.overridable()
             if overridable.cell.id in self.figures
         }
@@ -175,6 +187,7 @@ def build_graph(
     stated: frozenset[str] = frozenset(),
     classes: tuple[RequestClass, ...] = (),
     demand: CapacityAsked | None = None,
+    devices: int = 0,
 ) -> EstimateGraph:
     """The equations of a model.
 
@@ -185,11 +198,12 @@ def build_graph(
         stated: what else a scenario asks for, as `needs` of its fields say.
         classes: of requests, with cells of their own; their mixture is what the deployment serves.
         demand: what is asked of capacity and money; rows of it only where something is.
+        devices: how many devices that are not alike hold a part of the layers; 0: accelerators are alike.
     """
     several = mixture(classes)
     of_classes = None if several is None else several.inputs
     inputs, ranks, input_sections = workload(
-        library, ir, disaggregated, open_loop, caches_prefixes, stated, of_classes
+        library, ir, disaggregated, open_loop, caches_prefixes, stated, of_classes, devices
     )
     lengths = spread(inputs)
     known = frameworks(library)
@@ -210,15 +224,24 @@ def build_graph(
         usual = {"input_spread": lengths.evenly, "output_spread": lengths.usual}
         for name, figure in usual.items() if several is None else several.defaults.items():
             inputs.set_default(name, figure)
+    parts = None
+    found = unlike(ir, library, inputs, prefill_workers)
+    if found is not None:
+        prefill_workers, parts = found
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
-    memory = fullest(sets)
+    pools = sets if parts is None else parts.sets
+    memory = fullest(pools)
     typed = typed_inputs(inputs, prefill_workers.hardware, known, () if several is None else several.entries)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
+    if parts is not None:
+        prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
     turns = scheduler(known, inputs)
     decoding = decode(decode_workers, ir, mixed(turns, ranks))
     decode_pass = forward(decoding.phase, ir, decode_workers)
+    if parts is not None:
+        decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
     alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass)
     apart = None
     if disaggregated:
@@ -247,15 +270,18 @@ def build_graph(
     )
     if served.concurrency is not None:
         inputs.set_default("concurrency", served.concurrency.default)
-    money = cost(prefill_workers, decode_workers, served, prefill_pass, decode_pass)
+    money = cost(prefill_workers, decode_workers, served, prefill_pass, decode_pass, pools)
     inputs.set_default("pue", money.pue_default)
     both = (prefill_workers.ranks, decode_workers.ranks)
-    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
+    pass_of_floor = single_pass or decode_pass
+    unequal = () if parts is None else pools
+    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, pass_of_floor, unequal))
     verdict = checks(
         Checked(
             ir=ir,
             typed=typed,
             workers=sets,
+            pools=pools,
             model=size,
             prefill=prefill_pass,
             decode=decode_pass,
@@ -292,6 +318,7 @@ def build_graph(
         prompt=alone,
         single=single_pass,
         apart=apart,
+        devices=parts,
         steps=steps,
         concurrency=served.concurrency,
         serving=served,
@@ -363,7 +390,8 @@ def _blocks(graph: EstimateGraph) -> Sheets:
     def of_workers(sections: Callable[[Workers], tuple[Section, ...]]) -> tuple[Section, ...]:
         """Blocks of the accelerators, and those that decode workers have to themselves."""
         shared = sections(graph.prefill_workers)
-        own = sections(graph.decode_workers) if len(graph.workers) > 1 else ()
+        others = graph.workers[1:] if graph.devices is None else graph.devices.sets
+        own = tuple(section for workers in others for section in sections(workers))
         return (*shared, *(section for section in own if section.rows and section not in shared))
 
     return {
@@ -382,6 +410,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                 )
             ),
             graph.frameworks.section,
+            *(() if graph.devices is None else graph.devices.table.sections()),
             *(() if graph.limits is None else graph.limits.sections),
             graph.scheduler.in_use,
             *(
@@ -394,6 +423,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Model": graph.model.sections,
         "Tensors": graph.prefill_workers.tensors.listed,
         "Memory": (
+            *(() if graph.devices is None else graph.devices.sections),
             *of_workers(
                 lambda workers: (
                     *workers.plan.sections,
@@ -404,9 +434,10 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *((graph.fullest.section,) if graph.fullest.section else ()),
         ),
         "Network": of_workers(lambda workers: workers.network.sections),
-        "Prefill": (*graph.prefill.sections, *graph.prompt.sections),
+        "Prefill": (*graph.prefill.sections, *_on_devices(graph, "prefill"), *graph.prompt.sections),
         "Decode": (
             *graph.decode.sections,
+            *_on_devices(graph, "decode"),
             *(() if graph.single is None else graph.single.sections),
             *(() if graph.gain is None else graph.gain.sections),
         ),
@@ -431,6 +462,11 @@ def _headlines(graph: EstimateGraph, of_cost: bool) -> Section:
     return Section("Headline results", rows, "not known where the plan cannot be, or nobody states a figure")
 
 
+def _on_devices(graph: EstimateGraph, phase: str) -> tuple[Section, ...]:
+    """The blocks of a pass on each device, where these are not alike."""
+    return () if graph.devices is None else graph.devices.passes[phase]
+
+
 def _ranks(workers: Workers) -> Section:
     suffix = ", decode" if workers.ranks.stage.id.startswith(DECODE) else ""
     return Section(f"Ranks{suffix}", workers.ranks.rows(), "accelerators that work together")
@@ -451,8 +487,8 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *(graph.fullest.section.figures() if graph.fullest.section else ()),
             graph.typed.faults.message,
             *(item.used for item in graph.typed.inputs),
-            *(workers.memory.fits for workers in graph.workers),
-            *(workers.hardware.name for workers in graph.workers),
+            *(workers.memory.fits for workers in graph.pools),
+            *(workers.hardware.name for workers in graph.pools),
             graph.prefill_workers.efficiency.profile,
             graph.decode_workers.memory.free,
             *(kind.peak.wide for workers in graph.workers for kind in workers.formats.classes.values()),

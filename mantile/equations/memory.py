@@ -873,10 +873,16 @@ def stages(
     of_weights: list[Node] = _in_layers(parts, assigned, "stage_weights", "B", stored.layers)
     of_kv: list[Node] = _in_layers(parts, assigned, "stage_kv", "B/request", caches.layers)
     last = stored.head if drafter is None else drafter.weights
-    of_weights = _on_last(inputs, assigned, of_weights, last)
-    of_weights[0] = of_weights[0] + stored.start
+    of_weights = _on_last(assigned, of_weights, last)
+    if inputs.devices:
+        of_weights = [
+            size + where(is_first, stored.start, 0)
+            for is_first, size in zip(assigned.first, of_weights, strict=True)
+        ]
+    else:
+        of_weights[0] = of_weights[0] + stored.start
     if drafter is not None:
-        of_kv = _on_last(inputs, assigned, of_kv, drafter.kv)
+        of_kv = _on_last(assigned, of_kv, drafter.kv)
     rows.add(*parts.rows)
     on_stages = tuple(
         rows(f"stage_weights.{stage}", f"Weights of a rank on stage {stage}", "B", size)
@@ -892,11 +898,10 @@ def stages(
     return _OnStages(on_stages, kv, fullest, per_request, section)
 
 
-def _on_last(inputs: Workload, assigned: Stages, sizes: list[Node], more: Quantity) -> list[Node]:
+def _on_last(assigned: Stages, sizes: list[Node], more: Quantity) -> list[Node]:
     """The sizes of all stages, with what the last one holds beside its layers."""
     return [
-        size + where(equal(number + 1, inputs.pp), more, 0)
-        for number, size in zip(assigned.numbers, sizes, strict=True)
+        size + where(is_last, more, 0) for is_last, size in zip(assigned.last, sizes, strict=True)
     ]
 
 

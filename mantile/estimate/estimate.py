@@ -380,7 +380,7 @@ def _estimate(
     scenario = with_drafts(scenario, name)
     model = model or load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
-    equations = build_graph(build_ir(changed), library, *scenario.parts, scenario.classes, scenario.capacity)
+    equations = build_graph(build_ir(changed), library, *scenario.parts, scenario.classes, scenario.capacity, scenario.device_count)
     cases = columns(scenario, model, library, name)
     require_use(
         pins, library, [worker for case in cases for worker in workers_of(case.values, library)], name

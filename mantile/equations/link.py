@@ -1,0 +1,96 @@
+"""Links between machines: the kinds there are, rows "link.<kind>.<fact>", and the ports of machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.library import FactKind, text_rows
+from mantile.graph.quantity import Input, Node, Section, defined, index, match, span
+from mantile.library.dates import serial
+from mantile.library.links import NO_PORT
+from mantile.library.profiles import Library
+
+FACTS = (
+    FactKind("bandwidth", "Bandwidth of a link", "GB/s", "raw, per direction", 0),
+    FactKind("latency", "Latency of a link", "us", "of a message", 0),
+    FactKind("share", "Share of a link that transfers reach", "1", "of the raw bandwidth", 0),
+)
+FAMILIES = ("ethernet", "thunderbolt")
+"""Ports that only reach ports of their own family."""
+
+
+@dataclass(frozen=True)
+class LinkTable:
+    """The kinds of links; a machine without a port has one called none, with no bandwidth.
+
+    Args:
+        facts: bandwidth in GB/s, latency in us, share, each of every kind.
+        ports: kinds by family, of every accelerator of the library.
+    """
+
+    kinds: tuple[Input, ...]
+    facts: dict[str, tuple[Input, ...]]
+    ports: dict[str, tuple[Input, ...]]
+
+    def sections(self) -> tuple[Section, ...]:
+        """Their blocks."""
+        return (
+            Section("Links between machines", self.kinds),
+            *(Section(kind.label, self.facts[kind.name], kind.note) for kind in FACTS),
+            *(
+                Section(f"Ports of machines, {family}", self.ports[family], "used where nobody states a link")
+                for family in FAMILIES
+            ),
+        )
+
+    def of(self, fact: str, kind: Node) -> Node:
+        """A fact of a kind of link."""
+        return index(span(self.facts[fact]), match(kind, span(self.kinds)))
+
+    def port(self, family: str, place: Node) -> Node:
+        """The kind of link that a machine has, by the place of its accelerator."""
+        return index(span(self.ports[family]), place)
+
+
+def link_table(library: Library) -> LinkTable:
+    """The links of the library."""
+    known = library.links
+    kinds = (
+        defined("link.none.id", "Link, none", "1", NO_PORT, "no port", "a word of the library", name="links"),
+        *(
+            defined(f"link.{kind.id}.id", f"Link, {kind.id}", "1", kind.id, kind.name, "links", name="links")
+            for kind in known.links
+        ),
+    )
+    facts = {
+        fact.name: (
+            defined(f"link.none.{fact.name}", f"{fact.label}, none", fact.unit, 0, "no port", name=fact.name),
+            *(
+                Input(
+                    f"link.{kind.id}.{fact.name}",
+                    f"{fact.label}, {kind.id}",
+                    fact.unit,
+                    stated.value,
+                    stated.note,
+                    f"{stated.source}, {stated.date.isoformat()}",
+                    stated.status,
+                    shared=True,
+                    minimum=1e-6,
+                    maximum=1e6,
+                    name=fact.label.lower(),
+                )
+                for kind in known.links
+                for stated in (getattr(kind, fact.name),)
+            ),
+        )
+        for fact in FACTS
+    }
+    ports = {
+        family: text_rows(
+            "link.port",
+            FactKind(family, f"Port, {family}", "1", "kind of link"),
+            {chip.id: known.port(chip.id, family) for chip in library.accelerators},
+        )
+        for family in FAMILIES
+    }
+    return LinkTable(kinds, facts, ports)
