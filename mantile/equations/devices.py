@@ -20,9 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mantile.equations.constant import GIGA, MICRO, NO_BOUND, SLIVER
+from mantile.equations.efficiency import Efficiency
 from mantile.equations.forward import Pass
+from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import DeviceInputs, Workload
 from mantile.equations.link import FAMILIES, LinkTable, link_table
+from mantile.equations.network import Network
 from mantile.equations.roofline import Block
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -207,6 +210,16 @@ def _pinned(inputs: Workload) -> list[Named]:
     return [*(entry for entry in limits if entry is not None), *cells]
 
 
+@dataclass(frozen=True)
+class _Machine:
+    """What a device is, whatever lies in its memory."""
+
+    inputs: Workload
+    hardware: Hardware
+    efficiency: Efficiency
+    network: Network
+
+
 class _Chips:
     """The figures of the deployment, made again for one device."""
 
@@ -239,8 +252,9 @@ class _Chips:
         used = self._row("hardware.memory_visible_used", "Memory it may use", "B", device.memory * GIGA)
         own = dict(chips.rewritten) | {base.hardware.memory_visible: used}
         self.rewrite = GraphRewrite(own, (), self.prefix, self.suffix, figures)
-        self.extra: list[Row] = [in_gb, used]
-        self.first = self.rewrite.rewrite(base)
+        self.extra: list[Row] = [*([visible] if number > 1 else []), in_gb]
+        # not its memory: that follows from what is found of links and layers
+        self.first = _Machine(*self.rewrite.rewrite((base.inputs, base.hardware, base.efficiency, base.network)))
 
     def _row(self, name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
         return Quantity(f"{self.prefix}{name}", f"{label}{self.suffix}", unit, body, note=note)
@@ -266,10 +280,10 @@ class _Chips:
             listed["memory.kv_bytes_per_request"]: cache,
             base.plan.stages.fullest: held,
         }
-        self.extra += [weights, cache, held]
         holding = GraphRewrite(self.own, (), self.prefix, self.suffix, self.figures)
         room = holding.rewrite(base.memory.capacity_sequences)
         self.own = dict(holding.rewritten) | self.own
+        self.extra.append(room)
         return room
 
     def device(
@@ -279,7 +293,6 @@ class _Chips:
         memory, stages = settled.memory, settled.plan.stages
         rank = self.rewrite.rewrite(self.base.ranks.stage)
         replica = self._row("plan.ranks_per_replica", "Ranks of a replica", "rank", 1 * rank)
-        self.extra.append(replica)
         pins: dict[Node, Node] = {
             figure: figure
             for figure in (memory.batch, memory.capacity_sequences, memory.redone, memory.swapped)
@@ -295,10 +308,19 @@ class _Chips:
             (*figures, *settled.ranks.rows(), *settled.plan.copied.values()),
         )
         place = self.number - 1
+        made = rewrite.rewrite(settled)
+        self.extra += [replica, made.ranks.deployment]
+        placed = {figure.id for section in made.sections() for figure in section.figures()}
+        placed |= {figure.id for figure in self.extra if not isinstance(figure, tuple)}
+        self.extra += [
+            figure
+            for figure in rewrite.rewritten.values()
+            if isinstance(figure, Quantity) and figure.id.startswith(self.prefix) and figure.id not in placed
+        ]
         return Device(
             number=self.number,
             inputs=self.inputs,
-            workers=rewrite.rewrite(settled),
+            workers=made,
             layers=self.inputs.layers,
             splits=ways,
             capacity=capacity,
@@ -311,7 +333,7 @@ class _Chips:
 
 
 def splits(
-    rows: Rows, ir: ModelGraph, inputs: Workload, chips: Sequence[Workers]
+    rows: Rows, ir: ModelGraph, inputs: Workload, chips: Sequence[_Machine]
 ) -> list[dict[str, Quantity]]:
     """Layers of each device by way to split them: evenly, by memory, by bandwidth; and what cells follow.
 
@@ -385,7 +407,7 @@ def links(
     ir: ModelGraph,
     inputs: Workload,
     base: Workers,
-    chips: Sequence[Workers],
+    chips: Sequence[_Machine],
     table: LinkTable,
 ) -> list[Link | None]:
     """The link from each device to the next: stated, or the fastest that the ports of both machines allow."""
@@ -462,8 +484,8 @@ def _inferred(
     rows: Rows,
     inputs: Workload,
     base: Workers,
-    one: Workers,
-    other: Workers,
+    one: _Machine,
+    other: _Machine,
     table: LinkTable,
     number: int,
 ) -> _Inferred:
@@ -545,8 +567,12 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
         else:
             replaced |= _means(ir, base, devices, block, of_each)
     replaced |= _step(devices, work, passes)
-    replaced |= _rates(base, devices, work)
+    mean = _mean_rates(base, devices)
+    replaced[work.peak] = replace(work.peak, body=mean.peak)
     whole = GraphRewrite(replaced, (), "", "", tuple(listed)).rewrite(work)
+    use = replace(whole.mbu, body=whole.bytes / (whole.time * mean.bandwidth))
+    rows_of_pass = tuple(figure for section in whole.sections for figure in section.figures())
+    whole = GraphRewrite({whole.mbu: use}, (), "", "", rows_of_pass).rewrite(whole)
     stages, slowest = stage_times(rows, ir, base, devices, whole, passes)
     sections = _sections(devices, whole, slowest, listed)
     found = replace(
@@ -671,25 +697,28 @@ def _step(devices: Devices, work: Pass, passes: Sequence[Pass]) -> dict[Node, No
     return {time: replace(time, body=body, note="of the device that samples")}
 
 
-def _rates(base: Workers, devices: Devices, work: Pass) -> dict[Node, Node]:
-    """Peak and bandwidth against which a pass is held: means over the devices that hold layers."""
-    stages = base.inputs.pp
+@dataclass(frozen=True)
+class _Rates:
+    """Peak and bandwidth against which a pass is held."""
+
+    peak: Node
+    bandwidth: Node
+
+
+def _mean_rates(base: Workers, devices: Devices) -> _Rates:
+    """Means over the devices that hold layers."""
 
     def mean(of_each: Sequence[Node]) -> Node:
         held = [
             where(device.layers > 0, own, 0) for device, own in zip(devices.devices, of_each, strict=True)
         ]
-        return sum_of(held) / stages
+        return sum_of(held) / base.inputs.pp
 
     peaks = [
         maximum(*(kind.linear_peak for name, kind in one.formats.classes.items() if name != "router"))
         for one in devices.sets
     ]
-    bandwidths = [one.hardware.memory_bandwidth for one in devices.sets]
-    return {
-        work.peak: replace(work.peak, body=mean(peaks)),
-        work.mbu: replace(work.mbu, body=work.bytes / (work.time * mean(bandwidths))),
-    }
+    return _Rates(mean(peaks), mean([one.hardware.memory_bandwidth for one in devices.sets]))
 
 
 def stage_times(

@@ -119,7 +119,7 @@ class EstimateGraph:
         return self.workers if self.devices is None else self.devices.sets
 
     @property
-    def _all_workers(self) -> tuple[Workers, ...]:
+    def all_workers(self) -> tuple[Workers, ...]:
         return self.workers if self.devices is None else (*self.workers, *self.devices.sets)
 
     @property
@@ -158,7 +158,7 @@ class EstimateGraph:
         """What has a cell that stands for figures of the library once filled, by id."""
         return {
             overridable.id: overridable
-            for workers in self._all_workers
+            for workers in self.all_workers
             for overridable in workers.overridable()
             if overridable.cell.id in self.figures
         }
@@ -232,7 +232,9 @@ def build_graph(
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     pools = sets if parts is None else parts.sets
     memory = fullest(pools)
-    typed = typed_inputs(inputs, prefill_workers.hardware, known, () if several is None else several.entries)
+    entries = () if several is None else several.entries
+    kinds = () if parts is None else parts.table.kinds
+    typed = typed_inputs(inputs, prefill_workers.hardware, known, entries, kinds)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
     if parts is not None:

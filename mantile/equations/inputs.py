@@ -16,7 +16,7 @@ from mantile.ir.modules import ModelGraph
 from mantile.library.dates import serial, today
 from mantile.library.device import DEVICE, DEVICE_FIELDS, OF_FIRST, device_name
 from mantile.library.fields import DECODE, DEPLOYMENT, MONEY, WORKLOAD, ScenarioField
-from mantile.library.links import INFERRED
+from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
 from mantile.library.scenario import (
     DEFAULT_SYSTEM,
@@ -320,7 +320,7 @@ def _listed(field: ScenarioField, library: Library) -> tuple[str, ...]:
         case "frameworks":
             return tuple(framework.id for framework in library.frameworks)
         case "links":
-            return (INFERRED, *(kind.id for kind in library.links.links))
+            return (INFERRED, NO_PORT, *(kind.id for kind in library.links.links))
         case "datatypes":
             return (*no_id, *(kind.id for kind in library.datatypes if field.role in kind.roles))
 

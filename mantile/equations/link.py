@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from mantile.equations.library import FactKind, text_rows
 from mantile.graph.quantity import Input, Node, Section, defined, index, match, span
-from mantile.library.dates import serial
-from mantile.library.links import NO_PORT
+from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
 
 FACTS = (
@@ -17,6 +16,8 @@ FACTS = (
 )
 FAMILIES = ("ethernet", "thunderbolt")
 """Ports that only reach ports of their own family."""
+WORDS = {INFERRED: "the fastest that the ports of both allow", NO_PORT: "there is no link"}
+"""What stands above the kinds of links in a list to choose from, and what it means."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,10 @@ def link_table(library: Library) -> LinkTable:
     """The links of the library."""
     known = library.links
     kinds = (
-        defined("link.none.id", "Link, none", "1", NO_PORT, "no port", "a word of the library", name="links"),
+        *(
+            defined(f"link.{word}.id", f"Link, {word}", "1", word, note, "a word of the scenario", name="links")
+            for word, note in WORDS.items()
+        ),
         *(
             defined(f"link.{kind.id}.id", f"Link, {kind.id}", "1", kind.id, kind.name, "links", name="links")
             for kind in known.links
@@ -64,7 +68,12 @@ def link_table(library: Library) -> LinkTable:
     )
     facts = {
         fact.name: (
-            defined(f"link.none.{fact.name}", f"{fact.label}, none", fact.unit, 0, "no port", name=fact.name),
+            *(
+                defined(
+                    f"link.{word}.{fact.name}", f"{fact.label}, {word}", fact.unit, 0, note, name=fact.label.lower()
+                )
+                for word, note in WORDS.items()
+            ),
             *(
                 Input(
                     f"link.{kind.id}.{fact.name}",

@@ -26,6 +26,7 @@ from mantile.library.columns import Column, columns
 from mantile.library.dates import serial
 from mantile.library.documents import json_data
 from mantile.library.errors import InputError, near, unknown
+from mantile.library.device import machines
 from mantile.library.fields import DECODE
 from mantile.library.given import Usage, given_profiles, require_use, usage, workers_of
 from mantile.library.models import load_model
@@ -235,6 +236,10 @@ class Estimate:
         if self.template.title or self.scenario.title:
             return str(self.template.title or self.scenario.title)
         values = self.columns[0].values
+        unlike = machines(values)
+        if unlike:
+            names = [(count, self.library.accelerator(chip).name) for count, chip in unlike]
+            return f"{self.model.name} on {' + '.join(f'{count} × {name}' for count, name in names)}"
         prefixes = ("", DECODE) if values.get("serving") == "disaggregated" else ("",)
         parts = []
         for prefix in prefixes:

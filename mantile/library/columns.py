@@ -10,7 +10,7 @@ from mantile.library.documents import Strict
 from mantile.library.device import DEVICE, flat
 from mantile.library.errors import InputError, near
 from mantile.library.fields import DECODE, ScenarioField
-from mantile.library.links import INFERRED, LinkKind
+from mantile.library.links import INFERRED, NO_PORT, LinkKind
 from mantile.library.profiles import CHECKPOINT, Accelerator, DataType, Framework, Library, System
 from mantile.library.scenario import (
     DEFAULT_SYSTEM,
@@ -198,7 +198,8 @@ def _check(values: dict[str, Any], library: Library, where: str) -> None:
     """
     for name in (*INPUT_NAMES, *DEVICE_INPUTS):
         field = input_field(name)
-        stands_for_itself = field.default in (DEFAULT_SYSTEM, SAME, INFERRED) and values.get(name) == field.default
+        words = {INFERRED, NO_PORT} if field.listed == "links" else {field.default} & {DEFAULT_SYSTEM, SAME}
+        stands_for_itself = values.get(name) in words
         if field.listed is not None and name in values and not stands_for_itself:
             try:
                 values[name] = _find(library, field, str(values[name])).id

@@ -1006,6 +1006,15 @@ DEVICE_INPUTS: Mapping[str, ScenarioField] = {
 """What unlike devices may state, by the name of the input."""
 
 
+def own_name(name: str) -> str:
+    """What an input of workers or devices is called among inputs of its kind.
+
+    >>> own_name("decode_tp"), own_name("device2_system")
+    ('tp', 'system')
+    """
+    return DEVICE_INPUTS[name].name if name in DEVICE_INPUTS else name.removeprefix(DECODE)
+
+
 def input_field(name: str) -> ScenarioField:
     """What is said of an input of a column, whichever accelerators it is of."""
     return DEVICE_INPUTS[name] if name in DEVICE_INPUTS else SCENARIO_FIELDS[name.removeprefix(DECODE)]
