@@ -12,6 +12,7 @@ from operator import mul
 
 from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, TOKENS_PER_STEP
 from mantile.equations.cost import Cost
+from mantile.equations.devices import Devices
 from mantile.equations.display import LETTERS, in_scenario
 from mantile.equations.forward import Pass
 from mantile.equations.gain import Gain
@@ -164,12 +165,14 @@ class Checked:
         typed: what the cells of inputs hold.
         workers: those that do everything, or prefill and decode workers.
         pools: all accelerators that may differ: these workers, or devices that are not alike.
+        devices: the devices; None where accelerators are alike.
     """
 
     ir: ModelGraph
     typed: TypedInputs
     workers: tuple[Workers, ...]
     pools: tuple[Workers, ...]
+    devices: Devices | None
     model: ModelSize
     prefill: Pass
     decode: Pass
@@ -226,6 +229,7 @@ def checks(estimate: Checked) -> Checks:
         ),
         *workload(sides, estimate),
         *disaggregation(sides, estimate),
+        *unlike(sides, estimate),
         *capacity(sides, estimate),
         *plausibility(sides, estimate),
         *alerts(sides, estimate),
@@ -657,7 +661,8 @@ def memory(of: _Of) -> Iterator[Check]:
 def domains(of: _Of) -> Iterator[Check]:
     """Uneven stages, and messages that leave a domain."""
     network, one_domain = of.workers.network, of.sides.fixed(1, "domain")
-    yield of.check("LAYERS_UNEVEN", of.workers.plan.left.layers, of.sides.fixed(0, "layer"))
+    if not of.workers.inputs.devices:
+        yield of.check("LAYERS_UNEVEN", of.workers.plan.left.layers, of.sides.fixed(0, "layer"))
     yield of.check("TP_CROSSES_DOMAINS", network.tp_domains, one_domain)
     yield of.check("STAGE_CROSSES_DOMAINS", network.stage_domains, one_domain)
     yield of.check("REPLICA_CROSSES_DOMAINS", of.replica, of.workers.hardware.system_accelerators)
@@ -813,6 +818,35 @@ def disaggregation(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     yield Check("PHASES_DIFFER", differences, none)
     yield Check("STATIC_DISAGGREGATED", static, none)
     yield Check("NO_LINK_BETWEEN_WORKERS", linked, yes)
+
+
+def unlike(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """Layers and links of devices that are not alike."""
+    if estimate.devices is None:
+        return
+    devices, base, rows = estimate.devices.devices, estimate.workers[0], sides.of()
+    joined = [device.link for device in devices if device.link is not None]
+    missing = rows("unlinked", "Links that are missing", "flag", sum_of([link.missing for link in joined]))
+    inferred = rows(
+        "inferred",
+        "Links in use that are inferred",
+        "flag",
+        sum_of([link.used * (1 - link.stated) for link in joined]),
+    )
+    yield Check("LAYERS_ON_DEVICES", base.plan.left.layers, sides.fixed(0, "layer"))
+    held = sum_of([where(device.layers > 0, sides.fixed(1, "stage"), 0) for device in devices])
+    holding = rows("holding", "Devices that hold layers", "stage", held)
+    yield Check("STAGES_ON_DEVICES", base.inputs.pp, holding)
+    yield Check("NO_LINK_BETWEEN_DEVICES", missing, sides.fixed(0, "flag"))
+    assert estimate.devices.best is not None
+    allowed = rows(
+        "split",
+        "Shortest decode step of other splits, with what is no difference",
+        "s",
+        estimate.devices.best * (1 + TOLERANCE),
+    )
+    yield Check("SPLIT_NOT_BEST", estimate.serving.tpot_parts[0], allowed)
+    yield Check("LINK_INFERRED", inferred, sides.fixed(0, "flag"))
 
 
 def capacity(sides: _Sides, estimate: Checked) -> Iterator[Check]:

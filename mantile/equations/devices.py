@@ -16,17 +16,17 @@ model runs on the device that has that end. All that follows from a pass, follow
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from mantile.equations.constant import GIGA, MICRO, NO_BOUND, SLIVER
+from mantile.equations.constant import GIGA, MICRO, NO_BOUND, NO_BOUND_TIME, SLIVER
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.forward import Pass
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import DeviceInputs, Workload
 from mantile.equations.link import FAMILIES, LinkTable, link_table
 from mantile.equations.network import Network
-from mantile.equations.roofline import Block
+from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
@@ -128,13 +128,35 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class Split:
+    """Layers split in another way: what a decode step would take, and whether it would fit.
+
+    A mean layer stands for layers of all kinds.
+
+    Args:
+        name: the way, in words; `layers` of each device.
+        step: seconds of a decode step.
+        through: seconds of a prefill pass through all devices.
+        fits: 1 if every device has the memory.
+    """
+
+    name: Quantity
+    layers: tuple[Node, ...]
+    step: Quantity
+    through: Quantity
+    fits: Quantity
+
+
+@dataclass(frozen=True)
 class Devices:
     """All devices of a replica, and the rows that only they need.
 
     Args:
-        split: the layers that are on a device, of all; 0 of left over.
         stages: by phase, for each device.
         sections: of the Memory sheet; `passes` by sheet, below the rows of the pass.
+        other_splits: other ways to split layers; `best` the shortest decode step of those that fit, no shorter
+            than 0 where none does.
+        of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.
     """
 
     devices: tuple[Device, ...]
@@ -142,6 +164,10 @@ class Devices:
     stages: Mapping[str, tuple[Stage, ...]]
     sections: tuple[Section, ...]
     passes: Mapping[str, tuple[Section, ...]]
+    other_splits: Mapping[str, Split]
+    best: Quantity | None = None
+    of_layer: Mapping[str, tuple[Mapping[Input, Quantity], ...]] = field(default_factory=dict)
+    layered: Mapping[str, Quantity] = field(default_factory=dict)
 
     @property
     def sets(self) -> tuple[Workers, ...]:
@@ -200,7 +226,7 @@ def unlike(
     )
     section = rows.section("Devices", "layers of each, and the links between them")
     sections = (section, *(device.section for device in devices))
-    return settled, Devices(devices, table, {}, sections, {})
+    return settled, Devices(devices, table, {}, sections, {}, {})
 
 
 def _pinned(inputs: Workload) -> list[Named]:
@@ -567,23 +593,21 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
         else:
             replaced |= _means(ir, base, devices, block, of_each)
     replaced |= _step(devices, work, passes)
-    mean = _mean_rates(base, devices)
-    replaced[work.peak] = replace(work.peak, body=mean.peak)
     whole = GraphRewrite(replaced, (), "", "", tuple(listed)).rewrite(work)
-    use = replace(whole.mbu, body=whole.bytes / (whole.time * mean.bandwidth))
-    rows_of_pass = tuple(figure for section in whole.sections for figure in section.figures())
-    whole = GraphRewrite({whole.mbu: use}, (), "", "", rows_of_pass).rewrite(whole)
-    stages, slowest = stage_times(rows, ir, base, devices, whole, passes)
-    sections = _sections(devices, whole, slowest, listed)
+    times = stage_times(rows, ir, base, devices, whole, passes, _sent(rows))
+    whole = _held_against(devices, whole, times.stages)
+    sections = _sections(devices, whole, times, listed)
     found = replace(
         devices,
-        stages={**devices.stages, phase.id: stages},
+        stages={**devices.stages, phase.id: times.stages},
+        of_layer={**devices.of_layer, phase.id: times.of_layer},
+        layered={**devices.layered, phase.id: times.layered},
         passes={
             **devices.passes,
             phase.id: (*sections, rows.section(f"Stages of {phase.id}, by device", "seconds of a pass")),
         },
     )
-    return replace(whole, slowest=slowest), found
+    return replace(whole, slowest=times.slowest), found
 
 
 def _pass_of(device: Device, work: Pass, listed: list[Named], blocks: list[Quantity]) -> Pass:
@@ -678,6 +702,13 @@ def _handed_on(
     return {block.layer_time: replace(block.layer_time, body=body, note="mean over the links in use")}
 
 
+def _sent(rows: Rows) -> dict[int, Quantity]:
+    """Seconds for activations from a device to the next, by its number."""
+    return {
+        int(row.id.split(".")[2]): row for row in rows.quantities() if row.id.endswith(".sent")
+    }
+
+
 def _hosts(base: Workers, block: Block, of_each: Sequence[Block]) -> dict[Node, Node]:
     """What lies on hosts: each device reads its own."""
     body = sum_of([one.time for one in of_each]) / base.inputs.pp
@@ -697,33 +728,45 @@ def _step(devices: Devices, work: Pass, passes: Sequence[Pass]) -> dict[Node, No
     return {time: replace(time, body=body, note="of the device that samples")}
 
 
-@dataclass(frozen=True)
-class _Rates:
-    """Peak and bandwidth against which a pass is held."""
-
-    peak: Node
-    bandwidth: Node
-
-
-def _mean_rates(base: Workers, devices: Devices) -> _Rates:
-    """Means over the devices that hold layers."""
+def _held_against(devices: Devices, whole: Pass, stages: Sequence[Stage]) -> Pass:
+    """The pass held against peaks and bandwidths of all devices, each for the time that it works."""
 
     def mean(of_each: Sequence[Node]) -> Node:
-        held = [
-            where(device.layers > 0, own, 0) for device, own in zip(devices.devices, of_each, strict=True)
-        ]
-        return sum_of(held) / base.inputs.pp
+        work = [stage.time * own for stage, own in zip(stages, of_each, strict=True)]
+        return sum_of(work) / sum_of([stage.time for stage in stages])
 
     peaks = [
         maximum(*(kind.linear_peak for name, kind in one.formats.classes.items() if name != "router"))
         for one in devices.sets
     ]
-    return _Rates(mean(peaks), mean([one.hardware.memory_bandwidth for one in devices.sets]))
+    bandwidth = mean([one.hardware.memory_bandwidth for one in devices.sets])
+    held = {
+        whole.peak: replace(whole.peak, body=mean(peaks), note="of each device for the time that it works"),
+        whole.mbu: replace(whole.mbu, body=whole.bytes / (whole.time * bandwidth)),
+    }
+    listed = tuple(figure for section in whole.sections for figure in section.figures())
+    return GraphRewrite(held, (), "", "", listed).rewrite(whole)
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """Seconds of a pass on each device; on the slowest; of a layer of each kind by device; of all layers."""
+
+    stages: tuple[Stage, ...]
+    slowest: Quantity
+    of_layer: tuple[Mapping[Input, Quantity], ...]
+    layered: Quantity
 
 
 def stage_times(
-    rows: Rows, ir: ModelGraph, base: Workers, devices: Devices, whole: Pass, passes: Sequence[Pass]
-) -> tuple[tuple[Stage, ...], Quantity]:
+    rows: Rows,
+    ir: ModelGraph,
+    base: Workers,
+    devices: Devices,
+    whole: Pass,
+    passes: Sequence[Pass],
+    sent: Mapping[int, Quantity],
+) -> _Stages:
     """Seconds of a pass on each device, and on the one that takes most.
 
     A layer of each kind takes what its modules take; what is not in layers, such as the embedding, messages and
@@ -731,9 +774,11 @@ def stage_times(
     """
     kinds, total = list(ir.layers), ir.total_layers
     of_layers: list[list[Quantity]] = []
+    kinds_of: list[dict[Input, Quantity]] = []
     for device, one in zip(devices.devices, passes, strict=True):
         place = device.number - 1
         parts = []
+        by_kind: dict[Input, Quantity] = {}
         for kind in kinds:
             alone: dict[Node, Node] = {other.count: as_node(1 if other is kind else 0) for other in kinds}
             nothing: dict[Node, Node] = dict.fromkeys(alone, as_node(0))
@@ -755,7 +800,9 @@ def stage_times(
                 "s",
                 own.added(f"{device.number}.layer.{name}.part", f"Time of a layer, {kind.name}", "s", times, 4),
             )
+            by_kind[kind.count] = of_kind
             parts.append(base.plan.stages.layers[kind.count][place] * of_kind)
+        kinds_of.append(by_kind)
         of_layers.append(
             [rows(f"{device.number}.layers", f"Time of the layers of device {device.number}", "s", sum_of(parts))]
         )
@@ -764,29 +811,67 @@ def stage_times(
     at_end = rows("end", "Time of LM head and drafter", "s", last)
     common = rows("common", "Time of all else", "s", whole.time - in_layers - at_end, "spread over the layers")
     stages = []
-    for device, (layered,) in zip(devices.devices, of_layers, strict=True):
+    for device, one, (layered,) in zip(devices.devices, passes, of_layers, strict=True):
         time = rows(
             f"{device.number}.stage",
             f"Time on device {device.number}",
             "s",
             layered + common * (device.layers / total) + where(device.last, at_end, 0),
         )
-        stages.append(Stage(time, {}, None))
+        own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
+        stages.append(Stage(time, _parts(own, base, devices, device, one, whole), sent.get(device.number)))
     slowest = rows("slowest", "Time on the slowest device", "s", maximum(*(stage.time for stage in stages)))
-    return tuple(stages), slowest
+    return _Stages(tuple(stages), slowest, tuple(kinds_of), in_layers)
+
+
+def _parts(
+    rows: Rows, base: Workers, devices: Devices, device: Device, one: Pass, whole: Pass
+) -> dict[str, Quantity]:
+    """Seconds of the layers of a device by what binds: compute, memory, network, overhead."""
+    place = device.number - 1
+    times: dict[str, list[Node]] = {limit: [] for limit in (COMPUTE, MEMORY, NETWORK, OVERHEAD)}
+    for block, original in zip(one.blocks, whole.blocks, strict=True):
+        if original.repeats is None or block.id == "p2p":
+            continue
+        runs = _runs(base, devices, original)[place]
+        rest: Node = block.layer_time
+        if block.launch is not None:
+            times[OVERHEAD].append(block.launch * runs)
+            rest = rest - block.launch
+        for limit in (COMPUTE, MEMORY, NETWORK):
+            share = limited(block, limit, rest * runs)
+            if share is not None:
+                times[limit].append(share)
+    return {
+        limit: rows(
+            f"{device.number}.{limit}",
+            f"{limit.capitalize()} time of its layers",
+            "s",
+            rows.added(
+                f"{device.number}.{limit}.part", f"{limit.capitalize()} time of its layers", "s", of_limit or [as_node(0)], 4
+            ),
+        )
+        for limit, of_limit in times.items()
+    }
 
 
 def _mentions(body: Node, figure: Node) -> bool:
     return any(part is figure for part in expression(body))
 
 
+def _of_stages(times: _Stages) -> Iterator[Quantity]:
+    yield times.slowest
+    for stage in times.stages:
+        yield from stage.parts.values()
+
+
 def _sections(
-    devices: Devices, whole: Pass, slowest: Quantity, listed: Sequence[Named]
+    devices: Devices, whole: Pass, times: _Stages, listed: Sequence[Named]
 ) -> tuple[Section, ...]:
     """The rows of all devices that the pass is made of, a block for each device."""
     needed = [
         node
-        for node in ancestors(whole.time, slowest, *(f for section in whole.sections for f in section.figures()))
+        for node in ancestors(whole.time, *_of_stages(times), *(f for section in whole.sections for f in section.figures()))
         if isinstance(node, Quantity)
     ]
     order = {figure.id: place for place, figure in enumerate(listed)}
@@ -799,3 +884,124 @@ def _sections(
             Section(f"Modules on device {device.number}", tuple(own), "one run of each, on its accelerators")
         )
     return tuple(sections)
+
+
+def other_splits(
+    ir: ModelGraph, base: Workers, devices: Devices, microbatches: Node, work: Mapping[str, Pass]
+) -> Devices:
+    """The devices with what other ways to split layers would give.
+
+    Args:
+        microbatches: into which the batch is cut now.
+        work: the passes, by phase.
+    """
+    rows = Rows("devices.other")
+    found: dict[str, Split] = {}
+    means = {
+        phase: [_mean_layer(rows, ir, device, f"devices.{phase}", devices, phase) for device in devices.devices]
+        for phase in work
+    }
+    total = ir.total_layers
+    for way in SPLITS:
+        layers = [device.splits[way] for device in devices.devices]
+        ends = list(_ends(layers, total))
+        steps: dict[str, tuple[list[Node], list[Node]]] = {}
+        for phase, of_phase in work.items():
+            last = sum_of([block.time for block in of_phase.blocks if block.id in ("lm_head", "draft")])
+            layered: list[Node] = [count * mean for count, mean in zip(layers, means[phase], strict=True)]
+            of_all = rows(f"{way}.{phase}.layers", f"Time of all layers, {phase}, split {SPLIT_WORDS[way]}", "s", sum_of(layered))
+            common = rows(
+                f"{way}.{phase}.common",
+                f"Time of all else, {phase}, split {SPLIT_WORDS[way]}",
+                "s",
+                of_phase.time - _all_layers(devices, phase) - last,
+                "as it is now",
+            )
+            stages = [
+                own + common * (count / total) + where(is_last, last, 0)
+                for own, count, (_, is_last) in zip(layered, layers, ends, strict=True)
+            ]
+            steps[phase] = [of_all, common, last], stages
+        parts, stages = steps["decode"]
+        slowest = rows(f"{way}.slowest", f"Slowest device, split {SPLIT_WORDS[way]}", "s", maximum(*stages))
+        step = rows(
+            f"{way}.step",
+            f"Decode step, split {SPLIT_WORDS[way]}",
+            "s",
+            maximum(sum_of(parts), microbatches * slowest),
+        )
+        through = rows(
+            f"{way}.through", f"Prefill pass through all devices, split {SPLIT_WORDS[way]}", "s", sum_of(steps["prefill"][0])
+        )
+        held = [
+            rows(
+                f"{way}.{device.number}.used",
+                f"Memory used by device {device.number}, split {SPLIT_WORDS[way]}",
+                "B",
+                _held(ir, device, count, is_first, is_last),
+            )
+            for device, count, (is_first, is_last) in zip(devices.devices, layers, ends, strict=True)
+        ]
+        fits = rows(
+            f"{way}.fits",
+            f"Fits, split {SPLIT_WORDS[way]}",
+            "flag",
+            where(
+                all_of(
+                    *(
+                        size <= device.workers.memory.limit
+                        for size, device in zip(held, devices.devices, strict=True)
+                    )
+                ),
+                1,
+                0,
+            ),
+        )
+        name = rows(f"{way}.name", f"Way to split, {way}", "1", as_node(f"split {SPLIT_WORDS[way]}"))
+        found[way] = Split(name, tuple(layers), step, through, fits)
+    best = rows(
+        "best",
+        "Shortest decode step of other splits that fit",
+        "s",
+        minimum(*(where(split.fits > 0, split.step, NO_BOUND_TIME) for split in found.values())),
+        "a day where none fits",
+    )
+    section = rows.section("Other ways to split layers", "a mean layer stands for layers of all kinds")
+    return replace(
+        devices, other_splits=found, best=best, sections=devices.sections, passes={**devices.passes, "splits": (section,)}
+    )
+
+
+def _ends(layers: Sequence[Node], total: Node) -> Iterator[tuple[Node, Node]]:
+    """Of each device whether it has the first and the last layer."""
+    for place, count in enumerate(layers):
+        before = sum_of(list(layers[:place])) if place else None
+        first = count > 0 if before is None else all_of(count > 0, before <= 0)
+        upto = count if before is None else before + count
+        yield first, all_of(count > 0, upto >= total)
+
+
+def _all_layers(devices: Devices, phase: str) -> Node:
+    return devices.layered[phase]
+
+
+def _mean_layer(rows: Rows, ir: ModelGraph, device: Device, prefix: str, devices: Devices, phase: str) -> Quantity:
+    """Seconds of a mean layer on a device."""
+    each = devices.of_layer[phase][device.number - 1]
+    body = sum_of([kind * row for kind, row in each.items()]) / ir.total_layers
+    return rows(f"{device.number}.{phase}.mean_layer", f"Time of a mean layer, device {device.number}, {phase}", "s", body)
+
+
+def _held(ir: ModelGraph, device: Device, layers: Node, first: Node, last: Node) -> Node:
+    """Bytes that a device would hold with so many mean layers."""
+    memory = device.workers.memory
+    start, head = memory.ends
+    weights = sum_of([kind * size for kind, size in memory.of_layers.items()]) / ir.total_layers
+    caches = sum_of([kind * size for kind, size in memory.caches.layers.items()]) / ir.total_layers
+    beside = memory.activations + memory.logits + memory.reserve
+    return (
+        layers * (weights + memory.rank_requests * caches)
+        + where(first, start, 0)
+        + where(last, head, 0)
+        + where(layers > 0, beside, 0)
+    )

@@ -13,7 +13,7 @@ from mantile.equations.classes import mixture
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.dimensions import dimensions
-from mantile.equations.devices import Devices, on_devices, unlike
+from mantile.equations.devices import Devices, on_devices, other_splits, unlike
 from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.engine import Limits, limits
 from mantile.equations.evidence import Evidence, evidence
@@ -244,6 +244,8 @@ def build_graph(
     decode_pass = forward(decoding.phase, ir, decode_workers)
     if parts is not None:
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
+        work = {"prefill": prefill_pass, "decode": decode_pass}
+        parts = other_splits(ir, prefill_workers, parts, decoding.microbatches, work)
     alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass)
     apart = None
     if disaggregated:
@@ -282,6 +284,7 @@ def build_graph(
         Checked(
             ir=ir,
             typed=typed,
+            devices=parts,
             workers=sets,
             pools=pools,
             model=size,
@@ -440,6 +443,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Decode": (
             *graph.decode.sections,
             *_on_devices(graph, "decode"),
+            *_on_devices(graph, "splits"),
             *(() if graph.single is None else graph.single.sections),
             *(() if graph.gain is None else graph.gain.sections),
         ),

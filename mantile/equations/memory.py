@@ -115,6 +115,8 @@ class Memory:
         swapped: bytes that go to the host and come back instead, of each request on a rank.
         fits: 1 where `used` is at most `limit`.
         startup: what the server prints when it starts.
+        of_layers: weights of a layer of each kind; `ends` what the first stage holds before its layers, and the
+            last behind them.
         heads, prefix: what prompts have at their head, and what is found of it; None where no scenario caches
             prefixes.
     """
@@ -146,6 +148,8 @@ class Memory:
     redone: Quantity
     swapped: Quantity
     startup: StartUp
+    of_layers: Mapping[Input, Quantity]
+    ends: tuple[Quantity, Quantity]
     heads: Heads | None
     prefix: Prefix | None
     sections: tuple[Section, ...]
@@ -222,6 +226,8 @@ def memory(
         redone=room.again.redone,
         swapped=room.again.swapped,
         startup=started,
+        of_layers=stored.layers,
+        ends=(stored.start, stored.head if drafter is None else drafter.weights),
         heads=prompts,
         prefix=found,
         sections=(
