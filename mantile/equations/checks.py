@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import mul
 
-from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, TOKENS_PER_STEP
+from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, SPLIT_MARGIN, TOKENS_PER_STEP
 from mantile.equations.cost import Cost
 from mantile.equations.devices import Devices
 from mantile.equations.display import LETTERS, in_scenario
@@ -166,6 +166,7 @@ class Checked:
         workers: those that do everything, or prefill and decode workers.
         pools: all accelerators that may differ: these workers, or devices that are not alike.
         devices: the devices; None where accelerators are alike.
+        handover: B/s from prefill to decode workers; None where these are the same.
     """
 
     ir: ModelGraph
@@ -173,6 +174,7 @@ class Checked:
     workers: tuple[Workers, ...]
     pools: tuple[Workers, ...]
     devices: Devices | None
+    handover: Quantity | None
     model: ModelSize
     prefill: Pass
     decode: Pass
@@ -787,6 +789,7 @@ def disaggregation(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     disaggregated = first.ranks.disaggregated
     if disaggregated is None:
         return
+    assert estimate.handover is not None
     static = rows(
         "static_apart",
         "Static batching with workers apart",
@@ -797,8 +800,8 @@ def disaggregation(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "linked",
         "Workers reach one another",
         "flag",
-        maximum(1 - disaggregated, where(minimum(first.network.out, last.network.out) > 0, 1, 0)),
-        "both systems need a network",
+        maximum(1 - disaggregated, where(estimate.handover > 0, 1, 0)),
+        "by a network of both systems, or by ports of both machines",
     )
     differ = [
         rows(
@@ -843,7 +846,7 @@ def unlike(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "split",
         "Shortest decode step of other splits, with what is no difference",
         "s",
-        estimate.devices.best * (1 + TOLERANCE),
+        estimate.devices.best * (1 + SPLIT_MARGIN),
     )
     yield Check("SPLIT_NOT_BEST", estimate.serving.tpot_parts[0], allowed)
     yield Check("LINK_INFERRED", inferred, sides.fixed(0, "flag"))

@@ -148,10 +148,14 @@ class _Deployment:
         each = [figure(of) for of in self.costs]
         if self.apart is not None:
             return if_known(each[0] + self.apart * each[-1], *dict.fromkeys((each[0], each[-1])))
-        counted = [
-            where(device.count > 0, own, 0)
-            for device, own in zip(self.pools[0].inputs.devices, each, strict=True)
-        ] if self.pools[0].inputs.devices else each
+        counted = (
+            [
+                where(device.count > 0, own, 0)
+                for device, own in zip(self.pools[0].inputs.devices, each, strict=True)
+            ]
+            if self.pools[0].inputs.devices
+            else each
+        )
         return if_known(sum_of(counted), *dict.fromkeys(counted))
 
 
@@ -178,7 +182,11 @@ def cost(
     if prefill_workers.inputs.devices:
         accelerators = [
             accelerator_cost(
-                f"devices.{number}.cost" if number > 1 else "cost", f", device {number}", of, load.prefill, names
+                f"devices.{number}.cost" if number > 1 else "cost",
+                f", device {number}",
+                of,
+                load.prefill,
+                names,
             )
             for number, of in enumerate(pools, start=1)
         ]

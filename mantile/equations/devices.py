@@ -20,12 +20,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mantile.equations.constant import GIGA, MICRO, NO_BOUND, NO_BOUND_TIME, SLIVER
-from mantile.equations.efficiency import Efficiency
 from mantile.equations.forward import Pass
-from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import DeviceInputs, Workload
-from mantile.equations.link import FAMILIES, LinkTable, link_table
-from mantile.equations.network import Network
+from mantile.equations.link import LinkTable, Machine, inferred_way, link_table
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -42,25 +39,23 @@ from mantile.graph.quantity import (
     equal,
     expression,
     floor,
-    match,
     maximum,
     minimum,
     remainder,
-    span,
     substitute,
     sum_of,
     where,
 )
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
-from mantile.graph.sentence import lowered
-from mantile.ir.modules import Layer, ModelGraph
+from mantile.ir.modules import ModelGraph
 from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
 
 PREFIX = "devices."
 SPLITS = ("even", "memory", "bandwidth")
 """Ways to split layers that a formula can follow; the solved split is found by the engine."""
+
 
 @dataclass(frozen=True)
 class Link:
@@ -236,16 +231,6 @@ def _pinned(inputs: Workload) -> list[Named]:
     return [*(entry for entry in limits if entry is not None), *cells]
 
 
-@dataclass(frozen=True)
-class _Machine:
-    """What a device is, whatever lies in its memory."""
-
-    inputs: Workload
-    hardware: Hardware
-    efficiency: Efficiency
-    network: Network
-
-
 class _Chips:
     """The figures of the deployment, made again for one device."""
 
@@ -271,7 +256,9 @@ class _Chips:
         private = cells if number > 1 else ()
         chips = GraphRewrite(own, private, self.prefix, self.suffix, figures)
         visible = chips.rewrite(base.hardware.memory_visible)
-        in_gb = self._row("hardware.memory_shown", "Memory that the driver shows, in GB", "GB", visible / GIGA)
+        in_gb = self._row(
+            "hardware.memory_shown", "Memory that the driver shows, in GB", "GB", visible / GIGA
+        )
         default = device.memory.default
         assert default is not None
         default.set(in_gb)
@@ -280,7 +267,9 @@ class _Chips:
         self.rewrite = GraphRewrite(own, (), self.prefix, self.suffix, figures)
         self.extra: list[Row] = [*([visible] if number > 1 else []), in_gb]
         # not its memory: that follows from what is found of links and layers
-        self.first = _Machine(*self.rewrite.rewrite((base.inputs, base.hardware, base.efficiency, base.network)))
+        self.first = Machine(
+            *self.rewrite.rewrite((base.inputs, base.hardware, base.efficiency, base.network))
+        )
 
     def _row(self, name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
         return Quantity(f"{self.prefix}{name}", f"{label}{self.suffix}", unit, body, note=note)
@@ -359,7 +348,7 @@ class _Chips:
 
 
 def splits(
-    rows: Rows, ir: ModelGraph, inputs: Workload, chips: Sequence[_Machine]
+    rows: Rows, ir: ModelGraph, inputs: Workload, chips: Sequence[Machine]
 ) -> list[dict[str, Quantity]]:
     """Layers of each device by way to split them: evenly, by memory, by bandwidth; and what cells follow.
 
@@ -371,8 +360,7 @@ def splits(
         "even": [where(device.count > 0, 1, 0) for device in devices],
         "memory": [device.count * device.memory for device in devices],
         "bandwidth": [
-            device.count * chip.hardware.memory_bandwidth
-            for device, chip in zip(devices, chips, strict=True)
+            device.count * chip.hardware.memory_bandwidth for device, chip in zip(devices, chips, strict=True)
         ],
     }
     found: list[dict[str, Quantity]] = [{} for _ in devices]
@@ -396,9 +384,7 @@ def splits(
                 if way == "even"
                 else floor(share + SLIVER)
             )
-            ends.append(
-                rows(f"{number}.{way}_end", f"Last layer of device {number}, {way}", "layer", end)
-            )
+            ends.append(rows(f"{number}.{way}_end", f"Last layer of device {number}, {way}", "layer", end))
             before = ends[-2] if number > 1 else None
             found[number - 1][way] = rows(
                 f"{number}.{way}",
@@ -433,18 +419,18 @@ def links(
     ir: ModelGraph,
     inputs: Workload,
     base: Workers,
-    chips: Sequence[_Machine],
+    chips: Sequence[Machine],
     table: LinkTable,
 ) -> list[Link | None]:
     """The link from each device to the next: stated, or the fastest that the ports of both machines allow."""
     made: list[Link | None] = []
     before = base.plan.stages.before
     for place, device in enumerate(inputs.devices):
-        if place + 1 == len(inputs.devices):
+        if device.link is None or device.link_bandwidth is None or device.link_latency is None:
             made.append(None)
             continue
         own = Rows(f"devices.{device.number}.link", f", device {device.number} to the next", rows.rows)
-        inferred = _inferred(own, inputs, base, chips[place], chips[place + 1], table, device.number)
+        inferred = inferred_way(own, inputs, chips[place], chips[place + 1], table)
         is_inferred = equal(device.link, INFERRED)
         kind = own("kind", "Kind of link", "1", where(is_inferred, NO_PORT, device.link))
         by_kind = own(
@@ -498,75 +484,6 @@ def _follow(cell: Input, figure: Quantity) -> None:
     cell.default.set(figure)
 
 
-@dataclass(frozen=True)
-class _Inferred:
-    """What two machines reach: GB/s after losses, and us."""
-
-    rate: Quantity
-    latency: Quantity
-
-
-def _inferred(
-    rows: Rows,
-    inputs: Workload,
-    base: Workers,
-    one: _Machine,
-    other: _Machine,
-    table: LinkTable,
-    number: int,
-) -> _Inferred:
-    """The fastest of: ports of one family on both, their networks, links of their system where both are alike."""
-    found: list[tuple[Node, Node]] = []
-    for family in FAMILIES:
-        rates, delays = [], []
-        for side, chip in (("here", one), ("there", other)):
-            place = match(chip.inputs.accelerator, span(chip.hardware.accelerators))
-            port = rows(f"{family}.{side}", f"Port, {family}, {side}", "1", table.port(family, place))
-            of_port = table.of("bandwidth", port) * table.of("share", port)
-            delay: Node = table.of("latency", port)
-            if family == "ethernet":
-                factors = chip.efficiency
-                network = (
-                    chip.hardware.scale_out_bandwidth * factors["network_bandwidth"] / GIGA
-                )
-                of_port = where(equal(port, NO_PORT), network, of_port)
-                delay = where(equal(port, NO_PORT), factors["network_latency"] * MICRO, delay)
-            rates.append(rows(f"{family}.{side}.rate", f"Rate of the port, {family}, {side}", "GB/s", of_port))
-            delays.append(rows(f"{family}.{side}.latency", f"Latency of the port, {family}, {side}", "us", delay))
-        found.append(
-            (
-                rows(f"{family}.rate", f"Rate by {family}", "GB/s", minimum(*rates), "of the slower port"),
-                rows(f"{family}.latency", f"Latency by {family}", "us", maximum(*delays)),
-            )
-        )
-    alike = all_of(
-        equal(one.inputs.accelerator, other.inputs.accelerator), equal(one.inputs.system, other.inputs.system)
-    )
-    way = one.network
-    in_system = rows(
-        "system.rate",
-        "Rate in their system",
-        "GB/s",
-        where(
-            all_of(alike, way.p2p_per_byte > 0), 1 / way.p2p_per_byte / inputs.network_speed / GIGA, 0
-        ),
-        "where both are accelerators of one system",
-    )
-    (by_port, port_delay), (by_cable, cable_delay) = found
-    best = rows("inferred.rate", "Rate that is inferred", "GB/s", maximum(in_system, by_port, by_cable))
-    latency = rows(
-        "inferred.latency",
-        "Latency that is inferred",
-        "us",
-        where(
-            all_of(in_system > 0, in_system >= best),
-            way.p2p_latency * MICRO,
-            where(by_cable >= best, cable_delay, port_delay),
-        ),
-    )
-    return _Inferred(best, latency)
-
-
 def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> tuple[Pass, Devices]:
     """A pass through all devices, and the devices with their part of it.
 
@@ -616,7 +533,12 @@ def _pass_of(device: Device, work: Pass, listed: list[Named], blocks: list[Quant
     entering = (phase.requests, phase.tokens, phase.rank_requests, phase.passes, phase.coverage)
     pins: dict[Node, Node] = {figure: figure for figure in entering if figure is not None}
     rewrite = GraphRewrite(
-        {**device.rewrite.rewritten, **pins}, (), device.prefix, f", device {device.number}", tuple(listed), tuple(blocks)
+        {**device.rewrite.rewritten, **pins},
+        (),
+        device.prefix,
+        f", device {device.number}",
+        tuple(listed),
+        tuple(blocks),
     )
     return rewrite.rewrite(work)
 
@@ -680,12 +602,12 @@ def _means(
     return replaced
 
 
-def _handed_on(
-    rows: Rows, devices: Devices, base: Workers, block: Block, phase: str
-) -> dict[Node, Node]:
+def _handed_on(rows: Rows, devices: Devices, base: Workers, block: Block, phase: str) -> dict[Node, Node]:
     """Activations from device to device: the mean over the links in use."""
     size = next(
-        figure for figure in block.section.figures() if isinstance(figure, Quantity) and figure.id.endswith("message_bytes")
+        figure
+        for figure in block.section.figures()
+        if isinstance(figure, Quantity) and figure.id.endswith("message_bytes")
     )
     overlap = base.efficiency.factors["p2p_overlap"]
     times = [
@@ -704,9 +626,7 @@ def _handed_on(
 
 def _sent(rows: Rows) -> dict[int, Quantity]:
     """Seconds for activations from a device to the next, by its number."""
-    return {
-        int(row.id.split(".")[2]): row for row in rows.quantities() if row.id.endswith(".sent")
-    }
+    return {int(row.id.split(".")[2]): row for row in rows.quantities() if row.id.endswith(".sent")}
 
 
 def _hosts(base: Workers, block: Block, of_each: Sequence[Block]) -> dict[Node, Node]:
@@ -723,7 +643,11 @@ def _step(devices: Devices, work: Pass, passes: Sequence[Pass]) -> dict[Node, No
     place = work.sections.index(section)
     each = [one.sections[place].rows[-1] for one in passes]
     body = sum_of(
-        [where(device.last, own, 0) for device, own in zip(devices.devices, each, strict=True) if isinstance(own, Node)]
+        [
+            where(device.last, own, 0)
+            for device, own in zip(devices.devices, each, strict=True)
+            if isinstance(own, Node)
+        ]
     )
     return {time: replace(time, body=body, note="of the device that samples")}
 
@@ -798,18 +722,29 @@ def stage_times(
                 f"{device.number}.layer.{name}",
                 f"Time of a layer, {kind.name}",
                 "s",
-                own.added(f"{device.number}.layer.{name}.part", f"Time of a layer, {kind.name}", "s", times, 4),
+                own.added(
+                    f"{device.number}.layer.{name}.part", f"Time of a layer, {kind.name}", "s", times, 4
+                ),
             )
             by_kind[kind.count] = of_kind
             parts.append(base.plan.stages.layers[kind.count][place] * of_kind)
         kinds_of.append(by_kind)
         of_layers.append(
-            [rows(f"{device.number}.layers", f"Time of the layers of device {device.number}", "s", sum_of(parts))]
+            [
+                rows(
+                    f"{device.number}.layers",
+                    f"Time of the layers of device {device.number}",
+                    "s",
+                    sum_of(parts),
+                )
+            ]
         )
     in_layers = rows("layers", "Time of all layers", "s", sum_of([times[0] for times in of_layers]))
     last = sum_of([block.time for block in whole.blocks if block.id in ("lm_head", "draft")])
     at_end = rows("end", "Time of LM head and drafter", "s", last)
-    common = rows("common", "Time of all else", "s", whole.time - in_layers - at_end, "spread over the layers")
+    common = rows(
+        "common", "Time of all else", "s", whole.time - in_layers - at_end, "spread over the layers"
+    )
     stages = []
     for device, one, (layered,) in zip(devices.devices, passes, of_layers, strict=True):
         time = rows(
@@ -848,7 +783,11 @@ def _parts(
             f"{limit.capitalize()} time of its layers",
             "s",
             rows.added(
-                f"{device.number}.{limit}.part", f"{limit.capitalize()} time of its layers", "s", of_limit or [as_node(0)], 4
+                f"{device.number}.{limit}.part",
+                f"{limit.capitalize()} time of its layers",
+                "s",
+                of_limit or [as_node(0)],
+                4,
             ),
         )
         for limit, of_limit in times.items()
@@ -865,13 +804,13 @@ def _of_stages(times: _Stages) -> Iterator[Quantity]:
         yield from stage.parts.values()
 
 
-def _sections(
-    devices: Devices, whole: Pass, times: _Stages, listed: Sequence[Named]
-) -> tuple[Section, ...]:
+def _sections(devices: Devices, whole: Pass, times: _Stages, listed: Sequence[Named]) -> tuple[Section, ...]:
     """The rows of all devices that the pass is made of, a block for each device."""
     needed = [
         node
-        for node in ancestors(whole.time, *_of_stages(times), *(f for section in whole.sections for f in section.figures()))
+        for node in ancestors(
+            whole.time, *_of_stages(times), *(f for section in whole.sections for f in section.figures())
+        )
         if isinstance(node, Quantity)
     ]
     order = {figure.id: place for place, figure in enumerate(listed)}
@@ -898,7 +837,9 @@ def other_splits(
     rows = Rows("devices.other")
     found: dict[str, Split] = {}
     means = {
-        phase: [_mean_layer(rows, ir, device, f"devices.{phase}", devices, phase) for device in devices.devices]
+        phase: [
+            _mean_layer(rows, ir, device, f"devices.{phase}", devices, phase) for device in devices.devices
+        ]
         for phase in work
     }
     total = ir.total_layers
@@ -909,7 +850,12 @@ def other_splits(
         for phase, of_phase in work.items():
             last = sum_of([block.time for block in of_phase.blocks if block.id in ("lm_head", "draft")])
             layered: list[Node] = [count * mean for count, mean in zip(layers, means[phase], strict=True)]
-            of_all = rows(f"{way}.{phase}.layers", f"Time of all layers, {phase}, split {SPLIT_WORDS[way]}", "s", sum_of(layered))
+            of_all = rows(
+                f"{way}.{phase}.layers",
+                f"Time of all layers, {phase}, split {SPLIT_WORDS[way]}",
+                "s",
+                sum_of(layered),
+            )
             common = rows(
                 f"{way}.{phase}.common",
                 f"Time of all else, {phase}, split {SPLIT_WORDS[way]}",
@@ -931,7 +877,10 @@ def other_splits(
             maximum(sum_of(parts), microbatches * slowest),
         )
         through = rows(
-            f"{way}.through", f"Prefill pass through all devices, split {SPLIT_WORDS[way]}", "s", sum_of(steps["prefill"][0])
+            f"{way}.through",
+            f"Prefill pass through all devices, split {SPLIT_WORDS[way]}",
+            "s",
+            sum_of(steps["prefill"][0]),
         )
         held = [
             rows(
@@ -968,7 +917,11 @@ def other_splits(
     )
     section = rows.section("Other ways to split layers", "a mean layer stands for layers of all kinds")
     return replace(
-        devices, other_splits=found, best=best, sections=devices.sections, passes={**devices.passes, "splits": (section,)}
+        devices,
+        other_splits=found,
+        best=best,
+        sections=devices.sections,
+        passes={**devices.passes, "splits": (section,)},
     )
 
 
@@ -985,11 +938,18 @@ def _all_layers(devices: Devices, phase: str) -> Node:
     return devices.layered[phase]
 
 
-def _mean_layer(rows: Rows, ir: ModelGraph, device: Device, prefix: str, devices: Devices, phase: str) -> Quantity:
+def _mean_layer(
+    rows: Rows, ir: ModelGraph, device: Device, prefix: str, devices: Devices, phase: str
+) -> Quantity:
     """Seconds of a mean layer on a device."""
     each = devices.of_layer[phase][device.number - 1]
     body = sum_of([kind * row for kind, row in each.items()]) / ir.total_layers
-    return rows(f"{device.number}.{phase}.mean_layer", f"Time of a mean layer, device {device.number}, {phase}", "s", body)
+    return rows(
+        f"{device.number}.{phase}.mean_layer",
+        f"Time of a mean layer, device {device.number}, {phase}",
+        "s",
+        body,
+    )
 
 
 def _held(ir: ModelGraph, device: Device, layers: Node, first: Node, last: Node) -> Node:

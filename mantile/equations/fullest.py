@@ -100,4 +100,6 @@ def _of_devices(sets: tuple[Workers, ...]) -> Fullest:
 
     parts = {name: chosen(name, [getattr(of.memory, name) for of in sets]) for name in _PARTS}
     capacity = chosen("capacity", [of.hardware.memory_capacity for of in sets])
-    return Fullest(**parts, capacity=capacity, section=rows.section("Fullest device", "by the share of usable memory"))
+    return Fullest(
+        **parts, capacity=capacity, section=rows.section("Fullest device", "by the share of usable memory")
+    )

@@ -12,8 +12,8 @@ from mantile.equations.checks import Checked, Checks, checks
 from mantile.equations.classes import mixture
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
-from mantile.equations.dimensions import dimensions
 from mantile.equations.devices import Devices, on_devices, other_splits, unlike
+from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.engine import Limits, limits
 from mantile.equations.evidence import Evidence, evidence
@@ -23,6 +23,7 @@ from mantile.equations.fullest import Fullest, fullest
 from mantile.equations.gain import Gain, gain
 from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
+from mantile.equations.link import LinkTable, link_table
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
 from mantile.equations.metrics import OF_COST, Metric, headlines, per_day
@@ -69,6 +70,7 @@ class EstimateGraph:
             stands beside those of cost.
         steps, concurrency: what follows from a request rate; None where none may be given.
         devices: those of a pipeline that are not alike; None where accelerators are alike.
+        links: between machines; None where a deployment has no use for them.
     """
 
     ir: ModelGraph
@@ -102,6 +104,7 @@ class EstimateGraph:
     per_day: tuple[Quantity, ...]
     capacity: Capacity | None = None
     devices: Devices | None = None
+    links: LinkTable | None = None
 
     @property
     def prefill_workers(self) -> Workers:
@@ -246,7 +249,8 @@ def build_graph(
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
         work = {"prefill": prefill_pass, "decode": decode_pass}
         parts = other_splits(ir, prefill_workers, parts, decoding.microbatches, work)
-    alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass)
+    table = link_table(library) if disaggregated else None
+    alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass, table)
     apart = None
     if disaggregated:
         apart = in_decode(prefill_workers, decode_workers, alone, decoding, decode_pass)
@@ -285,6 +289,7 @@ def build_graph(
             ir=ir,
             typed=typed,
             devices=parts,
+            handover=alone.bandwidth,
             workers=sets,
             pools=pools,
             model=size,
@@ -324,6 +329,7 @@ def build_graph(
         single=single_pass,
         apart=apart,
         devices=parts,
+        links=table if parts is None else parts.table,
         steps=steps,
         concurrency=served.concurrency,
         serving=served,
@@ -415,7 +421,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                 )
             ),
             graph.frameworks.section,
-            *(() if graph.devices is None else graph.devices.table.sections()),
+            *(() if graph.links is None else graph.links.sections()),
             *(() if graph.limits is None else graph.limits.sections),
             graph.scheduler.in_use,
             *(

@@ -14,7 +14,7 @@ from mantile.equations.constant import RANKS_TO_ACCELERATORS
 from mantile.graph.quantity import Input, LateDefault, Named, Quantity, Section, equal, sum_of, where
 from mantile.ir.modules import ModelGraph
 from mantile.library.dates import serial, today
-from mantile.library.device import DEVICE, DEVICE_FIELDS, OF_FIRST, device_name
+from mantile.library.device import DEVICE, DEVICE_FIELDS, OF_FIRST, OF_LINK, device_name
 from mantile.library.fields import DECODE, DEPLOYMENT, MONEY, WORKLOAD, ScenarioField
 from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
@@ -49,7 +49,7 @@ class DeviceInputs:
         number: from 1.
         count: accelerators that split each of its layers.
         memory: of one of them, GB.
-        link: kind of link to the next device; `bandwidth` in GB/s, `latency` in us.
+        link: kind of link to the next device, with its bandwidth in GB/s and latency in us; None of the last.
     """
 
     number: int
@@ -58,16 +58,16 @@ class DeviceInputs:
     count: Input
     layers: Input
     memory: Input
-    link: Input
-    link_bandwidth: Input
-    link_latency: Input
+    link: Input | None = None
+    link_bandwidth: Input | None = None
+    link_latency: Input | None = None
 
     def named(self) -> dict[str, Input]:
         """Its own inputs, by name."""
         return {
             device_name(self.number, name): getattr(self, name)
             for name in DEVICE_FIELDS
-            if self.number > 1 or name not in OF_FIRST
+            if (self.number > 1 or name not in OF_FIRST) and getattr(self, name) is not None
         }
 
 
@@ -362,7 +362,7 @@ def _device_inputs(shared: Mapping[str, Input], library: Library, count: int) ->
                 label_suffix=suffix,
             )
             for name, field in DEVICE_FIELDS.items()
-            if number > 1 or name not in OF_FIRST
+            if (number > 1 or name not in OF_FIRST) and (number < count or name not in OF_LINK)
         }
         if number == 1:
             cells |= {name: shared[of] for name, of in OF_FIRST.items()}

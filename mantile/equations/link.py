@@ -4,8 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.equations.constant import GIGA, MICRO
+from mantile.equations.efficiency import Efficiency
+from mantile.equations.hardware import Hardware
+from mantile.equations.inputs import Workload
 from mantile.equations.library import FactKind, text_rows
-from mantile.graph.quantity import Input, Node, Section, defined, index, match, span
+from mantile.equations.network import Network
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    Section,
+    all_of,
+    defined,
+    equal,
+    index,
+    match,
+    maximum,
+    minimum,
+    span,
+    where,
+)
+from mantile.graph.rows import Rows
 from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
 
@@ -58,7 +78,9 @@ def link_table(library: Library) -> LinkTable:
     known = library.links
     kinds = (
         *(
-            defined(f"link.{word}.id", f"Link, {word}", "1", word, note, "a word of the scenario", name="links")
+            defined(
+                f"link.{word}.id", f"Link, {word}", "1", word, note, "a word of the scenario", name="links"
+            )
             for word, note in WORDS.items()
         ),
         *(
@@ -70,7 +92,12 @@ def link_table(library: Library) -> LinkTable:
         fact.name: (
             *(
                 defined(
-                    f"link.{word}.{fact.name}", f"{fact.label}, {word}", fact.unit, 0, note, name=fact.label.lower()
+                    f"link.{word}.{fact.name}",
+                    f"{fact.label}, {word}",
+                    fact.unit,
+                    0,
+                    note,
+                    name=fact.label.lower(),
                 )
                 for word, note in WORDS.items()
             ),
@@ -103,3 +130,74 @@ def link_table(library: Library) -> LinkTable:
         for family in FAMILIES
     }
     return LinkTable(kinds, facts, ports)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a machine is, whatever lies in its memory."""
+
+    inputs: Workload
+    hardware: Hardware
+    efficiency: Efficiency
+    network: Network
+
+
+@dataclass(frozen=True)
+class Way:
+    """What two machines reach: GB/s after losses, and us."""
+
+    rate: Quantity
+    latency: Quantity
+
+
+def inferred_way(rows: Rows, inputs: Workload, one: Machine, other: Machine, table: LinkTable) -> Way:
+    """The fastest of: ports of one family on both, their networks, links of their system where both are alike."""
+    found: list[tuple[Node, Node]] = []
+    for family in FAMILIES:
+        rates, delays = [], []
+        for side, chip in (("here", one), ("there", other)):
+            place = match(chip.inputs.accelerator, span(chip.hardware.accelerators))
+            port = rows(f"{family}.{side}", f"Port, {family}, {side}", "1", table.port(family, place))
+            of_port = table.of("bandwidth", port) * table.of("share", port)
+            delay: Node = table.of("latency", port)
+            if family == "ethernet":
+                factors = chip.efficiency
+                network = chip.hardware.scale_out_bandwidth * factors["network_bandwidth"] / GIGA
+                of_port = where(equal(port, NO_PORT), network, of_port)
+                delay = where(equal(port, NO_PORT), factors["network_latency"] * MICRO, delay)
+            rates.append(
+                rows(f"{family}.{side}.rate", f"Rate of the port, {family}, {side}", "GB/s", of_port)
+            )
+            delays.append(
+                rows(f"{family}.{side}.latency", f"Latency of the port, {family}, {side}", "us", delay)
+            )
+        found.append(
+            (
+                rows(f"{family}.rate", f"Rate by {family}", "GB/s", minimum(*rates), "of the slower port"),
+                rows(f"{family}.latency", f"Latency by {family}", "us", maximum(*delays)),
+            )
+        )
+    alike = all_of(
+        equal(one.inputs.accelerator, other.inputs.accelerator), equal(one.inputs.system, other.inputs.system)
+    )
+    way = one.network
+    in_system = rows(
+        "system.rate",
+        "Rate in their system",
+        "GB/s",
+        where(all_of(alike, way.p2p_per_byte > 0), 1 / way.p2p_per_byte / inputs.network_speed / GIGA, 0),
+        "where both are accelerators of one system",
+    )
+    (by_port, port_delay), (by_cable, cable_delay) = found
+    best = rows("inferred.rate", "Rate that is inferred", "GB/s", maximum(in_system, by_port, by_cable))
+    latency = rows(
+        "inferred.latency",
+        "Latency that is inferred",
+        "us",
+        where(
+            all_of(in_system > 0, in_system >= best),
+            way.p2p_latency * MICRO,
+            where(by_cable >= best, cable_delay, port_delay),
+        ),
+    )
+    return Way(best, latency)

@@ -906,9 +906,7 @@ def stages(
 
 def _on_last(assigned: Stages, sizes: list[Node], more: Quantity) -> list[Node]:
     """The sizes of all stages, with what the last one holds beside its layers."""
-    return [
-        size + where(is_last, more, 0) for is_last, size in zip(assigned.last, sizes, strict=True)
-    ]
+    return [size + where(is_last, more, 0) for is_last, size in zip(assigned.last, sizes, strict=True)]
 
 
 _KINDS = 2

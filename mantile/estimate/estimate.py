@@ -24,9 +24,9 @@ from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
 from mantile.library.dates import serial
+from mantile.library.device import machines
 from mantile.library.documents import json_data
 from mantile.library.errors import InputError, near, unknown
-from mantile.library.device import machines
 from mantile.library.fields import DECODE
 from mantile.library.given import Usage, given_profiles, require_use, usage, workers_of
 from mantile.library.models import load_model
@@ -385,7 +385,14 @@ def _estimate(
     scenario = with_drafts(scenario, name)
     model = model or load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
-    equations = build_graph(build_ir(changed), library, *scenario.parts, scenario.classes, scenario.capacity, scenario.device_count)
+    equations = build_graph(
+        build_ir(changed),
+        library,
+        *scenario.parts,
+        scenario.classes,
+        scenario.capacity,
+        scenario.device_count,
+    )
     cases = columns(scenario, model, library, name)
     require_use(
         pins, library, [worker for case in cases for worker in workers_of(case.values, library)], name
@@ -396,7 +403,12 @@ def _estimate(
                 require_override(equations, override, name)
     _require_own_overrides(scenario, equations, name)
     template = template or load_template(scenario.template)
-    return Estimate(scenario, model, library, cases, equations, template, reads_files=reads_files)
+    made = Estimate(scenario, model, library, cases, equations, template, reads_files=reads_files)
+    if equations.devices is not None:
+        from mantile.estimate.split import solved
+
+        return solved(made)
+    return made
 
 
 def _require_own_overrides(scenario: Scenario, equations: EstimateGraph, name: str) -> None:

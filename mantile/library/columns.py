@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from mantile.library.architecture import Model
-from mantile.library.documents import Strict
 from mantile.library.device import DEVICE, flat
+from mantile.library.documents import Strict
 from mantile.library.errors import InputError, near
 from mantile.library.fields import DECODE, ScenarioField
 from mantile.library.links import INFERRED, NO_PORT, LinkKind
@@ -93,7 +93,10 @@ def columns(
 
 def _require_known(without: Iterable[str], overrides: Iterable[Override], where: str) -> None:
     """What a variant does not follow is an input, or an override of the base."""
-    known = [*(override.id for override in overrides), *(f"inputs.{name}" for name in (*INPUT_NAMES, *DEVICE_INPUTS))]
+    known = [
+        *(override.id for override in overrides),
+        *(f"inputs.{name}" for name in (*INPUT_NAMES, *DEVICE_INPUTS)),
+    ]
     for identifier in without:
         if identifier not in known:
             raise InputError(
@@ -207,7 +210,9 @@ def _check(values: dict[str, Any], library: Library, where: str) -> None:
                 raise InputError(f"{where}: {error}") from None
 
 
-def _find(library: Library, field: ScenarioField, name: str) -> Accelerator | System | Framework | DataType | LinkKind:
+def _find(
+    library: Library, field: ScenarioField, name: str
+) -> Accelerator | System | Framework | DataType | LinkKind:
     """What a name stands for in the list of the library that a field names."""
     match field.listed:
         case "accelerators":

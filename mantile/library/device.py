@@ -84,6 +84,8 @@ class Device(Strict):
 DEVICE_FIELDS: Mapping[str, ScenarioField] = {declared.name: declared for declared in read_fields(Device)}
 OF_FIRST = {"accelerator": "accelerator", "system": "system", "count": "tp"}
 """Fields of the first device, and the fields of a deployment that they are."""
+OF_LINK = ("link", "link_bandwidth", "link_latency")
+"""Fields of the way to the next device: the last one has none."""
 
 
 def device_name(number: int, name: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mantile.library.efficiency import EfficiencyProfile, fallback_chain, figures_in_use
 from mantile.library.device import DEVICE, MOST_DEVICES
+from mantile.library.efficiency import EfficiencyProfile, fallback_chain, figures_in_use
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
 from mantile.library.profiles import Accelerator, Library, Prices, System, load_pinned

@@ -60,7 +60,9 @@ class Links(Strict):
         for ports in self.ports:
             for name in (ports.ethernet, ports.thunderbolt):
                 if name not in known:
-                    raise ValueError(f"ports: no link is a {name!r}; expected one of {', '.join(sorted(known))}")
+                    raise ValueError(
+                        f"ports: no link is a {name!r}; expected one of {', '.join(sorted(known))}"
+                    )
         return self
 
     def port(self, accelerator: str, family: str) -> str:

@@ -33,7 +33,7 @@ from mantile.library.architecture import Architecture, Model
 from mantile.library.capacity import CapacityAsked
 from mantile.library.dates import day_of, serial
 from mantile.library.decision import Decision
-from mantile.library.device import DEVICE_FIELDS, MOST_DEVICES, OF_FIRST, Device, of_device
+from mantile.library.device import DEVICE_FIELDS, MOST_DEVICES, OF_FIRST, OF_LINK, Device, of_device
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
 from mantile.library.fields import (
@@ -1231,8 +1231,16 @@ class Scenario(Case):
                 raise ValueError(
                     f"{where}devices: expected no decode workers of their own beside devices that are not alike"
                 )
+            for name in OF_LINK:
+                if case.devices and getattr(case.devices[-1], name) is not None:
+                    raise ValueError(
+                        f"{where}devices.{len(case.devices) - 1}: {name}: expected no link of the last device; "
+                        "a link leads to the next one"
+                    )
             if len(case.devices) == 1:
-                raise ValueError(f"{where}devices: expected at least two; one device is the deployment itself")
+                raise ValueError(
+                    f"{where}devices: expected at least two; one device is the deployment itself"
+                )
         if self.decision is not None and self.decision.take > len(self.variants):
             raise ValueError(
                 f"decision.take: expected the number of a variant, at most {len(self.variants)}; found "

@@ -15,10 +15,10 @@ from mantile.equations.measures import measure
 from mantile.equations.override import OVERRIDE
 from mantile.estimate.points import grid
 from mantile.library.columns import columns
+from mantile.library.device import of_device
 from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
-from mantile.library.device import of_device
 from mantile.library.fields import DECODE
 from mantile.library.profile_facts import OWN_PRICE
 from mantile.library.profiles import Accelerator, Library, Prices, System

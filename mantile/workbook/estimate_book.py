@@ -78,9 +78,7 @@ class EstimateBook(Book):
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
         if entry.id in self.own_lists:
             return self.own_lists[entry.id]
-        name = own_name(
-            entry.id.removeprefix("sweep.").removeprefix("alternative.").removeprefix("inputs.")
-        )
+        name = own_name(entry.id.removeprefix("sweep.").removeprefix("alternative.").removeprefix("inputs."))
         devices = self.estimate.equations.devices
         if name == "link" and devices is not None:
             return span(devices.table.kinds)

@@ -229,7 +229,9 @@ class Figures:
 
     def _profiles(self, some: Sequence[Quantity]) -> tuple[Quantity, ...]:
         """The profiles in use of all choices of the workers that some are of."""
-        of_all = [[choice.profile for choice in workers.efficiency.choices] for workers in self.graph.all_workers]
+        of_all = [
+            [choice.profile for choice in workers.efficiency.choices] for workers in self.graph.all_workers
+        ]
         profiles = next((profiles for profiles in of_all if set(some) <= set(profiles)), [])
         return tuple(profile for profile in profiles if profile.id in self.graph.figures)
 

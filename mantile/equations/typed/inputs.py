@@ -96,7 +96,12 @@ def typed_inputs(
         classes: what is asked of classes of requests.
     """
     bounds = Bounds()
-    library = {"accelerator": hardware.accelerators, "system": hardware.systems, "framework": known.names, "link": links}
+    library = {
+        "accelerator": hardware.accelerators,
+        "system": hardware.systems,
+        "framework": known.names,
+        "link": links,
+    }
     listed = Rows("typed.listed")
     own = tuple(
         _typed(name, entry, library.get(own_name(name), ()), bounds, listed)
