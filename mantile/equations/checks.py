@@ -785,7 +785,7 @@ def _longest(rows: Rows, inputs: Workload) -> tuple[Quantity, Quantity]:
 def disaggregation(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """The way prefill and decode go together, where decode workers are described apart."""
     rows, none, yes = sides.of(), sides.fixed(0, "flag"), sides.fixed(1, "flag")
-    first, last = estimate.workers[0], estimate.workers[-1]
+    first = estimate.workers[0]
     disaggregated = first.ranks.disaggregated
     if disaggregated is None:
         return

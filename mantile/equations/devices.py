@@ -149,8 +149,7 @@ class Devices:
     Args:
         stages: by phase, for each device.
         sections: of the Memory sheet; `passes` by sheet, below the rows of the pass.
-        other_splits: other ways to split layers; `best` the shortest decode step of those that fit, no shorter
-            than 0 where none does.
+        other_splits: other ways to split layers; `best` the shortest decode step of those that fit.
         of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.
     """
 
@@ -173,7 +172,8 @@ class Devices:
 def unlike(
     ir: ModelGraph, library: Library, inputs: Workload, base: Workers
 ) -> tuple[Workers, Devices] | None:
-    """The workers of the deployment with the memory of all devices, and the devices; None where all are alike.
+    """The workers of the deployment with the memory of all devices, and the devices; None where all are
+    alike.
 
     Args:
         base: the deployment as if all were like the first device.
@@ -241,12 +241,12 @@ class _Chips:
         base: Workers,
         pinned: Mapping[Named, Node],
         cells: tuple[Input, ...],
-        figures: tuple[Named, ...],
+        figures: tuple[Node, ...],
     ) -> None:
         self.number, self.inputs, self.base, self.figures = number, device, base, figures
         self.prefix, self.suffix = f"{PREFIX}{number}.", f", device {number}"
         shared = base.inputs
-        own: dict[Node, Node] = dict(pinned)
+        own: dict[Node, Node] = {**pinned}
         if number > 1:
             own |= {
                 shared.accelerator: device.accelerator,
@@ -259,9 +259,7 @@ class _Chips:
         in_gb = self._row(
             "hardware.memory_shown", "Memory that the driver shows, in GB", "GB", visible / GIGA
         )
-        default = device.memory.default
-        assert default is not None
-        default.set(in_gb)
+        _follow(device.memory, in_gb)
         used = self._row("hardware.memory_visible_used", "Memory it may use", "B", device.memory * GIGA)
         own = dict(chips.rewritten) | {base.hardware.memory_visible: used}
         self.rewrite = GraphRewrite(own, (), self.prefix, self.suffix, figures)
@@ -544,13 +542,13 @@ def _pass_of(device: Device, work: Pass, listed: list[Named], blocks: list[Quant
 
 
 def _in_counts(body: Node, counts: frozenset[Node]) -> Node:
-    """An expression in which no named figure stands between it and the counts of layers that it follows from."""
+    """An expression with no named figure between it and the counts of layers that it follows from."""
     between = {
         figure: _in_counts(figure.body, counts)
         for figure in expression(body)
         if isinstance(figure, Quantity) and not counts.isdisjoint(ancestors(figure))
     }
-    return substitute(body, dict(between))
+    return substitute(body, {**between})
 
 
 def _runs(base: Workers, devices: Devices, block: Block) -> list[Node]:
@@ -579,7 +577,7 @@ _OF_RUN = ("layer_time", "launch", "compute", "memory", "flops", "bytes", "reads
 def _means(
     ir: ModelGraph, base: Workers, devices: Devices, block: Block, of_each: Sequence[Block]
 ) -> dict[Node, Node]:
-    """The figures of one run of a module: the mean over its runs on all devices, or that of the end it is at."""
+    """The figures of one run of a module: the mean over its runs, or that of the end where it stands."""
     replaced: dict[Node, Node] = {}
     at_start = block.id in ("embedding", "vision")
     for name in _OF_RUN:
@@ -693,7 +691,7 @@ def stage_times(
 ) -> _Stages:
     """Seconds of a pass on each device, and on the one that takes most.
 
-    A layer of each kind takes what its modules take; what is not in layers, such as the embedding, messages and
+    A layer of each kind takes what its modules take; what is not in layers, such as embedding, messages and
     host time, is spread over the layers, but for the LM head and the drafter, which the last device has.
     """
     kinds, total = list(ir.layers), ir.total_layers
@@ -863,13 +861,15 @@ def other_splits(
                 of_phase.time - _all_layers(devices, phase) - last,
                 "as it is now",
             )
-            stages = [
+            stages: list[Node] = [
                 own + common * (count / total) + where(is_last, last, 0)
                 for own, count, (_, is_last) in zip(layered, layers, ends, strict=True)
             ]
             steps[phase] = [of_all, common, last], stages
-        parts, stages = steps["decode"]
-        slowest = rows(f"{way}.slowest", f"Slowest device, split {SPLIT_WORDS[way]}", "s", maximum(*stages))
+        parts, of_devices = steps["decode"]
+        slowest = rows(
+            f"{way}.slowest", f"Slowest device, split {SPLIT_WORDS[way]}", "s", maximum(*of_devices)
+        )
         step = rows(
             f"{way}.step",
             f"Decode step, split {SPLIT_WORDS[way]}",

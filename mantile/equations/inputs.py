@@ -347,7 +347,7 @@ def _decode_inputs(shared: Mapping[str, Input], library: Library) -> dict[str, I
 
 
 def _device_inputs(shared: Mapping[str, Input], library: Library, count: int) -> tuple[DeviceInputs, ...]:
-    """Inputs of unlike devices. Accelerator and system follow the first device; what follows from the machines,
+    """Inputs of unlike devices. Accelerator and system follow the first device; what follows from machines,
     such as memory and layers, is stated while the graph is built.
     """
     devices = []

@@ -151,7 +151,7 @@ class Way:
 
 
 def inferred_way(rows: Rows, inputs: Workload, one: Machine, other: Machine, table: LinkTable) -> Way:
-    """The fastest of: ports of one family on both, their networks, links of their system where both are alike."""
+    """The fastest of ports of one family on both, of their networks, of links of a system of both."""
     found: list[tuple[Node, Node]] = []
     for family in FAMILIES:
         rates, delays = [], []

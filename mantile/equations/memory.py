@@ -115,8 +115,8 @@ class Memory:
         swapped: bytes that go to the host and come back instead, of each request on a rank.
         fits: 1 where `used` is at most `limit`.
         startup: what the server prints when it starts.
-        of_layers: weights of a layer of each kind; `ends` what the first stage holds before its layers, and the
-            last behind them.
+        of_layers: weights of a layer of each kind; `ends` what the first stage holds before its layers, and
+            the last behind them.
         heads, prefix: what prompts have at their head, and what is found of it; None where no scenario caches
             prefixes.
     """

@@ -1,8 +1,8 @@
 """Layers over unlike devices, split for the smallest decode step: exact for up to eight devices.
 
-What a layer takes on each device, in time and in memory, is read from the graph; no time is worked out here. For
-each set of devices that may hold layers the best split is found by dynamic programming, and what the graph says of
-the best ones decides, also against the splits that a formula can follow.
+What a layer takes on each device, in time and in memory, is read from the graph. For each set of devices that
+may hold layers the best split is found by dynamic programming; what the graph says of the best ones decides,
+also against the splits that a formula can follow.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def machines(values: Mapping[str, Any]) -> list[tuple[int, str]]:
     """How many accelerators of which id the devices of a column are, equal neighbours together; empty where
     accelerators are alike.
 
-    >>> machines({"accelerator": "a", "tp": 1, "device2_count": 2, "device2_accelerator": "b", "device3_count": 0})
+    >>> machines({"accelerator": "a", "tp": 1, "device2_count": 2, "device2_accelerator": "b"})
     [(1, 'a'), (2, 'b')]
     """
     found = [(int(values.get("tp", 1)), str(values["accelerator"]))]

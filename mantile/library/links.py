@@ -1,4 +1,4 @@
-"""Links between machines, and what machines can be joined by where nobody states a link: profiles/links.yaml."""
+"""Links between machines, and the ports of machines where nobody states a link: profiles/links.yaml."""
 
 from __future__ import annotations
 

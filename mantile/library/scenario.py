@@ -441,7 +441,7 @@ class Inputs(Deployment):
     )
     device_split: Literal["solved", "memory", "bandwidth", "even"] | None = field(
         "Layers per device",
-        "how layers are split over unlike devices: solved for the smallest step, by memory, by bandwidth, evenly",
+        "how they are split over unlike devices: solved for the smallest step, by memory, bandwidth, evenly",
         group=DEPLOYMENT,
         default="solved",
         needs="devices",
@@ -936,9 +936,9 @@ class Case(Inputs):
     """The fields of one column. What a variant leaves out follows the base, but for what was measured.
 
     `decode` are workers that only decode: with it the deployment above only prefills, unless `serving` is
-    aggregated. `devices` are machines that are not alike and hold a part of the layers each, in order; the first
-    is the deployment above. `without` are ids of overrides and of inputs of the base that a variant does not follow, such
-    as inputs.concurrency where a request rate decides it. `draft_model` is a model, as `model` of a scenario,
+    aggregated. `devices` are machines that are not alike and hold a part of the layers each, in order; the
+    first is the deployment above. `without` are ids of overrides and of inputs of the base that a variant does
+    not follow, such as inputs.concurrency where a request rate decides it. `draft_model` is a model, as `model` of a scenario,
     whose size, layers and cache stand for draft_parameters, draft_layers and draft_kv_channels.
     `acceptance_by_position` is how often each draft token is accepted, as engines report it; draft_tokens and
     acceptance_length follow from it.
@@ -971,7 +971,8 @@ class Case(Inputs):
         for name, value in moved.items():
             if data.get(name) not in (None, value):
                 raise ValueError(
-                    f"devices.0: {name}: expected what the deployment states, {data[name]!r:.60}; found {value!r:.60}"
+                    f"devices.0: {name}: expected what the deployment states, {data[name]!r:.60}; "
+                    f"found {value!r:.60}"
                 )
         rest = {name: value for name, value in stated.items() if name not in OF_FIRST}
         return data | moved | {"devices": [rest, *data["devices"][1:]]}
@@ -1229,13 +1230,13 @@ class Scenario(Case):
             apart = case.decode is not None or "disaggregated" in (case.serving, self.serving)
             if (case.devices or self.devices) and apart:
                 raise ValueError(
-                    f"{where}devices: expected no decode workers of their own beside devices that are not alike"
+                    f"{where}devices: expected no decode workers beside devices that are not alike"
                 )
             for name in OF_LINK:
                 if case.devices and getattr(case.devices[-1], name) is not None:
                     raise ValueError(
-                        f"{where}devices.{len(case.devices) - 1}: {name}: expected no link of the last device; "
-                        "a link leads to the next one"
+                        f"{where}devices.{len(case.devices) - 1}: {name}: expected no link of the last "
+                        "device; a link leads to the next one"
                     )
             if len(case.devices) == 1:
                 raise ValueError(
