@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from mantile.equations.constant import GIGA, MICRO, NO_BOUND, NO_BOUND_TIME, SLIVER
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import DeviceInputs, Workload
-from mantile.equations.link import LinkTable, Machine, inferred_way, link_table
+from mantile.equations.link import LinkTable, Machine, by_ports, in_system, link_table
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -246,7 +246,7 @@ class _Chips:
         self.number, self.inputs, self.base, self.figures = number, device, base, figures
         self.prefix, self.suffix = f"{PREFIX}{number}.", f", device {number}"
         shared = base.inputs
-        own: dict[Node, Node] = {**pinned}
+        own: dict[Node, Node] = {figure: node for figure, node in pinned.items()}
         if number > 1:
             own |= {
                 shared.accelerator: device.accelerator,
@@ -428,7 +428,8 @@ def links(
             made.append(None)
             continue
         own = Rows(f"devices.{device.number}.link", f", device {device.number} to the next", rows.rows)
-        inferred = inferred_way(own, inputs, chips[place], chips[place + 1], table)
+        here, there = chips[place], chips[place + 1]
+        inferred = in_system(own, inputs, here, there, by_ports(own, here, there, table))
         is_inferred = equal(device.link, INFERRED)
         kind = own("kind", "Kind of link", "1", where(is_inferred, NO_PORT, device.link))
         by_kind = own(
@@ -548,7 +549,7 @@ def _in_counts(body: Node, counts: frozenset[Node]) -> Node:
         for figure in expression(body)
         if isinstance(figure, Quantity) and not counts.isdisjoint(ancestors(figure))
     }
-    return substitute(body, {**between})
+    return substitute(body, {figure: node for figure, node in between.items()})
 
 
 def _runs(base: Workers, devices: Devices, block: Block) -> list[Node]:

@@ -150,8 +150,8 @@ class Way:
     latency: Quantity
 
 
-def inferred_way(rows: Rows, inputs: Workload, one: Machine, other: Machine, table: LinkTable) -> Way:
-    """The fastest of ports of one family on both, of their networks, of links of a system of both."""
+def by_ports(rows: Rows, one: Machine, other: Machine, table: LinkTable) -> Way:
+    """The fastest of ports of one family on both, and of their networks."""
     found: list[tuple[Node, Node]] = []
     for family in FAMILIES:
         rates, delays = [], []
@@ -177,27 +177,30 @@ def inferred_way(rows: Rows, inputs: Workload, one: Machine, other: Machine, tab
                 rows(f"{family}.latency", f"Latency by {family}", "us", maximum(*delays)),
             )
         )
+    (by_port, port_delay), (by_cable, cable_delay) = found
+    rate = rows("ports.rate", "Rate by ports", "GB/s", maximum(by_port, by_cable), "of the faster family")
+    latency = rows("ports.latency", "Latency by ports", "us", where(by_cable >= rate, cable_delay, port_delay))
+    return Way(rate, latency)
+
+
+def in_system(rows: Rows, inputs: Workload, one: Machine, other: Machine, ports: Way) -> Way:
+    """The same, or the links of a system of which both are accelerators, if these are faster."""
     alike = all_of(
         equal(one.inputs.accelerator, other.inputs.accelerator), equal(one.inputs.system, other.inputs.system)
     )
     way = one.network
-    in_system = rows(
+    rate = rows(
         "system.rate",
         "Rate in their system",
         "GB/s",
         where(all_of(alike, way.p2p_per_byte > 0), 1 / way.p2p_per_byte / inputs.network_speed / GIGA, 0),
         "where both are accelerators of one system",
     )
-    (by_port, port_delay), (by_cable, cable_delay) = found
-    best = rows("inferred.rate", "Rate that is inferred", "GB/s", maximum(in_system, by_port, by_cable))
+    best = rows("inferred.rate", "Rate that is inferred", "GB/s", maximum(rate, ports.rate))
     latency = rows(
         "inferred.latency",
         "Latency that is inferred",
         "us",
-        where(
-            all_of(in_system > 0, in_system >= best),
-            way.p2p_latency * MICRO,
-            where(by_cable >= best, cable_delay, port_delay),
-        ),
+        where(all_of(rate > 0, rate >= best), way.p2p_latency * MICRO, ports.latency),
     )
     return Way(best, latency)

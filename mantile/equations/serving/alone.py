@@ -9,7 +9,7 @@ from mantile.equations.constant import GIGA, MICRO, ONE_REQUEST
 from mantile.equations.forward import Pass
 from mantile.equations.framework import Frameworks
 from mantile.equations.inputs import Workload
-from mantile.equations.link import LinkTable, Machine, inferred_way
+from mantile.equations.link import LinkTable, Machine, by_ports
 from mantile.equations.network import NO_WAY
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.serving.stages import FULLEST, stage_time
@@ -298,13 +298,8 @@ def transfer(
         sum_range(span(sizes)) if sizes else ONE_REQUEST * 0,
         "recurrent states are left out",
     )
-    ports = inferred_way(
-        Rows("serving.transfer_link", "", rows.rows),
-        inputs,
-        _machine(prefill_workers),
-        _machine(decode_workers),
-        table,
-    )
+    way = Rows("serving.transfer_link", "", rows.rows)
+    ports = by_ports(way, _machine(prefill_workers), _machine(decode_workers), table)
     network = rows(
         "transfer_network",
         "Bandwidth of the transfer by network",
