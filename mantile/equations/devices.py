@@ -87,6 +87,7 @@ class Device:
         capacity: requests for whose KV cache it has room.
         link: to the next; None of the last in the list.
         first, last: 1 where it holds the embedding, or the LM head.
+        sections: of the Hardware sheet and of the Memory sheet.
     """
 
     number: int
@@ -99,7 +100,7 @@ class Device:
     first: Node
     last: Node
     rewrite: GraphRewrite
-    section: Section
+    sections: tuple[Section, Section]
 
     @property
     def prefix(self) -> str:
@@ -148,7 +149,7 @@ class Devices:
 
     Args:
         stages: by phase, for each device.
-        sections: of the Memory sheet; `passes` by sheet, below the rows of the pass.
+        sections: of the Network sheet; `passes` by sheet, below the rows of the pass.
         other_splits: other ways to split layers; `best` the shortest decode step of those that fit.
         of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.
     """
@@ -220,8 +221,7 @@ def unlike(
         for place, chip in enumerate(chips)
     )
     section = rows.section("Devices", "layers of each, and the links between them")
-    sections = (section, *(device.section for device in devices))
-    return settled, Devices(devices, table, {}, sections, {}, {})
+    return settled, Devices(devices, table, {}, (section,), {}, {})
 
 
 def _pinned(inputs: Workload) -> list[Named]:
@@ -341,8 +341,17 @@ class _Chips:
             first=stages.first[place],
             last=stages.last[place],
             rewrite=rewrite,
-            section=Section(f"Device {self.number}", tuple(self.extra), "its part of the model"),
+            sections=_of_device(self.number, self.prefix, self.extra),
         )
+
+
+def _of_device(number: int, prefix: str, rows: Sequence[Row]) -> tuple[Section, Section]:
+    """The rows of a device that no block of the deployment has: on Hardware, and on Memory."""
+    machine = (f"{prefix}hardware.", f"{prefix}inputs.")
+    first = tuple(row for row in rows if not isinstance(row, tuple) and row.id.startswith(machine))
+    rest = tuple(row for row in rows if row not in first)
+    title = f"Device {number}"
+    return Section(title, first, "what it is"), Section(title, rest, "its part of the model")
 
 
 def splits(

@@ -420,6 +420,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                     *workers.support.sections,
                 )
             ),
+            *_of_devices(graph, 0),
             graph.frameworks.section,
             *(() if graph.links is None else graph.links.sections()),
             *(() if graph.limits is None else graph.limits.sections),
@@ -434,7 +435,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Model": graph.model.sections,
         "Tensors": graph.prefill_workers.tensors.listed,
         "Memory": (
-            *(() if graph.devices is None else graph.devices.sections),
+            *_of_devices(graph, 1),
             *of_workers(
                 lambda workers: (
                     *workers.plan.sections,
@@ -444,7 +445,10 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             ),
             *((graph.fullest.section,) if graph.fullest.section else ()),
         ),
-        "Network": of_workers(lambda workers: workers.network.sections),
+        "Network": (
+            *of_workers(lambda workers: workers.network.sections),
+            *(() if graph.devices is None else graph.devices.sections),
+        ),
         "Prefill": (*graph.prefill.sections, *_on_devices(graph, "prefill"), *graph.prompt.sections),
         "Decode": (
             *graph.decode.sections,
@@ -472,6 +476,13 @@ def _headlines(graph: EstimateGraph, of_cost: bool) -> Section:
     rows = tuple(row for metric, row in graph.headlines.items() if metric.id.startswith(OF_COST) == of_cost)
     rows = (*rows, *(graph.per_day if of_cost else ()))
     return Section("Headline results", rows, "not known where the plan cannot be, or nobody states a figure")
+
+
+def _of_devices(graph: EstimateGraph, place: int) -> Iterator[Section]:
+    """The blocks that devices which are not alike have to themselves: 0 on Hardware, 1 on Memory."""
+    for device in () if graph.devices is None else graph.devices.devices:
+        if device.sections[place].rows:
+            yield device.sections[place]
 
 
 def _on_devices(graph: EstimateGraph, phase: str) -> tuple[Section, ...]:

@@ -179,7 +179,9 @@ def by_ports(rows: Rows, one: Machine, other: Machine, table: LinkTable) -> Way:
         )
     (by_port, port_delay), (by_cable, cable_delay) = found
     rate = rows("ports.rate", "Rate by ports", "GB/s", maximum(by_port, by_cable), "of the faster family")
-    latency = rows("ports.latency", "Latency by ports", "us", where(by_cable >= rate, cable_delay, port_delay))
+    latency = rows(
+        "ports.latency", "Latency by ports", "us", where(by_cable >= rate, cable_delay, port_delay)
+    )
     return Way(rate, latency)
 
 

@@ -937,8 +937,8 @@ class Case(Inputs):
 
     `decode` are workers that only decode: with it the deployment above only prefills, unless `serving` is
     aggregated. `devices` are machines that are not alike and hold a part of the layers each, in order; the
-    first is the deployment above. `without` are ids of overrides and of inputs of the base that a variant does
-    not follow, such as inputs.concurrency where a request rate decides it. `draft_model` is a model, as
+    first is the deployment above. `without` are ids of overrides and of inputs of the base that a variant
+    does not follow, such as inputs.concurrency where a request rate decides it. `draft_model` is a model, as
     `model` of a scenario, whose size, layers and cache stand for draft_parameters, draft_layers and
     draft_kv_channels.
     `acceptance_by_position` is how often each draft token is accepted, as engines report it; draft_tokens and
