@@ -6,6 +6,7 @@ from mantile.cli.flags import field_flag
 from mantile.library.capacity import CAPACITY_FIELDS
 from mantile.library.dates import day_of
 from mantile.library.fields import ScenarioField
+from mantile.library.device import DEVICE_FIELDS
 from mantile.library.scenario import SCENARIO_FIELDS, Scenario
 
 HEADS = ("field", "flag", "row of Inputs", "other names", "unit", "range", "default", "meaning")
@@ -39,6 +40,11 @@ OTHERS = {
     "capacity": (
         "Demand and money, for the sheets Capacity and Finance: `profile` (office day, evening, flat, or "
         "own with 24 `hours`, 100 the peak), " + ", ".join(f"`{name}`" for name in CAPACITY_FIELDS) + "."
+    ),
+    "devices": (
+        "Machines that are not alike and hold a part of the layers each, in order: "
+        + ", ".join(f"`{name}`" for name in DEVICE_FIELDS)
+        + ". The first is the deployment; what is left out follows."
     ),
     "alternative": "The accelerator of the sheet Alternative: `{accelerator, usd_per_hour}`.",
     "decision": (

@@ -127,7 +127,8 @@ def test_schema_flag_input_and_page_follow_from_the_table(
 
 
 def test_inputs_of_a_workbook_are_the_fields_in_the_order_of_the_table() -> None:
-    assert tuple(field.name for field in dataclass_fields(Workload)) == INPUT_NAMES
+    inputs = tuple(field.name for field in dataclass_fields(Workload))
+    assert inputs == (*INPUT_NAMES, "devices")
 
 
 def test_the_default_of_an_input_is_stated_once() -> None:
@@ -144,6 +145,7 @@ def test_what_is_no_field_of_the_table_holds_more_than_a_value() -> None:
     assert set(Case.model_fields) - set(SCENARIO_FIELDS) == {
         "name",
         "decode",
+        "devices",
         "draft_model",
         "acceptance_by_position",
         "overrides",

@@ -347,16 +347,16 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
     "two kinds of workers": ({"decode": {"accelerator": "h200-sxm"}}, FITS, "", ""),
     "static and apart": ({"decode": {}, "batching": "static"}, INVALID, "STATIC_DISAGGREGATED", ""),
     "workers that cannot reach one another": (
-        {"accelerator": "rtx-4090", "decode": {"accelerator": "rtx-4090"}},
+        {"accelerator": "v100-sxm2-32gb", "decode": {"accelerator": "rtx-4090"}},
         INVALID,
         "NO_LINK_BETWEEN_WORKERS",
-        "",
+        "NO_NATIVE_FORMAT",
     ),
     "decode workers out of reach": (
-        {"decode": {"accelerator": "rtx-4090"}},
+        {"decode": {"accelerator": "epyc-9654"}},
         INVALID,
         "NO_LINK_BETWEEN_WORKERS",
-        "",
+        "PRICE_UNKNOWN",
     ),
     "the same accelerators with two plans": (
         {"serving": "aggregated", "decode": {"tp": 2}},
@@ -440,7 +440,7 @@ PLANS: dict[str, tuple[dict[str, Any], str, str, str]] = {
         (
             f"{HEADS} {KV_HEADS} {FFN} DECODE_{HEADS} DECODE_{KV_HEADS} DECODE_{FFN} {KV_SUM} "
             "DECODE_EP_WITHOUT_EXPERTS DECODE_EP_NOT_DIVISOR DECODE_OFFLOAD_WITHOUT_HOST "
-            "STATIC_DISAGGREGATED NO_LINK_BETWEEN_WORKERS"
+            "STATIC_DISAGGREGATED"
         ),
         (
             "OFFLOADED DECODE_OFFLOADED DECODE_TP_CROSSES_DOMAINS DECODE_STAGE_CROSSES_DOMAINS "

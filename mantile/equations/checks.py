@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import mul
 
-from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, TOKENS_PER_STEP
+from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, SPLIT_MARGIN, TOKENS_PER_STEP
 from mantile.equations.cost import Cost
+from mantile.equations.devices import Devices
 from mantile.equations.display import LETTERS, in_scenario
 from mantile.equations.forward import Pass
 from mantile.equations.gain import Gain
@@ -164,12 +165,18 @@ class Checked:
         typed: what the cells of inputs hold.
         tables: of figures of the library that headline results depend on.
         workers: those that do everything, or prefill and decode workers.
+        pools: all accelerators that may differ: these workers, or devices that are not alike.
+        devices: the devices; None where accelerators are alike.
+        handover: B/s from prefill to decode workers; None where these are the same.
     """
 
     ir: ModelGraph
     typed: TypedInputs
     tables: FigureTables
     workers: tuple[Workers, ...]
+    pools: tuple[Workers, ...]
+    devices: Devices | None
+    handover: Quantity | None
     model: ModelSize
     prefill: Pass
     decode: Pass
@@ -212,7 +219,8 @@ def checks(estimate: Checked) -> Checks:
     """The standing checks of one scenario."""
     sides = _Sides()
     rows = sides.of()
-    names = ("", "decode")
+    devices = estimate.workers[0].inputs.devices
+    names = tuple(f"device{device.number}" for device in devices) or ("", "decode")
     all_checks = [
         Check("INPUT_INVALID", estimate.typed.faults.count, sides.fixed(0, "flag")),
         Check("DIMENSION_INVALID", estimate.model.typed.faults.count, sides.fixed(0, "flag")),
@@ -220,11 +228,12 @@ def checks(estimate: Checked) -> Checks:
         *structure(rows, estimate),
         *(
             check
-            for name, workers in zip(names, estimate.workers, strict=False)
+            for name, workers in zip(names, estimate.pools, strict=False)
             for check in _of_workers(sides, name, workers, estimate.ir)
         ),
         *workload(sides, estimate),
         *disaggregation(sides, estimate),
+        *unlike(sides, estimate),
         *capacity(sides, estimate),
         *plausibility(sides, estimate),
         *alerts(sides, estimate),
@@ -260,7 +269,7 @@ class _Feasibility:
 def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasibility:
     """The verdict on the plan, by its inputs, the plan checks and memory."""
     rows, typed, dimensions = sides.of(), estimate.typed.faults, estimate.model.typed.faults
-    workers, tables = estimate.workers, estimate.tables.faults
+    workers, tables = estimate.pools, estimate.tables.faults
     plan = [check.result for check in checks if check.group == PLAN]
     codes = tuple(
         Input(f"checks.code.{check.code}", "Code", "1", check.code, shared=True, fixed=True, name="codes")
@@ -674,7 +683,8 @@ def memory(of: _Of) -> Iterator[Check]:
 def domains(of: _Of) -> Iterator[Check]:
     """Uneven stages, and messages that leave a domain."""
     network, one_domain = of.workers.network, of.sides.fixed(1, "domain")
-    yield of.check("LAYERS_UNEVEN", of.workers.plan.left.layers, of.sides.fixed(0, "layer"))
+    if not of.workers.inputs.devices:
+        yield of.check("LAYERS_UNEVEN", of.workers.plan.left.layers, of.sides.fixed(0, "layer"))
     yield of.check("TP_CROSSES_DOMAINS", network.tp_domains, one_domain)
     yield of.check("STAGE_CROSSES_DOMAINS", network.stage_domains, one_domain)
     yield of.check("REPLICA_CROSSES_DOMAINS", of.replica, of.workers.hardware.system_accelerators)
@@ -795,10 +805,11 @@ def _longest(rows: Rows, inputs: Workload) -> tuple[Quantity, Quantity]:
 def disaggregation(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """The way prefill and decode go together, where decode workers are described apart."""
     rows, none, yes = sides.of(), sides.fixed(0, "flag"), sides.fixed(1, "flag")
-    first, last = estimate.workers[0], estimate.workers[-1]
+    first = estimate.workers[0]
     disaggregated = first.ranks.disaggregated
     if disaggregated is None:
         return
+    assert estimate.handover is not None
     static = rows(
         "static_apart",
         "Static batching with workers apart",
@@ -809,8 +820,8 @@ def disaggregation(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "linked",
         "Workers reach one another",
         "flag",
-        maximum(1 - disaggregated, where(minimum(first.network.out, last.network.out) > 0, 1, 0)),
-        "both systems need a network",
+        maximum(1 - disaggregated, where(estimate.handover > 0, 1, 0)),
+        "by a network of both systems, or by ports of both machines",
     )
     differ = [
         rows(
@@ -830,6 +841,35 @@ def disaggregation(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     yield Check("PHASES_DIFFER", differences, none)
     yield Check("STATIC_DISAGGREGATED", static, none)
     yield Check("NO_LINK_BETWEEN_WORKERS", linked, yes)
+
+
+def unlike(sides: _Sides, estimate: Checked) -> Iterator[Check]:
+    """Layers and links of devices that are not alike."""
+    if estimate.devices is None:
+        return
+    devices, base, rows = estimate.devices.devices, estimate.workers[0], sides.of()
+    joined = [device.link for device in devices if device.link is not None]
+    missing = rows("unlinked", "Links that are missing", "flag", sum_of([link.missing for link in joined]))
+    inferred = rows(
+        "inferred",
+        "Links in use that are inferred",
+        "flag",
+        sum_of([link.used * (1 - link.stated) for link in joined]),
+    )
+    yield Check("LAYERS_ON_DEVICES", base.plan.left.layers, sides.fixed(0, "layer"))
+    held = sum_of([where(device.layers > 0, sides.fixed(1, "stage"), 0) for device in devices])
+    holding = rows("holding", "Devices that hold layers", "stage", held)
+    yield Check("STAGES_ON_DEVICES", base.inputs.pp, holding)
+    yield Check("NO_LINK_BETWEEN_DEVICES", missing, sides.fixed(0, "flag"))
+    assert estimate.devices.best is not None
+    allowed = rows(
+        "split",
+        "Shortest decode step of other splits, with what is no difference",
+        "s",
+        estimate.devices.best * (1 + SPLIT_MARGIN),
+    )
+    yield Check("SPLIT_NOT_BEST", estimate.serving.tpot_parts[0], allowed)
+    yield Check("LINK_INFERRED", inferred, sides.fixed(0, "flag"))
 
 
 def capacity(sides: _Sides, estimate: Checked) -> Iterator[Check]:

@@ -42,6 +42,33 @@ STEPS_AHEAD = _constant(
     "asynchronous scheduling: the next step is prepared while one runs, and who arrives does not join it; "
     "default of vLLM from 0.14",
 )
+NO_BOUND = _constant(
+    "no_bound", "No bound", "request", 1e9, "a device that holds no layer bounds no requests", "no bound"
+)
+NO_BOUND_TIME = _constant(
+    "no_bound_time",
+    "Seconds of a day",
+    "s",
+    86_400,
+    "stands for a step of a split that does not fit",
+    "a day",
+)
+SPLIT_MARGIN = _constant(
+    "split_margin",
+    "Difference of splits that is none",
+    "1",
+    0.01,
+    "a mean layer stands for layers of all kinds",
+    "0.01",
+)
+SLIVER = _constant(
+    "sliver",
+    "Sliver of a layer",
+    "1",
+    1e-9,
+    "what rounding may leave below a whole number of layers",
+    "a sliver",
+)
 QUARTER = _constant(
     "quarter",
     "Quarter",

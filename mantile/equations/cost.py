@@ -10,6 +10,7 @@ of 1 this is the InferenceX convention.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from mantile.equations.break_even import BreakEven, break_even
@@ -40,6 +41,7 @@ from mantile.graph.quantity import (
     minimum,
     number_of,
     span,
+    sum_of,
     where,
 )
 from mantile.graph.rows import Rows
@@ -131,31 +133,45 @@ class _Power:
 
 @dataclass(frozen=True)
 class _Deployment:
-    """Accelerators that prefill and those that decode; the same ones in a workbook without decode workers."""
+    """All accelerators: of one kind, of prefill and of decode workers, or of devices that are not alike.
 
-    prefill: Workers
-    decode: Workers
-    prefill_cost: AcceleratorCost
-    decode_cost: AcceleratorCost
+    Args:
+        apart: 1 where decode workers count beside those that prefill; None where there are none.
+    """
 
-    def sum_of(self, prefill: Node, decode: Node, *needed: Node) -> Node:
-        """A figure of all accelerators from those of prefill and of decode workers.
+    pools: tuple[Workers, ...]
+    costs: tuple[AcceleratorCost, ...]
+    apart: Quantity | None
 
-        Args:
-            needed: figures without which it is not known.
-        """
-        disaggregated = self.prefill.ranks.disaggregated
-        both = prefill if disaggregated is None else prefill + disaggregated * decode
-        return if_known(both, *dict.fromkeys(needed))
+    def sum_of(self, figure: Callable[[AcceleratorCost], Quantity]) -> Node:
+        """A figure of all accelerators; not known where that of some is not."""
+        each = [figure(of) for of in self.costs]
+        if self.apart is not None:
+            return if_known(each[0] + self.apart * each[-1], *dict.fromkeys((each[0], each[-1])))
+        counted = (
+            [
+                where(device.count > 0, own, 0)
+                for device, own in zip(self.pools[0].inputs.devices, each, strict=True)
+            ]
+            if self.pools[0].inputs.devices
+            else each
+        )
+        return if_known(sum_of(counted), *dict.fromkeys(counted))
 
 
 def cost(
-    prefill_workers: Workers, decode_workers: Workers, served: Serving, prefill: Pass, decode: Pass
+    prefill_workers: Workers,
+    decode_workers: Workers,
+    served: Serving,
+    prefill: Pass,
+    decode: Pass,
+    pools: tuple[Workers, ...],
 ) -> Cost:
     """The rows of the Cost sheet.
 
     Args:
         prefill, decode: the passes, whose limits say what accelerators draw.
+        pools: all accelerators that may differ: workers, or devices that are not alike.
     """
     names = tuple(
         defined(f"cost.basis.{name}", f"Basis {number}", "1", name, "price basis", name="bases")
@@ -163,11 +179,25 @@ def cost(
     )
     times = time_shares(decode_workers, served)
     load = of_load(Rows("cost"), prefill_workers, decode_workers, served, times.prefill, (prefill, decode))
-    prefill_cost = accelerator_cost("cost", "", prefill_workers, load.prefill, names)
-    accelerators = [prefill_cost]
-    if decode_workers is not prefill_workers:
-        accelerators.append(accelerator_cost("decode.cost", ", decode", decode_workers, load.decode, names))
-    deployment = _Deployment(prefill_workers, decode_workers, prefill_cost, accelerators[-1])
+    if prefill_workers.inputs.devices:
+        accelerators = [
+            accelerator_cost(
+                f"devices.{number}.cost" if number > 1 else "cost",
+                f", device {number}",
+                of,
+                load.prefill,
+                names,
+            )
+            for number, of in enumerate(pools, start=1)
+        ]
+    else:
+        accelerators = [accelerator_cost("cost", "", prefill_workers, load.prefill, names)]
+        if decode_workers is not prefill_workers:
+            accelerators.append(
+                accelerator_cost("decode.cost", ", decode", decode_workers, load.decode, names)
+            )
+    prefill_cost = accelerators[0]
+    deployment = _Deployment(pools, tuple(accelerators), prefill_workers.ranks.disaggregated)
     per_second, of_power, of_cost = Rows("cost"), Rows("cost"), Rows("cost")
     mean = tokens(per_second, prefill_workers.inputs, served)
     drawn = power(of_power, deployment, mean, served)
@@ -179,7 +209,7 @@ def cost(
     by_time = token_cost(
         prefill_workers,
         times,
-        (prefill_cost.hourly, hourly),
+        (hourly if prefill_workers.inputs.devices else prefill_cost.hourly, hourly),
         (mean.prompt, mean.output),
     )
     even = break_even(hourly, mean.output, served)
@@ -331,7 +361,7 @@ def accelerator_cost(
     rows = Rows(prefix, suffix)
     drawn = draw(rows, workers.inputs, workers.ranks, workers.hardware, running)
     owned, machine = own(rows, workers.inputs, workers.hardware, drawn.building)
-    if not suffix:
+    if prefix == "cost":
         rows.add(*names)
     used, hourly = price(rows, workers, owned, names)
     young = offer(rows, workers.inputs, workers.hardware, used, names)
@@ -583,19 +613,18 @@ def tokens(rows: Rows, inputs: Workload, served: Serving) -> _Tokens:
 
 def power(rows: Rows, deployment: _Deployment, tokens: _Tokens, served: Serving) -> _Power:
     """What all accelerators draw, and what they make of it."""
-    prefill, decode = deployment.prefill, deployment.decode
-    both = (deployment.prefill_cost, deployment.decode_cost)
+    limits = dict.fromkeys(of.hardware.tdp for of in deployment.pools)
     power_known = rows(
         "power_known",
         "Power limits are stated",
         "flag",
-        where(minimum(prefill.hardware.tdp, decode.hardware.tdp) > 0, 1, 0),
+        where(minimum(*limits) > 0, 1, 0),
     )
     watts = rows(
         "power",
         "Power in the building",
         "W",
-        deployment.sum_of(*[of.total for of in both], *[of.total for of in both]),
+        deployment.sum_of(lambda of: of.total),
         "mean over the paid hours",
     )
     joules = rows(
@@ -614,10 +643,7 @@ def power(rows: Rows, deployment: _Deployment, tokens: _Tokens, served: Serving)
         "provisioned_power",
         "Power to provide for",
         "W",
-        deployment.sum_of(
-            *[of.provisioned for of in both],
-            *[of.provisioned for of in both],
-        ),
+        deployment.sum_of(lambda of: of.provisioned),
     )
     rows(
         "tokens_per_provisioned_watt",
@@ -633,12 +659,11 @@ def usd_per_million(
     rows: Rows, deployment: _Deployment, tokens: _Tokens
 ) -> tuple[Quantity, dict[str, Quantity]]:
     """USD per hour of all accelerators, and per million tokens of each kind."""
-    both = (deployment.prefill_cost.hourly, deployment.decode_cost.hourly)
     hourly = rows(
         "usd_per_hour",
         "Cost per hour",
         "USD/h",
-        deployment.sum_of(*both, *both),
+        deployment.sum_of(lambda of: of.hourly),
     )
     kinds = {"output": tokens.output, "input": tokens.prompt, "blended": tokens.blended}
     return hourly, {

@@ -8,7 +8,7 @@ from mantile.equations.formats import Formats
 from mantile.equations.forward import Pass
 from mantile.equations.workers import Workers
 from mantile.floors import Core, Dimensions, Machine, Weights
-from mantile.graph.quantity import Node, sum_of
+from mantile.graph.quantity import Node, maximum, sum_of
 from mantile.ir.modules import Attention, Indexer, LatentAttention, ModelGraph
 
 
@@ -18,10 +18,12 @@ def dimensions(
     decode_workers: Workers,
     prefill: Pass,
     decode: Pass,
+    pools: tuple[Workers, ...] = (),
 ) -> Dimensions:
     """The model, the machines of both phases and the workload, for `mantile.floors`.
 
     Args:
+        pools: devices that are not alike; none where accelerators are.
         decode: the step for which the floor of TPOT holds: of the batch, or of one request at a request rate.
     """
     inputs, formats = prefill_workers.inputs, prefill_workers.formats
@@ -30,8 +32,12 @@ def dimensions(
         head=Weights("head", ir.facts["vocabulary"] * ir.facts["hidden_size"], formats.classes["head"].bytes),
         cores=tuple(_cores(ir, formats)),
         kv_bytes=formats.kv_bytes,
-        prefill=_machine(prefill_workers, prefill_workers.ranks.replica),
-        decode=_machine(decode_workers, decode_workers.ranks.stage),
+        prefill=_best(pools, prefill_workers.ranks.replica)
+        if pools
+        else _machine(prefill_workers, prefill_workers.ranks.replica),
+        decode=_best(pools, maximum(*(of.ranks.stage for of in pools)))
+        if pools
+        else _machine(decode_workers, decode_workers.ranks.stage),
         prompts=prefill.phase.requests,
         prompt_tokens=prefill_workers.prompt,
         input_tokens=inputs.input_tokens,
@@ -74,3 +80,12 @@ def _cores(ir: ModelGraph, formats: Formats) -> Iterator[Core]:
 def _machine(workers: Workers, ranks: Node) -> Machine:
     """The best peak of any matrices in the layers, the memory bandwidth, the ranks that work at once."""
     return Machine(workers.formats.best_peak, workers.hardware.memory_bandwidth, ranks)
+
+
+def _best(pools: tuple[Workers, ...], ranks: Node) -> Machine:
+    """The best peak and bandwidth of several devices: no device works faster."""
+    return Machine(
+        maximum(*(of.formats.best_peak for of in pools)),
+        maximum(*(of.hardware.memory_bandwidth for of in pools)),
+        ranks,
+    )

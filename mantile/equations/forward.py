@@ -98,6 +98,7 @@ class Pass:
         shares: what of them compute, memory, network and overhead take, of the modules that can.
         after: the messages that follow a module whose result is partial, by the ranks it is spread over.
         plain: seconds of a decode step without drafts; None where no scenario speculates.
+        slowest: seconds on the device that takes most, of several that are not alike; None elsewhere.
     """
 
     phase: Phase
@@ -115,6 +116,7 @@ class Pass:
     peak: Quantity
     plain: Quantity | None
     sections: tuple[Section, ...]
+    slowest: Quantity | None = None
 
 
 LIMITS = {

@@ -1,14 +1,27 @@
-"""The memory of the fullest accelerator, where prefill and decode have workers of their own."""
+"""The memory of the fullest accelerator, where workers or devices have accelerators of their own."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Quantity, Section, where
+from mantile.graph.quantity import Quantity, Section, choose, match, maximum, span, where
 from mantile.graph.rows import Rows
 
 FULLEST = "fullest."
+_LABELS = {
+    "used": "Memory used",
+    "usable": "Usable memory",
+    "weights": "Weights",
+    "kv": "KV cache",
+    "activations": "Activations",
+    "logits": "Logits",
+    "reserve": "Runtime",
+    "free": "Free memory",
+    "outside": "Memory left to others",
+    "capacity": "Memory",
+}
 _PARTS = ("used", "usable", "weights", "kv", "activations", "logits", "reserve", "free", "outside")
 
 
@@ -40,6 +53,8 @@ def fullest(sets: tuple[Workers, ...]) -> Fullest:
     if first is last:
         parts = {name: getattr(first.memory, name) for name in _PARTS}
         return Fullest(**parts, capacity=first.hardware.memory_capacity, section=None)
+    if first.ranks.disaggregated is None:
+        return _of_devices(sets)
     rows = Rows(f"{FULLEST}memory")
     fuller = rows(
         "of_prefill",
@@ -60,3 +75,31 @@ def fullest(sets: tuple[Workers, ...]) -> Fullest:
     parts = {name: chosen(name, getattr(first.memory, name), getattr(last.memory, name)) for name in _PARTS}
     capacity = chosen("capacity", first.hardware.memory_capacity, last.hardware.memory_capacity)
     return Fullest(**parts, capacity=capacity, section=rows.section("Fullest accelerator", "of both workers"))
+
+
+def _of_devices(sets: tuple[Workers, ...]) -> Fullest:
+    """The fullest of several devices that are not alike."""
+    rows = Rows(f"{FULLEST}memory")
+    shares = [
+        rows(
+            f"share.{number}",
+            f"Share of usable memory, device {number}",
+            "1",
+            where(
+                of.memory.usable > 0,
+                of.memory.used / of.memory.usable,
+                1 + of.memory.used / of.hardware.memory_capacity,
+            ),
+        )
+        for number, of in enumerate(sets, start=1)
+    ]
+    place = rows("device", "Fullest device", "number", match(maximum(*shares), span(shares)))
+
+    def chosen(name: str, each: Sequence[Quantity]) -> Quantity:
+        return rows(name, f"{_LABELS[name]}, fullest device", each[0].unit, choose(place, *each))
+
+    parts = {name: chosen(name, [getattr(of.memory, name) for of in sets]) for name in _PARTS}
+    capacity = chosen("capacity", [of.hardware.memory_capacity for of in sets])
+    return Fullest(
+        **parts, capacity=capacity, section=rows.section("Fullest device", "by the share of usable memory")
+    )

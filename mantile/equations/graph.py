@@ -12,6 +12,7 @@ from mantile.equations.checks import Checked, Checks, checks
 from mantile.equations.classes import mixture
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
+from mantile.equations.devices import Devices, on_devices, other_splits, unlike
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.engine import Limits, limits
@@ -22,6 +23,7 @@ from mantile.equations.fullest import Fullest, fullest
 from mantile.equations.gain import Gain, gain
 from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
+from mantile.equations.link import LinkTable, link_table
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.measured import Measured, measured
 from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
@@ -67,6 +69,8 @@ class EstimateGraph:
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
         steps, concurrency: what follows from a request rate; None where none may be given.
+        devices: those of a pipeline that are not alike; None where accelerators are alike.
+        links: between machines; None where a deployment has no use for them.
     """
 
     ir: ModelGraph
@@ -100,6 +104,8 @@ class EstimateGraph:
     headlines: Mapping[Metric, Quantity]
     per_day: tuple[Quantity, ...]
     capacity: Capacity | None = None
+    devices: Devices | None = None
+    links: LinkTable | None = None
 
     @property
     def prefill_workers(self) -> Workers:
@@ -110,6 +116,15 @@ class EstimateGraph:
     def decode_workers(self) -> Workers:
         """The accelerators that decode, or do everything."""
         return self.workers[-1]
+
+    @property
+    def pools(self) -> tuple[Workers, ...]:
+        """All accelerators that may differ: of each device, or of prefill and decode workers."""
+        return self.workers if self.devices is None else self.devices.sets
+
+    @property
+    def all_workers(self) -> tuple[Workers, ...]:
+        return self.workers if self.devices is None else (*self.workers, *self.devices.sets)
 
     @property
     def inputs(self) -> Workload:
@@ -147,7 +162,7 @@ class EstimateGraph:
         """What has a cell that stands for figures of the library once filled, by id."""
         return {
             overridable.id: overridable
-            for workers in self.workers
+            for workers in self.all_workers
             for overridable in workers.overridable()
             if overridable.cell.id in self.figures
         }
@@ -176,6 +191,7 @@ def build_graph(
     stated: frozenset[str] = frozenset(),
     classes: tuple[RequestClass, ...] = (),
     demand: CapacityAsked | None = None,
+    devices: int = 0,
 ) -> EstimateGraph:
     """The equations of a model.
 
@@ -186,11 +202,12 @@ def build_graph(
         stated: what else a scenario asks for, as `needs` of its fields say.
         classes: of requests, with cells of their own; their mixture is what the deployment serves.
         demand: what is asked of capacity and money; rows of it only where something is.
+        devices: how many devices that are not alike hold a part of the layers; 0: accelerators are alike.
     """
     several = mixture(classes)
     of_classes = None if several is None else several.inputs
     inputs, ranks, input_sections = workload(
-        library, ir, disaggregated, open_loop, caches_prefixes, stated, of_classes
+        library, ir, disaggregated, open_loop, caches_prefixes, stated, of_classes, devices
     )
     lengths = spread(inputs)
     known = frameworks(library)
@@ -211,16 +228,30 @@ def build_graph(
         usual = {"input_spread": lengths.evenly, "output_spread": lengths.usual}
         for name, figure in usual.items() if several is None else several.defaults.items():
             inputs.set_default(name, figure)
+    parts = None
+    found = unlike(ir, library, inputs, prefill_workers)
+    if found is not None:
+        prefill_workers, parts = found
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
-    memory = fullest(sets)
-    typed = typed_inputs(inputs, prefill_workers.hardware, known, () if several is None else several.entries)
+    pools = sets if parts is None else parts.sets
+    memory = fullest(pools)
+    entries = () if several is None else several.entries
+    kinds = () if parts is None else parts.table.kinds
+    typed = typed_inputs(inputs, prefill_workers.hardware, known, entries, kinds)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
+    if parts is not None:
+        prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
     turns = scheduler(known, inputs)
     decoding = decode(decode_workers, ir, mixed(turns, ranks))
     decode_pass = forward(decoding.phase, ir, decode_workers)
-    alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass)
+    if parts is not None:
+        decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
+        work = {"prefill": prefill_pass, "decode": decode_pass}
+        parts = other_splits(ir, prefill_workers, parts, decoding.microbatches, work)
+    table = link_table(library) if disaggregated else None
+    alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass, table)
     apart = None
     if disaggregated:
         apart = in_decode(prefill_workers, decode_workers, alone, decoding, decode_pass)
@@ -248,10 +279,12 @@ def build_graph(
     )
     if served.concurrency is not None:
         inputs.set_default("concurrency", served.concurrency.default)
-    money = cost(prefill_workers, decode_workers, served, prefill_pass, decode_pass)
+    money = cost(prefill_workers, decode_workers, served, prefill_pass, decode_pass, pools)
     inputs.set_default("pue", money.pue_default)
     both = (prefill_workers.ranks, decode_workers.ranks)
-    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, single_pass or decode_pass))
+    pass_of_floor = single_pass or decode_pass
+    unequal = () if parts is None else pools
+    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, pass_of_floor, unequal))
     worked_out = (
         *((memory.section,) if memory.section else ()),
         *prefill_pass.sections,
@@ -271,7 +304,10 @@ def build_graph(
             ir=ir,
             typed=typed,
             tables=tables,
+            devices=parts,
+            handover=alone.bandwidth,
             workers=sets,
+            pools=pools,
             model=size,
             prefill=prefill_pass,
             decode=decode_pass,
@@ -300,6 +336,8 @@ def build_graph(
         prompt=alone,
         single=single_pass,
         apart=apart,
+        devices=parts,
+        links=table if parts is None else parts.table,
         steps=steps,
         concurrency=served.concurrency,
         serving=served,
@@ -371,7 +409,8 @@ def _blocks(graph: EstimateGraph) -> Sheets:
     def of_workers(sections: Callable[[Workers], tuple[Section, ...]]) -> tuple[Section, ...]:
         """Blocks of the accelerators, and those that decode workers have to themselves."""
         shared = sections(graph.prefill_workers)
-        own = sections(graph.decode_workers) if len(graph.workers) > 1 else ()
+        others = graph.workers[1:] if graph.devices is None else graph.devices.sets
+        own = tuple(section for workers in others for section in sections(workers))
         return (*shared, *(section for section in own if section.rows and section not in shared))
 
     return {
@@ -389,7 +428,9 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                     *workers.support.sections,
                 )
             ),
+            *_of_devices(graph, 0),
             graph.frameworks.section,
+            *(() if graph.links is None else graph.links.sections()),
             *(() if graph.limits is None else graph.limits.sections),
             graph.scheduler.in_use,
             *(
@@ -402,6 +443,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Model": graph.model.sections,
         "Tensors": graph.prefill_workers.tensors.listed,
         "Memory": (
+            *_of_devices(graph, 1),
             *of_workers(
                 lambda workers: (
                     *workers.plan.sections,
@@ -411,10 +453,15 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             ),
             *((graph.fullest.section,) if graph.fullest.section else ()),
         ),
-        "Network": of_workers(lambda workers: workers.network.sections),
-        "Prefill": (*graph.prefill.sections, *graph.prompt.sections),
+        "Network": (
+            *of_workers(lambda workers: workers.network.sections),
+            *(() if graph.devices is None else graph.devices.sections),
+        ),
+        "Prefill": (*graph.prefill.sections, *_on_devices(graph, "prefill"), *graph.prompt.sections),
         "Decode": (
             *graph.decode.sections,
+            *_on_devices(graph, "decode"),
+            *_on_devices(graph, "splits"),
             *(() if graph.single is None else graph.single.sections),
             *(() if graph.gain is None else graph.gain.sections),
         ),
@@ -439,6 +486,18 @@ def _headlines(graph: EstimateGraph, of_cost: bool) -> Section:
     return Section("Headline results", rows, "not known where the plan cannot be, or nobody states a figure")
 
 
+def _of_devices(graph: EstimateGraph, place: int) -> Iterator[Section]:
+    """The blocks that devices which are not alike have to themselves: 0 on Hardware, 1 on Memory."""
+    for device in () if graph.devices is None else graph.devices.devices:
+        if device.sections[place].rows:
+            yield device.sections[place]
+
+
+def _on_devices(graph: EstimateGraph, phase: str) -> tuple[Section, ...]:
+    """The blocks of a pass on each device, where these are not alike."""
+    return () if graph.devices is None else graph.devices.passes[phase]
+
+
 def _ranks(workers: Workers) -> Section:
     suffix = ", decode" if workers.ranks.stage.id.startswith(DECODE) else ""
     return Section(f"Ranks{suffix}", workers.ranks.rows(), "accelerators that work together")
@@ -459,8 +518,8 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *(graph.fullest.section.figures() if graph.fullest.section else ()),
             graph.typed.faults.message,
             *(item.used for item in graph.typed.inputs),
-            *(workers.memory.fits for workers in graph.workers),
-            *(workers.hardware.name for workers in graph.workers),
+            *(workers.memory.fits for workers in graph.pools),
+            *(workers.hardware.name for workers in graph.pools),
             graph.prefill_workers.efficiency.profile,
             graph.decode_workers.memory.free,
             *(kind.peak.wide for workers in graph.workers for kind in workers.formats.classes.values()),

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from mantile.equations.constant import RANKS_TO_ACCELERATORS
-from mantile.graph.quantity import Input, LateDefault, Named, Quantity, Section, equal, where
+from mantile.graph.quantity import Input, LateDefault, Named, Quantity, Section, equal, sum_of, where
 from mantile.ir.modules import ModelGraph
 from mantile.library.dates import serial, today
+from mantile.library.device import DEVICE, DEVICE_FIELDS, OF_FIRST, OF_LINK, device_name
 from mantile.library.fields import DECODE, DEPLOYMENT, MONEY, WORKLOAD, ScenarioField
+from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
 from mantile.library.scenario import (
     DEFAULT_SYSTEM,
@@ -37,6 +39,36 @@ _NOTES = {
     MONEY: "what the Cost sheet is made of",
 }
 """By block of the Inputs sheet, what stands beside its title."""
+
+
+@dataclass(frozen=True)
+class DeviceInputs:
+    """What is asked of one of several unlike devices; of the first the deployment states what it is.
+
+    Args:
+        number: from 1.
+        count: accelerators that split each of its layers.
+        memory: of one of them, GB.
+        link: kind of link to the next device, with its bandwidth in GB/s and latency in us; None of the last.
+    """
+
+    number: int
+    accelerator: Input
+    system: Input
+    count: Input
+    layers: Input
+    memory: Input
+    link: Input | None = None
+    link_bandwidth: Input | None = None
+    link_latency: Input | None = None
+
+    def named(self) -> dict[str, Input]:
+        """Its own inputs, by name."""
+        return {
+            device_name(self.number, name): getattr(self, name)
+            for name in DEVICE_FIELDS
+            if (self.number > 1 or name not in OF_FIRST) and getattr(self, name) is not None
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +105,7 @@ class Workload:
     mem_fraction_static: Input | None = None
     memory_taken: Input | None = None
     tp_padding: Input | None = None
+    device_split: Input | None = None
     compute_speed: Input
     network_speed: Input
     serving: Input | None = None
@@ -133,11 +166,13 @@ class Workload:
     decode_ep: Input | None = None
     decode_attention_dp: Input | None = None
     decode_cp: Input | None = None
+    devices: tuple[DeviceInputs, ...] = ()
 
     def named(self) -> dict[str, Input]:
-        """The inputs there are, by name, in the order of the table."""
+        """The inputs there are, by name, in the order of the table; those of unlike devices behind them."""
         inputs = {name: getattr(self, name) for name in INPUT_NAMES}
-        return {name: entry for name, entry in inputs.items() if entry is not None}
+        found = {name: entry for name, entry in inputs.items() if entry is not None}
+        return found | {name: entry for device in self.devices for name, entry in device.named().items()}
 
     def of_decode(self) -> dict[Input, Input]:
         """The inputs that decode workers have to themselves, by what they stand for elsewhere."""
@@ -201,6 +236,7 @@ def workload(
     caches_prefixes: bool = False,
     stated: frozenset[str] = frozenset(),
     classes: Section | None = None,
+    devices: int = 0,
 ) -> tuple[Workload, Ranks, tuple[Section, ...]]:
     """The inputs, the numbers of ranks they make, and their blocks.
 
@@ -213,6 +249,7 @@ def workload(
         caches_prefixes: whether prompts may find a part of themselves in a cache.
         stated: what else a scenario asks for, as `needs` of its fields say.
         classes: inputs of classes of requests, where there are any: lengths follow them.
+        devices: how many devices that are not alike hold a part of the layers; 0: accelerators are alike.
     """
     weights = ir.weight_classes()
     there_are = {
@@ -232,7 +269,7 @@ def workload(
             follows = field.follows if there_are.get(field.follows, True) else ""
             inputs[field.name] = scenario_input(field, library, LateDefault() if follows else None)
     decode_inputs = _decode_inputs(inputs, library) if disaggregated else {}
-    asked = Workload(**inputs, **decode_inputs)
+    asked = Workload(**inputs, **decode_inputs, devices=_device_inputs(inputs, library, devices))
     ranks = _ranks(asked)
     return asked, ranks, (*_sections(asked), *(() if classes is None else (classes,)))
 
@@ -282,6 +319,8 @@ def _listed(field: ScenarioField, library: Library) -> tuple[str, ...]:
             return (*no_id, *(system.id for system in library.systems))
         case "frameworks":
             return tuple(framework.id for framework in library.frameworks)
+        case "links":
+            return (INFERRED, NO_PORT, *(kind.id for kind in library.links.links))
         case "datatypes":
             return (*no_id, *(kind.id for kind in library.datatypes if field.role in kind.roles))
 
@@ -305,6 +344,39 @@ def _decode_inputs(shared: Mapping[str, Input], library: Library) -> dict[str, I
     )
     decode["system"] = replace(decode["system"], default=_always(system))
     return {f"{DECODE}{name}": entry for name, entry in decode.items()}
+
+
+def _device_inputs(shared: Mapping[str, Input], library: Library, count: int) -> tuple[DeviceInputs, ...]:
+    """Inputs of unlike devices. Accelerator and system follow the first device; what follows from machines,
+    such as memory and layers, is stated while the graph is built.
+    """
+    devices = []
+    for number in range(1, count + 1):
+        suffix = f", device {number}"
+        cells = {
+            name: scenario_input(
+                field,
+                library,
+                None if field.default is not None or name == "count" else LateDefault(),
+                id_prefix=f"{DEVICE}{number}_",
+                label_suffix=suffix,
+            )
+            for name, field in DEVICE_FIELDS.items()
+            if (number > 1 or name not in OF_FIRST) and (number < count or name not in OF_LINK)
+        }
+        if number == 1:
+            cells |= {name: shared[of] for name, of in OF_FIRST.items()}
+        else:
+            cells["accelerator"] = replace(cells["accelerator"], default=_always(shared["accelerator"]))
+            usual = Quantity(
+                f"inputs.{DEVICE}{number}_system_default",
+                f"System by default{suffix}",
+                "1",
+                where(equal(cells["accelerator"], shared["accelerator"]), shared["system"], DEFAULT_SYSTEM),
+            )
+            cells["system"] = replace(cells["system"], default=_always(usual))
+        devices.append(DeviceInputs(number, **cells))
+    return tuple(devices)
 
 
 def _always(figure: Named) -> Callable[[], Named]:
@@ -346,7 +418,13 @@ def _ranks(inputs: Workload) -> Ranks:
         inputs.tp * groups,
         note="FFNs and experts are spread over all of them",
     )
-    replica = Quantity("plan.ranks_per_replica", "Ranks of a replica", "rank", stage * inputs.pp)
+    of_devices = [device.count * groups for device in inputs.devices]
+    replica = Quantity(
+        "plan.ranks_per_replica",
+        "Ranks of a replica",
+        "rank",
+        sum_of(of_devices) if of_devices else stage * inputs.pp,
+    )
     deployment = Quantity(
         "plan.accelerators", "Accelerators", "accelerator", replica * inputs.dp * RANKS_TO_ACCELERATORS
     )
@@ -369,6 +447,10 @@ def follows(inputs: Workload, ranks: Ranks) -> Section:
         system_default = inputs.decode_system.follows
         assert isinstance(system_default, Quantity)
         rows.append(system_default)
+    for device in inputs.devices[1:]:
+        usual = device.system.follows
+        assert isinstance(usual, Quantity)
+        rows.append(usual)
     return Section("From inputs", tuple(rows), "what inputs say, in numbers")
 
 
@@ -389,4 +471,8 @@ def _sections(inputs: Workload) -> tuple[Section, ...]:
                 "a cell follows the deployment above until it is typed over",
             ),
         )
+    if inputs.devices:
+        cells = tuple(entry for device in inputs.devices for entry in device.named().values())
+        note = "a pipeline of devices that are not alike; the first is the deployment above"
+        blocks.insert(1, Section("Devices", cells, note))
     return tuple(blocks)

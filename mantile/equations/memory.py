@@ -115,6 +115,8 @@ class Memory:
         swapped: bytes that go to the host and come back instead, of each request on a rank.
         fits: 1 where `used` is at most `limit`.
         startup: what the server prints when it starts.
+        of_layers: weights of a layer of each kind; `ends` what the first stage holds before its layers, and
+            the last behind them.
         heads, prefix: what prompts have at their head, and what is found of it; None where no scenario caches
             prefixes.
     """
@@ -146,6 +148,8 @@ class Memory:
     redone: Quantity
     swapped: Quantity
     startup: StartUp
+    of_layers: Mapping[Input, Quantity]
+    ends: tuple[Quantity, Quantity]
     heads: Heads | None
     prefix: Prefix | None
     sections: tuple[Section, ...]
@@ -222,6 +226,8 @@ def memory(
         redone=room.again.redone,
         swapped=room.again.swapped,
         startup=started,
+        of_layers=stored.layers,
+        ends=(stored.start, stored.head if drafter is None else drafter.weights),
         heads=prompts,
         prefix=found,
         sections=(
@@ -873,10 +879,16 @@ def stages(
     of_weights: list[Node] = _in_layers(parts, assigned, "stage_weights", "B", stored.layers)
     of_kv: list[Node] = _in_layers(parts, assigned, "stage_kv", "B/request", caches.layers)
     last = stored.head if drafter is None else drafter.weights
-    of_weights = _on_last(inputs, assigned, of_weights, last)
-    of_weights[0] = of_weights[0] + stored.start
+    of_weights = _on_last(assigned, of_weights, last)
+    if inputs.devices:
+        of_weights = [
+            size + where(is_first, stored.start, 0)
+            for is_first, size in zip(assigned.first, of_weights, strict=True)
+        ]
+    else:
+        of_weights[0] = of_weights[0] + stored.start
     if drafter is not None:
-        of_kv = _on_last(inputs, assigned, of_kv, drafter.kv)
+        of_kv = _on_last(assigned, of_kv, drafter.kv)
     rows.add(*parts.rows)
     on_stages = tuple(
         rows(f"stage_weights.{stage}", f"Weights of a rank on stage {stage}", "B", size)
@@ -892,12 +904,9 @@ def stages(
     return _OnStages(on_stages, kv, fullest, per_request, section)
 
 
-def _on_last(inputs: Workload, assigned: Stages, sizes: list[Node], more: Quantity) -> list[Node]:
+def _on_last(assigned: Stages, sizes: list[Node], more: Quantity) -> list[Node]:
     """The sizes of all stages, with what the last one holds beside its layers."""
-    return [
-        size + where(equal(number + 1, inputs.pp), more, 0)
-        for number, size in zip(assigned.numbers, sizes, strict=True)
-    ]
+    return [size + where(is_last, more, 0) for is_last, size in zip(assigned.last, sizes, strict=True)]
 
 
 _KINDS = 2

@@ -698,7 +698,9 @@ def p2p(
         "unlinked",
         "No way, stage to stage",
         "flag",
-        where(all_of(maximum(inputs.pp, inputs.cp) > 1, reached <= 0), 1, 0),
+        where(
+            all_of((inputs.cp if inputs.devices else maximum(inputs.pp, inputs.cp)) > 1, reached <= 0), 1, 0
+        ),
     )
     section = rows.section("Stage to stage", "from one pipeline stage to the next")
     return latency, per_byte, crosses, no_way, section

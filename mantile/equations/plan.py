@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from mantile.equations.constant import HALF
@@ -32,7 +33,9 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
+    absolute,
     all_of,
+    as_node,
     defined,
     equal,
     expression,
@@ -398,7 +401,15 @@ def left_over(shards: _Shards, inputs: Workload, ranks: Ranks) -> LeftOver:
         kv_heads=kv_heads,
         columns=columns,
         experts=experts,
-        layers=rows("layers_left", "Layers left over", "layer", remainder(shards.ir.total_layers, inputs.pp)),
+        layers=rows(
+            "layers_left",
+            "Layers left over",
+            "layer",
+            remainder(shards.ir.total_layers, inputs.pp)
+            if not inputs.devices
+            else absolute(shards.ir.total_layers - sum_of([device.layers for device in inputs.devices])),
+            "" if not inputs.devices else "on no device, or on more than there are",
+        ),
         ranks=rows("ranks_left", "Ranks left over by EP", "rank", remainder(ranks.stage, inputs.ep)),
     )
 
@@ -412,12 +423,15 @@ class Stages:
         before: layers on the stages before each.
         layers: on each stage, of each kind, by their count in the model.
         fullest: layers on the fullest stage, of all kinds.
+        first, last: of each stage, 1 where it holds the embedding, or the LM head.
     """
 
     numbers: tuple[Input, ...]
     before: tuple[Quantity, ...]
     layers: Mapping[Input, tuple[Quantity, ...]]
     fullest: Quantity
+    first: tuple[Node, ...]
+    last: tuple[Node, ...]
     section: Section
 
     def of_layer(self, number: Input) -> Node:
@@ -430,6 +444,8 @@ def stages(ir: ModelGraph, inputs: Workload, layers_left: Quantity) -> Stages:
     rows = Rows("plan")
     numbers = tuple(_stage_number(number) for number in range(MOST_STAGES))
     rows.add(*numbers)
+    if inputs.devices:
+        return _on_devices(ir, inputs, numbers, rows)
     before = tuple(
         rows(
             f"before.{number.value}",
@@ -446,8 +462,38 @@ def stages(ir: ModelGraph, inputs: Workload, layers_left: Quantity) -> Stages:
     )
     layers = _layers(ir, before, numbers, rows)
     fullest = rows("layers", "Layers per stage", "layer", round_up(ir.total_layers / inputs.pp))
-    section = rows.section("Stages", "layers of each kind by pipeline stage; none beyond the last stage")
-    return Stages(numbers, before, layers, fullest, section)
+    section = rows.section("Stages", STAGES_NOTE)
+    first = tuple(as_node(1 if number == 0 else 0) for number in range(MOST_STAGES))
+    last = tuple(equal(number + 1, inputs.pp) for number in numbers)
+    return Stages(numbers, before, layers, fullest, first, last, section)
+
+
+STAGES_NOTE = "layers of each kind by pipeline stage; none beyond the last stage"
+
+
+def _on_devices(ir: ModelGraph, inputs: Workload, numbers: tuple[Input, ...], rows: Rows) -> Stages:
+    """A stage is a device: it holds as many layers as its cell says, in order."""
+    held = [device.layers for device in inputs.devices]
+    before = tuple(
+        rows(
+            f"before.{number.value}",
+            f"Layers before stage {number.value}",
+            "layer",
+            minimum(ir.total_layers, sum_of(held[:place])) if place < len(held) else ir.total_layers,
+            called="layers before it",
+        )
+        if place
+        else rows("before.0", "Layers before stage 0", "layer", 0 * held[0], called="layers before it")
+        for place, number in enumerate(numbers)
+    )
+    layers = _layers(ir, before, numbers, rows)
+    fullest = rows("layers", "Layers of the fullest stage", "layer", maximum(*held))
+    first = tuple(all_of(start <= 0, end > 0) for start, end in pairwise((*before, ir.total_layers)))
+    last = tuple(
+        all_of(start < ir.total_layers, end >= ir.total_layers)
+        for start, end in pairwise((*before, ir.total_layers))
+    )
+    return Stages(numbers, before, layers, fullest, first, last, rows.section("Stages", STAGES_NOTE))
 
 
 def _layers(

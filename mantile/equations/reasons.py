@@ -133,6 +133,13 @@ _TABLE = (
     Reason("NO_LINK_BETWEEN_WORKERS", PLAN, "at least", "Prefill and decode workers are linked",
            "A system without a network cannot hand the KV cache over."),
 
+    Reason("LAYERS_ON_DEVICES", PLAN, "exactly", "Each layer is on one device",
+           "The layers of all devices are not the layers of the model."),
+    Reason("STAGES_ON_DEVICES", PLAN, "exactly", "PP is the number of devices that hold layers",
+           "PP was stated beside devices that are not alike: leave it out."),
+    Reason("NO_LINK_BETWEEN_DEVICES", PLAN, "exactly", "Devices that follow each other are linked",
+           "Activations shall go from a device to the next, but there is no link: state one."),
+
     _of_workers("MEMORY_EXCEEDED", FEASIBILITY, "at most", "Memory used is at most usable memory",
                 "Weights, activations, runtime and the KV cache of the batch do not fit an accelerator."),
 
@@ -174,6 +181,10 @@ _TABLE = (
                 "Weights or KV cache lie in host memory, and each step reads them over its link."),
     _of_workers("LAYERS_UNEVEN", ALERTS, "exactly", "PP divides the layers",
                 "Some stages hold a layer more than others; the pipeline waits for the fullest."),
+    Reason("SPLIT_NOT_BEST", ALERTS, "at most", "No other listed split of layers is faster",
+           "Layers split evenly, by memory or by bandwidth would give a shorter step: solve it again."),
+    Reason("LINK_INFERRED", ALERTS, "exactly", "Links between devices are stated",
+           "Links that nobody stated are inferred from the ports of the machines."),
     _of_workers("TP_CROSSES_DOMAINS", ALERTS, "at most", "The TP ranks stand in one domain",
                 "All-reduces of every layer go over the slower network between domains."),
     _of_workers("STAGE_CROSSES_DOMAINS", ALERTS, "at most", "The ranks of a stage stand in one domain",

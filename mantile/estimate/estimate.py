@@ -24,6 +24,7 @@ from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
 from mantile.library.dates import serial
+from mantile.library.device import machines
 from mantile.library.documents import json_data
 from mantile.library.errors import InputError, near, unknown
 from mantile.library.fields import DECODE
@@ -235,6 +236,10 @@ class Estimate:
         if self.template.title or self.scenario.title:
             return str(self.template.title or self.scenario.title)
         values = self.columns[0].values
+        unlike = machines(values)
+        if unlike:
+            names = [(count, self.library.accelerator(chip).name) for count, chip in unlike]
+            return f"{self.model.name} on {' + '.join(f'{count} × {name}' for count, name in names)}"
         prefixes = ("", DECODE) if values.get("serving") == "disaggregated" else ("",)
         parts = []
         for prefix in prefixes:
@@ -380,7 +385,14 @@ def _estimate(
     scenario = with_drafts(scenario, name)
     model = model or load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
-    equations = build_graph(build_ir(changed), library, *scenario.parts, scenario.classes, scenario.capacity)
+    equations = build_graph(
+        build_ir(changed),
+        library,
+        *scenario.parts,
+        scenario.classes,
+        scenario.capacity,
+        scenario.device_count,
+    )
     cases = columns(scenario, model, library, name)
     require_use(
         pins, library, [worker for case in cases for worker in workers_of(case.values, library)], name
@@ -391,7 +403,12 @@ def _estimate(
                 require_override(equations, override, name)
     _require_own_overrides(scenario, equations, name)
     template = template or load_template(scenario.template)
-    return Estimate(scenario, model, library, cases, equations, template, reads_files=reads_files)
+    made = Estimate(scenario, model, library, cases, equations, template, reads_files=reads_files)
+    if equations.devices is not None:
+        from mantile.estimate.split import solved
+
+        return solved(made)
+    return made
 
 
 def _require_own_overrides(scenario: Scenario, equations: EstimateGraph, name: str) -> None:

@@ -418,7 +418,14 @@ def _graph(asked: Question) -> EstimateGraph:
     prefixes = scenario.caches_prefixes or not asked.over.keys().isdisjoint(PREFIX_FIELDS)
     stated = scenario.stated | {STATED_FIELDS[key] for key in asked.over if key in STATED_FIELDS}
     equations = build_graph(
-        architecture, asked.library, asked.apart, rated, prefixes, stated, scenario.classes
+        architecture,
+        asked.library,
+        asked.apart,
+        rated,
+        prefixes,
+        stated,
+        scenario.classes,
+        devices=scenario.device_count,
     )
     named = equations.inputs.named()
     unused = next((key for key in asked.over if key not in asked.swept and key not in named), None)

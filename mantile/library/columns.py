@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from mantile.library.architecture import Model
+from mantile.library.device import DEVICE, flat
 from mantile.library.documents import Strict
 from mantile.library.errors import InputError, near
 from mantile.library.fields import DECODE, ScenarioField
+from mantile.library.links import INFERRED, NO_PORT, LinkKind
 from mantile.library.profiles import CHECKPOINT, Accelerator, DataType, Framework, Library, System
 from mantile.library.scenario import (
     DEFAULT_SYSTEM,
+    DEVICE_INPUTS,
     INPUT_NAMES,
     SAME,
     SCENARIO_FIELDS,
@@ -20,6 +23,7 @@ from mantile.library.scenario import (
     Measured,
     Override,
     Scenario,
+    input_field,
 )
 
 
@@ -58,9 +62,15 @@ def columns(
     for number, case in enumerate((scenario, *scenario.variants)):
         given = _given(case)
         base = {field: value for field, value in asked.items() if f"inputs.{field}" not in case.without}
+        if case.devices:  # a list of its own: nothing is left of that of the base
+            base = {field: value for field, value in base.items() if field not in DEVICE_INPUTS}
+        devices = len(case.devices or scenario.devices)
         engine = str((defaults | base | given)["framework"])
         wanted = (base | given).get("weights_dtype")
-        values = defaults | _published(model, wanted, engine, library) | base | given
+        counts = {
+            f"{DEVICE}{one}_count": 1 if one <= devices else 0 for one in range(2, scenario.device_count + 1)
+        }
+        values = defaults | _published(model, wanted, engine, library) | counts | base | given
         if disaggregated or scenario.disaggregated:
             values.setdefault("serving", "aggregated")
         where = name if number == 0 else f"{name}, variant {number}"
@@ -83,7 +93,10 @@ def columns(
 
 def _require_known(without: Iterable[str], overrides: Iterable[Override], where: str) -> None:
     """What a variant does not follow is an input, or an override of the base."""
-    known = [*(override.id for override in overrides), *(f"inputs.{name}" for name in INPUT_NAMES)]
+    known = [
+        *(override.id for override in overrides),
+        *(f"inputs.{name}" for name in (*INPUT_NAMES, *DEVICE_INPUTS)),
+    ]
     for identifier in without:
         if identifier not in known:
             raise InputError(
@@ -119,7 +132,7 @@ def _given(case: Case) -> dict[str, Any]:
             if (value := getattr(case.decode, name)) is not None
         }
         given.setdefault("serving", "disaggregated")
-    return given
+    return given | flat(case.devices)
 
 
 def _stored(model: Model, wanted: str | None) -> dict[str, Any]:
@@ -186,9 +199,10 @@ def _check(values: dict[str, Any], library: Library, where: str) -> None:
 
     Whether a plan is possible is said by the checks.
     """
-    for name in INPUT_NAMES:
-        field = SCENARIO_FIELDS[name.removeprefix(DECODE)]
-        stands_for_itself = field.default in (DEFAULT_SYSTEM, SAME) and values.get(name) == field.default
+    for name in (*INPUT_NAMES, *DEVICE_INPUTS):
+        field = input_field(name)
+        words = {INFERRED, NO_PORT} if field.listed == "links" else {field.default} & {DEFAULT_SYSTEM, SAME}
+        stands_for_itself = values.get(name) in words
         if field.listed is not None and name in values and not stands_for_itself:
             try:
                 values[name] = _find(library, field, str(values[name])).id
@@ -196,7 +210,9 @@ def _check(values: dict[str, Any], library: Library, where: str) -> None:
                 raise InputError(f"{where}: {error}") from None
 
 
-def _find(library: Library, field: ScenarioField, name: str) -> Accelerator | System | Framework | DataType:
+def _find(
+    library: Library, field: ScenarioField, name: str
+) -> Accelerator | System | Framework | DataType | LinkKind:
     """What a name stands for in the list of the library that a field names."""
     match field.listed:
         case "accelerators":
@@ -205,6 +221,8 @@ def _find(library: Library, field: ScenarioField, name: str) -> Accelerator | Sy
             return library.system(name)
         case "frameworks":
             return library.framework(name)
+        case "links":
+            return library.link(name)
         case _:
             return library.datatype(name, field.role)
 
@@ -214,7 +232,7 @@ def _label(values: dict[str, Any]) -> str:
 
     def degrees(prefix: str) -> str:
         degree = {
-            field: values.get(f"{prefix}{field}", values[field])
+            field: values.get(f"{prefix}{field}", values.get(field, 1))
             for field in ("dp", "tp", "attention_dp", "cp", "ep", "pp")
         }
         parts = [f"{degree['dp']} ×"] if degree["dp"] > 1 else []
@@ -224,4 +242,7 @@ def _label(values: dict[str, Any]) -> str:
                 parts.append(f"{short}{degree[field]}")
         return " ".join(parts)
 
+    counts = [1, *(values[name] for name in DEVICE_INPUTS if name.endswith("_count") and name in values)]
+    if len(counts) > 1:
+        return f"{sum(1 for count in counts if count)} devices"
     return f"{degrees('')} → {degrees(DECODE)}" if values.get("serving") == "disaggregated" else degrees("")

@@ -21,6 +21,7 @@ _WIDTH = 150
 _HEAD = ("title", "date", "why", "template", "name", "model")
 _TAIL = (
     "decode",
+    "devices",
     "profiles",
     "input_tokens",
     "output_tokens",

@@ -25,7 +25,7 @@ Name = Annotated[
 ]  # an id or a path
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 Value = str | int | float
-Listed = Literal["accelerators", "systems", "frameworks", "datatypes"]
+Listed = Literal["accelerators", "systems", "frameworks", "datatypes", "links"]
 Needs = Literal[
     "experts",
     "dense FFNs",
@@ -43,6 +43,7 @@ Needs = Literal[
     "TP padding",
     "windows or latents",
     "spread",
+    "devices",
 ]
 
 

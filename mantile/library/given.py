@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mantile.library.device import DEVICE, MOST_DEVICES
 from mantile.library.efficiency import EfficiencyProfile, fallback_chain, figures_in_use
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
@@ -76,6 +77,13 @@ def workers_of(values: Mapping[str, Any], library: Library) -> tuple[Worker, ...
     for prefix in ("", DECODE):
         accelerator, system, framework = (values.get(f"{prefix}{name}", values[name]) for name in names)
         found.append(_worker(accelerator, system, framework, library))
+    for number in range(2, MOST_DEVICES + 1):
+        if values.get(f"{DEVICE}{number}_count"):
+            accelerator, system = (
+                values.get(f"{DEVICE}{number}_{name}", otherwise)
+                for name, otherwise in (("accelerator", values["accelerator"]), ("system", DEFAULT_SYSTEM))
+            )
+            found.append(_worker(accelerator, system, values["framework"], library))
     return tuple(dict.fromkeys(found))
 
 

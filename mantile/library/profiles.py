@@ -17,6 +17,7 @@ from mantile.library.documents import Strict, load, validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, unknown
 from mantile.library.evidence import EvidenceBase
+from mantile.library.links import LinkKind, Links
 from mantile.library.profile_facts import (
     PriceFact,
     Profile,
@@ -330,6 +331,7 @@ class Library(Strict):
     efficiency: tuple[EfficiencyProfile, ...]
     evidence: EvidenceBase = EvidenceBase()
     measured: MeasuredRuns = MeasuredRuns()
+    links: Links = Links()
 
     @model_validator(mode="after")
     def _consistent(self) -> Library:
@@ -444,6 +446,10 @@ class Library(Strict):
         """A framework by id."""
         return _pick("framework", name, self.frameworks)
 
+    def link(self, name: str) -> LinkKind:
+        """A kind of link between machines by id."""
+        return _pick("link", name, self.links.links)
+
     def datatype(self, name: str, role: str) -> DataType:
         """A number format by id, which must be usable for weights, activations or kv.
 
@@ -513,7 +519,7 @@ def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator
     return validate(Library, dict(library) | parts, str(path)), chip
 
 
-_Item = TypeVar("_Item", Accelerator, System, Framework, DataType)
+_Item = TypeVar("_Item", Accelerator, System, Framework, DataType, LinkKind)
 
 
 def _spelling(name: str) -> str:
@@ -599,8 +605,16 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
             "datatypes": load(DataTypes, folder / "datatypes.yaml").datatypes,
             "evidence": load(EvidenceBase, folder / "evidence.yaml"),
             "measured": load(MeasuredRuns, folder / "runs.yaml"),
+            "links": _links(folder / "links.yaml"),
         }
     )
+
+
+def _links(path: Path) -> Links:
+    known = load(Links, path)
+    for kind in known.links:
+        check_sources(kind, f"{path}: {kind.id}")
+    return known
 
 
 def _framework(path: Path) -> Framework:

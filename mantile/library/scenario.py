@@ -14,7 +14,7 @@ variants:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date
 from functools import cache
 from itertools import pairwise
@@ -33,6 +33,7 @@ from mantile.library.architecture import Architecture, Model
 from mantile.library.capacity import CapacityAsked
 from mantile.library.dates import day_of, serial
 from mantile.library.decision import Decision
+from mantile.library.device import DEVICE_FIELDS, MOST_DEVICES, OF_FIRST, OF_LINK, Device, of_device
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
 from mantile.library.fields import (
@@ -185,6 +186,8 @@ class Deployment(Strict):
         group=DEPLOYMENT,
         unit="stage",
         default=1,
+        otherwise="1; follows from the devices, if there are any",
+        follows="devices",
         least=1,
         most=MOST_STAGES,
         term="PP",
@@ -435,6 +438,13 @@ class Inputs(Deployment):
         default=DEFAULT,
         otherwise="the framework's",
         needs="TP padding",
+    )
+    device_split: Literal["solved", "memory", "bandwidth", "even"] | None = field(
+        "Layers per device",
+        "how they are split over unlike devices: solved for the smallest step, by memory, bandwidth, evenly",
+        group=DEPLOYMENT,
+        default="solved",
+        needs="devices",
     )
     compute_speed: Real | None = field(
         "Compute speed",
@@ -926,9 +936,11 @@ class Case(Inputs):
     """The fields of one column. What a variant leaves out follows the base, but for what was measured.
 
     `decode` are workers that only decode: with it the deployment above only prefills, unless `serving` is
-    aggregated. `without` are ids of overrides and of inputs of the base that a variant does not follow, such
-    as inputs.concurrency where a request rate decides it. `draft_model` is a model, as `model` of a scenario,
-    whose size, layers and cache stand for draft_parameters, draft_layers and draft_kv_channels.
+    aggregated. `devices` are machines that are not alike and hold a part of the layers each, in order; the
+    first is the deployment above. `without` are ids of overrides and of inputs of the base that a variant
+    does not follow, such as inputs.concurrency where a request rate decides it. `draft_model` is a model, as
+    `model` of a scenario, whose size, layers and cache stand for draft_parameters, draft_layers and
+    draft_kv_channels.
     `acceptance_by_position` is how often each draft token is accepted, as engines report it; draft_tokens and
     acceptance_length follow from it.
     """
@@ -937,6 +949,7 @@ class Case(Inputs):
     draft_model: Name | None = None
     acceptance_by_position: Annotated[tuple[Share, ...], Field(max_length=MOST_DRAFTS)] = ()
     decode: Deployment | None = None
+    devices: Annotated[tuple[Device, ...], Field(max_length=MOST_DEVICES)] = ()
     overrides: Annotated[tuple[Override, ...], Field(max_length=MOST_LISTED)] = ()
     without: Annotated[tuple[Text, ...], Field(max_length=MOST_LISTED)] = ()
     measured: Measured = Measured()
@@ -946,6 +959,24 @@ class Case(Inputs):
     def _listed(cls, given: Any) -> Any:
         """Also as on a command line: 0.85,0.61,0.38."""
         return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
+
+    @model_validator(mode="before")
+    @classmethod
+    def _first_device(cls, data: Any) -> Any:
+        """What the first device states of the deployment stands there."""
+        if not isinstance(data, dict) or not data.get("devices"):
+            return data
+        first = data["devices"][0]
+        stated = first if isinstance(first, dict) else getattr(first, "model_dump", dict)(exclude_none=True)
+        moved = {OF_FIRST[name]: value for name, value in stated.items() if name in OF_FIRST}
+        for name, value in moved.items():
+            if data.get(name) not in (None, value):
+                raise ValueError(
+                    f"devices.0: {name}: expected what the deployment states, {data[name]!r:.60}; "
+                    f"found {value!r:.60}"
+                )
+        rest = {name: value for name, value in stated.items() if name not in OF_FIRST}
+        return data | moved | {"devices": [rest, *data["devices"][1:]]}
 
     @field_validator("acceptance_by_position")
     @classmethod
@@ -968,6 +999,29 @@ REQUIRED: tuple[str, ...] = tuple(name for name, declared in SCENARIO_FIELDS.ite
 CLASS_DTYPES: tuple[str, ...] = tuple(
     name for name, declared in SCENARIO_FIELDS.items() if declared.default == SAME
 )
+DEVICE_INPUTS: Mapping[str, ScenarioField] = {
+    f"device{number}_{name}": declared
+    for number in range(1, MOST_DEVICES + 1)
+    for name, declared in DEVICE_FIELDS.items()
+    if number > 1 or name not in OF_FIRST
+}
+"""What unlike devices may state, by the name of the input."""
+
+
+def own_name(name: str) -> str:
+    """What an input of workers or devices is called among inputs of its kind.
+
+    >>> own_name("decode_tp"), own_name("device2_system")
+    ('tp', 'system')
+    """
+    return DEVICE_INPUTS[name].name if name in DEVICE_INPUTS else name.removeprefix(DECODE)
+
+
+def input_field(name: str) -> ScenarioField:
+    """What is said of an input of a column, whichever accelerators it is of."""
+    return DEVICE_INPUTS[name] if name in DEVICE_INPUTS else SCENARIO_FIELDS[name.removeprefix(DECODE)]
+
+
 FORMER_IDS: Mapping[str, str] = {
     f"inputs.{former}": f"inputs.{declared.name}"
     for declared in SCENARIO_FIELDS.values()
@@ -1173,6 +1227,22 @@ class Scenario(Case):
             follows = self.request_rate if name == "concurrency" else self.classes and name in CLASS_FIELDS
             if getattr(self, name) is None and not follows:
                 raise ValueError(f"{name} is missing")
+        for where, case in (("", self), *((f"variants.{n}.", one) for n, one in enumerate(self.variants))):
+            apart = case.decode is not None or "disaggregated" in (case.serving, self.serving)
+            if (case.devices or self.devices) and apart:
+                raise ValueError(
+                    f"{where}devices: expected no decode workers beside devices that are not alike"
+                )
+            for name in OF_LINK:
+                if case.devices and getattr(case.devices[-1], name) is not None:
+                    raise ValueError(
+                        f"{where}devices.{len(case.devices) - 1}: {name}: expected no link of the last "
+                        "device; a link leads to the next one"
+                    )
+            if len(case.devices) == 1:
+                raise ValueError(
+                    f"{where}devices: expected at least two; one device is the deployment itself"
+                )
         if self.decision is not None and self.decision.take > len(self.variants):
             raise ValueError(
                 f"decision.take: expected the number of a variant, at most {len(self.variants)}; found "
@@ -1240,8 +1310,14 @@ class Scenario(Case):
             need
             for name, need in STATED_FIELDS.items()
             if (need == "spread" and self.classes)
+            or (need == "devices" and self.device_count)
             or any(getattr(case, name) is not None for case in (self, *self.variants))
         )
+
+    @property
+    def device_count(self) -> int:
+        """Unlike devices of a replica, in the column that has most; 0 where accelerators are alike."""
+        return max(len(case.devices) for case in (self, *self.variants))
 
     @property
     def disaggregated(self) -> bool:
@@ -1263,6 +1339,7 @@ _STATED = (
     "longest request",
     "engine defaults",
     "TP padding",
+    "devices",
 )
 STATED_FIELDS: Mapping[str, str] = {
     item.name: item.needs for item in SCENARIO_FIELDS.values() if item.needs in _STATED
@@ -1295,6 +1372,8 @@ def field_name(spelling: str) -> str:
     Those of workers become decode_<field> and prefill_<field>; what is no field stays as it is.
     """
     plain = plain_spelling(spelling)
+    if of_device(plain) is not None:
+        return plain
     for prefix in (DECODE, PREFILL):
         if plain.startswith(prefix):
             of_worker = plain.removeprefix(prefix)
@@ -1326,7 +1405,9 @@ def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any], where: str)
     of_workers: dict[str, dict[str, Any]] = {DECODE: {}, PREFILL: {}}
     for name, value in given.items():
         prefix = next((prefix for prefix in of_workers if name.startswith(prefix)), None)
-        if prefix is None:
+        if of_device(name) is not None:
+            merged["devices"] = with_device_field(merged.get("devices") or (), name, value, where)
+        elif prefix is None:
             merged[name] = value
         else:
             of_workers[prefix][name.removeprefix(prefix)] = value
@@ -1338,6 +1419,25 @@ def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any], where: str)
         shared = {name: value for name, value in shared.items() if value is not None}
         merged |= prefill | {"decode": shared | own_names(Deployment, stated) | decode}
     return merged
+
+
+def with_device_field(devices: Iterable[Any], name: str, value: Any, where: str) -> list[dict[str, Any]]:
+    """The devices of a scenario file with another value of one field.
+
+    Args:
+        name: of the input: device2_layers.
+
+    Raises:
+        InputError: if there are not so many devices.
+    """
+    found = [dict(one) if isinstance(one, Mapping) else one.model_dump(exclude_none=True) for one in devices]
+    place = of_device(name)
+    assert place is not None
+    number, of = place
+    if number > len(found):
+        raise InputError(f"{where}: {name}: there are {len(found)} devices; list it under devices first")
+    found[number - 1][of] = value
+    return found
 
 
 def _default(name: str) -> Any:

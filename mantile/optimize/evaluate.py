@@ -59,6 +59,7 @@ class Evaluator:
             prefixes,
             stated | self.needs,
             self.scenario.classes,
+            devices=self.scenario.device_count,
         )
         for override in self.scenario.overrides:
             if not override.id.startswith("model."):

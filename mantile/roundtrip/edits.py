@@ -15,13 +15,20 @@ from mantile.equations.measures import measure
 from mantile.equations.override import OVERRIDE
 from mantile.estimate.points import grid
 from mantile.library.columns import columns
+from mantile.library.device import of_device
 from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
 from mantile.library.profile_facts import OWN_PRICE
 from mantile.library.profiles import Accelerator, Library, Prices, System
-from mantile.library.scenario import WORKER_FIELDS, Scenario, apply_model_overrides, parse_scenario
+from mantile.library.scenario import (
+    WORKER_FIELDS,
+    Scenario,
+    apply_model_overrides,
+    parse_scenario,
+    with_device_field,
+)
 from mantile.roundtrip.added_columns import added_columns
 from mantile.roundtrip.override_reasons import typed_reasons
 from mantile.workbook.cell_diff import is_formula
@@ -292,6 +299,9 @@ def _fields(
             typed_value = int(value) if figure.integer else value
             if figure is estimate.equations.inputs.concurrency and figure.id not in typed:
                 case["without"] = [*case.get("without", []), figure.id]  # the base states it, this follows
+            elif of_device(field) is not None:
+                listed = case.get("devices") or data.get("devices") or ()
+                case["devices"] = with_device_field(listed, field, typed_value, str(file.path))
             elif field.startswith(DECODE) and field.removeprefix(DECODE) in WORKER_FIELDS:
                 case["decode"] = (case.get("decode") or {}) | {field.removeprefix(DECODE): typed_value}
                 case.setdefault("serving", typed["inputs.serving"])

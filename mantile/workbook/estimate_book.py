@@ -18,8 +18,7 @@ from mantile.equations.stamp import NONE
 from mantile.equations.typed import FigureTables, Typed
 from mantile.estimate.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
-from mantile.library.fields import DECODE
-from mantile.library.scenario import SAME, SCENARIO_FIELDS
+from mantile.library.scenario import SAME, SCENARIO_FIELDS, own_name
 from mantile.workbook import style
 from mantile.workbook.book import Book, Document
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
@@ -79,12 +78,10 @@ class EstimateBook(Book):
         """The block of library ids that an input is chosen from; None for inputs with a list of their own."""
         if entry.id in self.own_lists:
             return self.own_lists[entry.id]
-        name = (
-            entry.id.removeprefix("sweep.")
-            .removeprefix("alternative.")
-            .removeprefix("inputs.")
-            .removeprefix(DECODE)
-        )
+        name = own_name(entry.id.removeprefix("sweep.").removeprefix("alternative.").removeprefix("inputs."))
+        devices = self.estimate.equations.devices
+        if name == "link" and devices is not None:
+            return span(devices.table.kinds)
         workers = self.estimate.equations.prefill_workers
         hardware, types = workers.hardware, workers.formats.types
         if name in ("accelerator", "system"):

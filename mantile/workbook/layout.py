@@ -27,6 +27,7 @@ from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.decide import add_decide_sheet, decide_sheet
+from mantile.workbook.sheets.devices import DEVICES_PURPOSE, DEVICES_SHEET, devices_sheet
 from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET
 from mantile.workbook.sheets.generated import add_generated
 from mantile.workbook.sheets.ir import fill_ir
@@ -132,7 +133,10 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     for name in ("Shapes", "IR"):  # they lead to sheets behind them, and are filled after these
         book.add_sheet(Sheet(name, "inputs"))
     plan_sheet(book, master)
+    if equations.devices is not None:
+        book.add_sheet(Sheet(DEVICES_SHEET, "workings", DEVICES_PURPOSE))  # filled once its figures stand
     _add_workings(book, sections, master, "Memory", "Network", "Prefill", "Decode")
+    devices_sheet(book, master)
     layers_sheet(book, master)
     shown = ir_sheet(equations)
     fill_shapes(book, shown, master)
@@ -144,7 +148,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     if book.columns > 1:
         compare_sheet(book, master)
     decide_sheet(book, master)
-    alternative_sheet(book, master)
+    if equations.devices is None:
+        alternative_sheet(book, master)
     effects = sensitivity(estimate)
     sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
     sweep_sheet = SweepSheet(book, master)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from mantile.equations.constant import ONE_REQUEST
+from mantile.equations.constant import GIGA, MICRO, ONE_REQUEST
 from mantile.equations.forward import Pass
 from mantile.equations.framework import Frameworks
 from mantile.equations.inputs import Workload
+from mantile.equations.link import LinkTable, Machine, by_ports
 from mantile.equations.network import NO_WAY
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.serving.stages import FULLEST, stage_time
@@ -67,6 +68,7 @@ class Prompt:
     transfer: Quantity | None
     others: Quantity | None
     sections: tuple[Section, ...]
+    bandwidth: Quantity | None = None
 
 
 def prompt(
@@ -75,6 +77,7 @@ def prompt(
     prefill_workers: Workers,
     decode_workers: Workers,
     prefill: Pass,
+    table: LinkTable | None = None,
 ) -> Prompt:
     """A prompt from arrival to the workers that decode, without any wait."""
     ranks, factors = prefill_workers.ranks, prefill_workers.efficiency
@@ -107,7 +110,7 @@ def prompt(
         of_prompt = pipe(
             "prefill_fetched", "Prefill of the prompt, its prefix fetched", "s", of_prompt + found.fetch
         )
-    handover = others = None
+    handover = others = bandwidth = None
     sections: list[Section] = []
     if ranks.disaggregated is not None:
         inputs = prefill_workers.inputs
@@ -117,7 +120,8 @@ def prompt(
             "s",
             maximum(0, inputs.concurrency / inputs.dp / ONE_REQUEST - 1) * service,
         )
-        handover, section = transfer(prefill_workers, decode_workers)
+        assert table is not None
+        handover, bandwidth, section = transfer(prefill_workers, decode_workers, stages, ir, table)
         sections.append(section)
     return Prompt(
         stages=stages,
@@ -127,6 +131,7 @@ def prompt(
         prefill=of_prompt,
         transfer=handover,
         others=others,
+        bandwidth=bandwidth,
         sections=(pipe.section("A prompt by itself", "through stages, chunk by chunk"), *sections),
     )
 
@@ -246,8 +251,22 @@ def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, pr
     return Pipeline(busy=busy, through=through, launches=launches, share=share, chunks=chunks)
 
 
-def transfer(prefill_workers: Workers, decode_workers: Workers) -> tuple[Quantity, Section]:
-    """Seconds by which the way of a prompt's KV cache to a decode worker delays the first token."""
+def transfer(
+    prefill_workers: Workers,
+    decode_workers: Workers,
+    stages: Pipeline,
+    ir: ModelGraph,
+    table: LinkTable,
+) -> tuple[Quantity, Quantity, Section]:
+    """Seconds by which the way of a prompt's KV cache to a decode worker delays the first token.
+
+    Layers that follow prefill one by one are hidden behind the layers after them, so no longer than prefill
+    takes, and never the last.
+
+    Args:
+        stages: a prompt by itself.
+        table: of links, for machines whose systems state no network.
+    """
     inputs, factors = prefill_workers.inputs, prefill_workers.efficiency
     disaggregated = prefill_workers.ranks.disaggregated
     assert disaggregated is not None
@@ -279,32 +298,54 @@ def transfer(prefill_workers: Workers, decode_workers: Workers) -> tuple[Quantit
         sum_range(span(sizes)) if sizes else ONE_REQUEST * 0,
         "recurrent states are left out",
     )
+    way = Rows("serving.transfer_link", "", rows.rows)
+    ports = by_ports(way, _machine(prefill_workers), _machine(decode_workers), table)
+    network = rows(
+        "transfer_network",
+        "Bandwidth of the transfer by network",
+        "B/s",
+        minimum(_group_bandwidth(prefill_workers), _group_bandwidth(decode_workers)),
+        "of the workers with less",
+    )
     bandwidth = rows(
         "transfer_bandwidth",
         "Bandwidth of the transfer",
         "B/s",
-        minimum(_group_bandwidth(prefill_workers), _group_bandwidth(decode_workers)),
-        "of the workers with less",
+        maximum(network, ports.rate * GIGA * inputs.network_speed),
+        "of their networks, or of the ports of both machines",
+    )
+    latency = rows(
+        "transfer_latency",
+        "Latency of the transfer",
+        "s",
+        where(network >= bandwidth, factors["network_latency"], ports.latency / MICRO),
     )
     in_full = rows(
         "transfer_time",
         "Transfer, nothing hidden",
         "s",
-        where(bandwidth > 0, factors["network_latency"] + size / bandwidth, NO_WAY),
-        "there is none without a network",
+        where(bandwidth > 0, latency + size / bandwidth, NO_WAY),
+        "there is none without a link",
+    )
+    hidden = rows(
+        "transfer_hidden",
+        "Hidden behind prefill",
+        "s",
+        where(
+            is_number(in_full),
+            factors["kv_transfer_overlap"] * (1 - 1 / ir.total_layers) * minimum(in_full, stages.through),
+            0,
+        ),
+        "of all layers but the last, no longer than prefill takes",
     )
     visible = rows(
         "transfer",
         "KV transfer",
         "s",
-        where(
-            all_of(disaggregated > 0, is_number(in_full)),
-            in_full * (1 - factors["kv_transfer_overlap"]),
-            0,
-        ),
+        where(all_of(disaggregated > 0, is_number(in_full)), in_full - hidden, 0),
         "what is not hidden behind prefill",
     )
-    return visible, rows.section("KV transfer", "from prefill to decode workers")
+    return visible, bandwidth, rows.section("KV transfer", "from prefill to decode workers")
 
 
 def _transferred_tokens(rows: Rows, inputs: Workload, modules: list[Module]) -> dict[str, Quantity]:
@@ -328,6 +369,10 @@ def _transferred_tokens(rows: Rows, inputs: Workload, modules: list[Module]) -> 
             )
         tokens[module.id] = by_limit[limit]
     return tokens
+
+
+def _machine(workers: Workers) -> Machine:
+    return Machine(workers.inputs, workers.hardware, workers.efficiency, workers.network)
 
 
 def _group_bandwidth(workers: Workers) -> Node:

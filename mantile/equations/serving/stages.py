@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, maximum, sum_of, where
+from mantile.graph.quantity import Node, Quantity, floor, maximum, sum_of, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 
@@ -15,10 +15,13 @@ FULLEST = "layers and LM head of the stage that has most"
 
 
 def stage_time(work: Pass, workers: Workers, ir: ModelGraph) -> Node:
-    """Time of the fullest stage: one with a layer more, else the last one, with LM head and drafter."""
+    """Time of the fullest stage: one with a layer more, or the last one, with LM head and drafter."""
+    if work.slowest is not None:
+        return work.slowest
     last = sum_of([block.time for block in work.blocks if block.id in ("lm_head", "draft")])
-    of_layers = (work.time - last) * workers.plan.stages.fullest / ir.total_layers
-    return of_layers + where(workers.plan.left.layers > 0, 0, last)
+    layers, of_layer = ir.total_layers, (work.time - last) / ir.total_layers
+    with_head = floor(layers / workers.inputs.pp) * of_layer + last
+    return maximum(workers.plan.stages.fullest * of_layer, with_head)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Figures:
         self.overridable: dict[Quantity, tuple[Overridable, Node]] = {}
         self.factors: dict[Quantity, FactorInUse] = {}
         self.by_id: dict[str, Quantity] = {}
-        for workers in self.graph.workers:
+        for workers in self.graph.all_workers:
             for each in workers.overridable():
                 for figure, default in zip(each.figures, each.defaults, strict=True):
                     self.overridable[figure] = each, default
@@ -229,7 +229,9 @@ class Figures:
 
     def _profiles(self, some: Sequence[Quantity]) -> tuple[Quantity, ...]:
         """The profiles in use of all choices of the workers that some are of."""
-        of_all = [[choice.profile for choice in workers.efficiency.choices] for workers in self.graph.workers]
+        of_all = [
+            [choice.profile for choice in workers.efficiency.choices] for workers in self.graph.all_workers
+        ]
         profiles = next((profiles for profiles in of_all if set(some) <= set(profiles)), [])
         return tuple(profile for profile in profiles if profile.id in self.graph.figures)
 

@@ -142,13 +142,13 @@ def _of_memory(graph: EstimateGraph, figures: Figures) -> list[Part]:
 def _of_power(graph: EstimateGraph, figures: Figures) -> list[Part]:
     return [
         Part(of.total, as_node(figures.of(workers.hardware.tdp)), via=of.building)
-        for of, workers in zip(graph.cost.accelerators, graph.workers, strict=True)
+        for of, workers in zip(graph.cost.accelerators, graph.pools, strict=True)
     ]
 
 
 def _of_cost(graph: EstimateGraph, figures: Figures) -> list[Part]:
     found = []
-    for of, workers in zip(graph.cost.accelerators, graph.workers, strict=True):
+    for of, workers in zip(graph.cost.accelerators, graph.pools, strict=True):
         hardware = workers.hardware
         begins = hardware.prices["purchase"].id.removesuffix("purchase")
         for name, price in (

@@ -29,7 +29,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.library.fields import DECODE
+from mantile.library.scenario import own_name
 
 USED = "typed.used."
 """What ids of rows begin with that say what is used of an input."""
@@ -83,18 +83,28 @@ class TypedInputs:
 
 
 def typed_inputs(
-    inputs: Workload, hardware: Hardware, known: Frameworks, classes: Sequence[Input] = ()
+    inputs: Workload,
+    hardware: Hardware,
+    known: Frameworks,
+    classes: Sequence[Input] = (),
+    links: tuple[Input, ...] = (),
 ) -> TypedInputs:
     """The rows of the Inputs sheet about what its cells hold.
 
     Args:
+        links: the kinds of links between devices.
         classes: what is asked of classes of requests.
     """
     bounds = Bounds()
-    library = {"accelerator": hardware.accelerators, "system": hardware.systems, "framework": known.names}
+    library = {
+        "accelerator": hardware.accelerators,
+        "system": hardware.systems,
+        "framework": known.names,
+        "link": links,
+    }
     listed = Rows("typed.listed")
     own = tuple(
-        _typed(name, entry, library.get(name.removeprefix(DECODE), ()), bounds, listed)
+        _typed(name, entry, library.get(own_name(name), ()), bounds, listed)
         for name, entry in inputs.named().items()
     )
     shared = tuple(

@@ -41,6 +41,7 @@ _CONTENTS = (
         "workings",
         (
             ("Plan", "which accelerator holds what"),
+            ("Devices", "who holds which layers, and what sets the pace"),
             ("Memory", "shards, weights, KV cache, activations"),
             ("Network", "what each collective costs"),
             ("Prefill", "module by module"),

@@ -1,0 +1,977 @@
+"""A pipeline over devices that are not alike: each holds some of the layers and works at its own pace.
+
+The equations of the deployment are made again for every device, with its accelerators, its tensor parallelism
+and its own memory: ids "devices.<number>.<id>". From them the passes of the deployment are put together. Of a
+module in the layers a pass has the mean over the layers, wherever they stand; what stands at an end of the
+model runs on the device that has that end. All that follows from a pass, follows as for equal accelerators.
+
+    id behind "devices."                         function
+    ------------------------------------------   -----------------------
+    .<n>.split, .<n>.even and other splits       devices.splits
+    .<n>.link.*                                  devices.links
+    .<n>.memory.all_weights                      devices.unlike
+    .<n>.<phase>.layer.<kind> .<n>.<phase>.stage devices.stage_times
+    .stages                                      devices.unlike
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mantile.equations.constant import GIGA, MICRO, NO_BOUND, NO_BOUND_TIME, SLIVER
+from mantile.equations.forward import Pass
+from mantile.equations.inputs import DeviceInputs, Workload
+from mantile.equations.link import LinkTable, Machine, by_ports, in_system, link_table
+from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import (
+    Input,
+    LateDefault,
+    Named,
+    Node,
+    Quantity,
+    Row,
+    Section,
+    all_of,
+    ancestors,
+    as_node,
+    equal,
+    expression,
+    floor,
+    maximum,
+    minimum,
+    remainder,
+    substitute,
+    sum_of,
+    where,
+)
+from mantile.graph.rewrite import GraphRewrite
+from mantile.graph.rows import Rows
+from mantile.ir.modules import ModelGraph
+from mantile.library.links import INFERRED, NO_PORT
+from mantile.library.profiles import Library
+
+PREFIX = "devices."
+SPLITS = ("even", "memory", "bandwidth")
+"""Ways to split layers that a formula can follow; the solved split is found by the engine."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """From a device to the next.
+
+    Args:
+        bandwidth: raw, GB/s; `rate` what a transfer reaches, B/s; `latency` s.
+        stated: 1 where somebody stated it, 0 where it is inferred from ports.
+        used: 1 where activations go over it.
+        missing: 1 where it is used and there is no way.
+    """
+
+    bandwidth: Quantity
+    rate: Quantity
+    latency: Quantity
+    stated: Quantity
+    used: Quantity
+    missing: Quantity
+
+
+@dataclass(frozen=True)
+class Device:
+    """One device.
+
+    Args:
+        workers: its accelerators, with what they hold.
+        layers: that it holds.
+        splits: layers that it would hold, by way to split them.
+        capacity: requests for whose KV cache it has room.
+        link: to the next; None of the last in the list.
+        first, last: 1 where it holds the embedding, or the LM head.
+        sections: of the Hardware sheet and of the Memory sheet.
+    """
+
+    number: int
+    inputs: DeviceInputs
+    workers: Workers
+    layers: Node
+    splits: Mapping[str, Quantity]
+    capacity: Quantity
+    link: Link | None
+    first: Node
+    last: Node
+    rewrite: GraphRewrite
+    sections: tuple[Section, Section]
+
+    @property
+    def prefix(self) -> str:
+        """What ids of its figures begin with."""
+        return f"{PREFIX}{self.number}."
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Seconds of a pass on a device: of its layers by what binds, of the ends of the model, of the way on.
+
+    Args:
+        time: on the device; `parts` compute, memory, network, overhead of its layers.
+        sent: to the next device.
+        bound: which of the parts is largest, in words.
+    """
+
+    time: Quantity
+    parts: Mapping[str, Quantity]
+    sent: Quantity | None
+
+
+@dataclass(frozen=True)
+class Split:
+    """Layers split in another way: what a decode step would take, and whether it would fit.
+
+    A mean layer stands for layers of all kinds.
+
+    Args:
+        name: the way, in words; `layers` of each device.
+        step: seconds of a decode step.
+        through: seconds of a prefill pass through all devices.
+        fits: 1 if every device has the memory.
+    """
+
+    name: Quantity
+    layers: tuple[Node, ...]
+    step: Quantity
+    through: Quantity
+    fits: Quantity
+
+
+@dataclass(frozen=True)
+class Devices:
+    """All devices of a replica, and the rows that only they need.
+
+    Args:
+        stages: by phase, for each device.
+        sections: of the Network sheet; `passes` by sheet, below the rows of the pass.
+        other_splits: other ways to split layers; `best` the shortest decode step of those that fit.
+        of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.
+    """
+
+    devices: tuple[Device, ...]
+    table: LinkTable
+    stages: Mapping[str, tuple[Stage, ...]]
+    sections: tuple[Section, ...]
+    passes: Mapping[str, tuple[Section, ...]]
+    other_splits: Mapping[str, Split]
+    best: Quantity | None = None
+    of_layer: Mapping[str, tuple[Mapping[Input, Quantity], ...]] = field(default_factory=dict)
+    layered: Mapping[str, Quantity] = field(default_factory=dict)
+
+    @property
+    def sets(self) -> tuple[Workers, ...]:
+        """The accelerators of each device."""
+        return tuple(device.workers for device in self.devices)
+
+
+def unlike(
+    ir: ModelGraph, library: Library, inputs: Workload, base: Workers
+) -> tuple[Workers, Devices] | None:
+    """The workers of the deployment with the memory of all devices, and the devices; None where all are
+    alike.
+
+    Args:
+        base: the deployment as if all were like the first device.
+    """
+    if not inputs.devices:
+        return None
+    table = link_table(library)
+    listed = {figure.id: figure for section in base.sections() for figure in section.figures()}
+    figures = (*listed.values(), *base.ranks.rows(), *base.plan.copied.values())
+    pinned = {entry: entry for entry in (*_pinned(inputs), base.ranks.replica, base.ranks.deployment)}
+    cells = tuple(overridable.cell for overridable in base.overridable())
+    rows = Rows("devices")
+    chips = [
+        _Chips(number, device, base, pinned, cells, figures)
+        for number, device in enumerate(inputs.devices, start=1)
+    ]
+    ways = splits(rows, ir, inputs, [chip.first for chip in chips])
+    stages = rows(
+        "stages",
+        "Devices that hold layers",
+        "stage",
+        maximum(1, sum_of([where(device.layers > 0, 1, 0) for device in inputs.devices])),
+    )
+    inputs.set_default("pp", stages)
+    joined = links(rows, ir, inputs, base, [chip.first for chip in chips], table)
+    capacities = [chip.capacity(listed) for chip in chips]
+    sequences = base.memory.capacity_sequences
+    of_all = Quantity(
+        sequences.id,
+        sequences.label,
+        sequences.unit,
+        minimum(
+            *(
+                where(device.layers > 0, capacity, NO_BOUND)
+                for device, capacity in zip(inputs.devices, capacities, strict=True)
+            )
+        ),
+        note="of the device with least room",
+        name=sequences.name,
+    )
+    settled = GraphRewrite({sequences: of_all}, (), "", "", figures).rewrite(base)
+    devices = tuple(
+        chip.device(settled, ways[place], capacities[place], joined[place])
+        for place, chip in enumerate(chips)
+    )
+    section = rows.section("Devices", "layers of each, and the links between them")
+    return settled, Devices(devices, table, {}, (section,), {}, {})
+
+
+def _pinned(inputs: Workload) -> list[Named]:
+    """Inputs that all devices share, though some follow from the accelerator of the first."""
+    limits = (inputs.token_budget, inputs.max_requests, inputs.prefix_block, inputs.concurrency, inputs.pp)
+    cells = [entry for device in inputs.devices for entry in device.named().values()]
+    return [*(entry for entry in limits if entry is not None), *cells]
+
+
+class _Chips:
+    """The figures of the deployment, made again for one device."""
+
+    def __init__(
+        self,
+        number: int,
+        device: DeviceInputs,
+        base: Workers,
+        pinned: Mapping[Named, Node],
+        cells: tuple[Input, ...],
+        figures: tuple[Node, ...],
+    ) -> None:
+        self.number, self.inputs, self.base, self.figures = number, device, base, figures
+        self.prefix, self.suffix = f"{PREFIX}{number}.", f", device {number}"
+        shared = base.inputs
+        own: dict[Node, Node] = {figure: node for figure, node in pinned.items()}
+        if number > 1:
+            own |= {
+                shared.accelerator: device.accelerator,
+                shared.system: device.system,
+                shared.tp: device.count,
+            }
+        private = cells if number > 1 else ()
+        chips = GraphRewrite(own, private, self.prefix, self.suffix, figures)
+        visible = chips.rewrite(base.hardware.memory_visible)
+        in_gb = self._row(
+            "hardware.memory_shown", "Memory that the driver shows, in GB", "GB", visible / GIGA
+        )
+        _follow(device.memory, in_gb)
+        used = self._row("hardware.memory_visible_used", "Memory it may use", "B", device.memory * GIGA)
+        own = dict(chips.rewritten) | {base.hardware.memory_visible: used}
+        self.rewrite = GraphRewrite(own, (), self.prefix, self.suffix, figures)
+        self.extra: list[Row] = [*([visible] if number > 1 else []), in_gb]
+        # not its memory: that follows from what is found of links and layers
+        self.first = Machine(
+            *self.rewrite.rewrite((base.inputs, base.hardware, base.efficiency, base.network))
+        )
+
+    def _row(self, name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
+        return Quantity(f"{self.prefix}{name}", f"{label}{self.suffix}", unit, body, note=note)
+
+    def capacity(self, listed: Mapping[str, Named]) -> Quantity:
+        """Requests for whose KV cache the device has room."""
+        base, stage = self.base, self.number - 1
+        weights = self._row(
+            "memory.all_weights",
+            "Weights of its layers",
+            "B",
+            self.rewrite.rewrite(base.memory.stage_weights[stage]),
+        )
+        cache = self._row(
+            "memory.kv_bytes_per_request",
+            "KV bytes per request",
+            "B/request",
+            self.rewrite.rewrite(base.memory.stage_kv[stage]),
+        )
+        held = self._row("plan.layers", "Layers", "layer", 1 * self.inputs.layers)
+        self.own = dict(self.rewrite.rewritten) | {
+            listed["memory.all_weights"]: weights,
+            listed["memory.kv_bytes_per_request"]: cache,
+            base.plan.stages.fullest: held,
+        }
+        holding = GraphRewrite(self.own, (), self.prefix, self.suffix, self.figures)
+        room = holding.rewrite(base.memory.capacity_sequences)
+        self.own = dict(holding.rewritten) | self.own
+        self.extra.append(room)
+        return room
+
+    def device(
+        self, settled: Workers, ways: Mapping[str, Quantity], capacity: Quantity, link: Link | None
+    ) -> Device:
+        """The device, with the batch of the deployment in its memory."""
+        memory, stages = settled.memory, settled.plan.stages
+        rank = self.rewrite.rewrite(self.base.ranks.stage)
+        replica = self._row("plan.ranks_per_replica", "Ranks of a replica", "rank", 1 * rank)
+        pins: dict[Node, Node] = {
+            figure: figure
+            for figure in (memory.batch, memory.capacity_sequences, memory.redone, memory.swapped)
+        }
+        own = self.own | pins | {settled.ranks.replica: replica}
+        del own[settled.ranks.deployment]  # follows from the replica
+        figures = [figure for section in settled.sections() for figure in section.figures()]
+        rewrite = GraphRewrite(
+            own,
+            (),
+            self.prefix,
+            self.suffix,
+            (*figures, *settled.ranks.rows(), *settled.plan.copied.values()),
+        )
+        place = self.number - 1
+        made = rewrite.rewrite(settled)
+        self.extra += [replica, made.ranks.deployment]
+        placed = {figure.id for section in made.sections() for figure in section.figures()}
+        placed |= {figure.id for figure in self.extra if not isinstance(figure, tuple)}
+        self.extra += [
+            figure
+            for figure in rewrite.rewritten.values()
+            if isinstance(figure, Quantity) and figure.id.startswith(self.prefix) and figure.id not in placed
+        ]
+        return Device(
+            number=self.number,
+            inputs=self.inputs,
+            workers=made,
+            layers=self.inputs.layers,
+            splits=ways,
+            capacity=capacity,
+            link=link,
+            first=stages.first[place],
+            last=stages.last[place],
+            rewrite=rewrite,
+            sections=_of_device(self.number, self.prefix, self.extra),
+        )
+
+
+def _of_device(number: int, prefix: str, rows: Sequence[Row]) -> tuple[Section, Section]:
+    """The rows of a device that no block of the deployment has: on Hardware, and on Memory."""
+    machine = (f"{prefix}hardware.", f"{prefix}inputs.")
+    first = tuple(row for row in rows if not isinstance(row, tuple) and row.id.startswith(machine))
+    rest = tuple(row for row in rows if row not in first)
+    title = f"Device {number}"
+    return Section(title, first, "what it is"), Section(title, rest, "its part of the model")
+
+
+def splits(
+    rows: Rows, ir: ModelGraph, inputs: Workload, chips: Sequence[Machine]
+) -> list[dict[str, Quantity]]:
+    """Layers of each device by way to split them: evenly, by memory, by bandwidth; and what cells follow.
+
+    Weights of devices are added up in their order; a device ends where the share of all so far ends.
+    """
+    devices, total = inputs.devices, ir.total_layers
+    assert inputs.device_split is not None
+    weights: dict[str, list[Node]] = {
+        "even": [where(device.count > 0, 1, 0) for device in devices],
+        "memory": [device.count * device.memory for device in devices],
+        "bandwidth": [
+            device.count * chip.hardware.memory_bandwidth for device, chip in zip(devices, chips, strict=True)
+        ],
+    }
+    found: list[dict[str, Quantity]] = [{} for _ in devices]
+    for way, of_devices in weights.items():
+        units = {"even": "1", "memory": "GB", "bandwidth": "B/s"}
+        so_far = [
+            rows(
+                f"{number}.{way}_so_far",
+                f"Weight of devices up to {number}, {way}",
+                units[way],
+                sum_of(of_devices[:number]),
+            )
+            for number in range(1, len(devices) + 1)
+        ]
+        ends: list[Quantity] = []
+        for number, weight in enumerate(so_far, start=1):
+            share = total * weight / so_far[-1]
+            # the first devices take one more where an even share is no whole number, others are cut off
+            end = (
+                weight * floor(total / so_far[-1]) + minimum(weight, remainder(total, so_far[-1]))
+                if way == "even"
+                else floor(share + SLIVER)
+            )
+            ends.append(rows(f"{number}.{way}_end", f"Last layer of device {number}, {way}", "layer", end))
+            before = ends[-2] if number > 1 else None
+            found[number - 1][way] = rows(
+                f"{number}.{way}",
+                f"Layers of device {number}, split {SPLIT_WORDS[way]}",
+                "layer",
+                1 * ends[-1] if before is None else ends[-1] - before,
+            )
+    for number, (device, ways) in enumerate(zip(devices, found, strict=True), start=1):
+        default = device.layers.default
+        assert isinstance(default, LateDefault)
+        default.set(
+            rows(
+                f"{number}.split",
+                f"Layers of device {number}, as they are split",
+                "layer",
+                where(
+                    equal(inputs.device_split, "even"),
+                    ways["even"],
+                    where(equal(inputs.device_split, "memory"), ways["memory"], ways["bandwidth"]),
+                ),
+                "what its cell follows; where the split was solved, the engine states the cells",
+            )
+        )
+    return found
+
+
+SPLIT_WORDS = {"even": "evenly", "memory": "by memory", "bandwidth": "by bandwidth"}
+
+
+def links(
+    rows: Rows,
+    ir: ModelGraph,
+    inputs: Workload,
+    base: Workers,
+    chips: Sequence[Machine],
+    table: LinkTable,
+) -> list[Link | None]:
+    """The link from each device to the next: stated, or the fastest that the ports of both machines allow."""
+    made: list[Link | None] = []
+    before = base.plan.stages.before
+    for place, device in enumerate(inputs.devices):
+        if device.link is None or device.link_bandwidth is None or device.link_latency is None:
+            made.append(None)
+            continue
+        own = Rows(f"devices.{device.number}.link", f", device {device.number} to the next", rows.rows)
+        here, there = chips[place], chips[place + 1]
+        inferred = in_system(own, inputs, here, there, by_ports(own, here, there, table))
+        is_inferred = equal(device.link, INFERRED)
+        kind = own("kind", "Kind of link", "1", where(is_inferred, NO_PORT, device.link))
+        by_kind = own(
+            "bandwidth_default",
+            "Bandwidth",
+            "GB/s",
+            where(is_inferred, inferred.rate, table.of("bandwidth", kind)),
+            "of its kind; where it is inferred, what a transfer reaches",
+        )
+        delay = own(
+            "latency_default",
+            "Latency",
+            "us",
+            where(is_inferred, inferred.latency, table.of("latency", kind)),
+        )
+        _follow(device.link_bandwidth, by_kind)
+        _follow(device.link_latency, delay)
+        share = where(is_inferred, 1, table.of("share", kind))
+        rate = own(
+            "rate",
+            "Bytes a second that transfers reach",
+            "B/s",
+            device.link_bandwidth * GIGA * share * inputs.network_speed,
+        )
+        used = own(
+            "used",
+            "Activations go over it",
+            "flag",
+            where(all_of(device.layers > 0, before[place + 1] < ir.total_layers), 1, 0),
+        )
+        made.append(
+            Link(
+                bandwidth=own("bandwidth", "Bandwidth in use", "GB/s", 1 * device.link_bandwidth),
+                rate=rate,
+                latency=own("latency", "Latency in use", "s", device.link_latency / MICRO),
+                stated=own(
+                    "stated",
+                    "Somebody stated it",
+                    "flag",
+                    where(all_of(is_inferred, equal(device.link_bandwidth, by_kind)), 0, 1),
+                ),
+                used=used,
+                missing=own("missing", "No way", "flag", where(all_of(used > 0, rate <= 0), 1, 0)),
+            )
+        )
+    return made
+
+
+def _follow(cell: Input, figure: Quantity) -> None:
+    assert isinstance(cell.default, LateDefault)
+    cell.default.set(figure)
+
+
+def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> tuple[Pass, Devices]:
+    """A pass through all devices, and the devices with their part of it.
+
+    Args:
+        base: the deployment; `work` its pass as if all devices were like the first.
+    """
+    phase = work.phase
+    listed = [figure for section in work.sections for figure in section.figures()]
+    blocks = [
+        figure
+        for section in work.sections[1:]
+        for figure in section.figures()
+        if isinstance(figure, Quantity)
+    ]
+    passes = [_pass_of(device, work, listed, blocks) for device in devices.devices]
+    rows = Rows(f"devices.{phase.id}", f", {phase.id}")
+    replaced: dict[Node, Node] = {}
+    for place, block in enumerate(work.blocks):
+        of_each = [one.blocks[place] for one in passes]
+        if block.id == "p2p":
+            replaced |= _handed_on(rows, devices, base, block, phase.id)
+        elif block.id == "host":
+            replaced |= _hosts(base, block, of_each)
+        else:
+            replaced |= _means(ir, base, devices, block, of_each)
+    replaced |= _step(devices, work, passes)
+    whole = GraphRewrite(replaced, (), "", "", tuple(listed)).rewrite(work)
+    times = stage_times(rows, ir, base, devices, whole, passes, _sent(rows))
+    whole = _held_against(devices, whole, times.stages)
+    sections = _sections(devices, whole, times, listed)
+    found = replace(
+        devices,
+        stages={**devices.stages, phase.id: times.stages},
+        of_layer={**devices.of_layer, phase.id: times.of_layer},
+        layered={**devices.layered, phase.id: times.layered},
+        passes={
+            **devices.passes,
+            phase.id: (*sections, rows.section(f"Stages of {phase.id}, by device", "seconds of a pass")),
+        },
+    )
+    return replace(whole, slowest=times.slowest), found
+
+
+def _pass_of(device: Device, work: Pass, listed: list[Named], blocks: list[Quantity]) -> Pass:
+    """The pass as if all of it ran on accelerators like those of a device."""
+    phase = work.phase
+    entering = (phase.requests, phase.tokens, phase.rank_requests, phase.passes, phase.coverage)
+    pins: dict[Node, Node] = {figure: figure for figure in entering if figure is not None}
+    rewrite = GraphRewrite(
+        {**device.rewrite.rewritten, **pins},
+        (),
+        device.prefix,
+        f", device {device.number}",
+        tuple(listed),
+        tuple(blocks),
+    )
+    return rewrite.rewrite(work)
+
+
+def _in_counts(body: Node, counts: frozenset[Node]) -> Node:
+    """An expression with no named figure between it and the counts of layers that it follows from."""
+    between = {
+        figure: _in_counts(figure.body, counts)
+        for figure in expression(body)
+        if isinstance(figure, Quantity) and not counts.isdisjoint(ancestors(figure))
+    }
+    return substitute(body, {figure: node for figure, node in between.items()})
+
+
+def _runs(base: Workers, devices: Devices, block: Block) -> list[Node]:
+    """How often a module runs on each device, from how often it runs in the model.
+
+    A message that is sent once beside those of the layers is the last device's.
+    """
+    assert block.repeats is not None
+    held = base.plan.stages.layers
+    unfolded = _in_counts(block.repeats, frozenset(held))
+    runs = [
+        substitute(unfolded, {kind: of_stages[device.number - 1] for kind, of_stages in held.items()})
+        for device in devices.devices
+    ]
+    if not block.network:
+        return runs
+    once = substitute(unfolded, dict.fromkeys(held, as_node(0)))
+    return [
+        number - where(device.last, 0, once) for number, device in zip(runs, devices.devices, strict=True)
+    ]
+
+
+_OF_RUN = ("layer_time", "launch", "compute", "memory", "flops", "bytes", "reads")
+
+
+def _means(
+    ir: ModelGraph, base: Workers, devices: Devices, block: Block, of_each: Sequence[Block]
+) -> dict[Node, Node]:
+    """The figures of one run of a module: the mean over its runs, or that of the end where it stands."""
+    replaced: dict[Node, Node] = {}
+    at_start = block.id in ("embedding", "vision")
+    for name in _OF_RUN:
+        figure = getattr(block, name)
+        if figure is None or figure in replaced:
+            continue
+        each = [getattr(one, name) for one in of_each]
+        if block.repeats is None:
+            ends = [device.first if at_start else device.last for device in devices.devices]
+            body = sum_of([where(end, own, 0) for end, own in zip(ends, each, strict=True)])
+        else:
+            runs = _runs(base, devices, block)
+            whole = sum_of([number * own for number, own in zip(runs, each, strict=True)])
+            body = where(block.repeats > 0, whole / maximum(SLIVER, block.repeats), 0)
+        replaced[figure] = (
+            replace(figure, body=body, note="mean over the layers of all devices")
+            if isinstance(figure, Quantity)
+            else body
+        )
+    return replaced
+
+
+def _handed_on(rows: Rows, devices: Devices, base: Workers, block: Block, phase: str) -> dict[Node, Node]:
+    """Activations from device to device: the mean over the links in use."""
+    size = next(
+        figure
+        for figure in block.section.figures()
+        if isinstance(figure, Quantity) and figure.id.endswith("message_bytes")
+    )
+    overlap = base.efficiency.factors["p2p_overlap"]
+    times = [
+        rows(
+            f"{device.number}.sent",
+            f"Activations from device {device.number} to the next",
+            "s",
+            link.used * where(link.rate > 0, link.latency + size / link.rate, 0) * (1 - overlap),
+        )
+        for device in devices.devices
+        if (link := device.link) is not None
+    ]
+    body = sum_of(times) / maximum(1, base.inputs.pp - 1)
+    return {block.layer_time: replace(block.layer_time, body=body, note="mean over the links in use")}
+
+
+def _sent(rows: Rows) -> dict[int, Quantity]:
+    """Seconds for activations from a device to the next, by its number."""
+    return {int(row.id.split(".")[2]): row for row in rows.quantities() if row.id.endswith(".sent")}
+
+
+def _hosts(base: Workers, block: Block, of_each: Sequence[Block]) -> dict[Node, Node]:
+    """What lies on hosts: each device reads its own."""
+    body = sum_of([one.time for one in of_each]) / base.inputs.pp
+    return {block.time: replace(block.time, body=body, note="each device reads what lies on its own host")}
+
+
+def _step(devices: Devices, work: Pass, passes: Sequence[Pass]) -> dict[Node, Node]:
+    """Host time of a pass: that of the device which samples."""
+    section = next(section for section in work.sections if section.title == "Step overhead")
+    time = section.rows[-1]
+    assert isinstance(time, Quantity)
+    place = work.sections.index(section)
+    each = [one.sections[place].rows[-1] for one in passes]
+    body = sum_of(
+        [
+            where(device.last, own, 0)
+            for device, own in zip(devices.devices, each, strict=True)
+            if isinstance(own, Node)
+        ]
+    )
+    return {time: replace(time, body=body, note="of the device that samples")}
+
+
+def _held_against(devices: Devices, whole: Pass, stages: Sequence[Stage]) -> Pass:
+    """The pass held against peaks and bandwidths of all devices, each for the time that it works."""
+
+    def mean(of_each: Sequence[Node]) -> Node:
+        work = [stage.time * own for stage, own in zip(stages, of_each, strict=True)]
+        return sum_of(work) / sum_of([stage.time for stage in stages])
+
+    peaks = [
+        maximum(*(kind.linear_peak for name, kind in one.formats.classes.items() if name != "router"))
+        for one in devices.sets
+    ]
+    bandwidth = mean([one.hardware.memory_bandwidth for one in devices.sets])
+    held = {
+        whole.peak: replace(whole.peak, body=mean(peaks), note="of each device for the time that it works"),
+        whole.mbu: replace(whole.mbu, body=whole.bytes / (whole.time * bandwidth)),
+    }
+    listed = tuple(figure for section in whole.sections for figure in section.figures())
+    return GraphRewrite(held, (), "", "", listed).rewrite(whole)
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """Seconds of a pass on each device; on the slowest; of a layer of each kind by device; of all layers."""
+
+    stages: tuple[Stage, ...]
+    slowest: Quantity
+    of_layer: tuple[Mapping[Input, Quantity], ...]
+    layered: Quantity
+
+
+def stage_times(
+    rows: Rows,
+    ir: ModelGraph,
+    base: Workers,
+    devices: Devices,
+    whole: Pass,
+    passes: Sequence[Pass],
+    sent: Mapping[int, Quantity],
+) -> _Stages:
+    """Seconds of a pass on each device, and on the one that takes most.
+
+    A layer of each kind takes what its modules take; what is not in layers, such as embedding, messages and
+    host time, is spread over the layers, but for the LM head and the drafter, which the last device has.
+    """
+    kinds, total = list(ir.layers), ir.total_layers
+    of_layers: list[list[Quantity]] = []
+    kinds_of: list[dict[Input, Quantity]] = []
+    for device, one in zip(devices.devices, passes, strict=True):
+        place = device.number - 1
+        parts = []
+        by_kind: dict[Input, Quantity] = {}
+        for kind in kinds:
+            alone: dict[Node, Node] = {other.count: as_node(1 if other is kind else 0) for other in kinds}
+            nothing: dict[Node, Node] = dict.fromkeys(alone, as_node(0))
+            times = []
+            for block, original in zip(one.blocks, whole.blocks, strict=True):
+                if original.repeats is None or block.id == "p2p":
+                    continue
+                runs = _in_counts(original.repeats, frozenset(alone))
+                if _mentions(runs, kind.count):
+                    once: Node = substitute(runs, alone)
+                    if block.network:
+                        once = once - substitute(runs, nothing)
+                    times.append(block.layer_time * once)
+            name = kind.count.id.removeprefix("model.")
+            own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
+            of_kind = own(
+                f"{device.number}.layer.{name}",
+                f"Time of a layer, {kind.name}",
+                "s",
+                own.added(
+                    f"{device.number}.layer.{name}.part", f"Time of a layer, {kind.name}", "s", times, 4
+                ),
+            )
+            by_kind[kind.count] = of_kind
+            parts.append(base.plan.stages.layers[kind.count][place] * of_kind)
+        kinds_of.append(by_kind)
+        of_layers.append(
+            [
+                rows(
+                    f"{device.number}.layers",
+                    f"Time of the layers of device {device.number}",
+                    "s",
+                    sum_of(parts),
+                )
+            ]
+        )
+    in_layers = rows("layers", "Time of all layers", "s", sum_of([times[0] for times in of_layers]))
+    last = sum_of([block.time for block in whole.blocks if block.id in ("lm_head", "draft")])
+    at_end = rows("end", "Time of LM head and drafter", "s", last)
+    common = rows(
+        "common", "Time of all else", "s", whole.time - in_layers - at_end, "spread over the layers"
+    )
+    stages = []
+    for device, one, (layered,) in zip(devices.devices, passes, of_layers, strict=True):
+        time = rows(
+            f"{device.number}.stage",
+            f"Time on device {device.number}",
+            "s",
+            layered + common * (device.layers / total) + where(device.last, at_end, 0),
+        )
+        own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
+        stages.append(Stage(time, _parts(own, base, devices, device, one, whole), sent.get(device.number)))
+    slowest = rows("slowest", "Time on the slowest device", "s", maximum(*(stage.time for stage in stages)))
+    return _Stages(tuple(stages), slowest, tuple(kinds_of), in_layers)
+
+
+def _parts(
+    rows: Rows, base: Workers, devices: Devices, device: Device, one: Pass, whole: Pass
+) -> dict[str, Quantity]:
+    """Seconds of the layers of a device by what binds: compute, memory, network, overhead."""
+    place = device.number - 1
+    times: dict[str, list[Node]] = {limit: [] for limit in (COMPUTE, MEMORY, NETWORK, OVERHEAD)}
+    for block, original in zip(one.blocks, whole.blocks, strict=True):
+        if original.repeats is None or block.id == "p2p":
+            continue
+        runs = _runs(base, devices, original)[place]
+        rest: Node = block.layer_time
+        if block.launch is not None:
+            times[OVERHEAD].append(block.launch * runs)
+            rest = rest - block.launch
+        for limit in (COMPUTE, MEMORY, NETWORK):
+            share = limited(block, limit, rest * runs)
+            if share is not None:
+                times[limit].append(share)
+    return {
+        limit: rows(
+            f"{device.number}.{limit}",
+            f"{limit.capitalize()} time of its layers",
+            "s",
+            rows.added(
+                f"{device.number}.{limit}.part",
+                f"{limit.capitalize()} time of its layers",
+                "s",
+                of_limit or [as_node(0)],
+                4,
+            ),
+        )
+        for limit, of_limit in times.items()
+    }
+
+
+def _mentions(body: Node, figure: Node) -> bool:
+    return any(part is figure for part in expression(body))
+
+
+def _of_stages(times: _Stages) -> Iterator[Quantity]:
+    yield times.slowest
+    for stage in times.stages:
+        yield from stage.parts.values()
+
+
+def _sections(devices: Devices, whole: Pass, times: _Stages, listed: Sequence[Named]) -> tuple[Section, ...]:
+    """The rows of all devices that the pass is made of, a block for each device."""
+    needed = [
+        node
+        for node in ancestors(
+            whole.time, *_of_stages(times), *(f for section in whole.sections for f in section.figures())
+        )
+        if isinstance(node, Quantity)
+    ]
+    order = {figure.id: place for place, figure in enumerate(listed)}
+    sections = []
+    for device in devices.devices:
+        begin = f"{device.prefix}{whole.phase.id}."
+        own = [node for node in needed if node.id.startswith(begin)]
+        own.sort(key=lambda node: order.get(node.id.removeprefix(device.prefix), -1))
+        sections.append(
+            Section(f"Modules on device {device.number}", tuple(own), "one run of each, on its accelerators")
+        )
+    return tuple(sections)
+
+
+def other_splits(
+    ir: ModelGraph, base: Workers, devices: Devices, microbatches: Node, work: Mapping[str, Pass]
+) -> Devices:
+    """The devices with what other ways to split layers would give.
+
+    Args:
+        microbatches: into which the batch is cut now.
+        work: the passes, by phase.
+    """
+    rows = Rows("devices.other")
+    found: dict[str, Split] = {}
+    means = {
+        phase: [
+            _mean_layer(rows, ir, device, f"devices.{phase}", devices, phase) for device in devices.devices
+        ]
+        for phase in work
+    }
+    total = ir.total_layers
+    for way in SPLITS:
+        layers = [device.splits[way] for device in devices.devices]
+        ends = list(_ends(layers, total))
+        steps: dict[str, tuple[list[Node], list[Node]]] = {}
+        for phase, of_phase in work.items():
+            last = sum_of([block.time for block in of_phase.blocks if block.id in ("lm_head", "draft")])
+            layered: list[Node] = [count * mean for count, mean in zip(layers, means[phase], strict=True)]
+            of_all = rows(
+                f"{way}.{phase}.layers",
+                f"Time of all layers, {phase}, split {SPLIT_WORDS[way]}",
+                "s",
+                sum_of(layered),
+            )
+            common = rows(
+                f"{way}.{phase}.common",
+                f"Time of all else, {phase}, split {SPLIT_WORDS[way]}",
+                "s",
+                of_phase.time - _all_layers(devices, phase) - last,
+                "as it is now",
+            )
+            stages: list[Node] = [
+                own + common * (count / total) + where(is_last, last, 0)
+                for own, count, (_, is_last) in zip(layered, layers, ends, strict=True)
+            ]
+            steps[phase] = [of_all, common, last], stages
+        parts, of_devices = steps["decode"]
+        slowest = rows(
+            f"{way}.slowest", f"Slowest device, split {SPLIT_WORDS[way]}", "s", maximum(*of_devices)
+        )
+        step = rows(
+            f"{way}.step",
+            f"Decode step, split {SPLIT_WORDS[way]}",
+            "s",
+            maximum(sum_of(parts), microbatches * slowest),
+        )
+        through = rows(
+            f"{way}.through",
+            f"Prefill pass through all devices, split {SPLIT_WORDS[way]}",
+            "s",
+            sum_of(steps["prefill"][0]),
+        )
+        held = [
+            rows(
+                f"{way}.{device.number}.used",
+                f"Memory used by device {device.number}, split {SPLIT_WORDS[way]}",
+                "B",
+                _held(ir, device, count, is_first, is_last),
+            )
+            for device, count, (is_first, is_last) in zip(devices.devices, layers, ends, strict=True)
+        ]
+        fits = rows(
+            f"{way}.fits",
+            f"Fits, split {SPLIT_WORDS[way]}",
+            "flag",
+            where(
+                all_of(
+                    *(
+                        size <= device.workers.memory.limit
+                        for size, device in zip(held, devices.devices, strict=True)
+                    )
+                ),
+                1,
+                0,
+            ),
+        )
+        name = rows(f"{way}.name", f"Way to split, {way}", "1", as_node(f"split {SPLIT_WORDS[way]}"))
+        found[way] = Split(name, tuple(layers), step, through, fits)
+    best = rows(
+        "best",
+        "Shortest decode step of other splits that fit",
+        "s",
+        minimum(*(where(split.fits > 0, split.step, NO_BOUND_TIME) for split in found.values())),
+        "a day where none fits",
+    )
+    section = rows.section("Other ways to split layers", "a mean layer stands for layers of all kinds")
+    return replace(
+        devices,
+        other_splits=found,
+        best=best,
+        sections=devices.sections,
+        passes={**devices.passes, "splits": (section,)},
+    )
+
+
+def _ends(layers: Sequence[Node], total: Node) -> Iterator[tuple[Node, Node]]:
+    """Of each device whether it has the first and the last layer."""
+    for place, count in enumerate(layers):
+        before = sum_of(list(layers[:place])) if place else None
+        first = count > 0 if before is None else all_of(count > 0, before <= 0)
+        upto = count if before is None else before + count
+        yield first, all_of(count > 0, upto >= total)
+
+
+def _all_layers(devices: Devices, phase: str) -> Node:
+    return devices.layered[phase]
+
+
+def _mean_layer(
+    rows: Rows, ir: ModelGraph, device: Device, prefix: str, devices: Devices, phase: str
+) -> Quantity:
+    """Seconds of a mean layer on a device."""
+    each = devices.of_layer[phase][device.number - 1]
+    body = sum_of([kind * row for kind, row in each.items()]) / ir.total_layers
+    return rows(
+        f"{device.number}.{phase}.mean_layer",
+        f"Time of a mean layer, device {device.number}, {phase}",
+        "s",
+        body,
+    )
+
+
+def _held(ir: ModelGraph, device: Device, layers: Node, first: Node, last: Node) -> Node:
+    """Bytes that a device would hold with so many mean layers."""
+    memory = device.workers.memory
+    start, head = memory.ends
+    weights = sum_of([kind * size for kind, size in memory.of_layers.items()]) / ir.total_layers
+    caches = sum_of([kind * size for kind, size in memory.caches.layers.items()]) / ir.total_layers
+    beside = memory.activations + memory.logits + memory.reserve
+    return (
+        layers * (weights + memory.rank_requests * caches)
+        + where(first, start, 0)
+        + where(last, head, 0)
+        + where(layers > 0, beside, 0)
+    )

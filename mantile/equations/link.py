@@ -1,0 +1,208 @@
+"""Links between machines: the kinds there are, rows "link.<kind>.<fact>", and the ports of machines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mantile.equations.constant import GIGA, MICRO
+from mantile.equations.efficiency import Efficiency
+from mantile.equations.hardware import Hardware
+from mantile.equations.inputs import Workload
+from mantile.equations.library import FactKind, text_rows
+from mantile.equations.network import Network
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    Section,
+    all_of,
+    defined,
+    equal,
+    index,
+    match,
+    maximum,
+    minimum,
+    span,
+    where,
+)
+from mantile.graph.rows import Rows
+from mantile.library.links import INFERRED, NO_PORT
+from mantile.library.profiles import Library
+
+FACTS = (
+    FactKind("bandwidth", "Bandwidth of a link", "GB/s", "raw, per direction", 0),
+    FactKind("latency", "Latency of a link", "us", "of a message", 0),
+    FactKind("share", "Share of a link that transfers reach", "1", "of the raw bandwidth", 0),
+)
+FAMILIES = ("ethernet", "thunderbolt")
+"""Ports that only reach ports of their own family."""
+WORDS = {INFERRED: "the fastest that the ports of both allow", NO_PORT: "there is no link"}
+"""What stands above the kinds of links in a list to choose from, and what it means."""
+
+
+@dataclass(frozen=True)
+class LinkTable:
+    """The kinds of links; a machine without a port has one called none, with no bandwidth.
+
+    Args:
+        facts: bandwidth in GB/s, latency in us, share, each of every kind.
+        ports: kinds by family, of every accelerator of the library.
+    """
+
+    kinds: tuple[Input, ...]
+    facts: dict[str, tuple[Input, ...]]
+    ports: dict[str, tuple[Input, ...]]
+
+    def sections(self) -> tuple[Section, ...]:
+        """Their blocks."""
+        return (
+            Section("Links between machines", self.kinds),
+            *(Section(kind.label, self.facts[kind.name], kind.note) for kind in FACTS),
+            *(
+                Section(f"Ports of machines, {family}", self.ports[family], "used where nobody states a link")
+                for family in FAMILIES
+            ),
+        )
+
+    def of(self, fact: str, kind: Node) -> Node:
+        """A fact of a kind of link."""
+        return index(span(self.facts[fact]), match(kind, span(self.kinds)))
+
+    def port(self, family: str, place: Node) -> Node:
+        """The kind of link that a machine has, by the place of its accelerator."""
+        return index(span(self.ports[family]), place)
+
+
+def link_table(library: Library) -> LinkTable:
+    """The links of the library."""
+    known = library.links
+    kinds = (
+        *(
+            defined(
+                f"link.{word}.id", f"Link, {word}", "1", word, note, "a word of the scenario", name="links"
+            )
+            for word, note in WORDS.items()
+        ),
+        *(
+            defined(f"link.{kind.id}.id", f"Link, {kind.id}", "1", kind.id, kind.name, "links", name="links")
+            for kind in known.links
+        ),
+    )
+    facts = {
+        fact.name: (
+            *(
+                defined(
+                    f"link.{word}.{fact.name}",
+                    f"{fact.label}, {word}",
+                    fact.unit,
+                    0,
+                    note,
+                    name=fact.label.lower(),
+                )
+                for word, note in WORDS.items()
+            ),
+            *(
+                Input(
+                    f"link.{kind.id}.{fact.name}",
+                    f"{fact.label}, {kind.id}",
+                    fact.unit,
+                    stated.value,
+                    stated.note,
+                    f"{stated.source}, {stated.date.isoformat()}",
+                    stated.status,
+                    shared=True,
+                    minimum=1e-6,
+                    maximum=1e6,
+                    name=fact.label.lower(),
+                )
+                for kind in known.links
+                for stated in (getattr(kind, fact.name),)
+            ),
+        )
+        for fact in FACTS
+    }
+    ports = {
+        family: text_rows(
+            "link.port",
+            FactKind(family, f"Port, {family}", "1", "kind of link"),
+            {chip.id: known.port(chip.id, family) for chip in library.accelerators},
+        )
+        for family in FAMILIES
+    }
+    return LinkTable(kinds, facts, ports)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a machine is, whatever lies in its memory."""
+
+    inputs: Workload
+    hardware: Hardware
+    efficiency: Efficiency
+    network: Network
+
+
+@dataclass(frozen=True)
+class Way:
+    """What two machines reach: GB/s after losses, and us."""
+
+    rate: Quantity
+    latency: Quantity
+
+
+def by_ports(rows: Rows, one: Machine, other: Machine, table: LinkTable) -> Way:
+    """The fastest of ports of one family on both, and of their networks."""
+    found: list[tuple[Node, Node]] = []
+    for family in FAMILIES:
+        rates, delays = [], []
+        for side, chip in (("here", one), ("there", other)):
+            place = match(chip.inputs.accelerator, span(chip.hardware.accelerators))
+            port = rows(f"{family}.{side}", f"Port, {family}, {side}", "1", table.port(family, place))
+            of_port = table.of("bandwidth", port) * table.of("share", port)
+            delay: Node = table.of("latency", port)
+            if family == "ethernet":
+                factors = chip.efficiency
+                network = chip.hardware.scale_out_bandwidth * factors["network_bandwidth"] / GIGA
+                of_port = where(equal(port, NO_PORT), network, of_port)
+                delay = where(equal(port, NO_PORT), factors["network_latency"] * MICRO, delay)
+            rates.append(
+                rows(f"{family}.{side}.rate", f"Rate of the port, {family}, {side}", "GB/s", of_port)
+            )
+            delays.append(
+                rows(f"{family}.{side}.latency", f"Latency of the port, {family}, {side}", "us", delay)
+            )
+        found.append(
+            (
+                rows(f"{family}.rate", f"Rate by {family}", "GB/s", minimum(*rates), "of the slower port"),
+                rows(f"{family}.latency", f"Latency by {family}", "us", maximum(*delays)),
+            )
+        )
+    (by_port, port_delay), (by_cable, cable_delay) = found
+    rate = rows("ports.rate", "Rate by ports", "GB/s", maximum(by_port, by_cable), "of the faster family")
+    latency = rows(
+        "ports.latency", "Latency by ports", "us", where(by_cable >= rate, cable_delay, port_delay)
+    )
+    return Way(rate, latency)
+
+
+def in_system(rows: Rows, inputs: Workload, one: Machine, other: Machine, ports: Way) -> Way:
+    """The same, or the links of a system of which both are accelerators, if these are faster."""
+    alike = all_of(
+        equal(one.inputs.accelerator, other.inputs.accelerator), equal(one.inputs.system, other.inputs.system)
+    )
+    way = one.network
+    rate = rows(
+        "system.rate",
+        "Rate in their system",
+        "GB/s",
+        where(all_of(alike, way.p2p_per_byte > 0), 1 / way.p2p_per_byte / inputs.network_speed / GIGA, 0),
+        "where both are accelerators of one system",
+    )
+    best = rows("inferred.rate", "Rate that is inferred", "GB/s", maximum(rate, ports.rate))
+    latency = rows(
+        "inferred.latency",
+        "Latency that is inferred",
+        "us",
+        where(all_of(rate > 0, rate >= best), way.p2p_latency * MICRO, ports.latency),
+    )
+    return Way(best, latency)

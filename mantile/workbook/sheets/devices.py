@@ -1,0 +1,217 @@
+"""The Devices sheet: who holds which layers, whether each fits, which device and link set the pace."""
+
+from __future__ import annotations
+
+from mantile.equations.devices import Device, Devices
+from mantile.graph.quantity import (
+    Node,
+    Quantity,
+    choose,
+    join,
+    maximum,
+    minimum,
+    rounded,
+    sum_of,
+    text,
+    where,
+)
+from mantile.workbook import charts, style
+from mantile.workbook.book import Sheet
+from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.frame import add_title_rows
+
+DEVICES_SHEET = "Devices"
+_WIDTHS = (44, 250, 64, 64, 82, 92, 92, 78, 78, 78, 78, 78, 84, 92, 260)
+_LAST = len(_WIDTHS) - 1
+_FINDING, _TABLE = 3, 6  # rows
+_PARTS = ("compute", "memory", "network", "overhead")
+_COLOURS = {
+    "compute": style.COMPUTE,
+    "memory": style.MEMORY,
+    "network": style.NETWORK,
+    "overhead": style.OVERHEAD,
+}
+_HEADS = (
+    "stage",
+    "device",
+    "count",
+    "layers",
+    "which",
+    "used, GB",
+    "usable, GB",
+    *(f"{part}, ms" for part in _PARTS),
+    "decode, ms",
+    "prefill, ms",
+    "KV room, req.",
+    "link to the next",
+)
+DEVICES_PURPOSE = (
+    "Devices that are not alike, one behind the other. Layers, memory and links are cells of Inputs; decode "
+    "and prefill are times of one pass, decode split by what binds its layers."
+)
+
+
+def devices_sheet(book: EstimateBook, master: Quantity) -> None:
+    """Add the sheet; none of a deployment of equal accelerators."""
+    found = book.estimate.equations.devices
+    if found is None:
+        return
+    sheet = book.sheets[DEVICES_SHEET]
+    sheet.widths, sheet.freeze, sheet.repeat_rows = [*_WIDTHS], (2, 2), (0, 1)
+    sheet.one_page_wide = True
+    add_title_rows(book, sheet, DEVICES_SHEET, _LAST, master)
+    _finding(book, sheet, found)
+    row = _table(book, sheet, found)
+    _chart(sheet, found, row + 1)
+    _splits(book, sheet, found, row + 14)
+
+
+def _finding(book: EstimateBook, sheet: Sheet, found: Devices) -> None:
+    """What it comes to, in words."""
+    served = book.estimate.equations.serving
+    stages = found.stages["decode"]
+    slowest = maximum(*(stage.time for stage in stages))
+    numbers = book.estimate.equations.prefill_workers.plan.stages.numbers
+    last = numbers[len(stages) - 1]
+    place = minimum(
+        *(where(stage.time >= slowest, number, last) for stage, number in zip(stages, numbers, strict=False))
+    )
+    name = choose(place + 1, *(device.workers.hardware.name for device in found.devices))
+    words = join(
+        text(served.output_tokens_per_s, "0"),
+        " tokens/s from ",
+        text(book.estimate.equations.inputs.pp, "0"),
+        " devices; ",
+        name,
+        " takes longest in decode",
+    )
+    sheet.set_formula(_FINDING, 0, words, style.Style(size=14, bold=True, colour=style.NAVY))
+    sheet.heights[_FINDING] = 26
+
+
+def _head(sheet: Sheet, row: int, heads: tuple[str, ...]) -> None:
+    for column, head in enumerate(heads):
+        left = column in (1, len(heads) - 1)
+        sheet.set_text(row, column, head, style.HEADER if left else style.HEADER_RIGHT)
+    sheet.set_style(row, 0, _LAST, style.HEADER)
+
+
+def _table(book: EstimateBook, sheet: Sheet, found: Devices) -> int:
+    """A row for each device, and what all hold; the row after them."""
+    _head(sheet, _TABLE, _HEADS)
+    before = book.estimate.equations.prefill_workers.plan.stages.before
+    row = _TABLE
+    whole, tenth = style.table("whole"), style.table("ms2")
+    for row, device in enumerate(found.devices, _TABLE + 1):
+        place, memory = device.number - 1, device.workers.memory
+        decode, prefill = (found.stages[phase][place] for phase in ("decode", "prefill"))
+        start = before[place]
+        which = where(
+            device.layers > 0, join(text(start + 1, "0"), " – ", text(start + device.layers, "0")), "–"
+        )
+        sheet.set_text(row, 0, str(device.number), style.table("whole").but(align="center"))
+        sheet.set_formula(row, 1, device.workers.hardware.name, style.ROW_LABEL)
+        sheet.set_formula(row, 2, 1 * device.inputs.count, whole)
+        sheet.set_formula(row, 3, 1 * device.layers, whole.but(bold=True))
+        sheet.set_formula(row, 4, which, style.table("whole").but(align="right"))
+        sheet.set_formula(row, 5, book.displayed(memory.used, "GB"), tenth)
+        sheet.set_formula(row, 6, book.displayed(memory.usable, "GB"), tenth)
+        for column, part in enumerate(_PARTS, 7):
+            sheet.set_formula(row, column, book.displayed(decode.parts[part], "ms"), tenth)
+        sheet.set_formula(row, 11, book.displayed(decode.time, "ms"), tenth.but(bold=True))
+        sheet.set_formula(row, 12, book.displayed(prefill.time, "ms"), tenth)
+        sheet.set_formula(row, 13, where(device.layers > 0, device.capacity, "–"), style.table("whole"))
+        sheet.set_formula(row, _LAST, _way(book, device), style.Style(size=9.5))
+    total = row + 1
+    look = style.emphasised(whole, 1)
+    sheet.set_text(total, 1, "All devices", style.emphasised(style.ROW_LABEL, 1))
+    sheet.set_formula(total, 2, sum_of([device.inputs.count for device in found.devices]), look)
+    sheet.set_formula(total, 3, sum_of([device.inputs.layers for device in found.devices]), look)
+    sheet.set_style(total, 0, _LAST, look)
+    return total + 1
+
+
+def _way(book: EstimateBook, device: Device) -> Node:
+    """The link to the next device, in words."""
+    link = device.link
+    if link is None or device.inputs.link is None or device.inputs.link_latency is None:
+        return join("the last", " of the list")
+    return join(
+        rounded(link.bandwidth, 2),
+        " GB/s, ",
+        rounded(device.inputs.link_latency, 0),
+        " us, ",
+        where(link.stated > 0, device.inputs.link, "inferred from ports"),
+    )
+
+
+def _chart(sheet: Sheet, found: Devices, row: int) -> None:
+    """Decode on each device by what binds its layers."""
+    first, last = _TABLE + 1, _TABLE + len(found.devices)
+    series = [
+        (_COLOURS[part], (sheet.name, first, column, last, column)) for column, part in enumerate(_PARTS, 7)
+    ]
+    chart = charts.bars(
+        "Decode: milliseconds of the layers of each device by what binds them",
+        (sheet.name, first, 1, last, 1),
+        series,
+        "ms",
+        (900, 200),
+        (0.18, 0.04, 0.8, 0.8),
+    )
+    title = "Decode, ms of the layers: compute blue, memory orange, network green, overhead grey"
+    sheet.set_text(row, 1, title, style.SECTION_HEAD)
+    sheet.charts.append((row + 1, 1, chart))
+
+
+def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
+    """What other ways to split the layers give."""
+    heads = (
+        "",
+        "split of the layers",
+        *("",) * 9,
+        "step, ms",
+        "prefill, ms",
+        "fits",
+        "layers of the devices",
+    )
+    _head(sheet, row, heads)
+    graph, tenth = book.estimate.equations, style.table("ms2")
+    now = join(*_dotted([device.layers for device in found.devices]))
+    lines: list[tuple[Node | str, Node, Node, Node, Node]] = [
+        (
+            "as it is now",
+            book.displayed(graph.serving.tpot_parts[0], "ms"),
+            book.displayed(graph.prefill.time, "ms"),
+            where(graph.checks.possible > 0, "yes", "no"),
+            now,
+        )
+    ]
+    for split in found.other_splits.values():
+        lines.append(
+            (
+                split.name,
+                book.displayed(split.step, "ms"),
+                book.displayed(split.through, "ms"),
+                where(split.fits > 0, "yes", "no"),
+                join(*_dotted(list(split.layers))),
+            )
+        )
+    for at, (name, step, through, fits, layers) in enumerate(lines, row + 1):
+        look = style.ROW_LABEL.but(bold=at == row + 1)
+        if isinstance(name, str):
+            sheet.set_text(at, 1, name, look)
+        else:
+            sheet.set_formula(at, 1, name, look)
+        sheet.set_formula(at, 11, step, tenth)
+        sheet.set_formula(at, 12, through, tenth)
+        sheet.set_formula(at, 13, fits, style.table("whole").but(align="right"))
+        sheet.set_formula(at, _LAST, layers, style.Style(size=9.5))
+
+
+def _dotted(counts: list[Node]) -> list[Node | str]:
+    """Numbers with dots between them."""
+    parts: list[Node | str] = []
+    for count in counts:
+        parts += [" · ", text(count, "0")] if parts else [text(count, "0")]
+    return parts

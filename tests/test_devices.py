@@ -1,0 +1,179 @@
+"""Devices that are not alike: equal ones are a pipeline of equal ones, splits are the best there are."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mantile as mt
+from mantile.estimate.split import _Table, best_split
+from mantile.library.errors import InputError
+from mantile.library.scenario import parse_scenario
+
+BASE: dict[str, Any] = {"framework": "vllm", "input_tokens": 2048, "output_tokens": 256}
+HOME: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "framework": "llama.cpp",
+    "weights_dtype": "q4_k_m",
+    "input_tokens": 2048,
+    "output_tokens": 128,
+    "concurrency": 1,
+}
+UNLIKE = [{"accelerator": "rtx-4090"}, {"accelerator": "m3-ultra"}, {"accelerator": "dgx-spark-gb10"}]
+
+
+def numbers(result: Any, place: str = "") -> dict[str, float]:
+    """All numbers of a result, by where they stand."""
+    if isinstance(result, dict):
+        return {
+            key: value for name in result for key, value in numbers(result[name], f"{place}.{name}").items()
+        }
+    return {place: float(result)} if isinstance(result, int | float) and not isinstance(result, bool) else {}
+
+
+def ask(**fields: Any) -> mt.Estimate:
+    return mt.estimate(mt.Scenario(**fields))
+
+
+def values(estimate: mt.Estimate) -> dict[str, Any]:
+    return {node.id: value for node, value in estimate.values().items() if hasattr(node, "id")}
+
+
+@pytest.mark.parametrize(
+    ("model", "accelerator", "tp", "pp", "concurrency"),
+    [
+        ("llama-3.1-8b", "h100-sxm", 2, 3, 64),  # 32 layers: stages are uneven
+        pytest.param("llama-3.3-70b", "h100-sxm", 4, 4, 64, marks=pytest.mark.exhaustive),
+        pytest.param("qwen3-235b-a22b", "h200-sxm", 8, 2, 128, marks=pytest.mark.exhaustive),
+    ],
+)
+def test_equal_devices_are_the_pipeline_of_equal_accelerators(
+    model: str, accelerator: str, tp: int, pp: int, concurrency: int
+) -> None:
+    fields = BASE | {"model": model, "accelerator": accelerator, "concurrency": concurrency}
+    alike = ask(**fields, tp=tp, pp=pp).to_dict()
+    apart = ask(**fields, device_split="even", devices=[{"count": tp}] * pp).to_dict()
+    expected, found = numbers(alike), numbers(apart)
+    expected = {
+        place: value for place, value in expected.items() if "checks" not in place and "nearest" not in place
+    }
+    assert len(expected) > 40
+    for place, value in expected.items():
+        assert found[place] == pytest.approx(value, rel=1e-12), place
+    assert not apart["checks"]["errors"]
+
+
+def test_a_device_without_layers_changes_nothing() -> None:
+    two = ask(**HOME, devices=[UNLIKE[0] | {"layers": 20}, UNLIKE[1] | {"layers": 12}])
+    three = ask(
+        **HOME, devices=[UNLIKE[0] | {"layers": 20}, UNLIKE[1] | {"layers": 12}, UNLIKE[2] | {"layers": 0}]
+    )
+    for name in ("ttft_s", "tpot_s", "output_tokens_per_s", "kv_capacity_sequences"):
+        assert three.to_dict()[name] == pytest.approx(two.to_dict()[name], rel=1e-12), name
+
+
+def test_layers_bytes_and_times_are_those_of_the_model() -> None:
+    """What devices hold adds up, and each takes as long as if the whole model ran on it, by its share."""
+    made = ask(**HOME | {"concurrency": 8}, device_split="memory", devices=UNLIKE)
+    found = values(made)
+    layers = [found[f"inputs.device{number}_layers"] for number in (1, 2, 3)]
+    assert sum(layers) == 32 and min(layers) > 0
+    whole = ask(**HOME | {"concurrency": 8}, accelerator="m3-ultra")
+    of_all = sum(found[f"devices.{number}.memory.all_weights"] for number in (1, 2, 3))
+    assert of_all == pytest.approx(values(whole)["memory.all_weights"], rel=1e-9)
+    stages = [found[f"devices.decode.{number}.stage"] for number in (1, 2, 3)]
+    assert sum(stages) == pytest.approx(found["decode.time"], rel=1e-12)
+    assert found["serving.decode_step"] >= found["decode.microbatches"] * max(stages) * (1 - 1e-12)
+
+
+def test_each_device_is_what_a_deployment_of_it_is() -> None:
+    """The time of a layer on a device is that of a deployment of such devices alone, at the same batch."""
+    found = values(ask(**HOME, device_split="even", devices=UNLIKE))
+    for number, chip in enumerate(("rtx-4090", "m3-ultra", "dgx-spark-gb10"), start=1):
+        alone = values(ask(**HOME, accelerator=chip))
+        for module in ("qkv", "attention", "ffn_up", "ffn_down"):
+            here = found[f"devices.{number}.decode.{module}.layer_time"]
+            assert here == pytest.approx(alone[f"decode.{module}.layer_time"], rel=1e-12), (chip, module)
+
+
+@pytest.mark.parametrize("concurrency", [1, pytest.param(6, marks=pytest.mark.exhaustive)])
+def test_the_solved_split_is_the_best_of_all(concurrency: int) -> None:
+    """Every split of 16 layers over four devices is worked out by the graph."""
+    fields = HOME | {"model": "llama-3.2-1b", "concurrency": concurrency}
+    devices = [*UNLIKE, {"accelerator": "m4-max"}]
+    made = ask(**fields, device_split="even", devices=devices)
+    table = _Table(made, 0, 4)
+    splits = [
+        [first, second, third, 16 - first - second - third]
+        for first, second, third in product(range(17), repeat=3)
+        if first + second + third <= 16
+    ]
+    every = table.evaluate(splits)
+    best = np.where(every["fits"] > 0, every["step"], np.inf).min()
+    chosen = table.evaluate([best_split(made, 0, 4)])
+    assert chosen["fits"][0] > 0
+    assert chosen["step"][0] == pytest.approx(best, rel=1e-9)
+    for way in ("even", "memory", "bandwidth"):
+        other = table.evaluate([table.by_rule(way)])
+        assert not other["fits"][0] or chosen["step"][0] <= other["step"][0] * (1 + 1e-9)
+
+
+def test_a_slower_link_is_slower_and_none_is_no_plan() -> None:
+    def step(**link: Any) -> mt.Estimate:
+        devices = [UNLIKE[0] | {"layers": 16} | link, UNLIKE[1] | {"layers": 16}]
+        return ask(**HOME, devices=devices)
+
+    rates = [step(link="1gbe"), step(link="10gbe"), step(link="10gbe", link_bandwidth=5, link_latency=5)]
+    times = [made.to_dict()["ttft_s"] for made in rates]
+    assert times == sorted(times, reverse=True) and len(set(times)) == 3
+    alone = step(link="none").to_dict()
+    assert [check["code"] for check in alone["checks"]["errors"]] == ["NO_LINK_BETWEEN_DEVICES"]
+    assert alone["ttft_s"] is None and alone["tpot_s"] is None
+    assert "LINK_INFERRED" in [check["code"] for check in step().to_dict()["checks"]["alerts"]]
+    assert "LINK_INFERRED" not in [check["code"] for check in rates[0].to_dict()["checks"]["alerts"]]
+
+
+def test_what_cannot_be_is_named() -> None:
+    short = ask(**HOME, devices=[UNLIKE[0] | {"layers": 16}, UNLIKE[1] | {"layers": 10}]).to_dict()
+    assert "LAYERS_ON_DEVICES" in [check["code"] for check in short["checks"]["errors"]]
+    full = ask(
+        **HOME | {"model": "llama-3.3-70b"}, devices=[UNLIKE[0] | {"layers": 79}, UNLIKE[1] | {"layers": 1}]
+    )
+    assert "DEVICE1_MEMORY_EXCEEDED" in [check["code"] for check in full.to_dict()["checks"]["errors"]]
+    small = ask(
+        **HOME, devices=[UNLIKE[0] | {"layers": 31, "memory": 2}, UNLIKE[1] | {"layers": 1}]
+    ).to_dict()
+    assert "DEVICE1_MEMORY_EXCEEDED" in [check["code"] for check in small["checks"]["errors"]]
+    for wrong, words in (
+        ({"devices": [UNLIKE[0]]}, "expected at least two"),
+        ({"devices": [UNLIKE[0], UNLIKE[1] | {"link": "10gbe"}]}, "no link of the last device"),
+        ({"devices": [UNLIKE[0] | {"link": "rope"}, UNLIKE[1]]}, "rope"),
+        ({"devices": UNLIKE, "decode": {"tp": 1}}, "no decode workers"),
+        ({"devices": UNLIKE, "accelerator": "m4-max"}, "devices.0"),
+    ):
+        with pytest.raises(InputError, match=words):
+            mt.estimate(parse_scenario(HOME | wrong, "mixed.yaml"))
+
+
+def test_fields_of_devices_are_fields_of_a_scenario() -> None:
+    scenario = mt.Scenario(**HOME, devices=UNLIKE)
+    assert scenario.replace(device2_layers=4).devices[1].layers == 4
+    assert scenario.replace(device1_link="10gbe").devices[0].link == "10gbe"
+    with pytest.raises(InputError, match="there are 3 devices"):
+        scenario.replace(device7_layers=4)
+
+
+def test_a_spark_and_a_mac_with_the_links_that_they_have() -> None:
+    """EXO, Llama-3.1-8B in fp16, 8k prompt, 32 tokens: 2.32 s, 2.8 times the Mac, 1.9 times the Spark."""
+    fields = HOME | {"framework": "exo", "weights_dtype": "fp16", "input_tokens": 8192, "output_tokens": 32}
+    mac, spark = (
+        ask(**fields, accelerator=chip).to_dict()["e2e_s"] for chip in ("m3-ultra", "dgx-spark-gb10")
+    )
+    made = ask(**fields, accelerator="dgx-spark-gb10", decode={"accelerator": "m3-ultra"}).to_dict()
+    assert not made["checks"]["errors"]
+    assert made["e2e_s"] == pytest.approx(2.32, rel=0.1)
+    assert mac / made["e2e_s"] == pytest.approx(2.8, rel=0.1)
+    assert spark / made["e2e_s"] == pytest.approx(1.9, rel=0.1)
