@@ -49,7 +49,7 @@ KEPT = (
     *("memory.fits", "memory.batch", "memory.redone", "memory.host_kv"),
     *("decode.batch", "decode.mbu", "decode.mfu", "prefill.mbu", "prefill.mfu", "checks.invalid"),
     *("serving.prefill", "serving.prefill_service", "serving.prefill_share", "serving.first_token"),
-    *("serving.prompt_delay", "serving.full_step", "serving.burst_steps", "scheduler.first"),
+    *("serving.prompt_delay", "serving.prompt_held", "serving.full_step", "serving.burst_steps", "scheduler.first"),
     *("serving.generation", "serving.service_time", "serving.slot_held", "serving.in_flight_share"),
     *("load.utilisation", "load.limit", "load.served", "load.in_flight", "load.open", "load.decoding"),
     *(PER_TOKEN, "cost.usd_per_hour", "cost.joules_per_output_token", "cost.power"),
