@@ -4,9 +4,8 @@ A request is either with the workers that prefill, or on its way from them, or i
 follows from the time of each part. The decode step is taken as a line over the requests in it, and beside it
 the reading of routed experts, which follows the share of them that these requests touch: with both, the
 number has a closed form. It is taken three times. The first line leads from one request to all of them; the
-step waits for memory at first and for FLOPs later, so that this line lies above it. The second leads to the
-step worked out at the first estimate. The share of the experts is taken at each estimate, as for a request
-rate.
+step waits for memory at first and for FLOPs later, so that this line lies above it. The next ones lead to the
+step worked out at the estimate before, as does the share of the experts.
 """
 
 from __future__ import annotations
@@ -88,17 +87,15 @@ def in_decode(
     tangent = _Line(fixed, line.slope)
     requests = _estimate(rows, 0, cycle, cycle.away, tangent, memory.batch)
     for number in range(1, ESTIMATES):
-        if number == 1 or experts is not None:
-            again = copies.at(requests, f"{ESTIMATE}{number}.", f", estimate {number - 1} in decode")
-            share = None if experts is None else again.rewrite(experts.coverage)
-            found = again.rewrite(paced.step) if number == 1 else None
-            blocks.append((f"Requests in decode, estimate {number - 1}", rows.quantities()))
-            blocks.append((f"At estimate {number - 1} in decode", rows_made_again(again)))
-            rows = Rows(PREFIX)
-            if found is not None:
-                tangent = line = _line(rows, number, requests, start, found, experts, share)
-            if experts is not None and share is not None:
-                tangent = _tangent(rows, number, line, experts, share, requests)
+        again = copies.at(requests, f"{ESTIMATE}{number}.", f", estimate {number - 1} in decode")
+        share = None if experts is None else again.rewrite(experts.coverage)
+        found = again.rewrite(paced.step)
+        blocks.append((f"Requests in decode, estimate {number - 1}", rows.quantities()))
+        blocks.append((f"At estimate {number - 1} in decode", rows_made_again(again)))
+        rows = Rows(PREFIX)
+        tangent = _line(rows, number, requests, start, found, experts, share)
+        if experts is not None and share is not None:
+            tangent = _tangent(rows, number, tangent, experts, share, requests)
         away = _away(rows, number, cycle, tangent, requests, alone)
         requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
     together = Quantity(
@@ -283,22 +280,24 @@ def _line(
         number: of the estimate that the line is for; `start` where it begins.
         step: seconds with so many; `share` of the experts that they touch.
     """
-    first: Node = start.step
+    more = requests > start.requests
+    first: Node = where(more, start.step, step)
     further: Node = step - start.step
     apart = ""
     if experts is not None and share is not None:
-        first = first - experts.reading * experts.single
+        first = first - experts.reading * where(more, experts.single, share)
         further = further - experts.reading * (share - experts.single)
         apart = ", experts apart"
-    name, at = ("", "") if number == 0 else ("line_", f", estimate {number - 1}")
+    name, after, at = ("", "", "") if number == 0 else ("line_", f"_{number}", f", estimate {number - 1}")
     slope = rows(
-        f"{name}slope",
+        f"{name}slope{after}",
         f"Step time per further request in decode{apart}{at}",
         "s",
-        maximum(0, further) / maximum(1, (requests - start.requests) / ONE_REQUEST),
+        where(more, maximum(0, further) / maximum(SMALLEST, (requests - start.requests) / ONE_REQUEST), 0),
+        "none up to few requests",
     )
     fixed = rows(
-        f"{name}fixed",
+        f"{name}fixed{after}",
         f"Step time without requests in decode{apart}{at}",
         "s",
         maximum(SMALLEST * start.step, first - slope * (start.requests / ONE_REQUEST)),
