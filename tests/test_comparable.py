@@ -26,7 +26,7 @@ FEW = 5  # comparisons that a line may miss, however few they are
 
 
 def check(library: Library, cases: int, models: Sequence[str], least: int) -> None:
-    """Hardly any comparison is violated, and none of those that are exact; every law holds of every deployment."""
+    """Hardly any comparison is violated, none of those that are exact, and no law."""
     table = comparisons.run(cases, models, library=library)
     table = {key: line for key, line in table.items() if key[0] != CHIPS}
     told = "\n".join(comparisons.lines(table))

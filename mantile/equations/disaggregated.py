@@ -73,7 +73,9 @@ def in_decode(
     start = _Start(least, at_one.rewrite(paced.step))
     rows = Rows(PREFIX)
     cycle = _cycle(rows, prefill_workers, decode_workers, alone)
-    experts = _experts_of_step(rows, routed_experts(rows, decode_workers, single, step, at_all), single, start)
+    experts = _experts_of_step(
+        rows, routed_experts(rows, decode_workers, single, step, at_all), single, start
+    )
     share = None if experts is None else experts.all_slots
     line = _line(rows, 0, memory.batch, start, at_all.rewrite(paced.step), experts, share)
     blocks: list[Block] = [
@@ -338,7 +340,10 @@ def _away(rows: Rows, number: int, cycle: _Cycle, line: _Line, requests: Quantit
     at = f", estimate {number - 1}"
     step = rows(f"step_{number}", f"Decode step{at}", "s", line.fixed + line.slope * (requests / ONE_REQUEST))
     whole = rows(
-        f"whole_{number}", f"Time of a request without that wait{at}", "s", cycle.away + (cycle.steps + cycle.around) * step
+        f"whole_{number}",
+        f"Time of a request without that wait{at}",
+        "s",
+        cycle.away + (cycle.steps + cycle.around) * step,
     )
     half = rows(
         f"half_wait_{number}",

@@ -423,9 +423,7 @@ def _at_rate(
         "tpot",
         "TPOT at this rate",
         "s",
-        maximum(
-            single, minimum(maximum(least, where(few <= batch, tpot_below, tpot_above)), saturated.tpot)
-        ),
+        maximum(single, minimum(maximum(least, where(few <= batch, tpot_below, tpot_above)), saturated.tpot)),
         "no step is shorter than that of one request",
     )
     decoding = rows(
@@ -515,9 +513,7 @@ def _start(full: Quantity, batch: Quantity, slope: Node) -> Node:
     return full - slope * (batch / ONE_REQUEST)
 
 
-def _tpot(
-    rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving, worst: Quantity
-) -> Quantity:
+def _tpot(rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving, worst: Quantity) -> Quantity:
     """Seconds per token if steps lie on a line.
 
     Steps have the time that prompts and further requests leave; where they leave none all slots are taken.
@@ -534,7 +530,12 @@ def _tpot(
         "1",
         maximum(SMALLEST, 1 - arriving.rate * work / ONE_REQUEST),
     )
-    return rows(f"tpot{suffix or '_below'}", f"Step and stalls, {place}", "s", where(left > SMALLEST, line.fixed / left, worst))
+    return rows(
+        f"tpot{suffix or '_below'}",
+        f"Step and stalls, {place}",
+        "s",
+        where(left > SMALLEST, line.fixed / left, worst),
+    )
 
 
 def _waits(

@@ -33,7 +33,7 @@ def prompts_in_turn(
 ) -> Quantity:
     """The most requests in flight on average, against all, that a benchmark can have with all its prompts.
 
-    It is no shorter than all of them one after the other, where prompts fill every step, and the last request.
+    It is no shorter than all of them one after the other, where prompts fill every step, and one request.
     """
     count = maximum(1, setting.inputs.prompts_per_slot)
     together = rows(

@@ -19,8 +19,8 @@ class Waits:
 
     Args:
         generation: seconds from the first token to the last.
-        full_step: seconds of a step full of prompts; `saturation` wait where they fill every step, `saturated`
-            for which a prompt then occupies the replica.
+        full_step: seconds of a step full of prompts; `saturation` wait where they fill every step;
+            `saturated` for which a prompt then occupies the replica.
         line: prefills of all others.
         mean, p50, p95: waits behind prompts.
     """
