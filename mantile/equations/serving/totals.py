@@ -11,7 +11,7 @@ from mantile.equations.serving.loop import Tpot
 from mantile.equations.serving.setting import Setting
 from mantile.equations.serving.slots import Slots
 from mantile.equations.serving.waits import Waits
-from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, where
+from mantile.graph.quantity import Node, Quantity, Section, all_of, maximum, minimum, where
 from mantile.graph.rows import Rows
 
 
@@ -52,8 +52,12 @@ def prompts_in_turn(
         "flight_most",
         "Most requests of a benchmark in flight on average, against all",
         "1",
-        where(setting.inputs.prompts_per_slot > 0, count * end_to_end / together, 1),
-        "as its prompts take their time",
+        where(
+            all_of(setting.inputs.prompts_per_slot > 0, setting.memory.requests > setting.memory.batch),
+            count * end_to_end / together,
+            1,
+        ),
+        "as its prompts take their time, where there are more requests than slots",
         source="Little's law",
     )
 
