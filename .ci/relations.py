@@ -650,9 +650,7 @@ def laws(d: Deployments) -> Iterator[Law]:
     yield Law("TTFT >= prefill", f["serving.prefill"] + f["serving.first_token"], f[TTFT])
     if not d.apart:
         steps = f["serving.full_step"] * f["serving.burst_steps"] * (f["scheduler.first"] > 0)
-        yield Law(
-            "warm-up burst <= all prompts in turn", steps, f["memory.batch"] * f["serving.prompt_delay"]
-        )
+        yield Law("warm-up burst <= all prompts in turn", steps, f["memory.batch"] * f["serving.prompt_held"])
     yield Law("median TTFT <= p95", f[TTFT_P50], f[TTFT_P95])
     yield Law("median end to end <= p95", f[E2E_P50], f[E2E_P95])
     yield Law("mean TTFT <= p95", f[TTFT], f[TTFT_P95])

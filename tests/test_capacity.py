@@ -144,3 +144,12 @@ def test_a_rate_on_a_plan_without_room_has_a_number_in_every_cell(make: Make) ->
     figures = [values[figure] for figure in made.equations.quantities()]
     assert not [value for value in figures if not isinstance(value, str) and not np.isfinite(value)]
     assert made.results()["ttft_s"] is None
+
+
+def test_a_plan_that_is_overloaded_does_not_say_that_it_fits(make: Make) -> None:
+    """`feasibility` tells memory and plan alone; the verdict says overloaded where requests pile up."""
+    fields: dict[str, Any] = SMALL | {"concurrency": None, "output_tokens": 200}
+    over, calm = (make(**fields, request_rate=rate) for rate in (1e4, 0.01))
+    assert (over.results()["feasibility"], over.results()["verdict"]) == ("fits", "overloaded")
+    assert calm.results()["verdict"] == "fits"
+    assert "overloaded OVERLOADED" in repr(over) and "overloaded" not in repr(calm)

@@ -3,7 +3,9 @@
 A request is either with the workers that prefill, or on its way from them, or in decode. How many decode
 follows from the time of each part. The decode step is taken as a line over the requests in it, and beside it
 the reading of routed experts, which follows the share of them that these requests touch: with both, the
-number has a closed form, and the share is taken three times, as for a request rate.
+number has a closed form. It is taken three times. The first line leads from one request to all of them; the
+step waits for memory at first and for FLOPs later, so that this line lies above it. The next ones lead to the
+step worked out at the estimate before, as does the share of the experts.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from mantile.equations.load import Block, RoutedExperts, routed_experts, rows_ma
 from mantile.equations.moe import coverage_growth
 from mantile.equations.serving.alone import Prompt
 from mantile.equations.serving.prefill_wait import half_excess, wait_in_loop
+from mantile.equations.serving.stages import DecodeStep
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity, ancestors, maximum, minimum, where
 from mantile.graph.rewrite import GraphRewrite
@@ -52,42 +55,50 @@ def in_decode(
     alone: Prompt,
     decoding: Decoding,
     step: Pass,
+    paced: DecodeStep,
 ) -> InDecode:
     """The decode step made again for the requests that are in decode.
 
     Args:
         alone: a prompt by itself.
-        decoding: what a decode step works on if no request is elsewhere; `step` its pass.
+        decoding: what a decode step works on if no request is elsewhere; `step` its pass, `paced` its time.
     """
     memory, disaggregated = decode_workers.memory, prefill_workers.ranks.disaggregated
     assert disaggregated is not None
-    copies = _Copies(decoding, step, memory.batch)
-    at_all, at_one = copies.at_all, copies.at(ONE_REQUEST, ONE, ", one in decode", memory.batch)
+    copies = _Copies(decoding, step, paced, memory.batch)
+    few = Rows(PREFIX)
+    least = _least(few, decode_workers)
+    at_all, at_one = copies.at_all, copies.at(least, ONE, ", few in decode")
     single = _of_one(step, at_one)
+    start = _Start(least, at_one.rewrite(paced.step))
     rows = Rows(PREFIX)
     cycle = _cycle(rows, prefill_workers, decode_workers, alone)
-    experts = routed_experts(rows, decode_workers, single, step, at_all)
-    line = _line(rows, memory.batch, single, at_all.rewrite(step.time), experts)
+    experts = _experts_of_step(
+        rows, routed_experts(rows, decode_workers, single, step, at_all), single, start
+    )
+    share = None if experts is None else experts.all_slots
+    line = _line(rows, 0, memory.batch, start, at_all.rewrite(paced.step), experts, share)
     blocks: list[Block] = [
         ("All requests in decode", rows_made_again(at_all)),
-        ("One request in decode", rows_made_again(at_one)),
+        ("Few requests in decode", few.quantities()),
+        ("A step with few requests in decode", rows_made_again(at_one)),
     ]
     fixed: Node = line.fixed
     if experts is not None:
         fixed = fixed + experts.reading * experts.all_slots
-    tangent, away = _Line(fixed, line.slope), cycle.away
-    requests = _estimate(rows, 0, cycle, away, tangent, memory.batch)
+    tangent = _Line(fixed, line.slope)
+    requests = _estimate(rows, 0, cycle, cycle.away, tangent, memory.batch)
     for number in range(1, ESTIMATES):
-        away = _away(rows, number, cycle, tangent, requests, alone)
-        if experts is None:
-            requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
-            continue
         again = copies.at(requests, f"{ESTIMATE}{number}.", f", estimate {number - 1} in decode")
-        share = again.rewrite(experts.coverage)
+        share = None if experts is None else again.rewrite(experts.coverage)
+        found = again.rewrite(paced.step)
         blocks.append((f"Requests in decode, estimate {number - 1}", rows.quantities()))
         blocks.append((f"At estimate {number - 1} in decode", rows_made_again(again)))
         rows = Rows(PREFIX)
-        tangent = _tangent(rows, number, line, experts, share, requests)
+        tangent = _line(rows, number, requests, start, found, experts, share)
+        if experts is not None and share is not None:
+            tangent = _tangent(rows, number, tangent, experts, share, requests)
+        away = _away(rows, number, cycle, tangent, requests, alone)
         requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
     together = Quantity(
         f"{PREFIX}.together",
@@ -113,8 +124,45 @@ def in_decode(
     return InDecode(settled.rewrite(decoding), settled_step, tuple(blocks))
 
 
+@dataclass(frozen=True)
+class _Start:
+    """Where lines begin: so many requests in decode, and seconds of their step."""
+
+    requests: Quantity
+    step: Quantity
+
+
+def _least(rows: Rows, workers: Workers) -> Quantity:
+    """The requests from which on a step grows with them: one, or one in each part of a pipeline's batch."""
+    inputs = workers.inputs
+    parts = where(inputs.microbatches > 0, inputs.microbatches, inputs.pp)
+    return rows(
+        "few",
+        "Few requests in decode",
+        "request",
+        minimum(workers.memory.batch, ONE_REQUEST * where(inputs.pp > 1, parts, 1)),
+        "one, or one in each part into which a pipeline cuts the batch",
+    )
+
+
+def _experts_of_step(
+    rows: Rows, experts: RoutedExperts | None, single: Pass, start: _Start
+) -> RoutedExperts | None:
+    """The experts with the time that a step takes to read them, which has several passes in a pipeline."""
+    if experts is None:
+        return None
+    reading = rows(
+        "reading_of_step",
+        "Time of a step to read all experts",
+        "s",
+        experts.reading * start.step / single.time,
+        "a pass for each part of a pipeline's batch, on the fullest stage",
+    )
+    return replace(experts, reading=reading)
+
+
 def _of_one(step: Pass, at_one: GraphRewrite) -> Pass:
-    """What of the step with one request is asked for: its time, and what it reads of routed experts."""
+    """What of the step with few requests is asked for: its time, and what it reads of routed experts."""
     blocks = tuple(
         replace(block, memory=at_one.rewrite(block.memory))
         if block.module is not None and isinstance(block.module.operation, GroupedMatMul)
@@ -132,28 +180,24 @@ class _Copies:
     follow from it.
 
     Args:
+        paced: the time of the step.
         batch: all requests.
     """
 
-    def __init__(self, decoding: Decoding, step: Pass, batch: Quantity) -> None:
+    def __init__(self, decoding: Decoding, step: Pass, paced: DecodeStep, batch: Quantity) -> None:
         self.decoding = decoding
         listed = [figure for section in step.sections for figure in section.figures()]
-        self.figures = (*listed, decoding.microbatches)
+        of_stages = [row for row in paced.rows if row in ancestors(paced.step)]
+        self.figures = (*listed, decoding.microbatches, *of_stages)
         followed = GraphRewrite({decoding.batch: batch}, (), ALL, "", self.figures)
-        needed = {*ancestors(followed.rewrite(step.time)), *followed.rewritten} - {decoding.batch}
+        needed = {*ancestors(followed.rewrite(paced.step)), *followed.rewritten} - {decoding.batch}
         rows = tuple(figure for figure in self.figures if isinstance(figure, Quantity) and figure in needed)
         self.at_all = GraphRewrite({decoding.batch: batch}, (), ALL, ", all in decode", self.figures, rows)
         self.at_all.rewrite(rows)
 
-    def at(
-        self, requests: Node, id_prefix: str, label_suffix: str, batch: Quantity | None = None
-    ) -> GraphRewrite:
-        """The figures with so many requests in decode.
-
-        Args:
-            batch: for which the number stands as well.
-        """
-        replaced = {self.decoding.batch: requests} | ({} if batch is None else {batch: requests})
+    def at(self, requests: Node, id_prefix: str, label_suffix: str) -> GraphRewrite:
+        """The figures with so many requests in decode."""
+        replaced = {self.decoding.batch: requests}
         follow = GraphRewrite(replaced, (), "", "", self.figures)
         shared = {node: copy for node, copy in self.at_all.rewritten.items() if not follow.depends(node)}
         return GraphRewrite({**shared, **replaced}, (), id_prefix, label_suffix, self.figures)
@@ -166,13 +210,14 @@ class _Cycle:
     Args:
         requests: of a decode worker.
         away: seconds outside decode, without a wait.
-        steps: of a request in decode.
+        steps: of a request in decode; `around` those of others that pass around its prefill.
         most: requests per second and decode worker that the workers which prefill pass on.
     """
 
     requests: Quantity
     away: Quantity
     steps: Quantity
+    around: Quantity
     most: Quantity
 
 
@@ -195,6 +240,15 @@ def _cycle(rows: Rows, prefill_workers: Workers, decode_workers: Workers, alone:
             maximum(SMALLEST, inputs.output_tokens / decode_workers.emitted - 1),
             "the first token comes from prefill",
         ),
+        around=rows(
+            "around",
+            "Decode steps around the prefill of a request",
+            "1",
+            minimum(1, maximum(0, decode_workers.memory.batch / ONE_REQUEST - 1))
+            * prefill_workers.efficiency["step_lag"]
+            + HALF * inputs.receive_interval,
+            "as long as others decode",
+        ),
         most=rows(
             "most",
             "Most requests per second that reach a decode worker",
@@ -213,27 +267,43 @@ class _Line:
     slope: Node
 
 
-def _line(rows: Rows, batch: Quantity, single: Pass, full: Quantity, experts: RoutedExperts | None) -> _Line:
-    """The line from one request to all of them."""
-    first: Node = single.time
-    further: Node = full - single.time
+def _line(
+    rows: Rows,
+    number: int,
+    requests: Quantity,
+    start: _Start,
+    step: Quantity,
+    experts: RoutedExperts | None,
+    share: Quantity | None,
+) -> _Line:
+    """The line from few requests to so many.
+
+    Args:
+        number: of the estimate that the line is for; `start` where it begins.
+        step: seconds with so many; `share` of the experts that they touch.
+    """
+    more = requests > start.requests
+    first: Node = where(more, start.step, step)
+    further: Node = step - start.step
     apart = ""
-    if experts is not None:
-        first = first - experts.reading * experts.single
-        further = further - experts.reading * (experts.all_slots - experts.single)
+    if experts is not None and share is not None:
+        first = first - experts.reading * where(more, experts.single, share)
+        further = further - experts.reading * (share - experts.single)
         apart = ", experts apart"
+    name, after, at = ("", "", "") if number == 0 else ("line_", f"_{number}", f", estimate {number - 1}")
     slope = rows(
-        "slope",
-        f"Step time per further request in decode{apart}",
+        f"{name}slope{after}",
+        f"Step time per further request in decode{apart}{at}",
         "s",
-        maximum(0, further) / maximum(1, batch / ONE_REQUEST - 1),
+        where(more, maximum(0, further) / maximum(SMALLEST, (requests - start.requests) / ONE_REQUEST), 0),
+        "none up to few requests",
     )
     fixed = rows(
-        "fixed",
-        f"Step time without requests in decode{apart}",
+        f"{name}fixed{after}",
+        f"Step time without requests in decode{apart}{at}",
         "s",
-        maximum(SMALLEST * single.time, first - slope),
-        "next to none where requests take longer than as many steps of one, as with a cache on the host",
+        maximum(SMALLEST * start.step, first - slope * (start.requests / ONE_REQUEST)),
+        "next to none where requests take longer than as many steps of one",
     )
     return _Line(fixed, slope)
 
@@ -270,7 +340,10 @@ def _away(rows: Rows, number: int, cycle: _Cycle, line: _Line, requests: Quantit
     at = f", estimate {number - 1}"
     step = rows(f"step_{number}", f"Decode step{at}", "s", line.fixed + line.slope * (requests / ONE_REQUEST))
     whole = rows(
-        f"whole_{number}", f"Time of a request without that wait{at}", "s", cycle.away + cycle.steps * step
+        f"whole_{number}",
+        f"Time of a request without that wait{at}",
+        "s",
+        cycle.away + (cycle.steps + cycle.around) * step,
     )
     half = rows(
         f"half_wait_{number}",
@@ -304,17 +377,23 @@ def _estimate(
         "s",
         cycle.steps * line.slope,
     )
+    whole = rows(
+        f"around_{number}",
+        f"Steps of a request with those around its prefill, against those alone{after}",
+        "1",
+        1 + cycle.around / cycle.steps,
+    )
     half = rows(
         f"half_{number}",
         f"Half of a request's time by itself, less what all others add{after}",
         "s",
-        HALF * (away + fixed - slope * (cycle.requests / ONE_REQUEST)),
+        HALF * (away + fixed * whole - slope * (cycle.requests / ONE_REQUEST)),
     )
     square = rows(
         f"square_{number}",
         f"What the root is taken of{after}",
         "s^2",
-        half * half + fixed * slope * (cycle.requests / ONE_REQUEST),
+        half * half + fixed * whole * slope * (cycle.requests / ONE_REQUEST),
     )
     by_law = rows(
         f"in_decode_{number}",

@@ -413,7 +413,11 @@ def mfu(phase: Phase, blocks: Sequence[Block], workers: Workers, time: Quantity)
         "peak",
         "Largest peak of its products",
         "FLOP/s",
-        maximum(*(formats.linear_peak for name, formats in classes.items() if name != "router")),
+        maximum(
+            *(formats.linear_peak for name, formats in classes.items() if name != "router"),
+            workers.formats.sixteen_peak,
+        ),
+        "attention runs in 16 bit",
     )
     bandwidth = workers.hardware.memory_bandwidth
     compute_used = rows("mfu", "Compute used, MFU", "1", all_flops / (time * peak), called="MFU")

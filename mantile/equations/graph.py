@@ -254,7 +254,8 @@ def build_graph(
     alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass, table)
     apart = None
     if disaggregated:
-        apart = in_decode(prefill_workers, decode_workers, alone, decoding, decode_pass)
+        paced = decode_step(ir, decode_workers, decoding, decode_pass)
+        apart = in_decode(prefill_workers, decode_workers, alone, decoding, decode_pass, paced)
         decoding, decode_pass = apart.decoding, apart.step
     bring = gain(decode_workers, decoding, decode_pass)
     paced = decode_step(ir, decode_workers, decoding, decode_pass)

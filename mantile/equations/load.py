@@ -289,7 +289,7 @@ def arrivals(
         "seats", "Batch slots of all replicas", "request", minimum(MOST_REQUESTS, steps.most * replicas)
     )
     tokens = inputs.output_tokens / steps.emitted
-    limit, worst = _limits(rows, steps, delay, tokens)
+    saturated = _limits(rows, steps, delay, tokens)
     prompts = rows(
         "prompts",
         "Share of the time prompts are prefilled",
@@ -297,7 +297,7 @@ def arrivals(
         inputs.request_rate / inputs.dp * occupied / ONE_REQUEST,
         "of a replica, or of a worker that prefills",
     )
-    load = rows("utilisation", "Load", "1", maximum(rate / limit, prompts))
+    load = rows("utilisation", "Load", "1", maximum(rate / saturated.limit, prompts))
     passed_on = rows(
         "passed_on",
         "Requests per second of a replica that reach decode",
@@ -306,7 +306,7 @@ def arrivals(
     )
     lines = _lines(rows, batch, full, steps)
     arriving = _Arriving(passed_on, delay, tokens)
-    token = _at_rate(rows, batch, lines, steps.most_decoding, steps.single, worst, arriving)
+    token = _at_rate(rows, batch, lines, steps.most_decoding, steps.single, saturated, arriving)
     assert inputs.load_duration is not None
     takes = occupied if uneven is None else occupied * uneven
     waits = _waits(rows, prompts, takes, load, inputs.load_duration)
@@ -341,8 +341,17 @@ def arrivals(
     )
 
 
-def _limits(rows: Rows, steps: StepTimes, delay: Quantity, tokens: Node) -> tuple[Quantity, Quantity]:
-    """The most requests per second of a replica, and the TPOT that it then has."""
+@dataclass(frozen=True)
+class _Saturated:
+    """All slots taken: the most requests per second of a replica, seconds of a step and per output token."""
+
+    limit: Quantity
+    step: Quantity
+    tpot: Quantity
+
+
+def _limits(rows: Rows, steps: StepTimes, delay: Quantity, tokens: Node) -> _Saturated:
+    """What a replica comes to with all slots taken."""
     full_step = rows("full_step", "Decode step with all slots taken", "s", steps.all_slots)
     limit = rows(
         "limit",
@@ -357,7 +366,7 @@ def _limits(rows: Rows, steps: StepTimes, delay: Quantity, tokens: Node) -> tupl
         "s",
         full_step + delay * (steps.most_decoding / ONE_REQUEST) / tokens,
     )
-    return limit, worst
+    return _Saturated(limit, full_step, worst)
 
 
 @dataclass(frozen=True)
@@ -389,13 +398,20 @@ def _at_rate(
     lines: tuple[_Line, _Line],
     most: Quantity,
     single: Quantity,
-    worst: Quantity,
+    saturated: _Saturated,
     arriving: _Arriving,
 ) -> _AtRate:
     """Step time and TPOT on the line of fewer requests than in the batch, or on that of more."""
     below, above = lines
-    tpot_below = _tpot(rows, "", "up to the batch", below, arriving)
-    tpot_above = _tpot(rows, "_above", "beyond the batch", above, arriving)
+    tpot_below = _tpot(rows, "", "up to the batch", below, arriving, saturated.tpot)
+    tpot_above = _tpot(rows, "_above", "beyond the batch", above, arriving, saturated.tpot)
+    least = rows(
+        "tpot_least",
+        "TPOT of a request by itself at this rate",
+        "s",
+        single / maximum(SMALLEST, 1 - arriving.rate * arriving.delay / ONE_REQUEST),
+        "prompts of others take their share of the time",
+    )
     few = rows(
         "decoding_below",
         "Requests that decode, if up to the batch",
@@ -407,7 +423,7 @@ def _at_rate(
         "tpot",
         "TPOT at this rate",
         "s",
-        maximum(single, minimum(where(few <= batch, tpot_below, tpot_above), worst)),
+        maximum(single, minimum(maximum(least, where(few <= batch, tpot_below, tpot_above)), saturated.tpot)),
         "no step is shorter than that of one request",
     )
     decoding = rows(
@@ -420,7 +436,13 @@ def _at_rate(
     step_below = rows("step_below", "Decode step, up to the batch", "s", below.at(decoding))
     step_above = rows("step_above", "Decode step, beyond the batch", "s", above.at(decoding))
     within = decoding <= batch
-    step = rows("step", "Decode step at this rate", "s", where(within, step_below, step_above))
+    step = rows(
+        "step",
+        "Decode step at this rate",
+        "s",
+        maximum(single, minimum(where(within, step_below, step_above), saturated.step)),
+        "no shorter than with one request, no longer than with all slots taken",
+    )
     stall = rows(
         "stall",
         "Prefill stall per token at this rate",
@@ -463,7 +485,12 @@ def _lines(rows: Rows, batch: Quantity, full: Quantity, steps: StepTimes) -> tup
         "slope_above",
         f"Step time per request beyond the batch{apart}",
         "s",
-        maximum(0, more) / maximum(1, (steps.most_decoding - batch) / ONE_REQUEST),
+        where(
+            steps.most_decoding > batch,
+            maximum(0, more) / maximum(1, (steps.most_decoding - batch) / ONE_REQUEST),
+            0,
+        ),
+        "none where the batch has all that may decode",
     )
     below = slope if growth is None else slope + growth
     above = slope_above if growth is None else slope_above + growth
@@ -486,10 +513,10 @@ def _start(full: Quantity, batch: Quantity, slope: Node) -> Node:
     return full - slope * (batch / ONE_REQUEST)
 
 
-def _tpot(rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving) -> Quantity:
+def _tpot(rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving, worst: Quantity) -> Quantity:
     """Seconds per token if steps lie on a line.
 
-    Steps have the time that prompts and further requests leave.
+    Steps have the time that prompts and further requests leave; where they leave none all slots are taken.
     """
     work = rows(
         f"work{suffix}",
@@ -503,7 +530,12 @@ def _tpot(rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving)
         "1",
         maximum(SMALLEST, 1 - arriving.rate * work / ONE_REQUEST),
     )
-    return rows(f"tpot{suffix or '_below'}", f"Step and stalls, {place}", "s", line.fixed / left)
+    return rows(
+        f"tpot{suffix or '_below'}",
+        f"Step and stalls, {place}",
+        "s",
+        where(left > SMALLEST, line.fixed / left, worst),
+    )
 
 
 def _waits(

@@ -132,7 +132,7 @@ class Estimate:
         """Whether the plan can be, with the codes of the checks that do not hold."""
         values = self.values(column)
         codes = [check["code"] for check in raised(self.equations, values, errors=True)]
-        return " ".join([str(values[self.equations.checks.feasibility]), *codes])
+        return " ".join([str(values[self.equations.checks.state]), *codes])
 
     def _column_names(self) -> list[str]:
         """Names of the scenarios, with their letters where two have the same."""

@@ -142,6 +142,7 @@ def texts(graph: EstimateGraph) -> dict[str, Named]:
     figures: dict[str, Named] = {
         "system": first.hardware.system,
         "feasibility": graph.checks.feasibility,
+        "verdict": graph.checks.state,
         "bottleneck.prefill": graph.prefill.bottleneck,
         "bottleneck.decode": graph.decode.bottleneck,
         "evidence": graph.evidence.name,

@@ -42,7 +42,7 @@ _ROWS: tuple[_Row, ...] = (
     ("Input tokens", "input_tokens", number),
     ("Output tokens", "output_tokens", number),
     ("Concurrency", "concurrency", number),
-    ("Feasibility", "feasibility", number),
+    ("Feasibility", "verdict", number),
     _of(metrics.MEMORY_PER_ACCELERATOR),
     _of(metrics.MEMORY_CAPACITY),
     _of(metrics.KV_CAPACITY_SEQUENCES),

@@ -120,7 +120,7 @@ def serving(
     start = ttft(first, waits, slots)
     request = e2e(setting, token, first, waits, slots, start)
     tails = percentiles(Stages(setting, loop, token, first, waits, slots, start, request, load))
-    total = throughput(setting, token, waits, slots, request.e2e, load)
+    total = throughput(setting, token, first, waits, slots, request.e2e, load)
     told = good = None
     if tails is not None:
         if mixed is not None:

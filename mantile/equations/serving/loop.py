@@ -71,12 +71,23 @@ def closed_loop(setting: Setting) -> ClosedLoop:
         "1",
         setting.interleaved
         * where(
-            all_of(setting.scheduler.first > 0, setting.inputs.length_range_ratio <= 0),
+            all_of(
+                setting.scheduler.first > 0,
+                setting.inputs.length_range_ratio <= 0,
+                setting.inputs.output_tokens > TOKENS_PER_STEP,
+            ),
             HALF * (1 + together),
             0,
         ),
         "of equal lengths: requests that start together end, and are prefilled, together; half where that "
         "is not known",
+    )
+    gaps = rows(
+        "gaps",
+        "Output tokens against the gaps between them",
+        "1",
+        setting.inputs.output_tokens / maximum(1, setting.inputs.output_tokens - TOKENS_PER_STEP),
+        "a synchronous batch has all its prompts in these gaps",
     )
     stall = rows(
         "stall",
@@ -86,7 +97,7 @@ def closed_loop(setting: Setting) -> ClosedLoop:
         * setting.efficiency["interference"]
         * others.in_step
         * others.held
-        * (1 - HALF * synchronous),
+        * (1 - synchronous + synchronous * HALF * gaps),
         "in a synchronous batch prompts before one's own do not count",
     )
     return ClosedLoop(

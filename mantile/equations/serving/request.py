@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import TOKENS_PER_STEP
+from mantile.equations.constant import HALF, TOKENS_PER_STEP
 from mantile.equations.serving.first import Base
 from mantile.equations.serving.loop import Tpot
 from mantile.equations.serving.setting import Setting
@@ -87,11 +87,20 @@ def _median_and_p95(
 ) -> Tails:
     """Percentiles where nobody says how far lengths lie apart."""
     others = "other waits as in the mean"
+    in_burst = rows(
+        "burst_median",
+        "How far the median lies in the warm-up burst",
+        "1",
+        maximum(0, (slots.burst_share - HALF) / HALF),
+        "from half of the requests of a benchmark on; 1 where all are in it",
+    )
     ttft_p50 = rows(
         "ttft_p50",
         "TTFT, median",
         "s",
-        maximum(first.base + waits.p50, waits.saturation) + slots.p50,
+        (1 - in_burst) * maximum(first.base + waits.p50, waits.saturation)
+        + in_burst * slots.burst
+        + slots.p50,
         others,
         called="median TTFT",
     )

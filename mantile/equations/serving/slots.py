@@ -24,7 +24,7 @@ class Slots:
         waits: mean waits for a batch slot and, where there are decode workers, for a prefill worker.
         p50, p95: of both.
         burst_wait: what the warm-up burst of a benchmark adds to the mean wait.
-        burst_share: share of the requests that are in it.
+        burst: TTFT in that burst, without a wait for a slot; `burst_share` share of the requests in it.
         of_prefill: waits for a prefill worker; None in a workbook without decode workers.
     """
 
@@ -33,6 +33,7 @@ class Slots:
     p50: Node
     p95: Node
     burst_wait: Quantity
+    burst: Quantity
     burst_share: Quantity
     section: Section
     of_prefill: PrefillWait | None = None
@@ -43,7 +44,7 @@ def batch_slots(
 ) -> Slots:
     """The time in the batch and, by Little's law, the wait for a place in it, and for a prefill worker."""
     rows, memory = Rows("serving"), setting.memory
-    share, burst_wait = burst(rows, setting, loop, first, waits, load)
+    in_burst, share, burst_wait = burst(rows, setting, loop, first, waits, load)
     in_batch = rows(
         "service_time",
         "Time in the batch",
@@ -92,6 +93,7 @@ def batch_slots(
         p50=p50,
         p95=p95,
         burst_wait=burst_wait,
+        burst=in_burst,
         burst_share=share,
         section=rows.section("Batch slots", "the time of a request in the batch, and the wait for a slot"),
         of_prefill=of_prefill,
@@ -105,8 +107,8 @@ def burst(
     first: Base,
     waits: Waits,
     load: Arrivals | None,
-) -> tuple[Quantity, Quantity]:
-    """The share of the warm-up burst of a benchmark, in which all requests come at once, and what it adds."""
+) -> tuple[Quantity, Quantity, Quantity]:
+    """The warm-up burst of a benchmark, in which all requests come at once: TTFT, its share, what it adds."""
     per_slot, batch = setting.inputs.prompts_per_slot, setting.memory.batch / ONE_REQUEST
     in_loop = setting.interleaved if load is None else setting.interleaved * (1 - load.open)
     steps = rows(
@@ -147,4 +149,4 @@ def burst(
         where(share > 0, share * (in_burst - first.base - waits.mean), 0),
         "by which its mean TTFT is longer",
     )
-    return share, wait
+    return in_burst, share, wait

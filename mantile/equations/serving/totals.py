@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import HALF
+from mantile.equations.constant import HALF, ONE_REQUEST
 from mantile.equations.load import Arrivals
+from mantile.equations.serving.first import Base
 from mantile.equations.serving.loop import Tpot
 from mantile.equations.serving.setting import Setting
 from mantile.equations.serving.slots import Slots
 from mantile.equations.serving.waits import Waits
-from mantile.graph.quantity import Node, Quantity, Section, maximum, minimum, where
+from mantile.graph.quantity import Node, Quantity, Section, all_of, maximum, minimum, where
 from mantile.graph.rows import Rows
 
 
@@ -25,6 +26,40 @@ class Throughput:
     output_per_accelerator: Quantity
     tokens: Quantity
     section: Section
+
+
+def prompts_in_turn(
+    rows: Rows, setting: Setting, first: Base, waits: Waits, end_to_end: Quantity
+) -> Quantity:
+    """The most requests in flight on average, against all, that a benchmark can have with all its prompts.
+
+    It is no shorter than all of them one after the other, where prompts fill every step, and one request.
+    """
+    count = maximum(1, setting.inputs.prompts_per_slot)
+    together = rows(
+        "benchmark_least",
+        "Shortest a benchmark can be",
+        "s",
+        setting.interleaved
+        * maximum(0, count * setting.memory.requests / ONE_REQUEST - 1)
+        * waits.saturated
+        * (1 + setting.memory.redone)
+        + first.base
+        + waits.generation,
+        "all its prompts in turn, then the last request",
+    )
+    return rows(
+        "flight_most",
+        "Most requests of a benchmark in flight on average, against all",
+        "1",
+        where(
+            all_of(setting.inputs.prompts_per_slot > 0, setting.memory.requests > setting.memory.batch),
+            count * end_to_end / together,
+            1,
+        ),
+        "as its prompts take their time, where there are more requests than slots",
+        source="Little's law",
+    )
 
 
 def last_ends(rows: Rows, setting: Setting, token: Tpot, waits: Waits, end_to_end: Quantity) -> Quantity:
@@ -83,7 +118,13 @@ def last_ends(rows: Rows, setting: Setting, token: Tpot, waits: Waits, end_to_en
 
 
 def throughput(
-    setting: Setting, token: Tpot, waits: Waits, slots: Slots, end_to_end: Quantity, load: Arrivals | None
+    setting: Setting,
+    token: Tpot,
+    first: Base,
+    waits: Waits,
+    slots: Slots,
+    end_to_end: Quantity,
+    load: Arrivals | None,
 ) -> Throughput:
     """Requests and tokens per second."""
     inputs, deployment = setting.inputs, setting.prefill_workers.ranks.deployment
@@ -94,7 +135,10 @@ def throughput(
         "in_flight_share",
         "Share of the requests that is in flight",
         "1",
-        end * (1 - HALF * slots.burst_share * (1 - memory.batch / memory.requests)),
+        minimum(
+            end * (1 - HALF * slots.burst_share * (1 - memory.batch / memory.requests)),
+            prompts_in_turn(rows, setting, first, waits, end_to_end),
+        ),
         "in the warm-up burst requests wait for a slot half as long",
     )
     in_loop = loaded * inputs.concurrency / end_to_end

@@ -19,7 +19,8 @@ class Waits:
 
     Args:
         generation: seconds from the first token to the last.
-        full_step: seconds of a step full of prompts; `saturation` wait where they fill every step.
+        full_step: seconds of a step full of prompts; `saturation` wait where they fill every step;
+            `saturated` for which a prompt then occupies the replica.
         line: prefills of all others.
         mean, p50, p95: waits behind prompts.
     """
@@ -27,6 +28,7 @@ class Waits:
     generation: Quantity
     full_step: Quantity
     saturation: Quantity
+    saturated: Quantity
     line: Quantity
     mean: Quantity
     p50: Node
@@ -46,7 +48,7 @@ def queue(setting: Setting, loop: ClosedLoop, token: Tpot, first: Base, load: Ar
     share = rows(
         "prefill_share", "Share of the time given to prompts of others", "1", token.stall / token.whole
     )
-    full_step, limit, line = saturation(rows, setting, loop, generation, load)
+    full_step, service, limit, line = saturation(rows, setting, loop, generation, load)
 
     def wait(statistic: str, label: str, before: Node) -> Quantity:
         form = rows(
@@ -80,6 +82,7 @@ def queue(setting: Setting, loop: ClosedLoop, token: Tpot, first: Base, load: Ar
         generation=generation,
         full_step=full_step,
         saturation=limit,
+        saturated=service,
         line=line,
         mean=behind_prompts,
         p50=in_use if load is None else where(load.open > 0, load.wait_p50, in_use),
@@ -90,8 +93,9 @@ def queue(setting: Setting, loop: ClosedLoop, token: Tpot, first: Base, load: Ar
 
 def saturation(
     rows: Rows, setting: Setting, loop: ClosedLoop, generation: Quantity, load: Arrivals | None
-) -> tuple[Quantity, Quantity, Quantity]:
-    """A step full of prompts, the wait where they fill every step, and the prefills of all others.
+) -> tuple[Quantity, Quantity, Quantity, Quantity]:
+    """A step full of prompts, what each takes of it, the wait where they fill every step, and the prefills of
+    all others.
 
     No wait exceeds the last.
     """
@@ -111,14 +115,25 @@ def saturation(
         stages.launches * minimum(1, prompts.most) * stages.share,
         "where decode stops for prompts",
     )
+    started = rows(
+        "full_host",
+        "Host time of a full step beyond its decode",
+        "s",
+        maximum(
+            0,
+            setting.prompt.host * minimum(1, prompts.most) - where(stops > 0, 0, setting.decode.time),
+        )
+        * stages.share,
+        "no step with prompts is over before the host has started it",
+    )
     full_step = rows(
         "full_step",
         "Step full of prompts",
         "s",
         where(
             stops > 0,
-            added + launches,
-            loop.step + setting.efficiency["interference"] * added,
+            maximum(added + launches, started),
+            loop.step + setting.efficiency["interference"] * maximum(added, started),
         ),
         "theirs alone where decode stops for them",
     )
@@ -128,10 +143,10 @@ def saturation(
         "s",
         full_step / prompts.most,
     )
-    applies = setting.interleaved * (1 - loop.synchronous)
+    applies = setting.interleaved * where(loop.synchronous < 1, 1, 0)
     if load is not None:
         applies = applies * (1 - load.open)
-    may_fill = rows("fills", "Prompts may fill every step", "1", applies, "with others, at any time")
+    may_fill = rows("fills", "Prompts may fill every step", "1", applies, "not where all start together")
     limit = rows(
         "saturation",
         "Wait where prompts fill every step",
@@ -147,4 +162,4 @@ def saturation(
         loop.prompts.others * service,
         "no wait behind prompts is longer; in a synchronous batch they are the queue",
     )
-    return full_step, limit, line
+    return full_step, service, limit, line
