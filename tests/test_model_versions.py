@@ -125,9 +125,7 @@ def test_a_workbook_names_the_version_it_was_made_from(
 
 
 @pytest.mark.exhaustive
-def test_verification_and_json_name_the_version(
-    shelved: Path, tmp_path: Path, run: Callable[..., str]
-) -> None:
+def test_verification_and_json_name_it(shelved: Path, tmp_path: Path, run: Callable[..., str]) -> None:
     """On the terminal and in JSON, also when the entry is gone."""
     path = build_workbook(made(f"{MODEL}@1"), tmp_path / "run.xlsx")
     (shelved / f"{MODEL}.yaml").unlink()
