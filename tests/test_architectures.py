@@ -229,7 +229,7 @@ DIVIDED = ("qkv", "output", "keys_values", "ffn_", "shared_", "experts_", "lm_he
 """Steps of recorded blocks that ranks share, by what their names begin with."""
 
 
-@pytest.mark.parametrize("tp", [2, 4, 8])
+@pytest.mark.parametrize("tp", [2, 8])
 def test_ranks_share_all_but_what_each_of_them_needs(make: Make, one_of_each: str, tp: int) -> None:
     """Each product is divided by the ranks.
 

@@ -485,10 +485,22 @@ PLACES = (
     ("factors", "files"),
     [
         ("first_token@framework gemm_compute@framework", {"global--vllm", "hopper--vllm", "ada--vllm"}),
-        ("gemm_compute@generation first_token@generation", {"hopper", "hopper--vllm", "hopper--sglang"}),
-        ("one_shot_latency@framework", {"l40s--vllm", "mi300x--sglang", "hopper--vllm"}),
+        pytest.param(
+            "gemm_compute@generation first_token@generation",
+            {"hopper", "hopper--vllm", "hopper--sglang"},
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            "one_shot_latency@framework",
+            {"l40s--vllm", "mi300x--sglang", "hopper--vllm"},
+            marks=pytest.mark.exhaustive,
+        ),
         ("one_shot_latency@generation gemm_compute[bf16]@pair", {"l40s", "mi300x", "h100-sxm--vllm"}),
-        ("gemm_compute@pair gemm_compute@framework gemm_compute", {"hopper", "h100-sxm--vllm"}),
+        pytest.param(
+            "gemm_compute@pair gemm_compute@framework gemm_compute",
+            {"hopper", "h100-sxm--vllm"},
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_the_files_give_what_the_fit_promises(tmp_path: Path, factors: str, files: set[str]) -> None:

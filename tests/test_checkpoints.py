@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from conftest import few_of
 
 from mantile.estimate.estimate import Estimate
 from mantile.ir.counts import parameters
@@ -58,7 +59,12 @@ def expected(name: str) -> tuple[float, float]:
     return said or SILENT.get(name, SIXTEEN_BIT)
 
 
-@pytest.mark.parametrize("name", model_ids())
+def _one_of_each_size() -> list[str]:
+    """A model of every size that a parameter may have."""
+    return [*{expected(name): name for name in model_ids()}.values()]
+
+
+@pytest.mark.parametrize("name", few_of(model_ids(), *_one_of_each_size()))
 def test_a_model_has_the_bytes_that_its_name_says(make: Make, name: str) -> None:
     """A checkpoint named after a format is not in 16 bit, and what is in 16 bit is not named otherwise."""
     made = make(**SERVED | {"model": name})
@@ -86,6 +92,7 @@ def test_models_that_we_ship_have_the_bytes_that_were_counted(make: Make, shared
     assert {name: error for name, error in off.items() if abs(error) > 0.001} == {}
 
 
+@pytest.mark.exhaustive
 def test_bytes_of_checkpoints_are_those_that_were_counted(make: Make, shared_data: Path) -> None:
     """Read from their configs: all of them within 0.1 %."""
     off = {}

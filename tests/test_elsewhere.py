@@ -356,9 +356,10 @@ def test_no_figure_is_out_of_this_world(figure: str, value: float) -> None:
 # --- work that is broken off --------------------------------------------------------------------------------
 
 _WRITES = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from mantile.library.files import replacing
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what runs in the background
 with replacing(Path(sys.argv[1])) as temporary:
     temporary.write_text("half")
     print("half", flush=True)

@@ -13,6 +13,7 @@ from mantile.equations.efficiency import FORMATS, KINDS
 from mantile.equations.library import PEAKS
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.estimate.results import raised
+from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, ancestors, expression
 from mantile.ir.counts import kv_bytes_per_token, parameters, prefill_flops, tensor_list
 from mantile.library.efficiency import EfficiencyProfile
@@ -597,8 +598,8 @@ def test_no_figure_of_the_library_reaches_more_than_a_peak(make: Make, library: 
         figure for name, figure in made.equations.figures.items() if name.startswith("efficiency.fraction.")
     ]
     assert len(fractions) > 10
-    values = made.program.sweep(
-        made.inputs(0) | {f"inputs.{name}": cases[:, place] for place, name in enumerate(names)}, fractions
+    values = Program(fractions).sweep(
+        made.inputs(0) | {f"inputs.{name}": cases[:, place] for place, name in enumerate(names)}
     )
     beyond = {figure.id: float(np.max(values[figure])) for figure in fractions if np.max(values[figure]) > 1}
     assert not beyond

@@ -361,7 +361,10 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
         )
     )
     requests = made.figure("memory.requests")
-    before = made.program.sweep(inputs)
+    program = Program(
+        [tpot, ttft, steady, output, capacity, host, invalid, base, limit, served, share, places, requests]
+    )
+    before = program.sweep(inputs)
 
     def holds(values: dict[Any, np.ndarray]) -> np.ndarray:
         held: np.ndarray = (
@@ -371,7 +374,7 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
         return held
 
     tiny = 1e-12
-    after = made.program.sweep(inputs | {"inputs.concurrency": inputs["inputs.concurrency"] * 2})
+    after = program.sweep(inputs | {"inputs.concurrency": inputs["inputs.concurrency"] * 2})
     held = holds(after)
     full = after[limit] > after[base]
     assert (full & held).sum() < 0.2 * held.sum()
@@ -379,7 +382,7 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     assert (after[output] * after[served] >= before[output] * before[served] * (1 - tiny))[held & full].all()
     assert (after[tpot] >= before[tpot] * (1 - tiny))[held].all()
     assert (after[ttft] >= before[ttft] * (1 - tiny))[held].all()
-    longer = made.program.sweep(inputs | {"inputs.input_tokens": inputs["inputs.input_tokens"] * 2})
+    longer = program.sweep(inputs | {"inputs.input_tokens": inputs["inputs.input_tokens"] * 2})
     held = holds(longer) & (before[share] <= before[places])
     long = (
         inputs["inputs.input_tokens"] > 512

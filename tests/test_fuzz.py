@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -277,7 +278,7 @@ def another(data: st.DataObject, value: Any) -> Any:
     return data.draw(ANYTHING)
 
 
-@settings(max_examples=1200)
+@settings(max_examples=12_000 if "MANTILE_EVERY" in os.environ else 600)
 @given(data=st.data())
 def test_any_config_is_read_with_its_origins_or_refused_by_field(data: st.DataObject) -> None:
     """A config with one to four fields changed to anything: of the right kind, of the wrong one, or gone."""

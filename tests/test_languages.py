@@ -48,8 +48,9 @@ def test_formats_that_depend_on_the_language_are_refused() -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
-@pytest.mark.parametrize("language", ["de-DE", "fr-FR"])
-@pytest.mark.parametrize("name", ["llama-3.3-70b-h100", "deepseek-r1-gb200-nvl72"])
+@pytest.mark.parametrize(
+    ("name", "language"), [("llama-3.3-70b-h100", "de-DE"), ("deepseek-r1-gb200-nvl72", "fr-FR")]
+)
 def test_texts_of_another_language_differ_in_the_sign_for_decimals(
     tmp_path: Path, name: str, language: str
 ) -> None:

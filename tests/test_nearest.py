@@ -131,6 +131,7 @@ def test_one_of_each_accelerator_and_framework_comes_first(library: Library) -> 
     assert near == tuple(run for run in library.measured.runs if run in near)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
 def test_an_edited_workbook_has_another_nearest_run(tmp_path: Path) -> None:
     """Accelerator and TP typed over on Summary: LibreOffice, formulas and a new build agree."""

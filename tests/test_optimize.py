@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import few_of
 
 from mantile import optimize, sweep
 from mantile.cli import main
@@ -138,7 +139,7 @@ def ends(points: pd.DataFrame) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize("load", ["stated", "rate"])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", few_of(range(10), *range(4)))
 def test_it_is_the_best_of_every_combination(seed: int, load: str, library: Library) -> None:
     """The same winner, the same plans with a rank, the same front; and no plan is dropped."""
     space = Space(seed, load)
@@ -155,9 +156,7 @@ def test_it_is_the_best_of_every_combination(seed: int, load: str, library: Libr
         assert found.winner is not None and found.winner.plan["accelerator"] == ranked["accelerator"].iloc[0]
 
 
-@pytest.mark.parametrize(
-    "seed", [pytest.param(seed, marks=[pytest.mark.exhaustive] if seed > 4 else []) for seed in range(20)]
-)
+@pytest.mark.parametrize("seed", few_of(range(20), 0, 1))
 def test_the_load_that_is_found_is_the_best_of_all(seed: int, library: Library) -> None:
     """As if every number of requests from one to the room in memory had been tried.
 

@@ -783,6 +783,7 @@ def test_json_of_an_import(files: Callable[[str], File], monkeypatch: pytest.Mon
     }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("framework", ["mlx", "vllm"])
 def test_a_variant_with_another_framework_has_data_types_of_its_own(framework: str, tmp_path: Path) -> None:
     """As the model is published for that framework, and beside the weights that the variant asks for."""

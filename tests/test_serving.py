@@ -304,7 +304,7 @@ def swept(made: Estimate, names: tuple[str, ...], **varied: Any) -> dict[str, np
         (f"inputs.{name}" if not name.startswith("efficiency") else name.replace("__", ".")): value
         for name, value in varied.items()
     }
-    values = made.program.sweep(made.inputs(0) | given)
+    values = Program(figures.values()).sweep(made.inputs(0) | given)
     size = max(np.size(value) for value in varied.values())
     return {name: np.broadcast_to(values[figure], size) for name, figure in figures.items()}
 

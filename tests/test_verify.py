@@ -366,6 +366,7 @@ def _formulas(file: Any) -> list[tuple[str, int, int]]:
     ]
 
 
+@pytest.mark.exhaustive
 def test_all_that_are_installed_report(
     workbook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -377,8 +377,6 @@ class Part:
                 if number not in self._sharing:
                     self._sharing[number] = (text, here)
                     return Formula(text)
-                from openpyxl.formula.translate import Translator
-
                 first, origin = self._sharing[number]
                 self.counts.shared += len(first)
                 if self.counts.shared > MAX_SHARED:
@@ -386,7 +384,7 @@ class Part:
                         f"formulas that cells share make more than {MAX_SHARED:,} characters; expected at "
                         "most that many"
                     )
-                return Formula(Translator(first, origin).translate_formula(here))
+                return Formula(_translator(first, origin).translate_formula(here))
         return Formula(text)
 
     def _at(self, tag: str) -> str:
@@ -414,6 +412,14 @@ def reaches_out(formula: str) -> bool:
     if "[" not in formula and "|" not in formula:
         return False
     return any(_OUTSIDE.search(part) for part in formula.split('"')[::2])
+
+
+@lru_cache(64)
+def _translator(formula: str, cell: str) -> Any:
+    """What writes a formula that cells share for each of them: it is cut into its parts once."""
+    from openpyxl.formula.translate import Translator
+
+    return Translator(formula, cell)
 
 
 @lru_cache(maxsize=_ADDRESSES)
