@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.constant import (
+    BEYOND_P95,
     DAYS,
     HALF,
     HOUR,
@@ -21,9 +22,11 @@ from mantile.equations.constant import (
     MOST_LOAD,
     ONE_REQUEST,
     RANKS_TO_ACCELERATORS,
+    SMALLEST,
 )
 from mantile.equations.cost import Cost
 from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.load import Arrivals
 from mantile.equations.serving import Serving
 from mantile.graph.quantity import (
     NOT_KNOWN,
@@ -40,6 +43,9 @@ from mantile.graph.quantity import (
     if_known,
     is_number,
     join,
+    least,
+    logarithm,
+    match,
     maximum,
     minimum,
     number_of,
@@ -52,7 +58,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.library.capacity import CAPACITY_FIELDS, CapacityAsked
+from mantile.library.capacity import CAPACITY_FIELDS, OWN, PROFILES, CapacityAsked
 
 YEARS = 5
 HOURS = 24
@@ -99,11 +105,15 @@ class Capacity:
     cells: Mapping[str, Input]
     parts: Mapping[str, tuple[Quantity, ...]]
     titles: tuple[Quantity, Quantity, Quantity]
+    profile: Input
+    shares: tuple[Input, ...]
+    binds: Quantity
     sections: tuple[Section, ...]
 
 
 def capacity(
     asked: CapacityAsked,
+    profile: Input,
     inputs: Workload,
     ranks: tuple[Ranks, Ranks],
     served: Serving,
@@ -113,25 +123,13 @@ def capacity(
     """The rows of the Finance sheet.
 
     Args:
+        profile: the cell of the demand profile.
         ranks: of the workers that prefill, or do everything, and of those that decode.
         possible: 1 if the plan of the scenario can be.
     """
     cells = _cells(asked)
-    shares = tuple(
-        Input(
-            f"capacity.hour.{hour}.share",
-            f"Demand at {hour} h",
-            "1",
-            share,
-            "of the busiest hour of the day, 100 the peak",
-            "scenario",
-            "given" if asked.hours else "assumed",
-            shared=True,
-            minimum=0,
-            maximum=100,
-        )
-        for hour, share in enumerate(asked.shares())
-    )
+    profiles = _profiles(profile)
+    shares = _shares(asked, profiles)
     rows = Rows("capacity")
     units: Node = (
         inputs.dp / as_node(1)
@@ -141,21 +139,114 @@ def capacity(
     units = rows(
         "units", "Replicas of the scenario", "replica", units, "with workers apart all of them are one"
     )
-    rate = _rate(rows, units, inputs, served, possible)
+    rate, binds = _rate(rows, units, inputs, served, possible, cells)
     one_replica = rows.section("One replica", "what the scenario sustains, and so what a replica carries")
     demand = _demand(cells, shares, rate)
-    money = _Money(cells, units, inputs, ranks, served, cost, rate, demand)
+    money = _Money(cells, units, inputs, ranks, served, cost, rate, demand, profile, shares, binds)
     return money.worked_out(
         (
             Section(
                 "Demand and money",
-                (*cells.values(), _WHOLE, _DAY, _HOURLY, _YEAR, _THOUSAND, _DOLLAR, _NOTHING, *_NUMBERS),
-                "what is asked",
+                (
+                    profile,
+                    *cells.values(),
+                    _WHOLE,
+                    _DAY,
+                    _HOURLY,
+                    _YEAR,
+                    _THOUSAND,
+                    _DOLLAR,
+                    _NOTHING,
+                    *_NUMBERS,
+                ),
+                "what is asked; typed on Capacity",
             ),
-            Section("Demand by hour", shares, "share of the busiest hour"),
+            *profiles.sections,
+            Section("Demand by hour", shares, "share of the busiest hour; of the profile until typed over"),
             one_replica,
             *demand.sections,
         )
+    )
+
+
+def demand_profile(asked: CapacityAsked) -> Input:
+    """The cell of the demand profile, which fills the shares of the hours."""
+    return Input(
+        id="capacity.asked.profile",
+        label="Demand profile",
+        unit="1",
+        value=asked.profile,
+        note="fills the 24 shares of the hours, but for those typed over; own: the peak until typed",
+        source="scenario" if "profile" in asked.model_fields_set else "assumed 2026-11: nobody stated it",
+        status="given" if "profile" in asked.model_fields_set else "assumed",
+        choices=(*PROFILES, OWN),
+        shared=True,
+    )
+
+
+@dataclass(frozen=True)
+class _Profiles:
+    """What each hour has by the profile that is chosen."""
+
+    usual: tuple[Quantity, ...]
+    sections: tuple[Section, ...]
+
+
+def _profiles(profile: Input) -> _Profiles:
+    names = tuple(
+        defined(f"capacity.profile.{number}", f"Profile {number}", "1", name, "of demand")
+        for number, name in enumerate((*PROFILES, OWN), 1)
+    )
+    tables = {
+        name: tuple(
+            defined(
+                f"capacity.profile.{number}.{hour}",
+                f"{name.capitalize()}, at {hour} h",
+                "1",
+                share,
+                "shape of a day, assumed 2026-11",
+            )
+            for hour, share in enumerate(shares)
+        )
+        for number, (name, shares) in enumerate(PROFILES.items(), 1)
+    }
+    rows = Rows("capacity")
+    place = rows("profile_place", "Which profile is chosen", "number", match(profile, span(names)))
+    usual = tuple(
+        rows(
+            f"hour.{hour}.usual",
+            f"Demand at {hour} h by the profile",
+            "1",
+            choose(place, *(table[hour] for table in tables.values()), _WHOLE),
+        )
+        for hour in range(HOURS)
+    )
+    listed = Section("Profiles", names, "that demand may follow")
+    sections = (Section(f"Profile {name}", table, "100 is the peak") for name, table in tables.items())
+    return _Profiles(usual, (listed, *sections, rows.section("Profile of the demand", "as chosen")))
+
+
+def _shares(asked: CapacityAsked, profiles: _Profiles) -> tuple[Input, ...]:
+    """The cells of the hours. One that nobody stated follows the profile."""
+
+    def share(hour: int, value: float, usual: Quantity) -> Input:
+        return Input(
+            f"capacity.hour.{hour}.share",
+            f"Demand at {hour} h",
+            "1",
+            value,
+            "of the busiest hour of the day, 100 the peak",
+            "scenario" if asked.hours else "assumed 2026-11: shape of a day",
+            "given" if asked.hours else "assumed",
+            shared=True,
+            minimum=0,
+            maximum=100,
+            default=None if asked.hours else lambda: usual,
+        )
+
+    return tuple(
+        share(hour, value, usual)
+        for hour, (value, usual) in enumerate(zip(asked.shares(), profiles.usual, strict=True))
     )
 
 
@@ -178,88 +269,221 @@ def _cells(asked: CapacityAsked) -> dict[str, Input]:
     }
 
 
-def _rate(rows: Rows, units: Node, inputs: Workload, served: Serving, possible: Quantity) -> Quantity:
-    """Requests per second that a replica sustains within the limits of the scenario."""
-    within: list[Node] = [possible > 0]
-    for limit, found in (
-        (inputs.ttft_limit, served.ttft),
-        (inputs.tpot_limit, served.tpot),
-        (inputs.e2e_limit, served.e2e),
-    ):
-        if limit is not None:
-            within.append(where(limit > 0, found <= limit, possible > 0))
+@dataclass(frozen=True)
+class _Limit:
+    """A limit of the scenario or of the demand: what it is of, its bound (0: none), what is found."""
+
+    name: str
+    label: str
+    bound: Input
+    found: Quantity
+
+
+def _stated(inputs: Workload, cells: Mapping[str, Input], served: Serving) -> tuple[_Limit, ...]:
+    """All limits that may be stated."""
+    of_scenario = (
+        ("ttft", "TTFT, mean", inputs.ttft_limit, served.ttft),
+        ("tpot", "TPOT", inputs.tpot_limit, served.tpot),
+        ("e2e", "end to end, mean", inputs.e2e_limit, served.e2e),
+    )
+    return (
+        *(_Limit(name, label, bound, found) for name, label, bound, found in of_scenario if bound is not None),
+        _Limit("ttft_p95", "TTFT, p95", cells["ttft_p95"], served.ttft_p95),
+        _Limit("tpot_asked", "TPOT of the demand", cells["tpot"], served.tpot),
+        _Limit("e2e_p95", "end to end, p95", cells["e2e_p95"], served.e2e_p95),
+    )
+
+
+def _rate(
+    rows: Rows,
+    units: Node,
+    inputs: Workload,
+    served: Serving,
+    possible: Quantity,
+    cells: Mapping[str, Input],
+) -> tuple[Quantity, Quantity]:
+    """Requests per second that a replica carries within the limits, and what keeps it from more, in words.
+
+    Where requests arrive at a rate, limits of TTFT and of TPOT are solved for the rate that just keeps them;
+    those of end to end are known to hold at the rate of the scenario. Where so many requests are kept in
+    flight, all limits have to hold with so many.
+    """
+    limits = _stated(inputs, cells, served)
+    missed = {
+        one.name: rows(
+            f"missed.{one.name}",
+            f"Limit of {one.label}, missed at the load of the scenario",
+            "flag",
+            where(all_of(one.bound > 0, one.found > one.bound), 1, 0),
+        )
+        for one in limits
+    }
+    flags = span(missed.values())
+    count = rows("missed", "Limits missed at the load of the scenario", "number", sum_range(flags))
+    first = rows(
+        "missed_first", "The first of them", "number", where(count > 0, match(1, flags), 1), "in their order"
+    )
     kept = rows(
         "rate_kept",
         "Requests per second of a replica at the concurrency",
         "request/s",
-        served.requests_per_s / units,
-        "so many requests are kept in flight",
+        where(count > 0, 0, served.requests_per_s / units),
+        "so many requests are kept in flight; 0 where a limit is missed",
+    )
+    names = [f"the limit of {one.label}" for one in limits]
+    binds: Node = rows(
+        "binds_kept",
+        "What keeps a replica from more, at the concurrency",
+        "1",
+        choose(where(count > 0, 1 + first, 1), "the concurrency of the scenario", *names),
     )
     sustained: Node = kept
     load = served.load
     if load is not None and inputs.request_rate is not None:
-        bounds: list[Node] = [
-            rows(
-                "rate_saturated",
-                "Requests per second of a replica, short of saturation",
-                "request/s",
-                where(
-                    load.load > 0, inputs.request_rate / maximum(TOLERANCE, load.load) * MOST_LOAD / units, 0
-                ),
-                "beyond that load waits are far longer than closed forms say",
-            )
-        ]
-        if inputs.tpot_limit is not None and inputs.ttft_limit is not None:
-            bounds += _within_limits(rows, bounds[0], inputs, served)
-        sustained = where(load.open > 0, minimum(*bounds), kept)
+        bounds = _bounds(rows, limits, missed, inputs, served, units)
+        lowest = rows("rate_lowest", "The lowest of these rates", "request/s", least(span(bounds)))
+        place = rows("rate_lowest_of", "Which of them it is", "number", match(lowest, span(bounds)))
+        at_rate = rows(
+            "binds_rate",
+            "What keeps a replica from more, at a rate",
+            "1",
+            choose(place, "saturation", *names),
+        )
+        sustained = where(load.open > 0, lowest, kept)
+        binds = where(load.open > 0, at_rate, binds)
     rate = rows("rate_within", "Requests per second of a replica within limits", "request/s", sustained)
-    return rows(
+    found = rows(
         "rate",
         "Requests per second that a replica carries",
         "request/s",
-        where(all_of(*within, rate > 0), rate, NOT_KNOWN),
+        where(all_of(possible > 0, rate > 0), rate, NOT_KNOWN),
         "not known where the scenario misses its own limits or cannot be",
     )
+    limiting = rows("binds_within", "What keeps a replica from more, of a plan that can be", "1", binds)
+    words = where(possible > 0, limiting, "a plan that cannot be")
+    return found, rows("binds", "What keeps a replica from more", "1", words)
 
 
-def _within_limits(rows: Rows, most: Node, inputs: Workload, served: Serving) -> list[Node]:
-    """Rates at which mean TPOT and mean TTFT reach their limits, on the line of step times there is."""
+def _bounds(
+    rows: Rows,
+    limits: Sequence[_Limit],
+    missed: Mapping[str, Quantity],
+    inputs: Workload,
+    served: Serving,
+    units: Node,
+) -> list[Quantity]:
+    """Rates that a replica does not exceed: short of saturation, then by each limit, one below the other."""
     load = served.load
-    assert load is not None and inputs.tpot_limit is not None and inputs.ttft_limit is not None
+    assert load is not None and inputs.request_rate is not None
+    most = rows(
+        "rate_most",
+        "Requests per second of a replica at the largest load",
+        "request/s",
+        where(load.load > 0, inputs.request_rate / maximum(TOLERANCE, load.load) * MOST_LOAD / units, 0),
+    )
+    own = rows("rate_own", "Requests per second of a replica in the scenario", "request/s", load.rate)
+    share = rows(
+        "prompt_load",
+        "Requests per second that would fill the time with prompts",
+        "request/s",
+        where(load.prompts > 0, own / maximum(SMALLEST, load.prompts), most),
+    )
     work = rows(
         "work", "Time a request adds to the steps of others", "s", load.delay + load.steps * load.slope
     )
-    tpot = rows(
-        "rate_tpot",
-        "Requests per second at which TPOT reaches its limit",
+    solved: dict[str, Node] = {}
+    for one in limits:
+        if one.name in ("tpot", "tpot_asked"):
+            left = maximum(0, 1 - load.fixed / maximum(SMALLEST, one.bound))
+            solved[one.name] = left / maximum(SMALLEST, work) * ONE_REQUEST
+        elif one.name == "ttft":
+            room = rows(
+                "ttft_room",
+                "Wait that the limit of mean TTFT leaves",
+                "s",
+                maximum(0, one.bound - one.found + load.wait),
+                "all else of TTFT as at the rate of the scenario",
+            )
+            solved[one.name] = room / (room + HALF * load.takes) * share
+        elif one.name == "ttft_p95":
+            solved[one.name] = _load_of_p95(rows, one, load) * share
+        else:
+            solved[one.name] = where(missed[one.name] > 0, 0, own)
+    found = {
+        one.name: rows(
+            f"solved.{one.name}",
+            f"Requests per second at which {one.label} reaches its limit",
+            "request/s",
+            solved[one.name],
+            "end to end: the rate of the scenario, where it is known" if one.name.startswith("e2e") else "",
+        )
+        for one in limits
+    }
+    saturated = rows(
+        "rate_saturated",
+        "Requests per second of a replica, short of saturation",
         "request/s",
-        where(
-            all_of(inputs.tpot_limit > 0, work > 0),
-            minimum(most, maximum(0, 1 - load.fixed / inputs.tpot_limit) / work * ONE_REQUEST),
-            most,
-        ),
+        most,
+        "beyond that load waits are far longer than closed forms say",
     )
+    return [
+        saturated,
+        *(
+            rows(
+                f"rate_{one.name}",
+                f"Requests per second within the limit of {one.label}",
+                "request/s",
+                where(one.bound > 0, minimum(saturated, found[one.name]), saturated),
+            )
+            for one in limits
+        ),
+    ]
+
+
+def _load_of_p95(rows: Rows, limit: _Limit, load: Arrivals) -> Node:
+    """Share of the time given to prompts at which the p95 of TTFT reaches its limit.
+
+    The p95 of the wait is that of one server: takes / 2 / (1 - load) x ln(load / 0.05). With the wait that the
+    limit leaves this is ln(load / 0.05) = turns x (1 - load), which Newton's steps solve from below: the
+    load never comes to more than the limit allows.
+    """
     room = rows(
-        "ttft_room",
-        "Wait that the limit of TTFT leaves",
+        "p95_room",
+        "Wait that the limit of TTFT, p95, leaves",
         "s",
-        maximum(0, inputs.ttft_limit - served.ttft + load.wait),
+        limit.bound - limit.found + load.wait_p95,
         "all else of TTFT as at the rate of the scenario",
     )
-    ttft = rows(
-        "rate_ttft",
-        "Requests per second at which TTFT reaches its limit",
-        "request/s",
-        where(
-            inputs.ttft_limit > 0,
-            minimum(
-                most, room / (room + HALF * served.prefill_service) / served.prefill_service * ONE_REQUEST
-            ),
-            most,
-        ),
-        "single server, fixed service time, random arrivals",
+    turns = rows(
+        "p95_turns",
+        "That wait in halves of a prompt",
+        "1",
+        maximum(0, room) / maximum(SMALLEST, HALF * load.takes),
     )
-    return [tpot, ttft]
+    at: Quantity = rows(
+        "p95_load.0",
+        "Share of the time given to prompts, start",
+        "1",
+        where(room > 0, BEYOND_P95, 0),
+        "up to it fewer than 1 in 20 wait",
+    )
+    for step in range(1, _NEWTON + 1):
+        left = rows(
+            f"p95_left.{step}",
+            f"What is left to the limit, step {step}",
+            "1",
+            turns * (1 - at) - logarithm(maximum(SMALLEST, at) / BEYOND_P95),
+        )
+        at = rows(
+            f"p95_load.{step}",
+            f"Share of the time given to prompts, step {step}",
+            "1",
+            where(room > 0, at + left / (1 / maximum(SMALLEST, at) + turns), 0),
+        )
+    return at
+
+
+_NEWTON = 6
 
 
 @dataclass(frozen=True)
@@ -374,6 +598,9 @@ class _Money:
     cost: Cost
     rate: Quantity
     demand: _Demand
+    profile: Input
+    shares: tuple[Input, ...]
+    binds: Quantity
 
     def worked_out(self, before: tuple[Section, ...]) -> Capacity:
         cells, rate, demand = self.cells, self.rate, self.demand
@@ -448,6 +675,9 @@ class _Money:
             cells=cells,
             parts={name: tuple(figures) for name, figures in by_year.items()},
             titles=titles,
+            profile=self.profile,
+            shares=self.shares,
+            binds=self.binds,
             sections=tuple(sections),
         )
 
@@ -770,7 +1000,7 @@ class _Money:
                     rounded(self.cells["spares"], 0),
                     " to spare; ",
                 ),
-                "! the scenario sustains no rate within its limits: replicas are not known; ",
+                join("! no rate is sustained within the limits (", self.binds, "): replicas not known; "),
             ),
             choose(
                 1 + where(is_number(saving), 1, 0) + where(number_of(saving) < 0, 1, 0),

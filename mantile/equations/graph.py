@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mantile.equations import constant
-from mantile.equations.capacity import Capacity, capacity, figures_of
+from mantile.equations.capacity import Capacity, capacity, demand_profile, figures_of
 from mantile.equations.checks import Checked, Checks, checks
 from mantile.equations.classes import mixture
 from mantile.equations.cost import Cost, cost
@@ -213,7 +213,14 @@ def build_graph(
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     memory = fullest(sets)
-    typed = typed_inputs(inputs, prefill_workers.hardware, known, () if several is None else several.entries)
+    profile = None if demand is None else demand_profile(demand)
+    typed = typed_inputs(
+        inputs,
+        prefill_workers.hardware,
+        known,
+        () if several is None else several.entries,
+        () if profile is None else (profile,),
+    )
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
     turns = scheduler(known, inputs)
@@ -310,7 +317,11 @@ def build_graph(
         checks=verdict,
         headlines=shown,
         per_day=per_day(by_id, verdict.possible),
-        capacity=None if demand is None else capacity(demand, inputs, both, served, money, verdict.possible),
+        capacity=None
+        if demand is None or profile is None
+        else capacity(
+            demand, profile, inputs, both, served, money, verdict.possible
+        ),
     )
 
 
