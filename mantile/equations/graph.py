@@ -319,9 +319,7 @@ def build_graph(
         per_day=per_day(by_id, verdict.possible),
         capacity=None
         if demand is None or profile is None
-        else capacity(
-            demand, profile, inputs, both, served, money, verdict.possible
-        ),
+        else capacity(demand, profile, inputs, both, served, money, verdict.possible),
     )
 
 
