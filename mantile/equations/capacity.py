@@ -62,6 +62,8 @@ from mantile.graph.quantity import (
 from mantile.graph.rows import Rows
 from mantile.library.capacity import CAPACITY_FIELDS, OWN, PROFILES, CapacityAsked
 
+PROFILE = "capacity.asked.profile"
+"""The id of the cell of the demand profile."""
 YEARS = 5
 HOURS = 24
 _WHOLE = defined("capacity.whole", "Share of the busiest hour", "1", 100, "100 is the peak", name="100")
@@ -200,7 +202,7 @@ def demand_profile(asked: CapacityAsked) -> Input:
     """The cell of the demand profile, which fills the shares of the hours."""
     stated = asked.profile != CapacityAsked.model_fields["profile"].default
     return Input(
-        id="capacity.asked.profile",
+        id=PROFILE,
         label="Demand profile",
         unit="1",
         value=asked.profile,
@@ -362,16 +364,17 @@ def _rate(
         where(count > 0, 0, served.requests_per_s / units),
         "so many requests are kept in flight; 0 where a limit is missed",
     )
-    names = _names_of(rows, limits)
+    load = served.load
+    is_rated = load is not None and inputs.request_rate is not None
+    names = _names_of(rows, limits, is_rated)
     binds: Node = rows(
         "binds_kept",
         "What keeps a replica from more, at the concurrency",
         "1",
-        where(count > 0, index(span(names[1:]), first), "the concurrency of the scenario"),
+        where(count > 0, index(span(names[-len(limits) :]), first), "the concurrency of the scenario"),
     )
     sustained: Node = kept
-    load = served.load
-    if load is not None and inputs.request_rate is not None:
+    if load is not None and is_rated:
         bounds = _bounds(rows, limits, missed, inputs, served, units)
         lowest = rows("rate_lowest", "The lowest of these rates", "request/s", least(span(bounds)))
         place = rows("rate_lowest_of", "Which of them it is", "number", match(lowest, span(bounds)))
@@ -396,9 +399,9 @@ def _rate(
     return found, rows("binds", "What keeps a replica from more", "1", words)
 
 
-def _names_of(rows: Rows, limits: Sequence[_Limit]) -> list[Input]:
-    """What may keep a replica from more, in words: saturation, then each limit."""
-    texts = ("saturation", *(f"the limit of {one.label}" for one in limits))
+def _names_of(rows: Rows, limits: Sequence[_Limit], is_rated: bool) -> list[Input]:
+    """What may keep a replica from more, in words: saturation at a rate, then each limit."""
+    texts = (*(("saturation",) if is_rated else ()), *(f"the limit of {one.label}" for one in limits))
     names = [
         defined(f"capacity.limit.{number}", f"What may bind, {number}", "1", words, "in words")
         for number, words in enumerate(texts)
@@ -1130,12 +1133,12 @@ class _Money:
             ahead.append(rows(f"ahead.{year}", f"Buying ahead of renting, {_at(year)}", "USD", body))
         flags, times = [], []
         for year in range(1, YEARS + 1):
-            before, after = ahead[year - 1], ahead[year]
-            back = all_of(is_number(after), number_of(before) < 0, number_of(after) >= 0)
+            at, then = ahead[year - 1], ahead[year]
+            back = all_of(is_number(then), number_of(at) < 0, number_of(then) >= 0)
             flags.append(rows(f"back.{year}", f"Comes back in year {year}", "flag", where(back, 1, 0)))
         for year in range(1, YEARS + 1):
-            before, after = number_of(ahead[year - 1]), number_of(ahead[year])
-            part = -before / maximum(_DOLLAR, after - before)
+            owed, left = number_of(ahead[year - 1]), number_of(ahead[year])
+            part = -owed / maximum(_DOLLAR, left - owed)
             times.append(
                 rows(f"back_at.{year}", f"Comes back, if in year {year}", "number", _NUMBERS[year] - 1 + part)
             )
@@ -1347,7 +1350,7 @@ class _Money:
             told("growth", join("Demand grows ", percent(cells["growth"], 0), " each year"), cells["growth"]),
             told(
                 "spares",
-                join(rounded(cells["spares"], 0), " replicas may fail at the peak"),
+                join("Replicas that may fail at the peak: ", rounded(cells["spares"], 0)),
                 cells["spares"],
             ),
             told(

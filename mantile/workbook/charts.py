@@ -429,7 +429,7 @@ def demand(
             "major_tick_mark": "none",
             "major_gridlines": {"visible": False},
         },
-        y_axis=value_axis(""),
+        y_axis=value_axis("", visible=False),
         lines=[
             {
                 "categories": cells(categories),
@@ -470,7 +470,7 @@ def options(
             }
             for colour, dashed, x, y in lines
         ]
-        + [_point(name, x, y, colour, "circle", "above") for name, colour, x, y in marks],
+        + [_point(name, x, y, colour, "circle", "right") for name, colour, x, y in marks],
         x_axis=axes[0],
         y_axis=axes[1],
     )

@@ -19,7 +19,7 @@ _SHEET = "Capacity"
 _LABEL, _UNIT, _FIRST, _HOURS = 0, 1, 2, 24  # columns
 _LAST = _FIRST + _HOURS - 1
 _HALF = _FIRST + _HOURS // 2
-_WIDTHS = (178, 88, *([47] * _HOURS))
+_WIDTHS = (178, 88, *([46] * _HOURS))
 _INPUTS, _CHART_ROWS, _DEMAND, _HOUR = 4, 11, 17, 31  # rows
 _ROW = 20  # its height
 _PURPOSE = (
@@ -71,6 +71,7 @@ def add_capacity_sheet(book: EstimateBook) -> None:
         return
     sheet = book.add_sheet(Sheet(_SHEET, "front", _PURPOSE))
     sheet.widths, sheet.default_height = [*_WIDTHS], _ROW
+    book.own_inputs[found.profile.id] = found.profile  # a text, which no override can be
     for row, (name, figure) in enumerate(_asked(found), _INPUTS):
         _typed(book, sheet, row, _UNIT, figure, _input_look(name, figure))
         sheet.ids[row] = figure.id
@@ -118,7 +119,6 @@ def capacity_sheet(book: EstimateBook, master: Quantity) -> None:
     found = book.estimate.equations.capacity
     assert found is not None
     sheet = book.sheets[_SHEET]
-    sheet.one_page_wide = True
     sheet.freeze, sheet.repeat_rows = (3, 1), (0, 1)
     add_title_rows(book, sheet, _SHEET, _LAST, master)
     title = style.Style(size=14, bold=True, colour=style.NAVY)
@@ -208,7 +208,7 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
     later, last = first + step, first + 7 * step
     money = book.currency.named("thousand USD")
     _section(sheet, row, f"Buy, rent or API: cash in {money}", last=last)
-    _section(sheet, row, "What moves it most, each driver by the swing", last + 2)
+    _section(sheet, row, "What moves it most, each driver by the swing", last + 1)
     heads = [(0, "out is negative"), (first, "start")]
     heads += [(first + year * step, f"year {year}") for year in range(1, 6)] + [(first + 6 * step, "NPV")]
     heads += [(last, "a M tokens")]
@@ -256,8 +256,8 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
     book.add_quantity(sheet, row + 2, _LABEL, found.titles[3], style.PURPOSE)
     book.add_quantity(sheet, row + 3, _LABEL, found.titles[2], style.PURPOSE)
     _line(book, sheet, top, "", (found.saving,), _MONEY, _LAST, bold=True)
-    sheet.set_text(top, last + 2, f"Buying saves, NPV, {money}", style.LABEL.but(size=style.SMALL, bold=True))
-    sheet.charts.append((top + 1, last + 2, _tornado(book, sheet, found, row + 30)))
+    sheet.set_text(top, last + 1, f"Buying saves, NPV, {money}", style.LABEL.but(size=style.SMALL, bold=True))
+    sheet.charts.append((top + 1, last + 1, _tornado(book, sheet, found, row + 30)))
     return row + 4
 
 
@@ -270,18 +270,18 @@ def _tornado(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> cha
             sheet.set_formula(at, column, book.currency.convert(figure), _SMALL)
     last = row + len(found.ranked) - 1
 
-    def column(of: int) -> charts.Range:
+    def data(of: int) -> charts.Range:
         return (_SHEET, row, of, last, of)
 
     return charts.tornado(
         "What buying saves more or less with each driver higher or lower, the largest first",
-        column(_LABEL),
+        data(_LABEL),
         [
-            (style.COMPUTE, style.COMPUTE, column(_FIRST)),
-            (style.MEMORY, style.MEMORY_TEXT, column(_FIRST + 1)),
+            (style.COMPUTE, style.COMPUTE, data(_FIRST)),
+            (style.MEMORY, style.MEMORY_TEXT, data(_FIRST + 1)),
         ],
         [],
-        (370, 260),
+        (318, 260),
         form='+#,##0,;"−"#,##0,;""',
     )
 
@@ -330,19 +330,23 @@ def _pictures(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> No
         hours(_HOUR),
         [(style.ACTIVATIONS, hours(calm)), (style.COMPUTE, hours(busy))],
         [(style.NAVY, False, hours(_HOUR + 6)), (style.GREY, True, hours(_HOUR + 7))],
-        (width + 40, (_HOUR - _DEMAND - 1) * _ROW),
-        (40 / (width + 40), 0.04, width / (width + 40), 0.84),  # an hour above its column
+        (width, (_HOUR - _DEMAND - 1) * _ROW),
+        (0.0, 0.04, 1.0, 0.94),  # an hour above its column
     )
     sheet.charts.append((_DEMAND + 1, _FIRST, chart))
     size = (width // 2 - 8, _CHART_ROWS * _ROW)
-    _section(sheet, _INPUTS - 1, "USD per million output tokens over mean utilisation", _FIRST, _HALF - 1)
+    _section(
+        sheet,
+        _INPUTS - 1,
+        "USD per million output tokens over mean utilisation; dashed: now",
+        _FIRST,
+        _HALF - 1,
+    )
     sheet.charts.append((_INPUTS, _FIRST, _break_even(found, data, size)))
     _section(sheet, _INPUTS - 1, book.currency.named("Spent so far, thousand USD, by year"), _HALF)
     sheet.charts.append((_INPUTS, _HALF, _spent(found, data, size)))
-    for at, figure in enumerate((found.titles[2], found.titles[3])):
-        sheet.set_formula(
-            _INPUTS + _CHART_ROWS, (_FIRST, _HALF)[at], figure, style.PURPOSE.but(size=style.SMALL)
-        )
+    for at, figure in enumerate((found.titles[2], found.titles[3]), _INPUTS + _CHART_ROWS):
+        sheet.set_formula(at, _FIRST, figure, style.PURPOSE.but(size=style.SMALL))
 
 
 class _Data:
@@ -384,16 +388,21 @@ def _break_even(found: Capacity, data: _Data, size: tuple[int, int]) -> charts.C
     marks: list[tuple[str | None, str, charts.Range, charts.Range]] = [
         (None, _COLOURS[name.partition("_")[0]], place, api_at) for name, place in at.items()
     ]
+    start = data.points("Start of curves", found.use[:1])
     for option, name in _OPTIONS[:2]:
-        there = data.points(f"{name} now", (found.price[option],))
-        marks.append((name.lower(), _COLOURS[option], now, there))
-    marks.append(("API", style.MEMORY, now, api_at))
+        marks.append((None, _COLOURS[option], now, data.points(f"{name} now", (found.price[option],))))
+        there = data.points(f"{name} at the start", found.curves[option][:1])
+        marks.append((name, _COLOURS[option], start, there))
+    marks.append(("API", style.MEMORY, start, api_at))
+    now_twice = data.points("Now, twice", (found.utilisation_mean,) * 2)
+    height = data.points("From 0 up", (found.years[0], found.curves["rent"][0]))
     return charts.options(
         "USD of a million output tokens over mean utilisation, bought, rented and called; points where they "
-        "cost the same, and names at the utilisation there is",
+        "cost the same, and those at the utilisation there is, the dashed line",
         [
             *((_COLOURS[option], False, use, points) for option, points in curves.items()),
             (style.MEMORY, True, use, api),
+            (style.NAVY, True, now_twice, height),
         ],
         marks,
         (
