@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
 
+DAYS = 365.25  # of a year, on average of a calendar
 ASKED: dict[str, Any] = {
     "model": "llama-3.1-8b",
     "accelerator": "h100-sxm",
@@ -163,6 +165,121 @@ def test_where_nothing_is_paid_for_rent_there_is_no_break_even() -> None:
     assert silent["break_even"]["rent_against_api"] is None and silent["npv_usd"]["api"] is not None
 
 
+def by_hand(
+    money: dict[str, Any], found: dict[str, Any], watts: tuple[float, float, float]
+) -> dict[str, Any]:
+    """Cash by year and NPV from the rate of a replica and its watts, written without the equations."""
+    shares = found["hours"]["requests"]
+    years = int(money["years"])
+    rate, idle, full, provided = found["requests_per_s_per_replica"], *watts
+    peak = max(shares) * money["peak_factor"]
+    flows: dict[str, list[float]] = {option: [0.0] * 6 for option in ("buy", "rent", "api")}
+    owned = [0] * (years + 2)
+    for year in range(1, years + 1):
+        grown = (1 + money["growth"]) ** (year - 1)
+        count = math.ceil(peak * grown / (rate * money["busiest"]) * (1 - 1e-9)) + money["spares"]
+        owned[year] = max(owned[year - 1], count)
+        bought = (owned[year] - owned[year - 1]) * money["purchase"]
+        flows["buy"][year - 1] -= bought
+        energy = (
+            sum(  # hour by hour
+                count * idle + (full - idle) * share * grown / rate for share in shares
+            )
+            * DAYS
+            / 1000
+            * money["electricity"]
+        )
+        housed = count * provided / 1000 * money["colocation"] * 12
+        upkeep = owned[year] * money["purchase"] * money["upkeep"]
+        flows["buy"][year] -= energy + housed + money["staff"] + upkeep
+        flows["rent"][year] -= count * money["rent"] * DAYS * 24 + money["staff_rented"]
+        requests = sum(shares) / 24 * grown * DAYS * 24 * 3600
+        price = (1000 * money["api_input"] + 300 * money["api_output"]) / 1e6
+        flows["api"][year] -= requests * price
+    flows["buy"][years] += owned[years] * money["purchase"] * money["residual"]
+    worth = {
+        option: sum(flow / (1 + money["discount_rate"]) ** year for year, flow in enumerate(cash))
+        for option, cash in flows.items()
+    }
+    return {"cash": flows, "npv": worth}
+
+
+def random_money(seed: int) -> dict[str, Any]:
+    """A demand with prices, drawn at random."""
+    draw = np.random.default_rng(seed)
+    return {
+        "users": int(draw.integers(200, 6000)),
+        "requests_per_user": float(draw.uniform(10, 400)),
+        "profile": str(draw.choice(["office day", "evening", "flat"])),
+        "peak_factor": float(draw.uniform(1, 2)),
+        "growth": float(draw.uniform(-0.2, 0.6)),
+        "spares": int(draw.integers(0, 4)),
+        "busiest": float(draw.uniform(0.5, 1)),
+        "years": int(draw.integers(1, 6)),
+        "discount_rate": float(draw.uniform(0, 0.2)),
+        "purchase": float(draw.uniform(5_000, 60_000)),
+        "residual": float(draw.uniform(0, 0.4)),
+        "rent": float(draw.uniform(0.5, 6)),
+        "api_input": float(draw.uniform(0, 2)),
+        "api_output": float(draw.uniform(0.1, 5)),
+        "electricity": float(draw.uniform(0.02, 0.4)),
+        "colocation": float(draw.uniform(0, 300)),
+        "staff": float(draw.uniform(0, 90_000)),
+        "staff_rented": float(draw.uniform(0, 90_000)),
+        "upkeep": float(draw.uniform(0, 0.1)),
+    }
+
+
+def test_cash_is_that_of_a_calculation_by_hand() -> None:
+    """Twenty demands, typed into one graph: cash, NPV and IRR of another program."""
+    made = ask()
+    found, figures = made.equations.capacity, made.equations.figures
+    assert found is not None
+    names = ("capacity.idle", "capacity.full", "capacity.provided")
+    for seed in range(20):
+        money = random_money(seed)
+        inputs = {found.cells[name].id: value for name, value in money.items() if name != "profile"}
+        values = made.program.run(made.inputs(0) | inputs | {found.profile.id: money["profile"]})
+        told = {
+            "hours": {"requests": [float(values[hour]) for hour in found.hours["requests"]]},
+            "requests_per_s_per_replica": float(values[found.rate]),
+        }
+        expected = by_hand(money, told, tuple(float(values[figures[name]]) for name in names))
+        for option, cash in expected["cash"].items():
+            assert [float(values[at]) for at in found.cash[option]] == pytest.approx(cash, rel=1e-9, abs=1e-6)
+            assert float(values[found.npv[option]]) == pytest.approx(expected["npv"][option], rel=1e-9)
+        irr = values[found.returned["irr"]]
+        if not isinstance(irr, str):
+            flows = np.subtract(expected["cash"]["buy"], expected["cash"]["rent"])
+            worth = sum(flow / (1 + irr) ** year for year, flow in enumerate(flows))
+            assert worth == pytest.approx(0, abs=1e-6 * np.abs(flows).max())
+
+
+def test_a_profile_fills_the_hours_until_they_are_typed_over() -> None:
+    made = ask()
+    found = made.equations.capacity
+    assert found is not None
+    values = made.program.run(made.inputs(0) | {found.profile.id: "evening", found.shares[3].id: 77})
+    at = [float(values[share]) for share in found.shares]
+    assert at[:5] == [50, 34, 22, 77, 10]
+    flat = ask(profile="flat").results()["capacity"]
+    assert flat["utilisation"]["mean"] == pytest.approx(flat["utilisation"]["peak"], rel=1e-12)
+
+
+def test_a_limit_of_p95_is_kept_at_the_rate_that_a_replica_carries() -> None:
+    """The wait of TTFT at that rate, worked out as the deployment serves it; in words what binds."""
+    free = {name: value for name, value in ASKED.items() if name != "concurrency"} | {"request_rate": 10}
+    p95 = float(estimate(parse_scenario(free, "test")).results()["ttft_p95_s"])
+    made = ask(free | {"concurrency": None}, ttft_p95=p95 * 0.9)
+    found = made.results()["capacity"]
+    assert found["bound_by"] == "the limit of TTFT, p95"
+    rate = found["requests_per_s_per_replica"]
+    assert 1 < rate < 10
+    there = estimate(parse_scenario(free | {"request_rate": rate}, "test")).results()
+    assert there["ttft_p95_s"] == pytest.approx(p95 * 0.9, rel=0.05)
+    assert ask(ttft_p95=1e-4).results()["capacity"]["requests_per_s_per_replica"] is None
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("made", [ask, lambda: apart("l40s")], ids=["together", "apart"])
 def test_the_workbook_keeps_the_rules_of_modelling(made: Callable[[], Estimate], tmp_path: Path) -> None:
@@ -176,9 +293,9 @@ def test_a_workbook_is_live_and_comes_back(tmp_path: Path) -> None:
     path = made.to_excel(tmp_path / "capacity.xlsx")
     assert mantile.verify(path).ok
     book = loaded(path)
-    sheet = book["Finance"]
-    row = next(cell.row for cell in sheet["F"] if cell.value == "capacity.asked.users")
-    sheet[f"G{row}"] = 5000
+    sheet = book["Capacity"]
+    row = next(cell.row for cell in sheet["A"] if cell.value == "Active users at the peak")
+    sheet[f"B{row}"] = 5000
     book.save(path)
     imported = mantile.import_workbook(path)
     assert imported.estimate.results()["capacity"] == ask(users=5000).results()["capacity"]

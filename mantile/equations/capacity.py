@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.constant import (
+    BEYOND_P95,
     DAYS,
     HALF,
     HOUR,
@@ -21,9 +22,11 @@ from mantile.equations.constant import (
     MOST_LOAD,
     ONE_REQUEST,
     RANKS_TO_ACCELERATORS,
+    SMALLEST,
 )
 from mantile.equations.cost import Cost
 from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.load import Arrivals
 from mantile.equations.serving import Serving
 from mantile.graph.quantity import (
     NOT_KNOWN,
@@ -38,10 +41,15 @@ from mantile.graph.quantity import (
     choose,
     defined,
     if_known,
+    index,
     is_number,
     join,
+    least,
+    logarithm,
+    match,
     maximum,
     minimum,
+    nth_largest,
     number_of,
     percent,
     round_up,
@@ -52,8 +60,10 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.library.capacity import CAPACITY_FIELDS, CapacityAsked
+from mantile.library.capacity import CAPACITY_FIELDS, OWN, PROFILES, CapacityAsked
 
+PROFILE = "capacity.asked.profile"
+"""The id of the cell of the demand profile."""
 YEARS = 5
 HOURS = 24
 _WHOLE = defined("capacity.whole", "Share of the busiest hour", "1", 100, "100 is the peak", name="100")
@@ -64,6 +74,15 @@ _NUMBERS = tuple(
     defined(f"capacity.number.{year}", f"Year {year}", "number", year, "its number", name=f"year {year}")
     for year in range(YEARS + 1)
 )
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A driver in the order of what it moves: its name, and both ends of the saving."""
+
+    name: Quantity
+    better: Quantity
+    worse: Quantity
 
 
 @dataclass(frozen=True)
@@ -78,7 +97,14 @@ class Capacity:
         in_service: replicas of the first year; `carried` requests per second with and without the spares.
         cells: what is asked; `parts` what each option pays, by year; `titles` what it comes to, how busy
             replicas are and where options break even, in words.
-        moves: by how much a driver moves what buying saves against renting.
+        moves: by how much a driver moves what buying saves against renting; `ranked` the largest first.
+        binds: what keeps a replica from carrying more, in words.
+        ahead: how far cash of buying is ahead of renting, at the start and at the end of each year;
+            `spent` what each option has paid so far, at the same times, the numbers of `years`;
+            `returned` when it comes back, in words and numbers.
+        price: USD of a million tokens by option, of output tokens and of all.
+        curves: the same by mean utilisation, at the utilisations of `use`.
+        assumptions: in words, each with the figure that it rests on.
     """
 
     rate: Quantity
@@ -98,12 +124,25 @@ class Capacity:
     carried: tuple[Quantity, Quantity]
     cells: Mapping[str, Input]
     parts: Mapping[str, tuple[Quantity, ...]]
-    titles: tuple[Quantity, Quantity, Quantity]
+    titles: tuple[Quantity, Quantity, Quantity, Quantity]
+    profile: Input
+    shares: tuple[Input, ...]
+    binds: Quantity
+    ahead: tuple[Quantity, ...]
+    spent: Mapping[str, tuple[Quantity, ...]]
+    years: tuple[Input, ...]
+    returned: Mapping[str, Quantity]
+    price: Mapping[str, Quantity]
+    use: tuple[Input, ...]
+    curves: Mapping[str, tuple[Quantity, ...]]
+    ranked: tuple[Ranked, ...]
+    assumptions: tuple[tuple[Quantity, Named], ...]
     sections: tuple[Section, ...]
 
 
 def capacity(
     asked: CapacityAsked,
+    profile: Input,
     inputs: Workload,
     ranks: tuple[Ranks, Ranks],
     served: Serving,
@@ -113,25 +152,13 @@ def capacity(
     """The rows of the Finance sheet.
 
     Args:
+        profile: the cell of the demand profile.
         ranks: of the workers that prefill, or do everything, and of those that decode.
         possible: 1 if the plan of the scenario can be.
     """
     cells = _cells(asked)
-    shares = tuple(
-        Input(
-            f"capacity.hour.{hour}.share",
-            f"Demand at {hour} h",
-            "1",
-            share,
-            "of the busiest hour of the day, 100 the peak",
-            "scenario",
-            "given" if asked.hours else "assumed",
-            shared=True,
-            minimum=0,
-            maximum=100,
-        )
-        for hour, share in enumerate(asked.shares())
-    )
+    profiles = _profiles(profile)
+    shares = _shares(asked, profiles)
     rows = Rows("capacity")
     units: Node = (
         inputs.dp / as_node(1)
@@ -141,21 +168,115 @@ def capacity(
     units = rows(
         "units", "Replicas of the scenario", "replica", units, "with workers apart all of them are one"
     )
-    rate = _rate(rows, units, inputs, served, possible)
+    rate, binds = _rate(rows, units, inputs, served, possible, cells)
     one_replica = rows.section("One replica", "what the scenario sustains, and so what a replica carries")
     demand = _demand(cells, shares, rate)
-    money = _Money(cells, units, inputs, ranks, served, cost, rate, demand)
+    money = _Money(cells, units, inputs, ranks, served, cost, rate, demand, profile, shares, binds)
     return money.worked_out(
         (
             Section(
                 "Demand and money",
-                (*cells.values(), _WHOLE, _DAY, _HOURLY, _YEAR, _THOUSAND, _DOLLAR, _NOTHING, *_NUMBERS),
-                "what is asked",
+                (
+                    *cells.values(),
+                    _WHOLE,
+                    _DAY,
+                    _HOURLY,
+                    _YEAR,
+                    _THOUSAND,
+                    _DOLLAR,
+                    _NOTHING,
+                    _LITTLE,
+                    *_NUMBERS,
+                ),
+                "what is asked; typed on Capacity",
             ),
-            Section("Demand by hour", shares, "share of the busiest hour"),
+            *profiles.sections,
+            Section("Demand by hour", shares, "share of the busiest hour; of the profile until typed over"),
             one_replica,
             *demand.sections,
         )
+    )
+
+
+def demand_profile(asked: CapacityAsked) -> Input:
+    """The cell of the demand profile, which fills the shares of the hours."""
+    stated = asked.profile != CapacityAsked.model_fields["profile"].default
+    return Input(
+        id=PROFILE,
+        label="Demand profile",
+        unit="1",
+        value=asked.profile,
+        note="fills the 24 shares of the hours, but for those typed over; own: the peak until typed",
+        source="scenario" if stated else "assumed 2026-11: nobody stated it",
+        status="given" if stated else "assumed",
+        choices=(*PROFILES, OWN),
+        shared=True,
+    )
+
+
+@dataclass(frozen=True)
+class _Profiles:
+    """What each hour has by the profile that is chosen."""
+
+    usual: tuple[Quantity, ...]
+    sections: tuple[Section, ...]
+
+
+def _profiles(profile: Input) -> _Profiles:
+    names = tuple(
+        defined(f"capacity.profile.{number}", f"Profile {number}", "1", name, "of demand")
+        for number, name in enumerate((*PROFILES, OWN), 1)
+    )
+    tables = {
+        name: tuple(
+            defined(
+                f"capacity.profile.{number}.{hour}",
+                f"{name.capitalize()}, at {hour} h",
+                "1",
+                share,
+                "shape of a day, assumed 2026-11",
+            )
+            for hour, share in enumerate(shares)
+        )
+        for number, (name, shares) in enumerate(PROFILES.items(), 1)
+    }
+    rows = Rows("capacity")
+    place = rows("profile_place", "Which profile is chosen", "number", match(profile, span(names)))
+    usual = tuple(
+        rows(
+            f"hour.{hour}.usual",
+            f"Demand at {hour} h by the profile",
+            "1",
+            choose(place, *(table[hour] for table in tables.values()), _WHOLE),
+        )
+        for hour in range(HOURS)
+    )
+    listed = Section("Profiles", names, "that demand may follow")
+    sections = (Section(f"Profile {name}", table, "100 is the peak") for name, table in tables.items())
+    return _Profiles(usual, (listed, *sections, rows.section("Profile of the demand", "as chosen")))
+
+
+def _shares(asked: CapacityAsked, profiles: _Profiles) -> tuple[Input, ...]:
+    """The cells of the hours. One that nobody stated follows the profile."""
+
+    def share(hour: int, value: float, usual: Quantity) -> Input:
+        return Input(
+            f"capacity.hour.{hour}.share",
+            f"Demand at {hour} h",
+            "1",
+            value,
+            "of the busiest hour of the day, 100 the peak",
+            "scenario" if asked.hours else "assumed 2026-11: shape of a day",
+            "given" if asked.hours else "assumed",
+            shared=True,
+            minimum=0,
+            maximum=100,
+            default=None if asked.hours else lambda: usual,
+        )
+
+    return tuple(
+        share(hour, value, usual)
+        for hour, (value, usual) in enumerate(zip(asked.shares(), profiles.usual, strict=True))
     )
 
 
@@ -178,88 +299,237 @@ def _cells(asked: CapacityAsked) -> dict[str, Input]:
     }
 
 
-def _rate(rows: Rows, units: Node, inputs: Workload, served: Serving, possible: Quantity) -> Quantity:
-    """Requests per second that a replica sustains within the limits of the scenario."""
-    within: list[Node] = [possible > 0]
-    for limit, found in (
-        (inputs.ttft_limit, served.ttft),
-        (inputs.tpot_limit, served.tpot),
-        (inputs.e2e_limit, served.e2e),
-    ):
-        if limit is not None:
-            within.append(where(limit > 0, found <= limit, possible > 0))
+@dataclass(frozen=True)
+class _Limit:
+    """A limit of the scenario or of the demand: what it is of, its bound (0: none), what is found."""
+
+    name: str
+    label: str
+    bound: Input
+    found: Quantity
+
+
+def _stated(inputs: Workload, cells: Mapping[str, Input], served: Serving) -> tuple[_Limit, ...]:
+    """All limits that may be stated."""
+    of_scenario = (
+        ("ttft", "TTFT, mean", inputs.ttft_limit, served.ttft),
+        ("tpot", "TPOT", inputs.tpot_limit, served.tpot),
+        ("e2e", "end to end, mean", inputs.e2e_limit, served.e2e),
+    )
+    return (
+        *(
+            _Limit(name, label, bound, found)
+            for name, label, bound, found in of_scenario
+            if bound is not None
+        ),
+        _Limit("ttft_p95", "TTFT, p95", cells["ttft_p95"], served.ttft_p95),
+        _Limit("tpot_asked", "TPOT of the demand", cells["tpot"], served.tpot),
+        _Limit("e2e_p95", "end to end, p95", cells["e2e_p95"], served.e2e_p95),
+    )
+
+
+def _rate(
+    rows: Rows,
+    units: Node,
+    inputs: Workload,
+    served: Serving,
+    possible: Quantity,
+    cells: Mapping[str, Input],
+) -> tuple[Quantity, Quantity]:
+    """Requests per second that a replica carries within the limits, and what keeps it from more, in words.
+
+    Where requests arrive at a rate, limits of TTFT and of TPOT are solved for the rate that just keeps them;
+    those of end to end are known to hold at the rate of the scenario. Where so many requests are kept in
+    flight, all limits have to hold with so many.
+    """
+    limits = _stated(inputs, cells, served)
+    missed = {
+        one.name: rows(
+            f"missed.{one.name}",
+            f"Limit of {one.label}, missed at the load of the scenario",
+            "flag",
+            where(all_of(one.bound > 0, one.found > one.bound), 1, 0),
+        )
+        for one in limits
+    }
+    flags = span(missed.values())
+    count = rows("missed", "Limits missed at the load of the scenario", "number", sum_range(flags))
+    first = rows(
+        "missed_first", "The first of them", "number", where(count > 0, match(1, flags), 1), "in their order"
+    )
     kept = rows(
         "rate_kept",
         "Requests per second of a replica at the concurrency",
         "request/s",
-        served.requests_per_s / units,
-        "so many requests are kept in flight",
+        where(count > 0, 0, served.requests_per_s / units),
+        "so many requests are kept in flight; 0 where a limit is missed",
+    )
+    load = served.load
+    is_rated = load is not None and inputs.request_rate is not None
+    names = _names_of(rows, limits, is_rated)
+    binds: Node = rows(
+        "binds_kept",
+        "What keeps a replica from more, at the concurrency",
+        "1",
+        where(count > 0, index(span(names[-len(limits) :]), first), "the concurrency of the scenario"),
     )
     sustained: Node = kept
-    load = served.load
-    if load is not None and inputs.request_rate is not None:
-        bounds: list[Node] = [
-            rows(
-                "rate_saturated",
-                "Requests per second of a replica, short of saturation",
-                "request/s",
-                where(
-                    load.load > 0, inputs.request_rate / maximum(TOLERANCE, load.load) * MOST_LOAD / units, 0
-                ),
-                "beyond that load waits are far longer than closed forms say",
-            )
-        ]
-        if inputs.tpot_limit is not None and inputs.ttft_limit is not None:
-            bounds += _within_limits(rows, bounds[0], inputs, served)
-        sustained = where(load.open > 0, minimum(*bounds), kept)
+    if load is not None and is_rated:
+        bounds = _bounds(rows, limits, missed, inputs, served, units)
+        lowest = rows("rate_lowest", "The lowest of these rates", "request/s", least(span(bounds)))
+        place = rows("rate_lowest_of", "Which of them it is", "number", match(lowest, span(bounds)))
+        at_rate = rows(
+            "binds_rate",
+            "What keeps a replica from more, at a rate",
+            "1",
+            index(span(names), place),
+        )
+        sustained = where(load.open > 0, lowest, kept)
+        binds = where(load.open > 0, at_rate, binds)
     rate = rows("rate_within", "Requests per second of a replica within limits", "request/s", sustained)
-    return rows(
+    found = rows(
         "rate",
         "Requests per second that a replica carries",
         "request/s",
-        where(all_of(*within, rate > 0), rate, NOT_KNOWN),
+        where(all_of(possible > 0, rate > 0), rate, NOT_KNOWN),
         "not known where the scenario misses its own limits or cannot be",
     )
+    limiting = rows("binds_within", "What keeps a replica from more, of a plan that can be", "1", binds)
+    words = where(possible > 0, limiting, "a plan that cannot be")
+    return found, rows("binds", "What keeps a replica from more", "1", words)
 
 
-def _within_limits(rows: Rows, most: Node, inputs: Workload, served: Serving) -> list[Node]:
-    """Rates at which mean TPOT and mean TTFT reach their limits, on the line of step times there is."""
+def _names_of(rows: Rows, limits: Sequence[_Limit], is_rated: bool) -> list[Input]:
+    """What may keep a replica from more, in words: saturation at a rate, then each limit."""
+    texts = (*(("saturation",) if is_rated else ()), *(f"the limit of {one.label}" for one in limits))
+    names = [
+        defined(f"capacity.limit.{number}", f"What may bind, {number}", "1", words, "in words")
+        for number, words in enumerate(texts)
+    ]
+    rows.add(*names)
+    return names
+
+
+def _bounds(
+    rows: Rows,
+    limits: Sequence[_Limit],
+    missed: Mapping[str, Quantity],
+    inputs: Workload,
+    served: Serving,
+    units: Node,
+) -> list[Quantity]:
+    """Rates that a replica does not exceed: short of saturation, then by each limit, one below the other."""
     load = served.load
-    assert load is not None and inputs.tpot_limit is not None and inputs.ttft_limit is not None
+    assert load is not None and inputs.request_rate is not None
+    most = rows(
+        "rate_most",
+        "Requests per second of a replica at the largest load",
+        "request/s",
+        where(load.load > 0, inputs.request_rate / maximum(TOLERANCE, load.load) * MOST_LOAD / units, 0),
+    )
+    own = rows("rate_own", "Requests per second of a replica in the scenario", "request/s", load.rate)
+    share = rows(
+        "prompt_load",
+        "Requests per second that would fill the time with prompts",
+        "request/s",
+        where(load.prompts > 0, own / maximum(SMALLEST, load.prompts), most),
+    )
     work = rows(
         "work", "Time a request adds to the steps of others", "s", load.delay + load.steps * load.slope
     )
-    tpot = rows(
-        "rate_tpot",
-        "Requests per second at which TPOT reaches its limit",
+    solved: dict[str, Node] = {}
+    for one in limits:
+        if one.name in ("tpot", "tpot_asked"):
+            left = maximum(0, 1 - load.fixed / maximum(SMALLEST, one.bound))
+            solved[one.name] = left / maximum(SMALLEST, work) * ONE_REQUEST
+        elif one.name == "ttft":
+            room = rows(
+                "ttft_room",
+                "Wait that the limit of mean TTFT leaves",
+                "s",
+                maximum(0, one.bound - one.found + load.wait),
+                "all else of TTFT as at the rate of the scenario",
+            )
+            solved[one.name] = room / (room + HALF * load.takes) * share
+        elif one.name == "ttft_p95":
+            solved[one.name] = _load_of_p95(rows, one, load) * share
+        else:
+            solved[one.name] = where(missed[one.name] > 0, 0, own)
+    found = {
+        one.name: rows(
+            f"solved.{one.name}",
+            f"Requests per second at which {one.label} reaches its limit",
+            "request/s",
+            solved[one.name],
+            "end to end: the rate of the scenario, where it is known" if one.name.startswith("e2e") else "",
+        )
+        for one in limits
+    }
+    saturated = rows(
+        "rate_saturated",
+        "Requests per second of a replica, short of saturation",
         "request/s",
-        where(
-            all_of(inputs.tpot_limit > 0, work > 0),
-            minimum(most, maximum(0, 1 - load.fixed / inputs.tpot_limit) / work * ONE_REQUEST),
-            most,
-        ),
+        most,
+        "beyond that load waits are far longer than closed forms say",
     )
+    return [
+        saturated,
+        *(
+            rows(
+                f"rate_{one.name}",
+                f"Requests per second within the limit of {one.label}",
+                "request/s",
+                where(one.bound > 0, minimum(saturated, found[one.name]), saturated),
+            )
+            for one in limits
+        ),
+    ]
+
+
+def _load_of_p95(rows: Rows, limit: _Limit, load: Arrivals) -> Node:
+    """Share of the time given to prompts at which the p95 of TTFT reaches its limit.
+
+    The p95 of the wait is that of one server: takes / 2 / (1 - load) x ln(load / 0.05). With the wait that
+    the limit leaves this is ln(load / 0.05) = turns x (1 - load), which Newton's steps solve from below: the
+    load never comes to more than the limit allows.
+    """
     room = rows(
-        "ttft_room",
-        "Wait that the limit of TTFT leaves",
+        "p95_room",
+        "Wait that the limit of TTFT, p95, leaves",
         "s",
-        maximum(0, inputs.ttft_limit - served.ttft + load.wait),
+        limit.bound - limit.found + load.wait_p95,
         "all else of TTFT as at the rate of the scenario",
     )
-    ttft = rows(
-        "rate_ttft",
-        "Requests per second at which TTFT reaches its limit",
-        "request/s",
-        where(
-            inputs.ttft_limit > 0,
-            minimum(
-                most, room / (room + HALF * served.prefill_service) / served.prefill_service * ONE_REQUEST
-            ),
-            most,
-        ),
-        "single server, fixed service time, random arrivals",
+    turns = rows(
+        "p95_turns",
+        "That wait in halves of a prompt",
+        "1",
+        maximum(0, room) / maximum(SMALLEST, HALF * load.takes),
     )
-    return [tpot, ttft]
+    at: Quantity = rows(
+        "p95_load.0",
+        "Share of the time given to prompts, start",
+        "1",
+        where(room > 0, BEYOND_P95, 0),
+        "up to it fewer than 1 in 20 wait",
+    )
+    for step in range(1, _NEWTON + 1):
+        left = rows(
+            f"p95_left.{step}",
+            f"What is left to the limit, step {step}",
+            "1",
+            turns * (1 - at) - logarithm(maximum(SMALLEST, at) / BEYOND_P95),
+        )
+        at = rows(
+            f"p95_load.{step}",
+            f"Share of the time given to prompts, step {step}",
+            "1",
+            where(room > 0, at + left / (1 / maximum(SMALLEST, at) + turns), 0),
+        )
+    return at
+
+
+_NEWTON = 5
 
 
 @dataclass(frozen=True)
@@ -336,6 +606,29 @@ def _demand(cells: Mapping[str, Input], shares: Sequence[Input], rate: Quantity)
     )
     sections.append(made.section("Replicas needed by hour", "without spares"))
     made = Rows("capacity")
+    most = made(
+        "needed_most", "Most replicas needed in an hour", "replica", maximum(0, span(hours["needed"]))
+    )
+    hours["busy"] = tuple(
+        made(
+            f"hour.{hour}.busy",
+            f"Requests per second at {hour} h, if it needs the most",
+            "request/s",
+            where(number_of(needed) >= most, of, 0),
+        )
+        for hour, (of, needed) in enumerate(zip(hours["requests"], hours["needed"], strict=True))
+    )
+    hours["calm"] = tuple(
+        made(
+            f"hour.{hour}.calm",
+            f"Requests per second at {hour} h, if fewer do",
+            "request/s",
+            of - busy,
+        )
+        for hour, (of, busy) in enumerate(zip(hours["requests"], hours["busy"], strict=True))
+    )
+    sections.append(made.section("Busiest hours", "hours that need the most replicas"))
+    made = Rows("capacity")
     hours["utilisation"] = tuple(
         made(
             f"hour.{hour}.utilisation",
@@ -374,6 +667,9 @@ class _Money:
     cost: Cost
     rate: Quantity
     demand: _Demand
+    profile: Input
+    shares: tuple[Input, ...]
+    binds: Quantity
 
     def worked_out(self, before: tuple[Section, ...]) -> Capacity:
         cells, rate, demand = self.cells, self.rate, self.demand
@@ -427,8 +723,39 @@ class _Money:
         }
         even = self._break_even(ends, npv, parts)
         moves = self._moves(ends, npv, parts)
-        titles = self._titles(Rows("capacity"), saving, even)
         sections.append(ends.section("NPV, break-even and what moves it", "of the years asked for"))
+        told = Rows("capacity")
+        ahead, returned = self._returns(told, cash)
+        spent_by = self._spent(told, cash)
+        sections.append(
+            told.section(
+                "Bought, ahead of rent", "cash of buying less that of renting, and what each option has spent"
+            )
+        )
+        told = Rows("capacity")
+        price = self._per_token(told, npv, by_year["output"], discount[1:])
+        sections.append(told.section("Price of a million tokens", "of the years, all worth today"))
+        used_at = tuple(
+            defined(
+                f"capacity.use.{place}",
+                f"Mean utilisation, {place} of {_POINTS}",
+                "1",
+                place / _POINTS,
+                "a point of the curves",
+                name=f"{place} of {_POINTS}",
+            )
+            for place in range(_FIRST_POINT, _POINTS + 1)
+        )
+        told = Rows("capacity")
+        curves = self._curves(told, used_at, price, npv, parts)
+        sections += [
+            Section("Utilisations", used_at, "where the curves of break-even have a point"),
+            told.section("Curves of break-even", "USD per million output tokens over the mean utilisation"),
+        ]
+        told = Rows("capacity")
+        ranked = self._ranked(told, moves)
+        sections.append(told.section("What moves the saving most", "the largest first"))
+        titles = self._titles(Rows("capacity"), saving, even, returned)
         return Capacity(
             rate=rate,
             replicas=tuple(by_year["replicas"]),
@@ -448,6 +775,18 @@ class _Money:
             cells=cells,
             parts={name: tuple(figures) for name, figures in by_year.items()},
             titles=titles,
+            profile=self.profile,
+            shares=self.shares,
+            binds=self.binds,
+            ahead=ahead,
+            spent=spent_by,
+            years=_NUMBERS,
+            returned=returned,
+            price=price,
+            use=used_at,
+            curves=curves,
+            ranked=ranked,
+            assumptions=self._assumptions(one),
             sections=tuple(sections),
         )
 
@@ -648,6 +987,14 @@ class _Money:
             chips,
             one["rent"],
         )
+        row(
+            "depreciation",
+            "Depreciation, no cash",
+            "USD",
+            -(owned * one["price"] * (1 - cells["residual"]) / cells["years"] * on),
+            owned,
+            one["price"],
+        )
         row("staff_rented", "Staff where rented", "USD", -(cells["staff_rented"] * _YEAR * on))
         row(
             "api",
@@ -755,9 +1102,292 @@ class _Money:
             ),
         }
 
+    def _spent(self, rows: Rows, cash: Mapping[str, tuple[Named, ...]]) -> dict[str, tuple[Quantity, ...]]:
+        """What each option has paid so far, at the start and at the end of each year."""
+        spent: dict[str, list[Quantity]] = {option: [] for option in cash}
+        for option, flows in cash.items():
+            for year, flow in enumerate(flows):
+                before = spent[option][-1] if year else None
+                body = if_known(-flow, flow) if before is None else if_known(before - flow, before, flow)
+                label = f"Spent so far, {_OPTIONS[option]}, {_at(year)}"
+                spent[option].append(rows(f"spent.{option}.{year}", label, "USD", body))
+        return {option: tuple(figures) for option, figures in spent.items()}
+
+    def _returns(
+        self, rows: Rows, cash: Mapping[str, tuple[Named, ...]]
+    ) -> tuple[tuple[Quantity, ...], dict[str, Quantity]]:
+        """Cash of buying ahead of that of renting, when it comes back, and the IRR where that is clear."""
+        buy, rent = cash["buy"], cash["rent"]
+        each = [
+            rows(
+                f"ahead_in.{year}",
+                f"Buying less renting, {_at(year)}",
+                "USD",
+                if_known(of_buy - of_rent, of_buy, of_rent),
+            )
+            for year, (of_buy, of_rent) in enumerate(zip(buy, rent, strict=True))
+        ]
+        ahead: list[Quantity] = []
+        for year, of in enumerate(each):
+            body: Node = of if not year else if_known(ahead[-1] + of, ahead[-1], of)
+            ahead.append(rows(f"ahead.{year}", f"Buying ahead of renting, {_at(year)}", "USD", body))
+        flags, times = [], []
+        for year in range(1, YEARS + 1):
+            at, then = ahead[year - 1], ahead[year]
+            back = all_of(is_number(then), number_of(at) < 0, number_of(then) >= 0)
+            flags.append(rows(f"back.{year}", f"Comes back in year {year}", "flag", where(back, 1, 0)))
+        for year in range(1, YEARS + 1):
+            owed, left = number_of(ahead[year - 1]), number_of(ahead[year])
+            part = -owed / maximum(_DOLLAR, left - owed)
+            times.append(
+                rows(f"back_at.{year}", f"Comes back, if in year {year}", "number", _NUMBERS[year] - 1 + part)
+            )
+        found = rows("back", "Years in which it comes back", "number", sum_range(span(flags)))
+        first = rows("back_first", "The first of them", "number", where(found > 0, match(1, span(flags)), 1))
+        known = is_number(ahead[-1])
+        never = rows("back_never", "Where it does not", "1", where(known, NEVER, NOT_KNOWN))
+        after = rows(
+            "payback",
+            "Years after which buying overtakes renting",
+            "number",
+            where(found > 0, index(span(times), first), never),
+            "cash of both, not discounted; within a year in a straight line",
+        )
+        return tuple(ahead), {"payback": after, "irr": self._irr(rows, each)}
+
+    def _irr(self, rows: Rows, each: Sequence[Quantity]) -> Quantity:
+        """The rate at which buying against renting is worth nothing.
+
+        Clear where cash changes its sign once and more comes back than was paid: the worth then has one root
+        between a discount factor of 0 and of 1. It is halved down, and ends with two of Newton's steps.
+        """
+        flows = [
+            rows(f"flow.{year}", f"As a number, {_at(year)}", "USD", number_of(of))
+            for year, of in enumerate(each)
+        ]
+        changes = [
+            rows(
+                f"turn.{year}",
+                f"Cash turns, year {year}",
+                "flag",
+                where(flows[year - 1] * flows[year] / _DOLLAR < 0, 1, 0),
+            )
+            for year in range(1, YEARS + 1)
+        ]
+        turns = rows("turns", "Turns of cash", "number", sum_range(span(changes)))
+        total = rows("flows", "Sum of cash, buying less renting", "USD", sum_range(span(flows)))
+        clear = rows(
+            "irr_clear",
+            "The IRR is clear",
+            "flag",
+            where(all_of(is_number(each[-1]), flows[0] < 0, turns <= 1, total > 0), 1, 0),
+            "paid first, back later, and more than was paid",
+        )
+
+        def worth(name: str, label: str, at: Node) -> Quantity:
+            late = rows(
+                f"{name}_late",
+                f"{label}, of year 3 and later, as of then",
+                "USD",
+                (flows[5] * at + flows[4]) * at + flows[3],
+            )
+            return rows(name, label, "USD", ((late * at + flows[2]) * at + flows[1]) * at + flows[0])
+
+        low: Node = as_node(0)
+        for step in range(1, _HALVINGS + 1):
+            middle = rows(f"irr_middle.{step}", f"Discount factor tried, {step}", "1", low + HALF**step)
+            value = worth(f"irr_worth.{step}", f"Worth at it, {step}", middle)
+            low = rows(
+                f"irr_low.{step}",
+                f"Discount factor at most, {step}",
+                "1",
+                where(value <= 0, middle, low),
+            )
+        for step in range(1, _POLISHED + 1):
+            value = worth(f"irr_at.{step}", f"Worth there, {step}", low)
+            terms = span(
+                rows(
+                    f"irr_slope.{step}.{year}",
+                    f"Slope there, {step}, of year {year}",
+                    "USD",
+                    flows[year] * low ** (year - 1) * _NUMBERS[year],
+                )
+                for year in range(1, YEARS + 1)
+            )
+            slope = rows(f"irr_slope.{step}", f"Slope there, {step}", "USD", sum_range(terms))
+            moved = low - value / where(slope > 0, slope, _DOLLAR)
+            low = rows(f"irr_factor.{step}", f"Discount factor, {step}", "1", moved)
+        unclear = rows(
+            "irr_none", "Where it is not clear", "1", where(is_number(each[-1]), NOT_CLEAR, NOT_KNOWN)
+        )
+        return rows(
+            "irr",
+            "IRR of buying against renting",
+            "1",
+            where(clear > 0, 1 / maximum(SMALLEST, low) - 1, unclear),
+            "only where cash turns once and more comes back than was paid",
+        )
+
+    def _per_token(
+        self,
+        rows: Rows,
+        npv: Mapping[str, Quantity],
+        output: Sequence[Quantity],
+        discount: Sequence[Quantity],
+    ) -> dict[str, Quantity]:
+        """USD of a million tokens by option: what is paid over what is served, both worth today."""
+        served = [
+            rows(f"tokens.{year}", f"Output tokens, discounted, year {year}", "Mtoken", of * by)
+            for year, (of, by) in enumerate(zip(output, discount, strict=True), 1)
+        ]
+        tokens = rows("tokens", "Output tokens, discounted", "Mtoken", sum_range(span(served)))
+        both = rows(
+            "tokens_all",
+            "Input and output tokens, discounted",
+            "Mtoken",
+            tokens * (1 + self.inputs.input_tokens / self.inputs.output_tokens),
+        )
+        return {
+            f"{option}{of}": rows(
+                f"price.{option}{of}",
+                f"USD of a million {what}, {_OPTIONS[option]}",
+                "USD/Mtoken",
+                if_known(-worth / maximum(_LITTLE, count), worth),
+            )
+            for of, what, count in (("", "output tokens", tokens), ("_all", "tokens, both ways", both))
+            for option, worth in npv.items()
+        }
+
+    def _curves(
+        self,
+        rows: Rows,
+        used_at: Sequence[Input],
+        price: Mapping[str, Quantity],
+        npv: Mapping[str, Quantity],
+        parts: Mapping[str, Quantity],
+    ) -> dict[str, tuple[Quantity, ...]]:
+        """USD of a million output tokens over mean utilisation, replicas as they are."""
+        load, buy = parts["energy_load"], npv["buy"]
+        follows = rows(
+            "price.load",
+            "Of it electricity that follows load",
+            "USD/Mtoken",
+            if_known(price["buy"] * load / minimum(-_DOLLAR, buy), load, buy),
+        )
+        used = self.demand.utilisation_mean
+        points: dict[str, list[Quantity]] = {"buy": [], "rent": []}
+        for number, at in enumerate(used_at, 1):
+            for option, needed in (("buy", (follows, used)), ("rent", (price["rent"], used))):
+                whole = price[option]
+                body = (whole - follows) * used / at + follows if option == "buy" else whole * used / at
+                points[option].append(
+                    rows(
+                        f"curve.{option}.{number}",
+                        f"USD of a million output tokens, {option}, point {number}",
+                        "USD/Mtoken",
+                        if_known(body, *needed),
+                    )
+                )
+        return {option: tuple(figures) for option, figures in points.items()}
+
+    def _ranked(self, rows: Rows, moves: Mapping[str, Quantity]) -> tuple[Ranked, ...]:
+        """The drivers by what they move, the largest first; what is not known last, without a bar."""
+        sizes = span(
+            rows(
+                f"size.{name}",
+                f"Size of what {name} moves",
+                "USD",
+                absolute(number_of(figure)) + _NUMBERS[place] * _DOLLAR * TOLERANCE,
+                "with a little more for each place, so that no two are alike",
+            )
+            for place, (name, figure) in enumerate(moves.items(), 1)
+        )
+        of = span(moves.values())
+        names = span(
+            rows(
+                f"driver.{name}",
+                f"{_DRIVERS[name]}, in words",
+                "1",
+                join(_DRIVERS[name], where(number_of(figure) < 0, " lower", " higher")),
+                "the way in which buying gains",
+            )
+            for name, figure in moves.items()
+        )
+        ranked = []
+        for place in range(1, len(moves) + 1):
+            entry = rows(
+                f"ranked.{place}",
+                f"Driver that moves it most, {place}",
+                "number",
+                match(nth_largest(sizes, _NUMBERS[place]), sizes),
+            )
+            size = rows(
+                f"ranked_by.{place}", f"By so much, {place}", "USD", absolute(number_of(index(of, entry)))
+            )
+            name = rows(f"ranked_name.{place}", f"Its name, {place}", "1", index(names, entry))
+            worse = rows(f"ranked_worse.{place}", f"The other way, {place}", "USD", -size)
+            ranked.append(Ranked(name, size, worse))
+        return tuple(ranked)
+
+    def _assumptions(self, one: Mapping[str, Quantity]) -> tuple[tuple[Quantity, Named], ...]:
+        """What the answer rests on, in words, each with the figure."""
+        cells, rows = self.cells, Rows("capacity")
+
+        def told(name: str, words: Node, figure: Named) -> tuple[Quantity, Named]:
+            return rows(f"told.{name}", "Assumption in words", "1", words), figure
+
+        def whole(figure: Node) -> Node:
+            return where(is_number(figure), rounded(number_of(figure), 0), NOT_KNOWN)
+
+        def fine(figure: Node) -> Node:
+            return where(is_number(figure), rounded(number_of(figure), 2), NOT_KNOWN)
+
+        rate = join("A replica carries ", fine(self.rate), " requests/s: ", self.binds)
+        power = join("A replica draws ", whole(one["idle"]), " W idle, ", whole(one["full"]), " W at work")
+        return (
+            told("rate", rate, self.rate),
+            told("day", join("Every day of the year is like this one: ", self.profile), self.profile),
+            told("growth", join("Demand grows ", percent(cells["growth"], 0), " each year"), cells["growth"]),
+            told(
+                "spares",
+                join("Replicas that may fail at the peak: ", rounded(cells["spares"], 0)),
+                cells["spares"],
+            ),
+            told(
+                "machine",
+                join("An accelerator with its share of a machine costs ", whole(one["price"]), " USD"),
+                cells["purchase"],
+            ),
+            told("rent", join("Rent stays at ", fine(one["rent"]), " USD/h"), cells["rent"]),
+            told(
+                "api",
+                where(
+                    cells["api_output"] > 0,
+                    join("API: ", cells["api_input"], " and ", cells["api_output"], " USD/M in, out"),
+                    "The price of an API is not known",
+                ),
+                cells["api_output"],
+            ),
+            told("power", power, one["idle"]),
+            told(
+                "residual",
+                join(
+                    percent(cells["residual"], 0),
+                    " of the purchase is left after ",
+                    rounded(cells["years"], 0),
+                    " years",
+                ),
+                cells["residual"],
+            ),
+        )
+
     def _titles(
-        self, rows: Rows, saving: Quantity, even: Mapping[str, Quantity]
-    ) -> tuple[Quantity, Quantity, Quantity]:
+        self,
+        rows: Rows,
+        saving: Quantity,
+        even: Mapping[str, Quantity],
+        returned: Mapping[str, Quantity],
+    ) -> tuple[Quantity, Quantity, Quantity, Quantity]:
         """What it comes to, how busy replicas are and where options break even, in words."""
         count = self.demand.in_service
         thousands = rounded(absolute(number_of(saving)) / _THOUSAND, 0)
@@ -770,7 +1400,7 @@ class _Money:
                     rounded(self.cells["spares"], 0),
                     " to spare; ",
                 ),
-                "! the scenario sustains no rate within its limits: replicas are not known; ",
+                join("! no rate is sustained within the limits (", self.binds, "): replicas not known; "),
             ),
             choose(
                 1 + where(is_number(saving), 1, 0) + where(number_of(saving) < 0, 1, 0),
@@ -804,10 +1434,18 @@ class _Money:
             "; at hours rented of all: buy against rent ",
             share(even["buy_against_rent"]),
         )
+        after, irr = returned["payback"], returned["irr"]
+        overtakes = where(
+            is_number(after),
+            join("Buying overtakes renting after ", rounded(number_of(after), 1), " years"),
+            join("When buying overtakes renting: ", after),
+        )
+        back = join(overtakes, "; IRR against rent: ", share(irr))
         return (
             rows("title", "Finding", "1", title),
             rows("title_used", "Utilisation in words", "1", used),
             rows("title_even", "Break-even in words", "1", words),
+            rows("title_back", "When buying pays, in words", "1", back),
         )
 
     def _moves(
@@ -853,7 +1491,25 @@ _PARTS = {
     "staff": "Staff",
     "staff_rented": "Staff where rented",
 }
+_DRIVERS = {
+    "rent": "Rent",
+    "purchase": "Purchase",
+    "electricity": "Electricity",
+    "colocation": "Colocation",
+    "staff": "Staff",
+}
 NO_BREAK_EVEN = "no break-even"
+NEVER = "not within the years"
+NOT_CLEAR = "not clear"
+_HALVINGS, _POLISHED = 12, 3
+_FIRST_POINT, _POINTS = 2, 20  # of the curves: from 10 % in steps of 5
+_LITTLE = defined(
+    "capacity.little", "Least tokens", "Mtoken", 1e-9, "the least that is divided by", name="1e-9"
+)
+
+
+def _at(year: int) -> str:
+    return f"year {year}" if year else "start"
 
 
 def figures_of(found: Capacity) -> tuple[Named, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mantile.equations import constant
-from mantile.equations.capacity import Capacity, capacity, figures_of
+from mantile.equations.capacity import Capacity, capacity, demand_profile, figures_of
 from mantile.equations.checks import Checked, Checks, checks
 from mantile.equations.classes import mixture
 from mantile.equations.cost import Cost, cost
@@ -236,9 +236,15 @@ def build_graph(
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     pools = sets if parts is None else parts.sets
     memory = fullest(pools)
-    entries = () if several is None else several.entries
-    kinds = () if parts is None else parts.table.kinds
-    typed = typed_inputs(inputs, prefill_workers.hardware, known, entries, kinds)
+    profile = None if demand is None else demand_profile(demand)
+    typed = typed_inputs(
+        inputs,
+        prefill_workers.hardware,
+        known,
+        () if several is None else several.entries,
+        () if parts is None else parts.table.kinds,
+        () if profile is None else (profile,),
+    )
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
     if parts is not None:
@@ -357,7 +363,9 @@ def build_graph(
         checks=verdict,
         headlines=shown,
         per_day=per_day(by_id, verdict.possible),
-        capacity=None if demand is None else capacity(demand, inputs, both, served, money, verdict.possible),
+        capacity=None
+        if demand is None or profile is None
+        else capacity(demand, profile, inputs, both, served, money, verdict.possible),
     )
 
 

@@ -75,6 +75,7 @@ class ArrivalRates:
         steps: decode steps of a request.
         most: batch slots of a replica; `slots` of all.
         most_decoding: requests of a replica that decode with all slots taken.
+        prompts: share of the time in which prompts are prefilled; `takes` seconds of one of them.
     """
 
     decoding: Quantity
@@ -97,6 +98,8 @@ class ArrivalRates:
     most: Quantity
     most_decoding: Quantity
     slots: Quantity
+    prompts: Quantity
+    takes: Node
     rows: tuple[Quantity, ...]
 
 
@@ -337,6 +340,8 @@ def arrivals(
         most=steps.most,
         most_decoding=steps.most_decoding,
         slots=slots,
+        prompts=prompts,
+        takes=takes,
         rows=rows.quantities(),
     )
 

@@ -61,6 +61,7 @@ def _capacity(found: Capacity, values: Mapping[Node, Any]) -> dict[str, Any]:
 
     return {
         "requests_per_s_per_replica": known(found.rate),
+        "bound_by": str(values[found.binds]),
         "spares": known(found.spares),
         "replicas": [known(year) for year in found.replicas],
         "peak_requests_per_s": [known(year) for year in found.peak],
@@ -71,6 +72,10 @@ def _capacity(found: Capacity, values: Mapping[Node, Any]) -> dict[str, Any]:
         "saving_usd": known(found.saving),
         "break_even": {name: known(share) for name, share in found.break_even.items()},
         "moves_usd": {name: known(change) for name, change in found.moves.items()},
+        "payback_years": known(found.returned["payback"]),
+        "irr": known(found.returned["irr"]),
+        "usd_per_million_tokens": {name: known(price) for name, price in found.price.items()},
+        "depreciation_usd": [known(year) for year in found.parts["depreciation"]],
     }
 
 

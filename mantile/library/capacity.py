@@ -11,7 +11,9 @@ from mantile.library.documents import Strict
 from mantile.library.fields import MONEY, Real, ScenarioField, Whole, field, read_fields
 
 Profile = Literal["office day", "evening", "flat", "own"]
-_PROFILES: Mapping[str, tuple[float, ...]] = {
+OWN: Profile = "own"
+"""The profile whose shares are typed hour by hour."""
+PROFILES: Mapping[str, tuple[float, ...]] = {
     "office day": (
         22,
         16,
@@ -134,6 +136,33 @@ class CapacityFields(Strict):
         default=1,
         least=0.01,
         most=1,
+    )
+    ttft_p95: Real | None = field(
+        "TTFT, p95, at most",
+        "19 of 20 requests have their first token within so long; 0: no limit",
+        group=MONEY,
+        unit="s",
+        default=0,
+        least=0,
+        most=1000000.0,
+    )
+    tpot: Real | None = field(
+        "TPOT, at most",
+        "mean gap between tokens; 0: no limit",
+        group=MONEY,
+        unit="s",
+        default=0,
+        least=0,
+        most=1000000.0,
+    )
+    e2e_p95: Real | None = field(
+        "End to end, p95, at most",
+        "19 of 20 requests are done within so long; 0: no limit",
+        group=MONEY,
+        unit="s",
+        default=0,
+        least=0,
+        most=1000000.0,
     )
     years: Whole | None = field(
         "Years", "for which cash is counted", group=MONEY, unit="number", default=5, least=1, most=5
@@ -279,9 +308,9 @@ class CapacityAsked(CapacityFields):
 
     @model_validator(mode="after")
     def _complete(self) -> CapacityAsked:
-        if (self.profile == "own") != bool(self.hours):
+        if (self.profile == OWN) != bool(self.hours):
             raise ValueError("hours: expected 24 shares with profile: own, and none with another profile")
-        if self.hours and (len(self.hours) != len(_PROFILES["flat"]) or not max(self.hours)):
+        if self.hours and (len(self.hours) != len(PROFILES["flat"]) or not max(self.hours)):
             raise ValueError(f"hours: expected 24 shares, one above 0, found {len(self.hours)}")
         if not self.requests_per_day and not (self.users and self.requests_per_user):
             raise ValueError("expected users and requests_per_user, or requests_per_day")
@@ -289,7 +318,7 @@ class CapacityAsked(CapacityFields):
 
     def shares(self) -> tuple[float, ...]:
         """Demand by hour of the day, 100 the peak."""
-        return self.hours or _PROFILES[self.profile]
+        return self.hours or PROFILES[self.profile]
 
     def value(self, name: str) -> float | int:
         """What is stated of it, or the default."""

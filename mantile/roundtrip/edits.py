@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.alternative import ACCELERATOR, PRICE
+from mantile.equations.capacity import PROFILE
 from mantile.equations.decide import LIMIT, OBJECTIVE, TAKE, WEIGHT, in_si, key_of_choice
 from mantile.equations.efficiency import unstated
 from mantile.equations.factors import KINDS
@@ -153,6 +154,9 @@ def _of_sheets(
         other = next(point for point in points if ACCELERATOR in point)
         data["alternative"] = {"accelerator": other[ACCELERATOR], "usd_per_hour": other[PRICE]}
     _of_decision(data, [edit for edit in edits if edit["id"].startswith("decide.")], file)
+    for edit in edits:
+        if edit["id"] == PROFILE:
+            data["capacity"] = data["capacity"] | {"profile": edit["found"]}
     typed = [edit for edit in edits if edit["id"].startswith("sweep.")]
     if not typed:
         return

@@ -18,7 +18,7 @@ class Chart:
     """What XlsxWriter needs for one chart.
 
     The finding stands in the cell above the chart, where it is live; `series` and axes are XlsxWriter's own
-    words.
+    words. `lines` are series over the columns of `series`, on the same axes.
     """
 
     kind: dict[str, str]
@@ -29,6 +29,7 @@ class Chart:
     x_axis: dict[str, Any] = field(default_factory=dict)
     y_axis: dict[str, Any] = field(default_factory=dict)
     legend: dict[str, Any] = field(default_factory=lambda: {"none": True})
+    lines: list[dict[str, Any]] = field(default_factory=list)
 
 
 AXIS_FONT = {"name": "Calibri", "size": style.SMALL, "color": style.GREY}
@@ -57,6 +58,19 @@ def value_axis(unit: str, **more: Any) -> dict[str, Any]:
         "line": _NO_LINE,
         "min": 0,
         "major_tick_mark": "none",
+        **more,
+    }
+
+
+def point_axis(name: str, form: str = "#,##0", **more: Any) -> dict[str, Any]:
+    """An axis of numbers under points or lines between them, with its name."""
+    return {
+        "num_font": AXIS_FONT,
+        "num_format": form,
+        "major_gridlines": _GRID,
+        "line": {"color": style.GRID},
+        "name": name,
+        "name_font": AXIS_FONT | {"bold": False},
         **more,
     }
 
@@ -237,23 +251,14 @@ def roofline(
         roof: x, y, colour and whether dashed.
         points: label (None for none), x, y, colour, marker, label position.
     """
-    axis = {
-        "log_base": 10,
-        "crossing": 1,
-        "num_font": AXIS_FONT,
-        "num_format": "#,##0",
-        "major_gridlines": _GRID,
-        "name_font": {"name": "Calibri", "size": style.SMALL, "color": style.GREY, "bold": False},
-        "line": {"color": style.GRID},
-    }
     return Chart(
         {"type": "scatter", "subtype": "straight"},
         alt,
         size,
         plot,
         [*(_roof(*line) for line in roof), *(_point(*point) for point in points)],
-        x_axis=axis | {"min": 1, "max": 10_000, "name": "arithmetic intensity, FLOP per byte"},
-        y_axis=axis | {"min": 1, "name": "TFLOP/s per accelerator"},
+        x_axis=point_axis("arithmetic intensity, FLOP per byte", log_base=10, crossing=1, min=1, max=10_000),
+        y_axis=point_axis("TFLOP/s per accelerator", log_base=10, crossing=1, min=1),
     )
 
 
@@ -348,22 +353,14 @@ def curves(
 
     made += [mark(name, x, y, 5, "right", style.COMPUTE) for name, x, y in notes]
     made.append(mark("now", *now, 10, "below", style.NAVY))  # curves fall: there is room
-    axis = {
-        "num_font": AXIS_FONT,
-        "num_format": "#,##0",
-        "major_gridlines": _GRID,
-        "min": 0,
-        "line": {"color": style.GRID},
-        "name_font": {"name": "Calibri", "size": style.SMALL, "color": style.GREY, "bold": False},
-    }
     return Chart(
         {"type": "scatter", "subtype": "straight_with_markers"},
         alt,
         size,
         plot,
         made,
-        x_axis=axis | {"name": "interactivity, tokens/s per user"},
-        y_axis=axis | {"name": "output tokens/s per accelerator"},
+        x_axis=point_axis("interactivity, tokens/s per user", min=0),
+        y_axis=point_axis("output tokens/s per accelerator", min=0),
     )
 
 
@@ -387,14 +384,6 @@ def front(
             "marker": {"type": "circle", "size": size, **fill},
         }
 
-    axis = {
-        "num_font": AXIS_FONT,
-        "num_format": "#,##0",
-        "major_gridlines": _GRID,
-        "min": 0,
-        "line": {"color": style.GRID},
-        "name_font": {"name": "Calibri", "size": style.SMALL, "color": style.GREY, "bold": False},
-    }
     return Chart(
         {"type": "scatter", "subtype": "straight_with_markers"},
         alt,
@@ -405,9 +394,90 @@ def front(
             marks(*best, 5, style.COMPUTE, True),
             marks(*winner, 11, style.NAVY, False),
         ],
-        x_axis=axis | {"name": "interactivity, tokens/s per user"},
-        y_axis=axis | {"name": "output tokens/s per accelerator"},
+        x_axis=point_axis("interactivity, tokens/s per user", min=0),
+        y_axis=point_axis("output tokens/s per accelerator", min=0),
     )
+
+
+def demand(
+    alt: str,
+    categories: Range,
+    series: list[tuple[str, Range]],
+    lines: list[tuple[str, bool, Range]],
+    size: tuple[int, int],
+    plot: tuple[float, float, float, float],
+) -> Chart:
+    """Stacked columns over categories, and lines above them: colour, whether dashed, values."""
+    return Chart(
+        {"type": "column", "subtype": "stacked"},
+        alt,
+        size,
+        plot,
+        [
+            {
+                "categories": cells(categories),
+                "values": cells(values),
+                "fill": {"color": colour},
+                "border": {"none": True},
+                "gap": 40,
+            }
+            for colour, values in series
+        ],
+        x_axis={
+            "num_font": AXIS_FONT,
+            "line": {"color": style.GRID},
+            "major_tick_mark": "none",
+            "major_gridlines": {"visible": False},
+        },
+        y_axis=value_axis("", visible=False),
+        lines=[
+            {
+                "categories": cells(categories),
+                "values": cells(values),
+                "marker": {"type": "none"},
+                "line": _line(colour, dashed, 1.75),
+            }
+            for colour, dashed, values in lines
+        ],
+    )
+
+
+def options(
+    alt: str,
+    lines: list[tuple[str, bool, Range, Range]],
+    marks: list[tuple[str | None, str, Range, Range]],
+    axes: tuple[dict[str, Any], dict[str, Any]],
+    size: tuple[int, int],
+    plot: tuple[float, float, float, float],
+) -> Chart:
+    """Lines of options, and points on them.
+
+    Args:
+        lines: colour, whether dashed, x, y.
+        marks: name beside the point (None for none), colour, x, y.
+    """
+    return Chart(
+        {"type": "scatter", "subtype": "straight"},
+        alt,
+        size,
+        plot,
+        [
+            {
+                "categories": cells(x),
+                "values": cells(y),
+                "marker": {"type": "none"},
+                "line": _line(colour, dashed, 1.75),
+            }
+            for colour, dashed, x, y in lines
+        ]
+        + [_point(name, x, y, colour, "circle", "right") for name, colour, x, y in marks],
+        x_axis=axes[0],
+        y_axis=axes[1],
+    )
+
+
+def _line(colour: str, dashed: bool, width: float) -> dict[str, Any]:
+    return {"color": colour, "width": width} | ({"dash_type": "dash"} if dashed else {})
 
 
 def _stroke(place: int) -> dict[str, Any]:
@@ -429,12 +499,12 @@ def tornado(
     series: list[tuple[str, str, Range]],
     room: list[Range],
     size: tuple[int, int],
+    form: str = '+0.0%;"−"0.0%;""',
 ) -> Chart:
     """Signed changes to both sides of 0, largest first.
 
     Colour of bars, colour of their labels, values; and unseen bars that keep room for labels.
     """
-    form = '+0.0%;"−"0.0%;""'
     return Chart(
         {"type": "bar", "subtype": "clustered"},
         alt,

@@ -22,7 +22,7 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.alternative import alternative_sheet
 from mantile.workbook.sheets.assumptions import assumptions_sheet
 from mantile.workbook.sheets.calibration import calibration_sheet
-from mantile.workbook.sheets.capacity import capacity_sheet
+from mantile.workbook.sheets.capacity import add_capacity_sheet, capacity_sheet
 from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
@@ -98,7 +98,7 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
     "Finance": (
         "outputs",
         "Replicas by hour for a demand that grows, and what it costs to buy, to rent or to call an API. "
-        "Type over the yellow cells; Capacity shows what it comes to.",
+        "Inputs are typed on Capacity, which shows what it comes to.",
     ),
 }
 
@@ -128,6 +128,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     cover_sheet(book)
     select(book)
     add_decide_sheet(book)
+    add_capacity_sheet(book)
     book.add_sheet(Sheet("Checks", "front"))
     _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model", "Tensors")
     for name in ("Shapes", "IR"):  # they lead to sheets behind them, and are filled after these

@@ -263,6 +263,11 @@ class _Writer:
         drawn = self.workbook.add_chart(chart.kind)
         for series in chart.series:
             drawn.add_series(self._recoloured(series))
+        if chart.lines:
+            over = self.workbook.add_chart({"type": "line"})
+            for series in chart.lines:
+                over.add_series(self._recoloured(series))
+            drawn.combine(over)
         drawn.set_title({"none": True})
         drawn.set_x_axis(self._recoloured(chart.x_axis))
         drawn.set_y_axis(self._recoloured(chart.y_axis))

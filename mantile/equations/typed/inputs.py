@@ -35,8 +35,8 @@ USED = "typed.used."
 """What ids of rows begin with that say what is used of an input."""
 OF_CLASS = "class."
 """What names of inputs of a class begin with in these ids; 0.12 had rows of tables by their own ids."""
-OF_CLASSES = ", classes of requests"
-"""Behind labels of rows about them."""
+OF_CLASSES, OF_DEMAND = ", classes of requests", ", demand"
+"""Behind labels of rows about them, and about the demand where there are no classes."""
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,15 @@ def typed_inputs(
     known: Frameworks,
     classes: Sequence[Input] = (),
     links: tuple[Input, ...] = (),
+    demand: Sequence[Input] = (),
 ) -> TypedInputs:
     """The rows of the Inputs sheet about what its cells hold.
 
     Args:
+        classes: what is asked of classes of requests; `demand` what is chosen of it.
         links: the kinds of links between devices.
-        classes: what is asked of classes of requests.
     """
+    of = OF_CLASSES if classes else OF_DEMAND
     bounds = Bounds()
     library = {
         "accelerator": hardware.accelerators,
@@ -109,18 +111,20 @@ def typed_inputs(
     )
     shared = tuple(
         _typed(f"{OF_CLASS}{entry.id.removeprefix('classes.')}", entry, (), bounds, listed)
-        for entry in classes
+        for entry in (*classes, *demand)
     )
     rows = Rows("typed.own" if shared else "typed")
     faults = _faults(rows, "inputs", own, bounds)
     in_lists = listed.section("In a list", "1 if the list has what was typed")
     sections = [*_sections(own, in_lists), rows.section("Inputs that cannot be", "the plan is then invalid")]
     if shared:
-        of_shared, both = Rows("typed.classes", OF_CLASSES), Rows("typed")
-        of_classes = _faults(of_shared, "classes", shared, bounds)
+        of_shared, both = Rows("typed.classes", of), Rows("typed")
+        of_classes = _faults(of_shared, of.removeprefix(", ").split()[0], shared, bounds)
         sections += [
-            *_sections(shared, None, OF_CLASSES),
-            of_shared.section("Classes that cannot be", "no plan can then be"),
+            *_sections(shared, None, of),
+            of_shared.section(
+                "Classes that cannot be" if classes else "Demand that cannot be", "no plan can then be"
+            ),
         ]
         count = both("faults", "Cells that hold what cannot be", "flag", faults.count + of_classes.count)
         words = where(faults.count > 0, faults.message, of_classes.message)
@@ -137,12 +141,12 @@ def typed_inputs(
             *sections,
             *(
                 Section(
-                    f"Inputs as used{of}",
+                    f"Inputs as used{of_items}",
                     tuple(item.used for item in items),
                     "what was typed; where that cannot be, what was held as generated: formulas read these "
                     "rows",
                 )
-                for items, of in ((own, ""), (shared, OF_CLASSES))
+                for items, of_items in ((own, ""), (shared, of))
                 if items
             ),
         ),

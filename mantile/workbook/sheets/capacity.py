@@ -1,20 +1,31 @@
-"""The Capacity sheet: demand by hour, cash by year of buying, renting and calling an API, what decides it."""
+"""The Capacity sheet: demand by hour, cash by year of buying, renting and calling an API, what decides it.
+
+What is asked is typed here, in yellow cells; Finance works it out. All else is a link to Finance.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from mantile.equations.capacity import Capacity
-from mantile.graph.quantity import Named, Quantity
+from mantile.graph.quantity import Input, Named, Node, Quantity, is_number, where
 from mantile.workbook import charts, style
-from mantile.workbook.book import Sheet
+from mantile.workbook.book import Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
 
 _SHEET = "Capacity"
-_LABEL, _FIRST, _HOURS = 0, 2, 24
-_CHART, _TABLE = 4, 17  # rows
-_PURPOSE = "Every number is a link to Finance, where demand, prices and assumptions are typed over."
+_LABEL, _UNIT, _FIRST, _HOURS = 0, 1, 2, 24  # columns
+_LAST = _FIRST + _HOURS - 1
+_HALF = _FIRST + _HOURS // 2
+_WIDTHS = (178, 88, *([46] * _HOURS))
+_INPUTS, _CHART_ROWS, _DEMAND, _HOUR = 4, 11, 17, 31  # rows
+_ROW = 20  # its height
+_PURPOSE = (
+    "Type over yellow cells: demand, limits and prices. Everything else follows, worked out on Finance; "
+    "cash out is negative, before tax."
+)
 _CASH = (
     ("Electricity while nothing runs", "energy_idle"),
     ("Electricity that follows load", "energy_load"),
@@ -22,32 +33,126 @@ _CASH = (
     ("Staff", "staff"),
     ("Upkeep", "upkeep"),
 )
-_MONEY = '#,##0,;"−"#,##0,;"–"'
+_OPTIONS = (("buy", "Buy"), ("rent", "Rent"), ("api", "API"))
+_COLOURS = {"buy": style.COMPUTE, "rent": style.SECOND, "api": style.MEMORY}
+_MONEY = '[<=-99999500]"−"#,##0,,"M";[<0]"−"#,##0,;#,##0,'
+_PERCENT = ("growth", "busiest", "discount_rate", "residual", "upkeep", "swing")
+_IF_ZERO = {
+    "requests_per_day": "of users",
+    "ttft_p95": "no limit",
+    "tpot": "no limit",
+    "e2e_p95": "no limit",
+    "purchase": "library",
+    "rent": "scenario",
+    "api_output": "not known",
+    "colocation": "none",
+}
+"""What a 0 in these cells means."""
+_SMALL = style.Style(size=style.SMALL)
+NO_POINT = Input(
+    "capacity.no_point", "Where there is no point", "1", math.nan, status="defined", shared=True, fixed=True
+)
+_BAR = {
+    "type": "data_bar",
+    "bar_solid": True,
+    "data_bar_2010": True,
+    "bar_color": style.CAPACITY_BAR,
+    "min_type": "num",
+    "max_type": "num",
+    "min_value": 0,
+    "max_value": 1.9,
+}
+
+
+def add_capacity_sheet(book: EstimateBook) -> None:
+    """Give the sheet its place, with the cells of demand and prices; none without a demand."""
+    found = book.estimate.equations.capacity
+    if found is None:
+        return
+    sheet = book.add_sheet(Sheet(_SHEET, "front", _PURPOSE))
+    sheet.widths, sheet.default_height = [*_WIDTHS], _ROW
+    book.own_inputs[found.profile.id] = found.profile  # a text, which no override can be
+    for row, (name, figure) in enumerate(_asked(found), _INPUTS):
+        _typed(book, sheet, row, _UNIT, figure, _input_look(name, figure))
+        sheet.ids[row] = figure.id
+    look = style.value("1", role="input").but(form="0", size=style.SMALL)
+    for hour, share in enumerate(found.shares):
+        _typed(book, sheet, _HOUR + 1, _FIRST + hour, share, look)
+
+
+def _asked(found: Capacity) -> Iterator[tuple[str, Input]]:
+    """What is asked, in the order of the sheet."""
+    yield "profile", found.profile
+    yield from found.cells.items()
+
+
+def _input_look(name: str, figure: Input) -> style.Style:
+    is_text = isinstance(figure.value, str)
+    look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
+    if name in _PERCENT:
+        return look.but(form="0.0%")
+    if is_text or figure.integer:
+        return look
+    form = "#,##0.####" if figure.unit in ("s", "1") else "#,##0.00" if figure.unit != "number" else "#,##0"
+    return look.but(form=f'{form};-{form};"{_IF_ZERO[name]}"' if name in _IF_ZERO else form)
+
+
+def _typed(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Input, look: style.Style) -> None:
+    """A cell in which something of all scenarios is typed; a formula stands there until then."""
+    value = book.estimate.inputs(0).get(figure.id, figure.value)
+    cell = Cell(look, entry=figure)
+    if figure.follows is not None:
+        cell.style = look.but(colour=style.INK)
+        cell.expression, cell.follows = figure.follows, (figure.id, 0)
+    elif isinstance(value, str):
+        cell.text = value
+    elif value is not None:
+        cell.number = float(value)
+    sheet.set_cell(row, column, cell)
+    book.register(figure, CellAddress(sheet.name, row, column, absolute=True))
+    for scenario in range(book.columns):
+        book.input_cells[figure.id, scenario] = (sheet.name, row, column)
 
 
 def capacity_sheet(book: EstimateBook, master: Quantity) -> None:
-    """Lay out the sheet of a scenario that asks for capacity."""
+    """Fill the sheet of a scenario that asks for capacity."""
     found = book.estimate.equations.capacity
     assert found is not None
-    sheet = book.add_sheet(Sheet(_SHEET, "front", _PURPOSE))
-    sheet.widths = [220, 90, *([46] * _HOURS)]
-    sheet.one_page = True
+    sheet = book.sheets[_SHEET]
     sheet.freeze, sheet.repeat_rows = (3, 1), (0, 1)
-    last = _FIRST + _HOURS - 1
-    add_title_rows(book, sheet, _SHEET, last, master)
+    add_title_rows(book, sheet, _SHEET, _LAST, master)
     title = style.Style(size=14, bold=True, colour=style.NAVY)
     book.add_quantity(sheet, 2, _LABEL, found.titles[0], title)
     mark_beginning(sheet, 2, _LABEL, "!", style.ALERT)
     sheet.heights[2] = 26
+    _labels(book, sheet, found)
     row = _by_hour(book, sheet, found)
+    sheet.breaks = [row + 1]
     row = _by_year(book, sheet, found, row + 1)
-    row = _drivers(book, sheet, found, row + 1)
-    sheet.print_area = (0, 0, row, last)
+    row = _assumptions(book, sheet, found, row + 1)
+    sheet.print_area = (0, 0, row, _LAST)
+    _pictures(book, sheet, found, row + 2)
 
 
-def _head(sheet: Sheet, row: int, texts: Sequence[tuple[int, str]], last: int) -> None:
+def _section(sheet: Sheet, row: int, text: str, first: int = _LABEL, last: int = _LAST) -> None:
+    sheet.set_text(row, first, text, style.SECTION_HEAD)
+    sheet.set_style(row, first, last, style.SECTION_HEAD)
+
+
+def _labels(book: EstimateBook, sheet: Sheet, found: Capacity) -> None:
+    """What is typed beside the labels, each with its unit."""
+    _section(sheet, _INPUTS - 1, "What is asked", last=_UNIT)
+    for row, (_, figure) in enumerate(_asked(found), _INPUTS):
+        unit = figure.unit.replace("/accelerator", "")
+        no_unit = figure.unit in ("1", "number", "replica", "1/year")
+        text = figure.label if no_unit else f"{figure.label}, {unit}"
+        sheet.set_text(row, _LABEL, text, style.LABEL.but(size=style.SMALL))
+
+
+def _head(sheet: Sheet, row: int, texts: Sequence[tuple[int, str]], last: int = _LAST) -> None:
     for column, text in texts:
-        sheet.set_text(row, column, text, style.HEADER if column < _FIRST else style.HEADER_RIGHT)
+        look = style.HEADER if column == _LABEL else style.HEADER_RIGHT.but(form="@", size=style.SMALL)
+        sheet.set_text(row, column, text, look)
     sheet.set_style(row, 0, last, style.HEADER)
 
 
@@ -56,96 +161,276 @@ def _line(
     sheet: Sheet,
     row: int,
     label: str,
-    unit: str,
     figures: Sequence[Named],
     form: str,
     first: int = _FIRST,
     step: int = 1,
     bold: bool = False,
 ) -> None:
-    sheet.set_text(row, _LABEL, label, style.LABEL.but(bold=bold))
-    sheet.set_text(row, 1, unit, style.UNIT)
-    look = style.aired(form, size=style.SMALL, bold=bold)
+    look = style.LABEL.but(bold=bold, size=style.SMALL)
+    if (row, _LABEL) not in sheet.cells:
+        sheet.set_text(row, _LABEL, label, look)
+    number = style.Style(form=form, size=style.SMALL, bold=bold, align="right")
     for place, figure in enumerate(figures):
         link = book.link_to(figure)
         shown = book.displayed(figure, figure.unit)
-        sheet.set_formula(row, first + place * step, shown, look, link=link)
+        sheet.set_formula(row, first + place * step, shown, number, link=link)
 
 
 def _by_hour(book: EstimateBook, sheet: Sheet, found: Capacity) -> int:
-    """The chart of demand with what replicas carry, and its rows; the row after them."""
-    sheet.set_text(
-        3,
-        _LABEL,
-        "Demand by hour; above it what all replicas carry, and all but the spares",
-        style.SECTION_HEAD,
-    )
-    sheet.set_style(3, _LABEL, _FIRST + _HOURS - 1, style.SECTION_HEAD)
+    """The rows of the hours, below the chart of demand; the row after them."""
     hours = found.hours
-    last = _FIRST + _HOURS - 1
-    _head(sheet, _TABLE, [(0, "hour of the day"), *((_FIRST + h, str(h)) for h in range(_HOURS))], last)
-    rows: tuple[tuple[str, str, Sequence[Named], str], ...] = (
-        ("Requests", "request/s", hours["requests"], "#,##0.0"),
-        ("All replicas carry", "request/s", (found.carried[0],) * _HOURS, "#,##0.0"),
-        ("Without the spares", "request/s", (found.carried[1],) * _HOURS, "#,##0.0"),
-        ("Replicas needed", "replica", hours["needed"], "#,##0"),
-        ("In service", "replica", (found.in_service,) * _HOURS, "#,##0"),
-        ("Utilisation", "%", hours["utilisation"], "0%"),
+    _head(sheet, _HOUR, [(0, "hour of the day"), (1, "day"), *((_FIRST + h, str(h)) for h in range(_HOURS))])
+    sheet.set_text(_HOUR + 1, _LABEL, "Demand, 100 is the peak", style.LABEL.but(size=style.SMALL))
+    sheet.ids[_HOUR + 1] = "capacity.hour.share"
+    rows: tuple[tuple[str, Named | None, Sequence[Named], str], ...] = (
+        ("Requests per second", found.mean, hours["requests"], "#,##0.0"),
+        ("Replicas needed", None, hours["needed"], "#,##0"),
+        ("In service, with spares", found.in_service, (found.in_service,) * _HOURS, "#,##0"),
+        ("Utilisation", found.utilisation_mean, hours["utilisation"], "0%"),
+        ("All carry, requests/s", found.carried[0], (found.carried[0],) * _HOURS, "#,##0.0"),
+        ("Without the spares", found.carried[1], (found.carried[1],) * _HOURS, "#,##0.0"),
     )
-    for row, (label, unit, figures, form) in enumerate(rows, _TABLE + 1):
-        _line(book, sheet, row, label, unit, figures, form)
-
-    def cells(row: int) -> charts.Range:
-        return (_SHEET, row, _FIRST, row, last)
-
-    width, left = sum(map(int, sheet.widths)), sum(map(int, sheet.widths[:_FIRST]))
-    chart = charts.lines(
-        "Requests per second by hour of the day, what all replicas carry, and all but the spares",
-        cells(_TABLE),
-        [cells(_TABLE + row) for row in (1, 2, 3)],
-        (width, 230),
-        (left / width, 0.04, 1 - left / width, 0.84),  # an hour above its column
-    )
-    sheet.charts.append((_CHART, _LABEL, chart))
-    row = _TABLE + len(rows) + 1
+    for row, (label, day, figures, form) in enumerate(rows, _HOUR + 2):
+        _line(book, sheet, row, label, figures, form)
+        if day is not None:
+            _line(book, sheet, row, label, (day,), form, _UNIT, bold=True)
+    bar = _HOUR + 5
+    sheet.conditional.append(((bar, _FIRST, bar, _LAST), _BAR))
+    row = _HOUR + 2 + len(rows)
     book.add_quantity(sheet, row, _LABEL, found.titles[1], style.PURPOSE)
     return row + 1
 
 
 def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int:
-    """Replicas and cash by year; the row after them."""
-    last, step, first = _FIRST + _HOURS - 1, 3, _FIRST + 3  # columns of the hours, three for a year
-    money = book.currency.named("kUSD")
-    sheet.set_text(row, _LABEL, "Buy, rent or API", style.SECTION_HEAD)
-    sheet.set_style(row, _LABEL, last, style.SECTION_HEAD)
-    heads = [(0, "cash, out is negative"), (1, "unit"), (first, "start")]
+    """Replicas and cash by year, with the sums of money in thousands; the row after them."""
+    step, first = 2, _FIRST + 2  # columns of two hours each
+    later, last = first + step, first + 7 * step
+    money = book.currency.named("thousand USD")
+    _section(sheet, row, f"Buy, rent or API: cash in {money}", last=last)
+    _section(sheet, row, "What moves it most, each driver by the swing", last + 1)
+    heads = [(0, "out is negative"), (first, "start")]
     heads += [(first + year * step, f"year {year}") for year in range(1, 6)] + [(first + 6 * step, "NPV")]
+    heads += [(last, "a M tokens")]
     _head(sheet, row + 1, heads, last)
     row += 2
-    later = first + step
-    _line(book, sheet, row, "Peak", "request/s", found.peak, "#,##0.0", later, step)
-    _line(book, sheet, row + 1, "Replicas, with spares", "replica", found.replicas, "#,##0", later, step)
-    _line(book, sheet, row + 2, "Output tokens", "G tokens", found.parts["output"], "#,##0.0,", later, step)
+    top = row
+    _line(book, sheet, row, "Peak, requests/s", found.peak, "#,##0.0", later, step)
+    _line(book, sheet, row + 1, "Replicas, with spares", found.replicas, "#,##0", later, step)
+    _line(book, sheet, row + 2, "Output tokens, billions", found.parts["output"], "#,##0.0,", later, step)
     row += 3
     for label, name in _CASH:
-        _line(book, sheet, row, label, money, found.parts[name], _MONEY, later, step)
+        _line(book, sheet, row, label, found.parts[name], _MONEY, later, step)
         row += 1
-    for option, label in (("buy", "Buy, with purchases and residual"), ("rent", "Rent"), ("api", "API")):
+    _line(book, sheet, row, "Depreciation, no cash", found.parts["depreciation"], _MONEY, later, step)
+    row += 1
+    best = {
+        "type": "formula",
+        "criteria": f"=AND(ISNUMBER($O{row + 1}),$O{row + 1}=MAX($O${row + 1}:$O${row + 3}))",
+        "format": style.Style(fill=style.BEST, bold=True),
+    }
+    sheet.conditional.append(((row, 0, row + 2, last), best))
+    for option, label in (
+        ("buy", "Buy, purchases and residual in"),
+        ("rent", "Rent, staff in"),
+        ("api", "API"),
+    ):
         flows = (*found.cash[option], found.npv[option])
-        _line(book, sheet, row, label, money, flows, _MONEY, first, step, bold=True)
+        _line(book, sheet, row, label, flows, _MONEY, first, step, bold=True)
+        _line(book, sheet, row, label, (found.price[option],), "#,##0.00", last, bold=True)
         row += 1
-    book.add_quantity(sheet, row, _LABEL, found.titles[2], style.PURPOSE)
-    return row + 1
+    _line(book, sheet, row, "Bought, ahead of rent", found.ahead, _MONEY, first, step)
+    _line(
+        book,
+        sheet,
+        row + 1,
+        "A M tokens, both ways",
+        [found.price[f"{o}_all"] for o, _ in _OPTIONS],
+        "#,##0.000",
+        first,
+        step,
+    )
+    for place, (_, name) in enumerate(_OPTIONS):
+        look = style.Style(size=style.SMALL, colour=style.GREY, align="left")
+        sheet.set_text(row + 1, first + place * step + 1, name, look)
+    book.add_quantity(sheet, row + 2, _LABEL, found.titles[3], style.PURPOSE)
+    book.add_quantity(sheet, row + 3, _LABEL, found.titles[2], style.PURPOSE)
+    _line(book, sheet, top, "", (found.saving,), _MONEY, _LAST, bold=True)
+    sheet.set_text(top, last + 1, f"Buying saves, NPV, {money}", style.LABEL.but(size=style.SMALL, bold=True))
+    sheet.charts.append((top + 1, last + 1, _tornado(book, sheet, found, row + 30)))
+    return row + 4
 
 
-def _drivers(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int:
-    """What moves the saving; the last row."""
-    money = book.currency.named("kUSD")
-    sheet.set_text(row, _LABEL, "What buying saves against renting, and what moves it", style.SECTION_HEAD)
-    sheet.set_style(row, _LABEL, _FIRST + _HOURS - 1, style.SECTION_HEAD)
-    _line(book, sheet, row + 1, "Buying saves", money, (found.saving,), _MONEY, _FIRST + 3, bold=True)
-    _line(book, sheet, row + 2, "Drivers higher by", "%", (found.cells["swing"],), "0%", _FIRST + 3)
-    for place, (name, figure) in enumerate(found.moves.items(), row + 3):
-        label = f"{name.capitalize()} higher moves it by"
-        _line(book, sheet, place, label, money, (figure,), _MONEY, _FIRST + 3)
-    return row + 3 + len(found.moves)
+def _tornado(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> charts.Chart:
+    """What moves the saving, the largest first; its data from a row on, below what is printed."""
+    sheet.set_text(row - 1, _LABEL, "Chart data (live, not printed): what moves the saving", _SMALL)
+    for at, driver in enumerate(found.ranked, row):
+        sheet.set_formula(at, _LABEL, driver.name, _SMALL)
+        for column, figure in ((_FIRST, driver.better), (_FIRST + 1, driver.worse)):
+            sheet.set_formula(at, column, book.currency.convert(figure), _SMALL)
+    last = row + len(found.ranked) - 1
+
+    def data(of: int) -> charts.Range:
+        return (_SHEET, row, of, last, of)
+
+    return charts.tornado(
+        "What buying saves more or less with each driver higher or lower, the largest first",
+        data(_LABEL),
+        [
+            (style.COMPUTE, style.COMPUTE, data(_FIRST)),
+            (style.MEMORY, style.MEMORY_TEXT, data(_FIRST + 1)),
+        ],
+        [],
+        (318, 260),
+        form='+#,##0,;"−"#,##0,;""',
+    )
+
+
+def _assumptions(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int:
+    """What it rests on, numbered, each with where it comes from; the last row."""
+    _section(sheet, row, "Assumptions, and where each came from when the file was made")
+    for number, (words, figure) in enumerate(found.assumptions, 1):
+        at = row + number
+        sheet.set_text(at, _LABEL, f"C-{number:02d}", style.Style(size=style.SMALL, colour=style.GREY))
+        book.add_quantity(sheet, at, _UNIT, words, _SMALL)
+        source, assumed = "worked out on Finance", False
+        if isinstance(figure, Input):
+            assumed = figure.status == "assumed"
+            source = "! assumed" if assumed else figure.source
+            if assumed and figure.value == 0 and figure.id.endswith((".purchase", ".rent")):
+                source, assumed = "library, by the price basis", False
+        look = style.Style(size=style.SMALL, colour=style.ALERT if assumed else style.GREY, align="right")
+        sheet.set_text(at, _LAST, source, look)
+    return row + len(found.assumptions) + 1
+
+
+def _pictures(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> None:
+    """Charts of demand, break-even and cash, with their data below what is printed."""
+    row = max(row, 1 + max(at for at, _ in sheet.cells))
+    sheet.set_text(row, _LABEL, "Chart data (live, not printed)", _SMALL)
+    book.add_constant(sheet, row, _UNIT, NO_POINT, _SMALL)
+    data = _Data(book, sheet, row + 1)
+    width = int(sum(_WIDTHS[_FIRST:]))
+    _section(
+        sheet,
+        _DEMAND,
+        "Demand by hour, requests/s; lines: what all replicas carry, and all but the spares",
+        _FIRST,
+    )
+
+    def hours(at: int) -> charts.Range:
+        return (_SHEET, at, _FIRST, at, _LAST)
+
+    calm, busy = (
+        data.row(f"{name} hours", found.hours[key]) for name, key in (("Calm", "calm"), ("Busiest", "busy"))
+    )
+    chart = charts.demand(
+        "Requests per second by hour, the busiest in dark; what all replicas carry, and dashed all "
+        "but the spares",
+        hours(_HOUR),
+        [(style.ACTIVATIONS, hours(calm)), (style.COMPUTE, hours(busy))],
+        [(style.NAVY, False, hours(_HOUR + 6)), (style.GREY, True, hours(_HOUR + 7))],
+        (width, (_HOUR - _DEMAND - 1) * _ROW),
+        (0.0, 0.04, 1.0, 0.94),  # an hour above its column
+    )
+    sheet.charts.append((_DEMAND + 1, _FIRST, chart))
+    size = (width // 2 - 8, _CHART_ROWS * _ROW)
+    _section(
+        sheet,
+        _INPUTS - 1,
+        "USD per million output tokens over mean utilisation; dashed: now",
+        _FIRST,
+        _HALF - 1,
+    )
+    sheet.charts.append((_INPUTS, _FIRST, _break_even(found, data, size)))
+    _section(sheet, _INPUTS - 1, book.currency.named("Spent so far, thousand USD, by year"), _HALF)
+    sheet.charts.append((_INPUTS, _HALF, _spent(found, data, size)))
+    for at, figure in enumerate((found.titles[2], found.titles[3]), _INPUTS + _CHART_ROWS):
+        sheet.set_formula(at, _FIRST, figure, style.PURPOSE.but(size=style.SMALL))
+
+
+class _Data:
+    """Rows of chart data, one below the other."""
+
+    def __init__(self, book: EstimateBook, sheet: Sheet, row: int) -> None:
+        self.book, self.sheet, self.next = book, sheet, row
+
+    def row(self, label: str, figures: Sequence[Named]) -> int:
+        """Figures side by side, none where one is not known; the row."""
+        at, self.next = self.next, self.next + 1
+        self.sheet.set_text(at, _LABEL, label, _SMALL)
+        for column, figure in enumerate(figures, _FIRST):
+            self.sheet.set_formula(at, column, self._point(figure), _SMALL)
+        return at
+
+    def _point(self, figure: Named) -> Node:
+        shown = self.book.currency.convert(figure) if figure.unit.startswith("USD") else figure
+        return shown if isinstance(figure, Input) else where(is_number(figure), shown, NO_POINT)
+
+    def points(self, label: str, figures: Sequence[Named]) -> charts.Range:
+        """The same as a range."""
+        at = self.row(label, figures)
+        return (_SHEET, at, _FIRST, at, _FIRST + len(figures) - 1)
+
+
+def _break_even(found: Capacity, data: _Data, size: tuple[int, int]) -> charts.Chart:
+    """USD of a million output tokens over mean utilisation: buy and rent as curves, the API as a line."""
+    use = data.points("Mean utilisation", found.use)
+    count = len(found.use)
+    curves = {option: data.points(f"{name}, USD/M", found.curves[option]) for option, name in _OPTIONS[:2]}
+    api = data.points("API, USD/M", (found.price["api"],) * count)
+    now = data.points("Now: mean utilisation", (found.utilisation_mean,))
+    at = {
+        name: data.points(f"Break-even: {name}", (found.break_even[name],))
+        for name in ("rent_against_api", "buy_against_api")
+    }
+    api_at = data.points("API at break-even", (found.price["api"],))
+    marks: list[tuple[str | None, str, charts.Range, charts.Range]] = [
+        (None, _COLOURS[name.partition("_")[0]], place, api_at) for name, place in at.items()
+    ]
+    start = data.points("Start of curves", found.use[:1])
+    for option, name in _OPTIONS[:2]:
+        marks.append((None, _COLOURS[option], now, data.points(f"{name} now", (found.price[option],))))
+        there = data.points(f"{name} at the start", found.curves[option][:1])
+        marks.append((name, _COLOURS[option], start, there))
+    marks.append(("API", style.MEMORY, start, api_at))
+    now_twice = data.points("Now, twice", (found.utilisation_mean,) * 2)
+    height = data.points("From 0 up", (found.years[0], found.curves["rent"][0]))
+    return charts.options(
+        "USD of a million output tokens over mean utilisation, bought, rented and called; points where they "
+        "cost the same, and those at the utilisation there is, the dashed line",
+        [
+            *((_COLOURS[option], False, use, points) for option, points in curves.items()),
+            (style.MEMORY, True, use, api),
+            (style.NAVY, True, now_twice, height),
+        ],
+        marks,
+        (
+            charts.point_axis("mean utilisation", "0%", min=0, max=1),
+            charts.point_axis("", "General", min=0),
+        ),
+        size,
+        (0.08, 0.04, 0.89, 0.74),
+    )
+
+
+def _spent(found: Capacity, data: _Data, size: tuple[int, int]) -> charts.Chart:
+    """What each option has paid so far, at the end of each year."""
+    years = data.points("Year", found.years)
+    last = data.points("Last year", (found.years[-1],))
+    lines, marks = [], []
+    for option, name in _OPTIONS:
+        colour = _COLOURS[option]
+        points = data.points(f"Spent, {name}", found.spent[option])
+        end = data.points(f"Spent, {name}, at the end", (found.spent[option][-1],))
+        lines.append((colour, option == "api", years, points))
+        mark: tuple[str | None, str, charts.Range, charts.Range] = (name, colour, last, end)
+        marks.append(mark)
+    return charts.options(
+        "Cash spent so far by year, bought, rented and called",
+        lines,
+        marks,
+        (charts.point_axis("year", "0", min=0, max=5.5), charts.point_axis("", "#,##0,", min=0)),
+        size,
+        (0.12, 0.04, 0.85, 0.74),
+    )

@@ -308,8 +308,16 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
             look = look.but(form=style.number_format("tolerance"))
         if figure.value == 0 and figure.id.startswith(LIBRARY) and not figure.fixed:
             look = style.zero_as_dash(look)  # nobody states it, or there is none
+        place = book.input_cells.get((figure.id, 0))
         if figure.fixed:
             book.add_constant(sheet, row, SHARED, figure, look, book.stored_once(figure))
+        elif place is not None:  # typed on a sheet in front
+            link = style.value(figure.unit, is_text=is_text, role="link", integer=figure.integer)
+            typed_there = link_to_typed(reference(*place))
+            shown = Cell(link, expression=book.typed_cell(figure), reference=typed_there)
+            sheet.set_cell(row, SHARED, shown)
+            if figure not in book.used:  # else what is used of it has a row of its own
+                sheet.links[figure] = CellAddress(sheet.name, row, SHARED, absolute=True)
         else:
             book.register(figure, CellAddress(sheet.name, row, SHARED, absolute=True))
             sheet.set_cell(
