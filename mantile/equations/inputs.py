@@ -82,6 +82,8 @@ class Workload:
     concurrency: Input
     request_rate: Input | None = None
     load_duration: Input | None = None
+    sessions: Input | None = None
+    think_time: Input | None = None
     engine_defaults: Input | None = None
     token_budget: Input
     max_model_len: Input | None = None

@@ -27,6 +27,7 @@ from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
 from mantile.equations.memory import Memory
 from mantile.equations.moe import coverage_growth
+from mantile.equations.sessions import Loaded, sessions
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Named,
@@ -75,6 +76,7 @@ class ArrivalRates:
         steps: decode steps of a request.
         most: batch slots of a replica; `slots` of all.
         most_decoding: requests of a replica that decode with all slots taken.
+        limit: most requests per second of a replica; a prompt keeps others out for `occupied`.
     """
 
     decoding: Quantity
@@ -97,6 +99,8 @@ class ArrivalRates:
     most: Quantity
     most_decoding: Quantity
     slots: Quantity
+    limit: Quantity
+    occupied: Quantity
     rows: tuple[Quantity, ...]
 
 
@@ -337,6 +341,8 @@ def arrivals(
         most=steps.most,
         most_decoding=steps.most_decoding,
         slots=slots,
+        limit=limit,
+        occupied=occupied,
         rows=rows.quantities(),
     )
 
@@ -549,22 +555,23 @@ def _waits(
     }
 
 
-def opened(inputs: Workload, load: ArrivalRates, settled: Quantity) -> Arrivals:
+def opened(inputs: Workload, load: ArrivalRates, settled: Quantity, full: Quantity | None) -> Arrivals:
     """The same, with whether requests arrive at the rate whatever is in flight.
 
     A concurrency typed beside the rate is the most that may be in flight. Where the rate needs more, so many
     are kept in flight, and the others wait outside.
 
     Args:
-        settled: the concurrency that follows from the rate.
+        settled: the concurrency that follows from the rate; `full` where sessions are more than are served.
     """
     assert inputs.request_rate is not None
     rows = Rows("load")
+    at_rate = where(all_of(inputs.request_rate > 0, settled <= inputs.concurrency), 1, 0)
     is_open = rows(
         "open",
         "Requests arrive at a rate",
         "flag",
-        where(all_of(inputs.request_rate > 0, settled <= inputs.concurrency), 1, 0),
+        at_rate if full is None else at_rate * (1 - full),
         "not where fewer may be in flight than the rate needs",
         called="open loop",
     )
@@ -603,10 +610,14 @@ class Concurrency:
     Args:
         default: what the input follows.
         blocks: on the Serving sheet, in order.
+        rate: requests per second of sessions, which the input of the rate follows; `full` where they are more
+            than are served. None where no scenario has sessions.
     """
 
     default: Quantity
     blocks: tuple[Block, ...]
+    rate: Quantity | None = None
+    full: Quantity | None = None
 
 
 def concurrency(
@@ -647,6 +658,29 @@ def concurrency(
     )
     blocks.append(("Before decode, all slots taken", _further(at_all_slots, steps.rewritten)))
     line, shares = _arrival_line(rows, load, steps), steps.experts
+    asked_by = None
+    if inputs.sessions is not None:
+        before = sum_of(at_all_slots.rewrite(before_decode))
+        occupied = at_all_slots.rewrite(load.occupied)
+        asked_by = sessions(
+            inputs,
+            Loaded(
+                before=before,
+                delay=longest,
+                occupied=occupied,
+                steps=load.steps,
+                fixed=line.fixed,
+                slope=line.slope,
+                full_step=steps.all_slots,
+                most=load.most_decoding,
+                replicas=load.replicas,
+                batch=batch,
+                experts=shares,
+            ),
+        )
+        blocks.append(("Steps over requests", rows.quantities()))
+        rows = Rows("load")
+        blocks += asked_by.blocks
     alike = line.fixed if shares is None else line.fixed + shares.reading * shares.all_slots
     most = _estimate(rows, load, "_0", _filling(rows, "_0", load, line, longest) * alike)
     asked = rows(
@@ -685,8 +719,18 @@ def concurrency(
             rows = Rows("load")
             decoding = _next_estimate(rows, load, number, line, filling, shares, share, decoding)
     default = _requests_in_flight(rows, load, decoding, time_before)
+    if asked_by is None:
+        blocks.append(("Concurrency", rows.quantities()))
+        return Concurrency(default, tuple(blocks))
+    default = rows(
+        "concurrency_of_sessions",
+        "Concurrency at the request rate or of the sessions",
+        "request",
+        where(asked_by.full > 0, asked_by.waiting, default),
+        "where more ask than are served, all are in flight who do not think",
+    )
     blocks.append(("Concurrency", rows.quantities()))
-    return Concurrency(default, tuple(blocks))
+    return Concurrency(default, tuple(blocks), asked_by.rate, asked_by.full)
 
 
 @dataclass(frozen=True)

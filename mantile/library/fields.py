@@ -33,6 +33,7 @@ Needs = Literal[
     "images",
     "decode workers",
     "request rate",
+    "sessions",
     "prefix cache",
     "speculation",
     "own build",
