@@ -81,7 +81,7 @@ def test_sessions_follow_a_simulation(sessions: int, think: float) -> None:
     engine = Engine(one["serving.decode_step"] - each, each, delay / prompt, max(0.0, service - delay), SLOTS)
     seen = simulate(engine, kinds, 0, sessions, max(4000, 4 * sessions), max(1500, 2 * sessions))
     rate = len(seen.e2e) / (seen.clock - seen.started)
-    end, full = float(np.mean(seen.e2e)), told["sessions.full"]
+    end = float(np.mean(seen.e2e))
     assert told["serving.requests_per_s"] == pytest.approx(rate, rel=0.04)
     assert told["serving.e2e"] == pytest.approx(end, rel=0.1)
     assert told["sessions.told"] == pytest.approx(sessions, rel=0.06)
@@ -99,7 +99,8 @@ def test_sessions_are_those_that_the_load_comes_to(make: Make, model: str, more:
     rates = []
     for sessions in (1, 20, 100, 400, 3000):
         told = make(**plan, concurrency=None, sessions=sessions, think_time=10).results()
-        assert told["sessions"] == pytest.approx(sessions, rel=0.12), sessions
+        calm = told["load"] < 0.85 or told["load_state"] == "closed loop"
+        assert told["sessions"] == pytest.approx(sessions, rel=0.03 if calm else 0.2), sessions
         rates.append(told["request_rate"])
     assert rates == sorted(rates) and rates[0] < rates[1]
 
@@ -117,7 +118,7 @@ def test_nobody_else_asks(make: Make) -> None:
 
 
 def test_a_class_finds_its_own_prefix(make: Make) -> None:
-    """Shared prefixes lie in the cache once each, the share that is found is by token, prompts are shorter."""
+    """Shared prefixes lie in the cache once each; the share that is found is by token."""
     lengths = {"input_tokens": None, "output_tokens": None, "concurrency": None, "request_rate": 3.0}
     shared = [
         {"name": "a", "input_tokens": 4000, "output_tokens": 100, "shared_prefix": 3200},

@@ -234,7 +234,7 @@ def build_graph(
     single_pass, steps = None, None
     if open_loop:
         single_pass = single(decode_workers, decoding.batch, decode_pass)
-        steps = step_times(decode_workers, decoding, single_pass, decode_pass, paced.step)
+        steps = step_times(decode_workers, decoding, single_pass, decode_pass, paced)
     served = serving(
         ir,
         turns,

@@ -27,6 +27,7 @@ from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
 from mantile.equations.memory import Memory
 from mantile.equations.moe import coverage_growth
+from mantile.equations.serving.stages import DecodeStep
 from mantile.equations.sessions import Loaded, sessions
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -173,16 +174,18 @@ class _Line:
         return self.fixed + self.slope * (requests / ONE_REQUEST)
 
 
-def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass, step: Quantity) -> StepTimes:
+def step_times(
+    workers: Workers, decoding: Decoding, single: Pass, full: Pass, paced: DecodeStep
+) -> StepTimes:
     """The decode step with all slots taken, made again from that of the Decode sheet.
 
     Args:
         workers: those that decode.
         decoding: what a decode step works on.
         single: a decode step with one request; `full` with the batch of the Decode sheet.
-        step: seconds of that step, as fast as the fullest stage of a pipeline.
+        paced: that step, as fast as the fullest stage of a pipeline.
     """
-    rows = Rows("load")
+    rows, step = Rows("load"), paced.step
     memory, asked = workers.memory, workers.inputs.max_requests
     most = rows(
         "most",
@@ -204,9 +207,12 @@ def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass, s
         (step, full.time),
     )
     all_slots = at_all_slots.rewrite(step)
+    alone = single.time
+    if paced.host is not None:
+        alone = rows("single", "Decode step with one request", "s", maximum(single.time, paced.host))
     experts = routed_experts(rows, workers, single, full, at_all_slots)
     return StepTimes(
-        single=single.time,
+        single=alone,
         all_slots=all_slots,
         most=most,
         most_decoding=most_decoding,
@@ -645,7 +651,7 @@ def concurrency(
         (),
         ALL_SLOTS,
         ", all slots taken",
-        (load.longest_delay, load.steady_wait, *before_decode),
+        (load.longest_delay, load.delay, load.steady_wait, *before_decode),
     )
     time_before = sum_of(at_all_slots.rewrite((load.steady_wait, *before_decode)))
     rows, blocks = Rows("load"), list[Block]()
@@ -666,7 +672,7 @@ def concurrency(
             inputs,
             Loaded(
                 before=before,
-                delay=longest,
+                delay=at_all_slots.rewrite(load.delay),
                 occupied=occupied,
                 steps=load.steps,
                 fixed=line.fixed,

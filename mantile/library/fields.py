@@ -34,6 +34,7 @@ Needs = Literal[
     "decode workers",
     "request rate",
     "sessions",
+    "launches",
     "prefix cache",
     "speculation",
     "own build",

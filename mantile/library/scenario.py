@@ -566,6 +566,27 @@ class Inputs(Deployment):
         most=MOST_TOKENS,
         aliases=("max_num_batched_tokens", "chunked_prefill_size", "max_num_tokens"),
     )
+    enforce_eager: Literal["off", "on"] | None = field(
+        "Without graphs",
+        (
+            "on: the host starts operations of a decode step one by one, and no memory goes to graphs; "
+            "off: as one graph, the default of vLLM, SGLang and TensorRT-LLM"
+        ),
+        default="off",
+        aliases=("disable_cuda_graph",),
+        needs="launches",
+    )
+    async_scheduling: Literal["off", "on"] | None = field(
+        "Asynchronous scheduling",
+        (
+            "on: the next step is prepared while one runs, and who arrives does not join it, the default of "
+            "vLLM from 0.14; off: who arrives at a rate joins the next step. The host time that a step of "
+            "its own then shows nobody states: it is not in the estimate"
+        ),
+        default="on",
+        aliases=("overlap_schedule",),
+        needs="launches",
+    )
     max_model_len: Whole | None = field(
         "Longest request",
         "prompt and output together, as the engine is told: a longer one is refused; 0: any",
@@ -935,6 +956,12 @@ class Inputs(Deployment):
         least=0.01,
         most=24,
     )
+
+    @field_validator("enforce_eager", "async_scheduling", mode="before")
+    @classmethod
+    def _switched(cls, given: Any) -> Any:
+        """Also as engines have it in their files: true or false."""
+        return ("off", "on")[given] if isinstance(given, bool) else given
 
     @field_validator("as_of", mode="before")
     @classmethod
@@ -1315,6 +1342,7 @@ PREFIX_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.nee
 """What prompts may find in a cache, and where: an estimate has rows of it where a scenario states one."""
 
 _STATED = (
+    "launches",
     "sessions",
     "speculation",
     "spread",
