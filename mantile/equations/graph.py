@@ -64,6 +64,7 @@ class EstimateGraph:
         apart: the requests in decode where prefill has workers of its own; None where it has not.
         gain: what drafts bring; None where no scenario speculates.
         mixture: classes of requests; None where a scenario has none.
+        launches: of a decode step without graphs; None where no scenario asks.
         nearest: the measured run that is nearest; None in a library without measured runs.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
@@ -101,6 +102,7 @@ class EstimateGraph:
     per_day: tuple[Quantity, ...]
     capacity: Capacity | None = None
     mixture: Mixture | None = None
+    launches: Section | None = None
 
     @property
     def prefill_workers(self) -> Workers:
@@ -318,6 +320,7 @@ def build_graph(
         headlines=shown,
         per_day=per_day(by_id, verdict.possible),
         mixture=several,
+        launches=paced.launches,
         capacity=None if demand is None else capacity(demand, inputs, both, served, money, verdict.possible),
     )
 
@@ -418,6 +421,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *graph.decode.sections,
             *(() if graph.single is None else graph.single.sections),
             *(() if graph.gain is None else graph.gain.sections),
+            *(() if graph.launches is None else (graph.launches,)),
         ),
         "Serving": (
             *graph.serving.sections,

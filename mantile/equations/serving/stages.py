@@ -12,7 +12,7 @@ from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Node,
     Quantity,
-    Row,
+    Section,
     as_node,
     defined,
     equal,
@@ -38,12 +38,14 @@ class DecodeStep:
     """Seconds of a decode step, and the rows that it follows from.
 
     Args:
-        host: seconds in which the host starts it without graphs; None where no scenario asks.
+        host: seconds in which the host starts it without graphs, and its section, of the Decode sheet; None
+            where no scenario asks.
     """
 
     step: Quantity
-    rows: tuple[Row, ...]
+    rows: tuple[Quantity, ...]
     host: Quantity | None
+    launches: Section | None
 
 
 def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pass) -> DecodeStep:
@@ -59,7 +61,8 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
     )
     of_stage = decoding.microbatches * stage
     taken: Node = where(pp > 1, maximum(step_time, of_stage), step_time)
-    host = started(rows, workers, decode)
+    launches = Rows("serving")
+    host = started(launches, workers, decode)
     if host is not None:
         taken = maximum(taken, host)
     step = rows("decode_step", "Decode step", "s", taken)
@@ -70,7 +73,8 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
         where(pp > 1, 1 - of_stage / step, 0),
         "the pipeline's bubble",
     )
-    return DecodeStep(step, tuple(rows.rows), host)
+    section = None if host is None else launches.section("Launches of a decode step", "without graphs")
+    return DecodeStep(step, rows.quantities(), host, section)
 
 
 def operations(rows: Rows, work: Pass, of: str = "a prefill pass", prefix: str = "") -> Quantity:
