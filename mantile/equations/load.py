@@ -662,18 +662,17 @@ def concurrency(
         at_all_slots.rewrite(load.longest_delay),
         "as if nothing of it fitted into the waits of decode",
     )
+    held = None if inputs.sessions is None else at_all_slots.rewrite((load.delay, load.occupied))
     blocks.append(("Before decode, all slots taken", _further(at_all_slots, steps.rewritten)))
     line, shares = _arrival_line(rows, load, steps), steps.experts
     asked_by = None
-    if inputs.sessions is not None:
-        before = sum_of(at_all_slots.rewrite(before_decode))
-        occupied = at_all_slots.rewrite(load.occupied)
+    if held is not None:
         asked_by = sessions(
             inputs,
             Loaded(
-                before=before,
-                delay=at_all_slots.rewrite(load.delay),
-                occupied=occupied,
+                before=sum_of(at_all_slots.rewrite(before_decode)),
+                delay=held[0],
+                occupied=held[1],
                 steps=load.steps,
                 fixed=line.fixed,
                 slope=line.slope,
