@@ -34,8 +34,8 @@ OTHERS = {
     "sweep": "Values of one field, or of two, for the sheet Sweep.",
     "classes": (
         "Up to eight classes of requests, in place of one mean length: a list of `{name, share, "
-        "input_tokens, output_tokens, input_spread, output_spread, ttft_limit, tpot_limit, e2e_limit}`; "
-        "a limit that a class does not state is that of the scenario."
+        "input_tokens, output_tokens, input_spread, output_spread, ttft_limit, tpot_limit, e2e_limit, turns, "
+        "shared_prefix, think_time}`; a limit that a class does not state is that of the scenario."
     ),
     "capacity": (
         "Demand and money, for the sheets Capacity and Finance: `profile` (office day, evening, flat, or "

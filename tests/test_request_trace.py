@@ -70,6 +70,31 @@ def test_the_columns_of_public_traces_are_known(tmp_path: Path) -> None:
     assert untimed.rate is None and "request_rate" not in untimed.fields()
 
 
+def test_sessions_of_a_trace(tmp_path: Path) -> None:
+    """Turns where prompts have what was said before, and the time from an answer to the next prompt."""
+    rows = []
+    for user in range(40):
+        clock, prompt = 100.0 * user, 200
+        for turn in range(user % 3 + 2):
+            rows.append(f"{clock},{prompt},50,{'chat' if user % 2 else 'agent'},u{user},1.5")
+            clock += 1.5 + (8 if user % 2 else 2) + turn % 2
+            prompt += 50 + 30
+    trace = read_trace(written(tmp_path, "time,isl,osl,kind,user_id,latency", rows))
+    told = {one.name: one for one in trace.classes}
+    assert told["chat"].turns == 2.95 and told["agent"].turns == 3
+    assert told["chat"].think_time == pytest.approx(8.4, abs=0.1)
+    assert told["agent"].think_time == pytest.approx(2.4, abs=0.1)
+    scenario = parse_scenario({"model": "llama-3.1-8b", "accelerator": "h100-sxm"} | trace.fields(), "test")
+    results = estimate(scenario).results()
+    assert results["prefix_hits"] > 0.2
+    assert results["sessions"] == pytest.approx(sum(one["sessions"] for one in results["classes"]), rel=0.01)
+    alike = [f"{place},100,50,u{place % 5}" for place in range(20)]  # prompts do not grow: nothing is known
+    plain = read_trace(written(tmp_path, "time,isl,osl,session", alike))
+    assert plain.classes[0].turns is None and plain.classes[0].think_time is None
+    with pytest.raises(InputError, match="line 2: seconds of a request: 'long'"):
+        read_trace(written(tmp_path, "time,isl,osl,latency", ["0,1,1,long"]))
+
+
 def test_small_classes_are_together(tmp_path: Path) -> None:
     """No more classes than a scenario may have, and no request is lost."""
     rows = [f"{10 + kind},5,kind {kind}" for kind in range(12) for _ in range(20 - kind)]

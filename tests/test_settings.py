@@ -98,6 +98,42 @@ def test_a_scenario_without_settings_has_no_rows_of_them() -> None:
         assert plain.results()[key] == general.results()[key]
 
 
+@pytest.mark.parametrize("model", ["qwen2.5-0.5b", "llama-3.1-8b"])
+def test_without_graphs_no_step_is_over_before_the_host_has_started_it(model: str) -> None:
+    """A small model waits for its host, at any load; memory of graphs goes to the KV cache."""
+    plan = {"model": model, "accelerator": "h100-sxm", "framework": "vllm"}
+    for load in ({"concurrency": 1}, {"concurrency": 256}, {"concurrency": None, "request_rate": 0.5}):
+        graphs = estimate(Scenario(**ASKED | plan | load | {"enforce_eager": "off"}))
+        plain = estimate(Scenario(**ASKED | plan | load))
+        eager = estimate(Scenario(**ASKED | plan | load | {"enforce_eager": True}))
+        for key in ("ttft_s", "tpot_s", "kv_capacity_tokens"):
+            assert graphs.results()[key] == pytest.approx(plain.results()[key], rel=1e-12)
+        host = float(eager["serving.decode_host"].value)
+        assert host > 0 and eager.results()["tpot_s"] >= host * (1 - 1e-9)
+        assert eager.results()["tpot_s"] >= plain.results()["tpot_s"] * (1 - 1e-9)
+        assert eager.results()["kv_capacity_tokens"] > plain.results()["kv_capacity_tokens"]
+        assert float(eager["runtime.graphs"].value) == 0
+    slow = estimate(Scenario(**ASKED | plan | {"concurrency": 1, "enforce_eager": "on"})).results()
+    fast = estimate(Scenario(**ASKED | plan | {"concurrency": 1})).results()
+    assert (slow["tpot_s"] > 1.3 * fast["tpot_s"]) == (model == "qwen2.5-0.5b")
+
+
+def test_who_arrives_joins_the_next_step_where_none_is_scheduled_ahead() -> None:
+    """One step less before a first token at a rate; nothing else, and nothing in a closed loop."""
+    plan = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "framework": "vllm"}
+    rate = ASKED | plan | {"concurrency": None, "request_rate": 2.0}
+    ahead, none = (
+        estimate(Scenario(**rate | {"async_scheduling": word})).results() for word in ("on", "off")
+    )
+    assert 0.3 * ahead["tpot_s"] < ahead["ttft_s"] - none["ttft_s"] < 1.1 * ahead["tpot_s"]
+    assert ahead["tpot_s"] == none["tpot_s"]
+    loop = [
+        estimate(Scenario(**ASKED | plan | {"async_scheduling": word})).results()["ttft_s"]
+        for word in ("on", "off")
+    ]
+    assert loop[0] == loop[1]
+
+
 def test_a_request_longer_than_the_engine_takes_is_refused() -> None:
     """By its code, without a latency; up to the limit it is answered."""
     for tokens, codes in ((575, ["REQUEST_TOO_LONG"]), (576, []), (0, [])):
@@ -247,6 +283,8 @@ def test_a_name_that_no_engine_knows_is_no_setting(capsys: pytest.CaptureFixture
         ("vllm", {"max_requests": 64, "gpu_memory_utilization": 0.85, "max_model_len": 8192}),
         ("sglang", {"max_requests": 64, "mem_fraction_static": 0.85, "max_model_len": 8192}),
         ("trtllm", {"max_requests": 64, "token_budget": 4096, "max_model_len": 8192}),
+        ("vllm", {"enforce_eager": "on", "async_scheduling": "off", "max_model_len": 8192}),
+        ("sglang", {"enforce_eager": "on", "async_scheduling": "off", "max_model_len": 8192}),
     ],
 )
 def test_settings_go_to_a_launch_line_and_back(framework: str, fields: dict[str, Any]) -> None:

@@ -405,7 +405,7 @@ def _require_fields(model: str, flags: Mapping[str, Any]) -> None:
     missing = [
         field_flag(field)
         for field in REQUIRED
-        if field not in flags and not (field == "concurrency" and "request_rate" in flags)
+        if field not in flags and not (field == "concurrency" and ({"request_rate", "sessions"} & set(flags)))
     ]
     if missing:
         raise InputError(

@@ -108,7 +108,8 @@ def _scenario(
 
     first = {field_name(key): swept[0] for key, swept in values.items()}
     return scenario_of(
-        what, {key: first[key] for key in (*REQUIRED, "request_rate") if key in first} | dict(flags)
+        what,
+        {key: first[key] for key in (*REQUIRED, "request_rate", "sessions") if key in first} | dict(flags),
     )
 
 

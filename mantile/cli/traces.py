@@ -17,7 +17,10 @@ def from_trace(
         Path,
         typer.Argument(
             metavar="TRACE.csv",
-            help="A line for each request: arrival (seconds or a date), input tokens, output tokens, class.",
+            help=(
+                "A line for each request: arrival (seconds or a date), input tokens, output tokens, class, "
+                "session, seconds that it took."
+            ),
         ),
     ],
     output: Annotated[

@@ -7,14 +7,16 @@ A request of a class has a prompt and an output of its own length; waits, steps 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST, TOKENS_PER_STEP
 from mantile.equations.goodput import all_within
 from mantile.equations.inputs import Workload
+from mantile.equations.prefix import ClassHeads, Prefix
 from mantile.equations.serving.percentiles import Lognormal, Percentiles, lognormal, percentiles_of
-from mantile.graph.quantity import Input, Quantity, Section, maximum, sum_of, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, maximum, minimum, sum_of, where
 from mantile.graph.rows import Rows
+from mantile.library.fields import ScenarioField
 from mantile.library.scenario import CLASS_FIELDS, RequestClass
 
 
@@ -38,10 +40,14 @@ class Mixture:
 
     Args:
         defaults: by the name of the input what it follows until somebody types over it.
+        heads: what prompts of all classes have at their head; None where no class caches any.
+        found: by class the share of a prompt that was there before, where classes cache prefixes.
     """
 
     classes: tuple[OneClass, ...]
     defaults: dict[str, Quantity]
+    heads: ClassHeads | None
+    found: tuple[Quantity, ...]
     inputs: Section
     section: Section
 
@@ -71,7 +77,7 @@ def mixture(asked: Sequence[RequestClass]) -> Mixture | None:
                 shared=True,
                 name=f"{field.label[0].lower()}{field.label[1:]} of {one.name}",
             )
-            for name, field in CLASS_FIELDS.items()
+            for name, field in _asked(asked).items()
         }
         for number, one in enumerate(asked, start=1)
     ]
@@ -83,12 +89,30 @@ def mixture(asked: Sequence[RequestClass]) -> Mixture | None:
         share = rows(f"{number}.part", f"Share of all requests, {one.name}", "1", of_one["share"] / whole)
         classes.append(OneClass(one.name, of_one, share))
     defaults: dict[str, Quantity] = {}
+    found: tuple[Quantity, ...] = ()
+    heads = None
+    if "turns" in cells[0]:
+        before, found = _found(rows, classes)
     for side, label in (("input", "prompts"), ("output", "outputs")):
-        mean, spread = _moments(rows, side, label, classes)
-        defaults |= {f"{side}_tokens": mean, f"{side}_spread": spread}
+        defaults[f"{side}_tokens"], parts = _mean(rows, side, label, classes)
+        if side == "output" or not found:
+            defaults[f"{side}_spread"] = _spread(
+                rows, side, label, classes, defaults[f"{side}_tokens"], parts
+            )
+    if found:
+        mean = defaults["input_tokens"]
+        shared, hits = _shared(rows, classes, found, mean)
+        defaults |= {"shared_prefix": shared, "prefix_hit_rate": hits}
+        heads = _heads(rows, classes, before)
+        defaults["input_spread"] = _computed_spread(rows, classes, found, defaults["input_tokens"], hits)
+    if "think_time" in cells[0]:
+        thought = [one.share * one.asked["think_time"] for one in classes]
+        defaults["think_time"] = rows("think_time", "Mean think time", "s", sum_of(thought))
     return Mixture(
         classes=tuple(classes),
         defaults=defaults,
+        heads=heads,
+        found=found,
         inputs=Section(
             "Classes of requests",
             tuple(cell for of_one in cells for cell in of_one.values()),
@@ -98,8 +122,110 @@ def mixture(asked: Sequence[RequestClass]) -> Mixture | None:
     )
 
 
-def _moments(rows: Rows, side: str, label: str, classes: Sequence[OneClass]) -> tuple[Quantity, Quantity]:
-    """Mean and spread of a length over all classes."""
+def _asked(classes: Sequence[RequestClass]) -> dict[str, ScenarioField]:
+    """The fields of a class: of those that only some scenarios have, the kinds that a class states."""
+    stated = {
+        field.needs
+        for name, field in CLASS_FIELDS.items()
+        if any(getattr(one, name) is not None for one in classes)
+    }
+    return {name: field for name, field in CLASS_FIELDS.items() if field.needs in {None, *stated}}
+
+
+def _found(rows: Rows, classes: Sequence[OneClass]) -> tuple[tuple[Quantity, ...], tuple[Quantity, ...]]:
+    """By class, tokens of shared prefix and answers before, and the share of a prompt that was there."""
+    heads, shares = [], []
+    for number, one in enumerate(classes, start=1):
+        own, before = one.asked, HALF * (one.asked["turns"] - 1)
+        head = rows(
+            f"{number}.head",
+            f"Shared prefix and answers before, {one.name}",
+            "token/request",
+            own["shared_prefix"] + before * own["output_tokens"],
+            "the first turn has none before it, the last all others",
+        )
+        heads.append(head)
+        shares.append(
+            rows(
+                f"{number}.before",
+                f"Share of a prompt that was there before, {one.name}",
+                "1",
+                1 - maximum(0, own["input_tokens"] - head) / (1 + before) / own["input_tokens"],
+                "as many new tokens in each turn",
+            )
+        )
+    return tuple(heads), tuple(shares)
+
+
+def _shared(
+    rows: Rows, classes: Sequence[OneClass], found: Sequence[Quantity], mean: Quantity
+) -> tuple[Quantity, Quantity]:
+    """Tokens of a shared prefix of a request, and the share of all prompts that was there before."""
+    shared = rows(
+        "shared_prefix",
+        "Mean shared prefix",
+        "token/request",
+        sum_of([one.share * one.asked["shared_prefix"] for one in classes]),
+        "requests of a class share its own",
+    )
+    parts = [one.share * one.asked["input_tokens"] * share for one, share in zip(classes, found, strict=True)]
+    return shared, rows("before", "Share of all prompts that was there before", "1", sum_of(parts) / mean)
+
+
+def _heads(rows: Rows, classes: Sequence[OneClass], before: Sequence[Quantity]) -> ClassHeads:
+    once = rows(
+        "shared_once",
+        "Shared prefixes of all classes",
+        "token/request",
+        sum_of([one.asked["shared_prefix"] for one in classes]),
+        "each lies in the KV cache once",
+    )
+    heads = [head / one.asked["input_tokens"] for one, head in zip(classes, before, strict=True)]
+    longest = rows(
+        "head",
+        "Longest head of a prompt, against the prompt",
+        "1",
+        maximum(0, *heads),
+        "shared prefix and answers before: above 1 no prompt holds them",
+    )
+    return ClassHeads(once, longest)
+
+
+def _computed_spread(
+    rows: Rows, classes: Sequence[OneClass], found: Sequence[Quantity], mean: Quantity, hits: Quantity
+) -> Quantity:
+    """Spread of what is worked out of prompts: who waits, waits behind that."""
+    left = rows(
+        "new", "Mean tokens of a prompt to work out", "token/request", maximum(SMALLEST, 1 - hits) * mean
+    )
+    squares = []
+    for number, (one, share) in enumerate(zip(classes, found, strict=True), start=1):
+        spread = one.asked["input_spread"]
+        new = rows(
+            f"{number}.new",
+            f"Tokens to work out against the mean, {one.name}",
+            "1",
+            one.asked["input_tokens"] * (1 - share) / left,
+        )
+        squares.append(
+            rows(
+                f"{number}.new_square",
+                f"Part of {one.name} in the mean square of what is new, against the square of the mean",
+                "1",
+                one.share * new * new * (1 + spread * spread),
+            )
+        )
+    return rows(
+        "new_spread",
+        "Spread of what is worked out of prompts, over all classes",
+        "1",
+        maximum(0, sum_of(squares) - 1) ** HALF,
+        "standard deviation ÷ mean; who waits, waits behind that",
+    )
+
+
+def _mean(rows: Rows, side: str, label: str, classes: Sequence[OneClass]) -> tuple[Quantity, list[Quantity]]:
+    """Mean of a length over all classes, and the part of each in it."""
     parts = [
         rows(
             f"{number}.{side}_part",
@@ -109,7 +235,18 @@ def _moments(rows: Rows, side: str, label: str, classes: Sequence[OneClass]) -> 
         )
         for number, one in enumerate(classes, start=1)
     ]
-    mean = rows(f"{side}_mean", f"Mean length of {label}", "token/request", sum_of(parts))
+    return rows(f"{side}_mean", f"Mean length of {label}", "token/request", sum_of(parts)), parts
+
+
+def _spread(
+    rows: Rows,
+    side: str,
+    label: str,
+    classes: Sequence[OneClass],
+    mean: Quantity,
+    parts: Sequence[Quantity],
+) -> Quantity:
+    """Spread of a length over all classes."""
     squares = []
     for number, (one, part) in enumerate(zip(classes, parts, strict=True), start=1):
         own = one.asked[f"{side}_spread"]
@@ -122,14 +259,13 @@ def _moments(rows: Rows, side: str, label: str, classes: Sequence[OneClass]) -> 
                 part / mean * (length / mean) * (1 + own * own),
             )
         )
-    spread = rows(
+    return rows(
         f"{side}_spread",
         f"Spread of {label} over all classes",
         "1",
         maximum(0, sum_of(squares) - 1) ** HALF,
         "standard deviation ÷ mean",
     )
-    return mean, spread
 
 
 @dataclass(frozen=True)
@@ -142,6 +278,7 @@ class Told:
     e2e: Quantity
     percentiles: dict[str, Quantity]
     good: Quantity
+    sessions: Quantity | None = None
 
 
 @dataclass(frozen=True)
@@ -154,11 +291,18 @@ class ClassesTold:
 
 
 def classes_told(
-    known: Mixture, inputs: Workload, all_of_them: Percentiles, continuous: Quantity, batch: Quantity
+    known: Mixture,
+    inputs: Workload,
+    all_of_them: Percentiles,
+    continuous: Quantity,
+    batch: Quantity,
+    cached: Prefix | None = None,
+    requests: Quantity | None = None,
 ) -> ClassesTold:
     """Percentiles and goodput of each class.
 
     Args:
+        cached: what is found of prompts; `requests` per second: with them sessions are told.
         all_of_them: percentiles of the mixture.
         continuous: 1 in continuous batching; `batch` requests of a static one.
     """
@@ -178,8 +322,22 @@ def classes_told(
         maximum(0, parts.variance - prompt * prompt * inputs.input_spread * inputs.input_spread),
         "for all classes alike",
     )
-    shared = _Shared(inputs, all_of_them, prompt, others)
+    kept = None
+    if known.found and cached is not None:
+        kept = rows(
+            "kept",
+            "What is found against what was there before",
+            "1",
+            cached.hit_rate / maximum(SMALLEST, known.defaults["prefix_hit_rate"]),
+            "of all classes alike: room for prefixes, whole blocks, or a rate that is typed",
+        )
+    shared = _Shared(inputs, all_of_them, prompt, others, cached, known.found, kept)
     told = tuple(_told(rows, number, one, shared) for number, one in enumerate(known.classes, start=1))
+    if requests is not None and inputs.think_time is not None:
+        told = tuple(
+            replace(one, sessions=_sessions(rows, number, one, asked, inputs.think_time, requests))
+            for number, (one, asked) in enumerate(zip(told, known.classes, strict=True), start=1)
+        )
     good_parts = [
         rows(f"{number}.good", f"Requests within limits, of all, {one.name}", "1", one.share * one.good)
         for number, one in enumerate(told, start=1)
@@ -196,12 +354,31 @@ class _Shared:
     Args:
         prompt: what grows with a request's own prompt, against TTFT.
         others: variance of TTFT but for that.
+        cached: what is found of prompts; `found` of each class was there before, `kept` of it is found.
     """
 
     inputs: Workload
     times: Percentiles
     prompt: Quantity
     others: Quantity
+    cached: Prefix | None
+    found: tuple[Quantity, ...]
+    kept: Quantity | None
+
+
+def _sessions(
+    rows: Rows, number: int, told: Told, one: OneClass, mean: Quantity | Input, requests: Quantity
+) -> Quantity:
+    """Sessions of a class: who waits for an answer, or thinks."""
+    thinks = one.asked.get("think_time", mean)
+    return rows(
+        f"{number}.sessions",
+        f"Sessions, {one.name}",
+        "request",
+        requests * one.share * (told.e2e + thinks),
+        "requests per second times the seconds of an answer and of the thought after it",
+        source="Little's law",
+    )
 
 
 def _told(rows: Rows, number: int, one: OneClass, shared: _Shared) -> Told:
@@ -244,12 +421,11 @@ def _told(rows: Rows, number: int, one: OneClass, shared: _Shared) -> Told:
 def _first_token(rows: Rows, number: int, one: OneClass, shared: _Shared) -> tuple[Quantity, Quantity]:
     """TTFT of a class, and its variance against its square."""
     own, of_all, name = one.asked, shared.times.parts.ttft, one.name
-    longer = rows(
-        f"{number}.longer",
-        f"Prompt against the mean, {name}",
-        "1",
-        own["input_tokens"] / shared.inputs.input_tokens,
-    )
+    length: Node = own["input_tokens"] / shared.inputs.input_tokens
+    if shared.kept is not None and shared.cached is not None:
+        new = 1 - minimum(1, shared.found[number - 1] * shared.kept)
+        length = own["input_tokens"] * new / shared.cached.computed
+    longer = rows(f"{number}.longer", f"Prompt to work out against the mean, {name}", "1", length)
     ttft = rows(
         f"{number}.ttft", f"TTFT, {name}", "s", of_all * maximum(SMALLEST, 1 + shared.prompt * (longer - 1))
     )

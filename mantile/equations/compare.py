@@ -69,6 +69,7 @@ _CONFIGURATION = (
     "price_basis",
     "concurrency",
     "request_rate",
+    "sessions",
     "input_tokens",
     "output_tokens",
 )

@@ -9,7 +9,7 @@ from functools import cached_property
 from mantile.equations import constant
 from mantile.equations.capacity import Capacity, capacity, demand_profile, figures_of
 from mantile.equations.checks import Checked, Checks, checks
-from mantile.equations.classes import mixture
+from mantile.equations.classes import Mixture, mixture
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import Devices, on_devices, other_splits, unlike
@@ -65,6 +65,8 @@ class EstimateGraph:
         decoding: what that step works on; `prompt` a prompt by itself.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
         gain: what drafts bring; None where no scenario speculates.
+        mixture: classes of requests; None where a scenario has none.
+        launches: of a decode step without graphs; None where no scenario asks.
         nearest: the measured run that is nearest; None in a library without measured runs.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
@@ -106,6 +108,8 @@ class EstimateGraph:
     capacity: Capacity | None = None
     devices: Devices | None = None
     links: LinkTable | None = None
+    mixture: Mixture | None = None
+    launches: Section | None = None
 
     @property
     def prefill_workers(self) -> Workers:
@@ -209,9 +213,12 @@ def build_graph(
     inputs, ranks, input_sections = workload(
         library, ir, disaggregated, open_loop, caches_prefixes, stated, of_classes, devices
     )
+    for name, figure in () if several is None else several.defaults.items():
+        inputs.set_default(name, figure)
     lengths = spread(inputs)
     known = frameworks(library)
-    prefill_workers = workers(ir, library, known, inputs, ranks)
+    heads = None if several is None else several.heads
+    prefill_workers = workers(ir, library, known, inputs, ranks, heads)
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
     bounds = limits(library, inputs, prefill_workers.hardware)
@@ -220,14 +227,14 @@ def build_graph(
         inputs.set_default("max_requests", bounds.max_requests)
         if bounds.block is not None:
             inputs.set_default("prefix_block", bounds.block)
-    if prefill_workers.memory.heads is not None:
-        inputs.set_default("prefix_hit_rate", prefill_workers.memory.heads.hit_rate)
+    prompts = prefill_workers.memory.heads
+    if prompts is not None and prompts.hit_rate is not None:
+        inputs.set_default("prefix_hit_rate", prompts.hit_rate)
     if prefill_workers.speculation is not None:
         inputs.set_default("acceptance_length", prefill_workers.speculation.length)
-    if lengths is not None:
-        usual = {"input_spread": lengths.evenly, "output_spread": lengths.usual}
-        for name, figure in usual.items() if several is None else several.defaults.items():
-            inputs.set_default(name, figure)
+    if lengths is not None and several is None:
+        inputs.set_default("input_spread", lengths.evenly)
+        inputs.set_default("output_spread", lengths.usual)
     parts = None
     found = unlike(ir, library, inputs, prefill_workers)
     if found is not None:
@@ -268,7 +275,7 @@ def build_graph(
     single_pass, steps = None, None
     if open_loop:
         single_pass = single(decode_workers, decoding.batch, decode_pass)
-        steps = step_times(decode_workers, decoding, single_pass, decode_pass, paced.step)
+        steps = step_times(decode_workers, decoding, single_pass, decode_pass, paced)
     served = serving(
         ir,
         turns,
@@ -286,6 +293,8 @@ def build_graph(
     )
     if served.concurrency is not None:
         inputs.set_default("concurrency", served.concurrency.default)
+        if served.concurrency.rate is not None:
+            inputs.set_default("request_rate", served.concurrency.rate)
     money = cost(prefill_workers, decode_workers, served, prefill_pass, decode_pass, pools)
     inputs.set_default("pue", money.pue_default)
     both = (prefill_workers.ranks, decode_workers.ranks)
@@ -363,6 +372,8 @@ def build_graph(
         checks=verdict,
         headlines=shown,
         per_day=per_day(by_id, verdict.possible),
+        mixture=several,
+        launches=paced.launches,
         capacity=None
         if demand is None or profile is None
         else capacity(demand, profile, inputs, both, served, money, verdict.possible),
@@ -426,6 +437,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Inputs": (
             *graph.input_sections,
             *graph.typed.sections,
+            *(() if graph.mixture is None else (graph.mixture.section,)),
             follows(graph.inputs, graph.prefill_workers.ranks),
             *map(_ranks, graph.workers),
         ),
@@ -473,6 +485,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *_on_devices(graph, "splits"),
             *(() if graph.single is None else graph.single.sections),
             *(() if graph.gain is None else graph.gain.sections),
+            *(() if graph.launches is None else (graph.launches,)),
         ),
         "Serving": (
             *graph.serving.sections,

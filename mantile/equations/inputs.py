@@ -115,8 +115,12 @@ class Workload:
     concurrency: Input
     request_rate: Input | None = None
     load_duration: Input | None = None
+    sessions: Input | None = None
+    think_time: Input | None = None
     engine_defaults: Input | None = None
     token_budget: Input
+    enforce_eager: Input | None = None
+    async_scheduling: Input | None = None
     max_model_len: Input | None = None
     prefix_hit_rate: Input | None = None
     shared_prefix: Input | None = None

@@ -27,6 +27,8 @@ from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
 from mantile.equations.memory import Memory
 from mantile.equations.moe import coverage_growth
+from mantile.equations.serving.stages import DecodeStep
+from mantile.equations.sessions import Loaded, sessions
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Named,
@@ -76,6 +78,7 @@ class ArrivalRates:
         most: batch slots of a replica; `slots` of all.
         most_decoding: requests of a replica that decode with all slots taken.
         prompts: share of the time in which prompts are prefilled; `takes` seconds of one of them.
+        limit: most requests per second of a replica; a prompt keeps others out for `occupied`.
     """
 
     decoding: Quantity
@@ -100,6 +103,8 @@ class ArrivalRates:
     slots: Quantity
     prompts: Quantity
     takes: Node
+    limit: Quantity
+    occupied: Quantity
     rows: tuple[Quantity, ...]
 
 
@@ -172,16 +177,18 @@ class _Line:
         return self.fixed + self.slope * (requests / ONE_REQUEST)
 
 
-def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass, step: Quantity) -> StepTimes:
+def step_times(
+    workers: Workers, decoding: Decoding, single: Pass, full: Pass, paced: DecodeStep
+) -> StepTimes:
     """The decode step with all slots taken, made again from that of the Decode sheet.
 
     Args:
         workers: those that decode.
         decoding: what a decode step works on.
         single: a decode step with one request; `full` with the batch of the Decode sheet.
-        step: seconds of that step, as fast as the fullest stage of a pipeline.
+        paced: that step, as fast as the fullest stage of a pipeline.
     """
-    rows = Rows("load")
+    rows, step = Rows("load"), paced.step
     memory, asked = workers.memory, workers.inputs.max_requests
     most = rows(
         "most",
@@ -203,9 +210,12 @@ def step_times(workers: Workers, decoding: Decoding, single: Pass, full: Pass, s
         (step, full.time),
     )
     all_slots = at_all_slots.rewrite(step)
+    alone = single.time
+    if paced.host is not None:
+        alone = rows("single", "Decode step with one request", "s", maximum(single.time, paced.host))
     experts = routed_experts(rows, workers, single, full, at_all_slots)
     return StepTimes(
-        single=single.time,
+        single=alone,
         all_slots=all_slots,
         most=most,
         most_decoding=most_decoding,
@@ -342,6 +352,8 @@ def arrivals(
         slots=slots,
         prompts=prompts,
         takes=takes,
+        limit=saturated.limit,
+        occupied=occupied,
         rows=rows.quantities(),
     )
 
@@ -586,22 +598,23 @@ def _waits(
     }
 
 
-def opened(inputs: Workload, load: ArrivalRates, settled: Quantity) -> Arrivals:
+def opened(inputs: Workload, load: ArrivalRates, settled: Quantity, full: Quantity | None) -> Arrivals:
     """The same, with whether requests arrive at the rate whatever is in flight.
 
     A concurrency typed beside the rate is the most that may be in flight. Where the rate needs more, so many
     are kept in flight, and the others wait outside.
 
     Args:
-        settled: the concurrency that follows from the rate.
+        settled: the concurrency that follows from the rate; `full` where sessions are more than are served.
     """
     assert inputs.request_rate is not None
     rows = Rows("load")
+    at_rate = where(all_of(inputs.request_rate > 0, settled <= inputs.concurrency), 1, 0)
     is_open = rows(
         "open",
         "Requests arrive at a rate",
         "flag",
-        where(all_of(inputs.request_rate > 0, settled <= inputs.concurrency), 1, 0),
+        at_rate if full is None else at_rate * (1 - full),
         "not where fewer may be in flight than the rate needs",
         called="open loop",
     )
@@ -640,10 +653,14 @@ class Concurrency:
     Args:
         default: what the input follows.
         blocks: on the Serving sheet, in order.
+        rate: requests per second of sessions, which the input of the rate follows; `full` where they are more
+            than are served. None where no scenario has sessions.
     """
 
     default: Quantity
     blocks: tuple[Block, ...]
+    rate: Quantity | None = None
+    full: Quantity | None = None
 
 
 def concurrency(
@@ -671,7 +688,7 @@ def concurrency(
         (),
         ALL_SLOTS,
         ", all slots taken",
-        (load.longest_delay, load.steady_wait, *before_decode),
+        (load.longest_delay, load.delay, load.steady_wait, *before_decode),
     )
     time_before = sum_of(at_all_slots.rewrite((load.steady_wait, *before_decode)))
     rows, blocks = Rows("load"), list[Block]()
@@ -682,8 +699,30 @@ def concurrency(
         at_all_slots.rewrite(load.longest_delay),
         "as if nothing of it fitted into the waits of decode",
     )
+    held = None if inputs.sessions is None else at_all_slots.rewrite((load.delay, load.occupied))
     blocks.append(("Before decode, all slots taken", _further(at_all_slots, steps.rewritten)))
     line, shares = _arrival_line(rows, load, steps), steps.experts
+    asked_by = None
+    if held is not None:
+        asked_by = sessions(
+            inputs,
+            Loaded(
+                before=sum_of(at_all_slots.rewrite(before_decode)),
+                delay=held[0],
+                occupied=held[1],
+                steps=load.steps,
+                fixed=line.fixed,
+                slope=line.slope,
+                full_step=steps.all_slots,
+                most=load.most_decoding,
+                replicas=load.replicas,
+                batch=batch,
+                experts=shares,
+            ),
+        )
+        blocks.append(("Steps over requests", rows.quantities()))
+        rows = Rows("load")
+        blocks += asked_by.blocks
     alike = line.fixed if shares is None else line.fixed + shares.reading * shares.all_slots
     most = _estimate(rows, load, "_0", _filling(rows, "_0", load, line, longest) * alike)
     asked = rows(
@@ -722,8 +761,18 @@ def concurrency(
             rows = Rows("load")
             decoding = _next_estimate(rows, load, number, line, filling, shares, share, decoding)
     default = _requests_in_flight(rows, load, decoding, time_before)
+    if asked_by is None:
+        blocks.append(("Concurrency", rows.quantities()))
+        return Concurrency(default, tuple(blocks))
+    default = rows(
+        "concurrency_of_sessions",
+        "Concurrency at the request rate or of the sessions",
+        "request",
+        where(asked_by.full > 0, asked_by.waiting, default),
+        "where more ask than are served, all are in flight who do not think",
+    )
     blocks.append(("Concurrency", rows.quantities()))
-    return Concurrency(default, tuple(blocks))
+    return Concurrency(default, tuple(blocks), asked_by.rate, asked_by.full)
 
 
 @dataclass(frozen=True)

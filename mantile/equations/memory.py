@@ -56,7 +56,7 @@ from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.plan import Sharding, Stages, scope
-from mantile.equations.prefix import Heads, Prefix, heads, prefix
+from mantile.equations.prefix import ClassHeads, Heads, Prefix, heads, prefix
 from mantile.equations.runtime import Runtime, beside_step, room_of, runtime, sampler
 from mantile.equations.speculation import Speculation, checked
 from mantile.equations.startup import StartUp, startup
@@ -166,11 +166,12 @@ def memory(
     plan: Sharding,
     tensors: Tensors,
     drafts: Speculation | None = None,
+    of_classes: ClassHeads | None = None,
 ) -> Memory:
     """The rows of the Memory sheet."""
     stored = weights(ir, inputs, known, formats, plan, tensors)
     held = admission(inputs, ranks, known)
-    prompts = heads(inputs)
+    prompts = heads(inputs, of_classes)
     caches = kv_bytes(ir, inputs, formats, plan, held, prompts, policy(ir, inputs, known))
     drafter = None if drafts is None else drafting(ir, inputs, formats, stored, caches, held, drafts)
     on_stages = stages(inputs, plan.stages, stored, caches, drafter)
@@ -651,7 +652,7 @@ def kv_bytes(
             "shared_prefix",
             "KV cache of what all requests share",
             "B",
-            ONE_REQUEST * prompts.shared * of_token,
+            ONE_REQUEST * prompts.once * of_token,
             "once",
         )
     layers = by_kind(rows, ir, "layer_kv", "KV cache and states of a request in a", "B/request", members)
@@ -1014,7 +1015,7 @@ def working(
         "B/request",
         checks * plan.columns["vocabulary"] * LOGIT_BYTES,
     )
-    parts = runtime(rows, ranks, efficiency, plan, hardware)
+    parts = runtime(rows, inputs, ranks, efficiency, plan, hardware)
     section = rows.section("Working memory", "per accelerator")
     return _Working(requests, prompt_batch, step_tokens, activations, logits, parts, section)
 
@@ -1346,7 +1347,8 @@ def used(
     kv = rows("kv", "KV cache", "B", all_kv - host_kv)
     total = rows("used", "Memory used", "B", room.weights + kv + extra.activations + logits + extra.reserve)
     headroom = rows("headroom", "Headroom", "B", room.usable - total, "negative where it does not fit")
-    free = rows("free", "Free memory", "B", maximum(0, headroom))
+    spare = headroom if caches.shared is None else headroom - SLACK
+    free = rows("free", "Free memory", "B", maximum(0, spare))
     outside = rows("outside", "Memory left to others", "B", hardware.memory_capacity - room.usable)
     limit = rows(
         "limit",

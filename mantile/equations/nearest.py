@@ -270,6 +270,10 @@ def _fields(
     def number(ending: str) -> Callable[[Node], Node]:
         return lambda value: join(text(value, "0"), ending)
 
+    def tokens(figure: Input, ending: str) -> Callable[[Node], Node]:
+        """A mean over classes of requests may lie half way between two."""
+        return number(ending) if figure.follows is None else lambda value: join(rounded(value, 0), ending)
+
     def as_is(value: Node) -> Node:
         return value
 
@@ -288,8 +292,8 @@ def _fields(
         one("kv_dtype", "KV cache", inputs.kv_dtype, lambda value: join("KV ", value)),
         one("serving", "serving", _serving(here, sets)),
         one("accelerators", "accelerators", accelerators),
-        one("input_tokens", "input tokens", inputs.input_tokens, number(" in")),
-        one("output_tokens", "output tokens", inputs.output_tokens, number(" out")),
+        one("input_tokens", "input tokens", inputs.input_tokens, tokens(inputs.input_tokens, " in")),
+        one("output_tokens", "output tokens", inputs.output_tokens, tokens(inputs.output_tokens, " out")),
         one("concurrency", "concurrency", inputs.concurrency, number(" at once")),
         *(one(name, name.replace("_", " of "), figure) for name, figure in _degrees(here, sets).items()),
     )

@@ -14,8 +14,21 @@ from dataclasses import dataclass
 from mantile.equations.constant import GIGA, HALF, ONE_REQUEST, ONE_TOKEN
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.inputs import Workload
-from mantile.graph.quantity import Quantity, Section, all_of, floor, maximum, minimum, where
+from mantile.graph.quantity import Quantity, Section, all_of, equal, floor, maximum, minimum, where
 from mantile.graph.rows import Rows
+
+
+@dataclass(frozen=True)
+class ClassHeads:
+    """What prompts of classes of requests have at their head.
+
+    Args:
+        once: tokens of the prefixes that they share, each class its own.
+        longest: the longest head of a prompt, against the prompt.
+    """
+
+    once: Quantity
+    longest: Quantity
 
 
 @dataclass(frozen=True)
@@ -23,16 +36,19 @@ class Heads:
     """What prompts have at their head.
 
     Args:
-        hit_rate: share of a prompt that was there before, until somebody states one.
+        hit_rate: share of a prompt that was there before, until somebody states one; None where it follows
+            from classes of requests.
         least: tokens that a prompt has before anything new.
         most: tokens of a prompt that may be found.
-        shared: tokens that lie in the KV cache once, for all requests; 0 where nothing is found.
+        shared: tokens of a request that lie in the KV cache once, for all; 0 where nothing is found.
+        once: tokens that lie there once: those, or what each class of requests shares.
     """
 
-    hit_rate: Quantity
+    hit_rate: Quantity | None
     least: Quantity
     most: Quantity
     shared: Quantity
+    once: Quantity
     section: Section
 
 
@@ -54,8 +70,12 @@ class Prefix:
     section: Section
 
 
-def heads(inputs: Workload) -> Heads | None:
-    """What prompts have at their head; None where no scenario caches prefixes."""
+def heads(inputs: Workload, of_classes: ClassHeads | None = None) -> Heads | None:
+    """What prompts have at their head; None where no scenario caches prefixes.
+
+    Args:
+        of_classes: what those of classes of requests have.
+    """
     if inputs.prefix_hit_rate is None:
         return None
     assert inputs.turns is not None and inputs.shared_prefix is not None and inputs.prefix_block is not None
@@ -74,20 +94,7 @@ def heads(inputs: Workload) -> Heads | None:
         inputs.shared_prefix + before * inputs.output_tokens,
         "a prompt is at least as long",
     )
-    new = rows(
-        "new_tokens",
-        "New tokens of a prompt",
-        "token/request",
-        maximum(0, inputs.input_tokens - answers) / (1 + before),
-        "neither shared nor said before; as many in each turn",
-    )
-    rate = rows(
-        "hit_default",
-        "Share of a prompt that was there before",
-        "1",
-        1 - new / inputs.input_tokens,
-        "shared prefix and turns before",
-    )
+    rate = None if of_classes is not None else _said_before(rows, inputs, before, answers)
     most = rows(
         "most",
         "Tokens of a prompt that may be found",
@@ -106,7 +113,51 @@ def heads(inputs: Workload) -> Heads | None:
         ),
         "in whole blocks",
     )
-    return Heads(rate, answers, most, shared, rows.section("Prefixes", "what prompts have at their head"))
+    once, least = shared, answers
+    if of_classes is not None:
+        least = rows(
+            "head_of_classes",
+            "Longest head of a prompt, at the mean length",
+            "token/request",
+            maximum(answers, of_classes.longest * inputs.input_tokens),
+            "of a class of requests",
+        )
+        typed = inputs.shared_prefix.follows
+        assert typed is not None
+        own = rows(
+            "shared_of_classes",
+            "Shared prefixes of all classes in use",
+            "token/request",
+            where(equal(inputs.shared_prefix, typed), of_classes.once, inputs.shared_prefix),
+            "each class has its own; a length typed over theirs holds for all",
+        )
+        once = rows(
+            "once",
+            "Shared tokens of all classes that lie in the KV cache once",
+            "token/request",
+            where(shared > 0, own, 0),
+            "none where nothing is found",
+        )
+    section = rows.section("Prefixes", "what prompts have at their head")
+    return Heads(rate, least, most, shared, once, section)
+
+
+def _said_before(rows: Rows, inputs: Workload, before: Quantity, answers: Quantity) -> Quantity:
+    """The share of a prompt that was there before."""
+    new = rows(
+        "new_tokens",
+        "New tokens of a prompt",
+        "token/request",
+        maximum(0, inputs.input_tokens - answers) / (1 + before),
+        "neither shared nor said before; as many in each turn",
+    )
+    return rows(
+        "hit_default",
+        "Share of a prompt that was there before",
+        "1",
+        1 - new / inputs.input_tokens,
+        "shared prefix and turns before",
+    )
 
 
 def prefix(

@@ -14,7 +14,7 @@ from mantile.equations.efficiency import Efficiency
 from mantile.equations.engine import Share
 from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
-from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.inputs import ON, Ranks, Workload
 from mantile.equations.plan import Sharding
 from mantile.graph.quantity import Node, Quantity, Row, as_node, equal, maximum, minimum, where
 from mantile.graph.rows import Rows
@@ -152,7 +152,9 @@ def beside_step(
     )
 
 
-def runtime(rows: Rows, ranks: Ranks, efficiency: Efficiency, plan: Sharding, hardware: Hardware) -> Runtime:
+def runtime(
+    rows: Rows, inputs: Workload, ranks: Ranks, efficiency: Efficiency, plan: Sharding, hardware: Hardware
+) -> Runtime:
     """The parts of the runtime.
 
     Args:
@@ -170,11 +172,14 @@ def runtime(rows: Rows, ranks: Ranks, efficiency: Efficiency, plan: Sharding, ha
         together * (efficiency["communication_reserve"] + hardware.in_switch * efficiency["switch_reserve"]),
         "more where the switch reduces",
     )
+    captured: Node = plan.stages.fullest * efficiency["graph_memory"] * (1 + together)
+    if inputs.enforce_eager is not None:
+        captured = where(equal(inputs.enforce_eager, ON), 0, captured)
     graphs = parts(
         "graphs",
         "Graphs",
         "B",
-        plan.stages.fullest * efficiency["graph_memory"] * (1 + together),
+        captured,
         "of the layers of the fullest stage; collectives are captured as well",
     )
     on_top = parts(

@@ -228,10 +228,10 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
         drafted = [where(drafts.on > 0, gained, "")]
         parts = (*parts, gained)
     workload = join(
-        text(inputs.input_tokens, "0"),
+        _count(inputs.input_tokens),
         " tokens in, ",
         *hits,
-        text(inputs.output_tokens, "0"),
+        _count(inputs.output_tokens),
         " out, ",
         *drafted,
         told(inputs.concurrency, text(inputs.concurrency, "0")),
@@ -514,6 +514,11 @@ def _overload(graph: EstimateGraph) -> Node | None:
     """Whether more requests arrive than a plan that can be serves; None without a request rate."""
     load = graph.checks.load
     return None if load is None else all_of(graph.checks.possible > 0, if_error(load, 0) > 1)
+
+
+def _count(tokens: Input) -> Node:
+    """A number of tokens as text; a mean over classes may lie half way between two."""
+    return text(tokens, "0") if tokens.follows is None else rounded(tokens, 0)
 
 
 def _within_limits(graph: EstimateGraph) -> Quantity | None:

@@ -13,6 +13,7 @@ from mantile.equations.memory import Memory, memory
 from mantile.equations.network import Network, network
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
+from mantile.equations.prefix import ClassHeads
 from mantile.equations.speculation import Speculation, checked, emitted, speculation
 from mantile.equations.support import Support, support
 from mantile.equations.tensors import Tensors, tensors
@@ -103,8 +104,19 @@ def _degrees(workers: Workers, shown: Node | None = None) -> Node:
     return join(*arrow, *above, only(workers.ranks.deployment <= 1, "one accelerator "))
 
 
-def workers(ir: ModelGraph, library: Library, known: Frameworks, inputs: Workload, ranks: Ranks) -> Workers:
-    """The accelerators that prefill, or do everything."""
+def workers(
+    ir: ModelGraph,
+    library: Library,
+    known: Frameworks,
+    inputs: Workload,
+    ranks: Ranks,
+    of_classes: ClassHeads | None = None,
+) -> Workers:
+    """The accelerators that prefill, or do everything.
+
+    Args:
+        of_classes: what prompts of classes of requests have at their head; None where none caches.
+    """
     chips = hardware(library, inputs)
     dtypes = formats(library, inputs, chips, ir)
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
@@ -121,7 +133,7 @@ def workers(ir: ModelGraph, library: Library, known: Frameworks, inputs: Workloa
         plan=plan,
         tensors=stored,
         network=network(inputs, ranks, chips, factors, ir),
-        memory=memory(ir, inputs, ranks, known, chips, dtypes, factors, plan, stored, drafts),
+        memory=memory(ir, inputs, ranks, known, chips, dtypes, factors, plan, stored, drafts, of_classes),
         speculation=drafts,
     )
 

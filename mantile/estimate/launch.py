@@ -387,7 +387,11 @@ def _line(estimate: Estimate, table: LaunchTable, wanted: dict[str, Any], role: 
         flags.append(replace(flag, field=origin.field, why=origin.why) if origin else flag)
     if drafting:
         flags += _drafts(estimate, table, wanted, flags)
-    slots = slots or int(wanted.get("max_requests") or 0) or int(not wanted.get("request_rate"))
+    slots = (
+        slots
+        or int(wanted.get("max_requests") or 0)
+        or int(not (wanted.get("request_rate") or wanted.get("sessions")))
+    )
     flags += _lengths(table, wanted, slots)
     flags += memory_of(table, _shares(estimate, wanted))
     text = shlex.join([*program_of(table), *(word for flag in flags for word in flag.words)])
@@ -461,7 +465,7 @@ def _derived(estimate: Estimate, table: LaunchTable, wanted: Mapping[str, Any], 
         found["token_budget"] = Said("", str(wanted["token_budget"]), "token_budget", "", why=why)
     most = _most(estimate, table, wanted)
     batch = estimate.results(0)["batch"]
-    kept = wanted.get("concurrency") and not wanted.get("request_rate")
+    kept = wanted.get("concurrency") and not (wanted.get("request_rate") or wanted.get("sessions"))
     if wanted.get("max_requests") or role == "prefill" or not batch or not kept or most is None:
         return found
     if batch > most * int(wanted["attention_dp"]):

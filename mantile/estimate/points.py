@@ -58,8 +58,11 @@ def sweep_points(estimate: Estimate) -> SweepPoints:
 
 
 def usual(estimate: Estimate) -> dict[str, tuple[Any, ...]]:
-    """The load, by doublings; where requests arrive at a rate, by shares of it."""
+    """The load, by doublings; where requests arrive at a rate or come from sessions, by shares of them."""
     values = estimate.columns[0].values
+    sessions = float(values.get("sessions") or 0)
+    if sessions:
+        return {"sessions": tuple(round(sessions * share, 6) for share in _SHARES)}
     rate = float(values.get("request_rate") or 0)
     if rate:
         return {"request_rate": tuple(round(rate * share, 6) for share in _SHARES)}

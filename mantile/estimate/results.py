@@ -47,6 +47,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             "errors": raised(graph, values, errors=True),
             "alerts": raised(graph, values, errors=False),
         },
+        **({} if graph.serving.sessions is None else {"sessions": float(values[graph.serving.sessions])}),
         **({"classes": _classes(graph, values)} if graph.serving.classes else {}),
         **({} if graph.capacity is None else {"capacity": _capacity(graph.capacity, values)}),
     }
@@ -117,6 +118,7 @@ def _classes(graph: EstimateGraph, values: Mapping[Node, Any]) -> list[dict[str,
             E2E.key: known(one.e2e),
             **{f"{name}_s": known(figure) for name, figure in one.percentiles.items()},
             "goodput_share": known(one.good),
+            **({} if one.sessions is None else {"sessions": known(one.sessions)}),
         }
         for one in graph.serving.classes
     ]

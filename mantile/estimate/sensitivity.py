@@ -39,6 +39,7 @@ RANGE_PERCENT = {
 _ASKED = (
     "concurrency",
     "request_rate",
+    "sessions",
     "input_tokens",
     "output_tokens",
     "utilisation",
@@ -47,6 +48,7 @@ _ASKED = (
     "compute_speed",
     "network_speed",
 )
+_LOADS = ("concurrency", "request_rate", "sessions")
 _AT_MOST_ONE = ("utilisation", "compute_speed", "network_speed")
 _ENDS = np.array([-1.0, 1.0])
 
@@ -166,11 +168,11 @@ def _range_percent(estimate: Estimate, identifier: str, status: str) -> int:
 
 
 def _asked(estimate: Estimate) -> Iterator[SensitivityInput]:
-    """What the scenario asks for. The load is the request rate where that is given, else the concurrency."""
-    named = estimate.equations.inputs.named()
-    other = "concurrency" if estimate.columns[0].values.get("request_rate") else "request_rate"
+    """What the scenario asks for. The load is what is given: sessions, a request rate, else a concurrency."""
+    named, values = estimate.equations.inputs.named(), estimate.columns[0].values
+    load = next((name for name in ("request_rate", "sessions") if values.get(name)), "concurrency")
     for name in _ASKED:
-        if name in named and name != other:
+        if name in named and (name == load or name not in _LOADS):
             figure, asked = named[name], name in estimate.columns[0].given
             yield SensitivityInput(
                 id=figure.id,

@@ -44,6 +44,7 @@ from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
     INPUT_NAMES,
+    LEADING,
     PREFIX_FIELDS,
     SCENARIO_FIELDS,
     STATED_FIELDS,
@@ -385,7 +386,8 @@ def question_of(
         or any(key.startswith(DECODE) for key in axes)
         or "disaggregated" in axes.get("serving", ())
     )
-    scenario = scenario.model_copy(update={"overrides": kept})
+    led = {key: axes[key][0] for key in LEADING if key in axes and getattr(scenario, key) is None}
+    scenario = scenario.model_copy(update={"overrides": kept, **led})
     return Question(scenario, axes, swept, apart, model, library, name)
 
 
@@ -414,7 +416,7 @@ def _graph(asked: Question) -> EstimateGraph:
     """
     scenario, name = asked.scenario, asked.name
     architecture = build_ir(apply_model_overrides(asked.model, scenario.overrides, name))
-    rated = "request_rate" in asked.over or scenario.open_loop
+    rated = not asked.over.keys().isdisjoint(("request_rate", "sessions")) or scenario.open_loop
     prefixes = scenario.caches_prefixes or not asked.over.keys().isdisjoint(PREFIX_FIELDS)
     stated = scenario.stated | {STATED_FIELDS[key] for key in asked.over if key in STATED_FIELDS}
     equations = build_graph(

@@ -52,10 +52,11 @@ def columns(
     Raises:
         InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
     """
+    followed = scenario.stated | ({"classes"} if scenario.classes else set())
     defaults: dict[str, Any] = {
         field.name: field.default
         for field in SCENARIO_FIELDS.values()
-        if field.default is not None and field.follows not in scenario.stated
+        if field.default is not None and field.follows not in followed
     }
     asked = _given(scenario)
     columns = []

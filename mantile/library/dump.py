@@ -27,6 +27,8 @@ _TAIL = (
     "output_tokens",
     "concurrency",
     "request_rate",
+    "sessions",
+    "think_time",
     "classes",
     "capacity",
     "overrides",

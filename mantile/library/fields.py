@@ -33,6 +33,8 @@ Needs = Literal[
     "images",
     "decode workers",
     "request rate",
+    "sessions",
+    "launches",
     "prefix cache",
     "speculation",
     "own build",

@@ -17,7 +17,7 @@ from mantile.library.scenario import SCENARIO_FIELDS, Scenario
 _OF_ENGINE = (
     *("speculation", "draft_tokens"),
     *("serving", "batching", "token_budget", "microbatches", "max_requests", "scheduler", "kv_admission"),
-    *("receive_interval", "batch_wait_steps", "max_model_len"),
+    *("receive_interval", "batch_wait_steps", "max_model_len", "enforce_eager", "async_scheduling"),
 )
 _OF_MACHINE = (
     *("accelerator", "system", "framework", "compute_speed", "network_speed", "memory_taken"),

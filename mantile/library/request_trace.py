@@ -43,6 +43,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
         "osl",
     ),
     "class": ("class", "request_class", "kind", "log_type", "type"),
+    "session": ("session", "session_id", "conversation", "conversation_id", "chat_id", "user", "user_id"),
+    "seconds": ("e2e", "e2e_latency", "e2e_s", "latency", "duration", "elapsed_time", "request_latency"),
 }
 """What a column may be called, without regard to case and to what joins its parts."""
 OTHERS = "others"
@@ -51,7 +53,14 @@ _MOST_SPREAD = 5.0  # of a field of a scenario
 
 @dataclass(frozen=True)
 class Lengths:
-    """Requests of a class: how many, mean lengths, and standard deviations over them."""
+    """Requests of a class: how many, mean lengths, and standard deviations over them.
+
+    Args:
+        turns: requests of a session, on average, where prompts have what was said before at their head; None
+            where they have not, or no column says which session a request belongs to.
+        think_time: mean seconds from an answer to the next request of its session; None where no columns say
+            when requests came and how long they took.
+    """
 
     name: str
     requests: int
@@ -59,6 +68,19 @@ class Lengths:
     output_tokens: float
     input_spread: float
     output_spread: float
+    turns: float | None = None
+    think_time: float | None = None
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A request: tokens of prompt and answer, when it came, its session, and seconds to its last token."""
+
+    prompt: float
+    answer: float
+    moment: float | None = None
+    session: str = ""
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +135,7 @@ def read_trace(path: str | Path) -> RequestTrace:
         raise InputError(f"{path}: empty; expected a line of column names, then one for each request")
     places = _places(rows[0], path)
     arrivals: list[float] = []
-    lengths: dict[str, list[tuple[float, float]]] = {}
+    lengths: dict[str, list[_Line]] = {}
     left_out = 0
     for number, row in enumerate(rows[1:], start=2):
         if not any(cell.strip() for cell in row):
@@ -123,10 +145,13 @@ def read_trace(path: str | Path) -> RequestTrace:
         if prompt < 1 or answer < 1:
             left_out += 1
             continue
-        if "arrival" in places:
-            arrivals.append(_moment(_cell(row, places, "arrival"), where))
+        came = _moment(_cell(row, places, "arrival"), where) if "arrival" in places else None
+        if came is not None:
+            arrivals.append(came)
         name = _cell(row, places, "class")[:30] if "class" in places else ""
-        lengths.setdefault(name or "requests", []).append((prompt, answer))
+        session = _cell(row, places, "session") if "session" in places else ""
+        took = _took(_cell(row, places, "seconds"), where) if "seconds" in places else None
+        lengths.setdefault(name or "requests", []).append(_Line(prompt, answer, came, session, took))
     if not lengths:
         raise InputError(f"{path}: no request with a prompt and an answer; expected one at least")
     seconds, rate, burstiness = _arrivals(arrivals)
@@ -187,6 +212,44 @@ def _moment(text: str, where: str) -> float:
     return value
 
 
+def _took(text: str, where: str) -> float | None:
+    """Seconds from arrival to the last token; None where the line does not say it."""
+    try:
+        value = float(text) if text else None
+    except ValueError:
+        value = math.nan
+    if value is not None and not 0 <= value < math.inf:
+        raise InputError(f"{where}: seconds of a request: {text!r}; expected a number of at least 0")
+    return value
+
+
+def _sessions(lines: list[_Line]) -> tuple[float | None, float | None]:
+    """Turns of a session and think time; None for what the trace does not say.
+
+    Turns are told where most prompts are at least as long as the prompt and the answer before: then they have
+    what was said at their head.
+    """
+    sessions: dict[str, list[_Line]] = {}
+    for line in lines:
+        if line.session:
+            sessions.setdefault(line.session, []).append(line)
+    if not sessions:
+        return None, None
+    pairs = []
+    for session in sessions.values():
+        timed = [line for line in session if line.moment is not None]
+        ordered = sorted(timed, key=lambda line: line.moment or 0) if len(timed) == len(session) else session
+        pairs += list(pairwise(ordered))
+    whole = sum(later.prompt >= before.prompt + before.answer for before, later in pairs)
+    turns = sum(map(len, sessions.values())) / len(sessions) if pairs and 2 * whole >= len(pairs) else None
+    thought = [
+        max(0.0, later.moment - before.moment - before.seconds)
+        for before, later in pairs
+        if later.moment is not None and before.moment is not None and before.seconds is not None
+    ]
+    return turns, fmean(thought) if thought else None
+
+
 def _arrivals(moments: list[float]) -> tuple[float | None, float | None, float | None]:
     """Seconds that the trace lasts, requests per second, and how uneven the times between them are."""
     gaps = [later - earlier for earlier, later in pairwise(sorted(moments))]
@@ -197,25 +260,29 @@ def _arrivals(moments: list[float]) -> tuple[float | None, float | None, float |
     return seconds, 1 / mean, pstdev(gaps) / mean
 
 
-def _classes(lengths: Mapping[str, list[tuple[float, float]]]) -> Iterable[Lengths]:
+def _classes(lengths: Mapping[str, list[_Line]]) -> Iterable[Lengths]:
     """The largest first; the smallest together where there are more than a scenario may have."""
     ordered = sorted(lengths.items(), key=lambda item: (-len(item[1]), item[0]))
     kept = ordered if len(ordered) <= MOST_CLASSES else ordered[: MOST_CLASSES - 1]
-    rest = [pair for _, pairs in ordered[len(kept) :] for pair in pairs]
-    for name, pairs in (*kept, *([(OTHERS, rest)] if rest else ())):
-        prompts, answers = zip(*pairs, strict=True)
+    rest = [line for _, lines in ordered[len(kept) :] for line in lines]
+    for name, lines in (*kept, *([(OTHERS, rest)] if rest else ())):
+        prompts, answers = [line.prompt for line in lines], [line.answer for line in lines]
+        turns, think_time = _sessions(lines)
         yield Lengths(
             name=name,
-            requests=len(pairs),
+            requests=len(lines),
             input_tokens=fmean(prompts),
             output_tokens=fmean(answers),
             input_spread=pstdev(prompts) / fmean(prompts),
             output_spread=pstdev(answers) / fmean(answers),
+            turns=turns,
+            think_time=think_time,
         )
 
 
 def _lengths(one: Lengths) -> dict[str, Any]:
-    return {
+    said = {"turns": one.turns, "think_time": one.think_time}
+    return {name: _short(value) for name, value in said.items() if value is not None} | {
         "input_tokens": max(1, round(one.input_tokens)),
         "output_tokens": max(1, round(one.output_tokens)),
         "input_spread": min(_MOST_SPREAD, _short(one.input_spread)),

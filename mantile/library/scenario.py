@@ -518,6 +518,7 @@ class Inputs(Deployment):
         "requests that arrive per second, over all replicas, whatever is in flight; 0: concurrency is kept",
         unit="request/s",
         default=0,
+        follows="sessions",
         least=0,
         most=MOST_REQUESTS,
         aliases=("qps", "rps"),
@@ -531,6 +532,30 @@ class Inputs(Deployment):
         least=1,
         most=31_536_000,
         needs="request rate",
+    )
+    sessions: Real | None = field(
+        "Sessions",
+        (
+            "people or agents who send a request, wait for its answer, think and send the next, over all "
+            "replicas; the request rate follows; 0: nobody says how many"
+        ),
+        unit="request",
+        default=0,
+        least=0,
+        most=100 * MOST_REQUESTS,
+        aliases=("num_sessions", "closed_loop_users"),
+        needs="sessions",
+    )
+    think_time: Real | None = field(
+        "Think time",
+        "mean seconds between an answer and the next request of the same session",
+        unit="s",
+        default=0,
+        otherwise="follows from the classes of requests, if there are any",
+        follows="classes",
+        least=0,
+        most=1_000_000,
+        needs="sessions",
     )
     engine_defaults: Literal["general", "framework"] | None = field(
         "Defaults of the engine",
@@ -550,6 +575,27 @@ class Inputs(Deployment):
         least=1,
         most=MOST_TOKENS,
         aliases=("max_num_batched_tokens", "chunked_prefill_size", "max_num_tokens"),
+    )
+    enforce_eager: Literal["off", "on"] | None = field(
+        "Without graphs",
+        (
+            "on: the host starts operations of a decode step one by one, and no memory goes to graphs; "
+            "off: as one graph, the default of vLLM, SGLang and TensorRT-LLM"
+        ),
+        default="off",
+        aliases=("disable_cuda_graph",),
+        needs="launches",
+    )
+    async_scheduling: Literal["off", "on"] | None = field(
+        "Asynchronous scheduling",
+        (
+            "on: the next step is prepared while one runs, and who arrives does not join it, the default of "
+            "vLLM from 0.14; off: who arrives at a rate joins the next step. The host time that a step of "
+            "its own then shows nobody states: it is not in the estimate"
+        ),
+        default="on",
+        aliases=("overlap_schedule",),
+        needs="launches",
     )
     max_model_len: Whole | None = field(
         "Longest request",
@@ -577,6 +623,7 @@ class Inputs(Deployment):
         "tokens at the head of every prompt that all requests share, such as a system prompt",
         unit="token/request",
         default=0,
+        follows="classes",
         least=0,
         most=MOST_TOKENS,
         aliases=("system_prompt_tokens", "shared_prefix_len"),
@@ -920,6 +967,12 @@ class Inputs(Deployment):
         most=24,
     )
 
+    @field_validator("enforce_eager", "async_scheduling", mode="before")
+    @classmethod
+    def _switched(cls, given: Any) -> Any:
+        """Also as engines have it in their files: true or false."""
+        return ("off", "on")[given] if isinstance(given, bool) else given
+
     @field_validator("as_of", mode="before")
     @classmethod
     def _counted(cls, day: Any) -> Any:
@@ -1117,6 +1170,32 @@ class ClassFields(Strict):
     e2e_limit: Real | None = field(
         "Limit of end to end", "0: that of the scenario", unit="s", default=0, least=0, most=1_000_000
     )
+    turns: Real | None = field(
+        "Turns of a conversation",
+        "prompts of a conversation, on average, each with all that was said before at its head",
+        default=1,
+        least=1,
+        most=1000,
+        needs="prefix cache",
+    )
+    shared_prefix: Whole | None = field(
+        "Shared prefix",
+        "tokens at the head of every prompt of the class, such as a system prompt and tools",
+        unit="token/request",
+        default=0,
+        least=0,
+        most=MOST_TOKENS,
+        needs="prefix cache",
+    )
+    think_time: Real | None = field(
+        "Think time",
+        "mean seconds between an answer and the next request of the same session",
+        unit="s",
+        default=0,
+        least=0,
+        most=1_000_000,
+        needs="sessions",
+    )
 
 
 CLASS_FIELDS: Mapping[str, ScenarioField] = {declared.name: declared for declared in read_fields(ClassFields)}
@@ -1224,7 +1303,8 @@ class Scenario(Case):
     @model_validator(mode="after")
     def _complete(self) -> Scenario:
         for name in REQUIRED:
-            follows = self.request_rate if name == "concurrency" else self.classes and name in CLASS_FIELDS
+            rated = self.request_rate or self.sessions
+            follows = rated if name == "concurrency" else self.classes and name in CLASS_FIELDS
             if getattr(self, name) is None and not follows:
                 raise ValueError(f"{name} is missing")
         for where, case in (("", self), *((f"variants.{n}.", one) for n, one in enumerate(self.variants))):
@@ -1286,12 +1366,12 @@ class Scenario(Case):
     @property
     def open_loop(self) -> bool:
         """Whether requests arrive at a rate, in some column at least."""
-        return any(case.request_rate for case in (self, *self.variants))
+        return "sessions" in self.stated or any(case.request_rate for case in (self, *self.variants))
 
     @property
     def caches_prefixes(self) -> bool:
         """Whether prompts find a part of themselves in a cache, in some column at least."""
-        return any(
+        return _of_class(self.classes, "prefix cache") or any(
             getattr(case, name) is not None for case in (self, *self.variants) for name in PREFIX_FIELDS
         )
 
@@ -1311,6 +1391,7 @@ class Scenario(Case):
             for name, need in STATED_FIELDS.items()
             if (need == "spread" and self.classes)
             or (need == "devices" and self.device_count)
+            or _of_class(self.classes, need)
             or any(getattr(case, name) is not None for case in (self, *self.variants))
         )
 
@@ -1327,10 +1408,18 @@ class Scenario(Case):
         )
 
 
+def _of_class(classes: tuple[RequestClass, ...], need: str) -> bool:
+    """Whether a class states a field that only some scenarios have."""
+    names = [name for name, declared in CLASS_FIELDS.items() if declared.needs == need]
+    return any(getattr(one, name) is not None for one in classes for name in names)
+
+
 PREFIX_FIELDS = tuple(item.name for item in SCENARIO_FIELDS.values() if item.needs == "prefix cache")
 """What prompts may find in a cache, and where: an estimate has rows of it where a scenario states one."""
 
 _STATED = (
+    "launches",
+    "sessions",
     "speculation",
     "spread",
     "own build",
@@ -1345,6 +1434,9 @@ STATED_FIELDS: Mapping[str, str] = {
     item.name: item.needs for item in SCENARIO_FIELDS.values() if item.needs in _STATED
 }
 """Fields that an estimate has rows of only where a scenario states one of their kind, and that kind."""
+
+LEADING = ("sessions", "engine_defaults")
+"""Fields that others follow where they are stated."""
 
 
 def load_scenario(path: str) -> Scenario:

@@ -52,7 +52,7 @@ def chosen(
     stated = {key: fields[key] for key in PLANNED if key in fields and key not in free}
     stated |= {degree: 1 for degree in _FIXED if degree not in fields}
     workload = workload_of(fields, name)
-    if not workload.get("concurrency") and not workload.get("request_rate"):
+    if not any(workload.get(load) for load in ("concurrency", "request_rate", "sessions")):
         raise InputError(f"{name}: concurrency is missing: expected a load where a plan shall be chosen")
     if "accelerator" not in stated and "accelerator" not in free:
         raise InputError(f"{name}: accelerator is missing: expected an id, or auto")

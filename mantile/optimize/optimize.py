@@ -81,7 +81,7 @@ class Question:
     @property
     def load(self) -> bool:
         """Whether a load is stated; else the best one within the limits is looked for."""
-        return any(self.fields.get(name) for name in ("concurrency", "request_rate"))
+        return any(self.fields.get(name) for name in ("concurrency", "request_rate", "sessions"))
 
 
 @dataclass(frozen=True)

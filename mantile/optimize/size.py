@@ -418,7 +418,9 @@ def with_load(
     Raises:
         InputError: for a load that is stated twice or cannot be.
     """
-    load = next((key for key in ("concurrency", "request_rate") if fields.get(key) is not None), None)
+    load = next(
+        (key for key in ("concurrency", "request_rate", "sessions") if fields.get(key) is not None), None
+    )
     if users is not None and load is not None:
         raise InputError(
             f"{name}: {spelled('users')}: {spelled(load)} states the load as well; expected one of both"

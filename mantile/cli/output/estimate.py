@@ -47,6 +47,7 @@ _ROWS: tuple[_Row, ...] = (
     _of(metrics.MEMORY_CAPACITY),
     _of(metrics.KV_CAPACITY_SEQUENCES),
     ("Request rate, requests/s", "request_rate", number),
+    ("Sessions", "sessions", number),
     _of(metrics.LOAD),
     _of(metrics.PREFIX_HITS),
     _of(metrics.STEP_TOKENS),
@@ -113,7 +114,9 @@ def _print_classes(console: Console, results: list[dict[str, Any]]) -> None:
     for result in results:
         if "classes" not in result:
             continue
-        heads = ("share", "TTFT", "p50", "p95", "End to end", "p50", "p95", "within limits")
+        heads: tuple[str, ...] = ("share", "TTFT", "p50", "p95", "End to end", "p50", "p95", "within limits")
+        if "sessions" in result["classes"][0]:
+            heads = (*heads, "sessions")
         table = new_table("Class", *heads, right=range(1, len(heads) + 1))
         for one in result["classes"]:
             times = [
@@ -128,7 +131,8 @@ def _print_classes(console: Console, results: list[dict[str, Any]]) -> None:
                 )
             ]
             shares = [metrics.GOODPUT_SHARE.text(one[key]) for key in ("share", "goodput_share")]
-            table.add_row(one["name"], shares[0], *times, shares[1])
+            told = [number(one["sessions"])] if "sessions" in one else []
+            table.add_row(one["name"], shares[0], *times, shares[1], *told)
         if len(results) > 1:
             console.print(Text(result["name"], style="bold"))
         console.print(table)

@@ -67,6 +67,7 @@ class Serving:
     load: Arrivals | None = None
     concurrency: Concurrency | None = None
     classes: tuple[Told, ...] = ()
+    sessions: Quantity | None = None
 
 
 def serving(
@@ -124,7 +125,15 @@ def serving(
     told = good = None
     if tails is not None:
         if mixed is not None:
-            told = classes_told(mixed, setting.inputs, tails, setting.continuous, setting.memory.batch)
+            told = classes_told(
+                mixed,
+                setting.inputs,
+                tails,
+                setting.continuous,
+                setting.memory.batch,
+                prefill_workers.memory.prefix,
+                total.requests,
+            )
         good = goodput(setting.inputs, tails, total.requests, None if told is None else told.good)
     shown = request.told or tails
     assert shown is not None
@@ -150,7 +159,6 @@ def serving(
         slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
         step=token.step,
         sections=(
-            *(() if mixed is None else (mixed.section,)),
             *(() if lengths is None else (lengths.section,)),
             setting.scheduler.forms,
             loop.section,
@@ -169,6 +177,7 @@ def serving(
         load=None if load is None else replace(load, in_flight=total.in_flight),
         concurrency=settled,
         classes=() if told is None else told.told,
+        sessions=total.sessions,
     )
 
 
@@ -190,7 +199,7 @@ def _load(setting: Setting, loop: ClosedLoop, steps: StepTimes) -> tuple[Arrival
         None if setting.spread is None else setting.spread.waits,
     )
     settled = concurrency(setting.inputs, setting.memory, setting.decoding.batch, rates, before_decode, steps)
-    return opened(setting.inputs, rates, settled.default), settled
+    return opened(setting.inputs, rates, settled.default, settled.full), settled
 
 
 STATE = "State"

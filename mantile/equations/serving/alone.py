@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 from mantile.equations.constant import GIGA, MICRO, ONE_REQUEST
@@ -12,15 +11,13 @@ from mantile.equations.inputs import Workload
 from mantile.equations.link import LinkTable, Machine, by_ports
 from mantile.equations.network import NO_WAY
 from mantile.equations.roofline import OVERHEAD
-from mantile.equations.serving.stages import FULLEST, stage_time
+from mantile.equations.serving.stages import FULLEST, operations, stage_time
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
     all_of,
-    as_node,
-    defined,
     is_number,
     maximum,
     minimum,
@@ -134,30 +131,6 @@ def prompt(
         bandwidth=bandwidth,
         sections=(pipe.section("A prompt by itself", "through stages, chunk by chunk"), *sections),
     )
-
-
-def operations(rows: Rows, prefill: Pass) -> Quantity:
-    """Operations of a prefill pass, those of all layers."""
-    counts = Counter(block.module.layers for block in prefill.blocks if block.module is not None)
-    of_groups: list[Node] = []
-    for number, (layers, count) in enumerate(counts.items(), start=1):
-        once = defined(
-            f"serving.operations.{number}",
-            "Operations outside layers" if layers is None else f"Operations of a layer, group {number}",
-            "1",
-            count,
-            "of the list of modules",
-        )
-        rows.add(once)
-        of_groups.append(
-            once
-            if layers is None
-            else rows(
-                f"operations_of.{number}", f"Operations of all layers, group {number}", "1", once * layers
-            )
-        )
-    total = rows.added("operations_of_all", "Operations", "1", of_groups or [as_node(0)])
-    return rows("operations", "Operations of a prefill pass", "1", total)
 
 
 def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, prefill: Pass) -> Pipeline:

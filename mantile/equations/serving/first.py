@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST, STEPS_AHEAD
+from mantile.equations.inputs import ON
 from mantile.equations.load import Arrivals
 from mantile.equations.serving.loop import ClosedLoop, Tpot
 from mantile.equations.serving.setting import Setting
@@ -75,11 +76,14 @@ def arrival_lag(rows: Rows, setting: Setting, loop: ClosedLoop, token: Tpot, loa
         (1 - setting.scheduler.first) * maximum(0, loop.prompts.delay + token.step - setting.prompt.service),
         "weights are read once for both",
     )
+    ahead: Node = STEPS_AHEAD
+    if setting.inputs.async_scheduling is not None:
+        ahead = where(equal(setting.inputs.async_scheduling, ON), STEPS_AHEAD, 0)
     arriving = rows(
         "arrival_steps",
         "Steps around a prefill of who arrives at any time",
         "1",
-        HALF + STEPS_AHEAD + beyond / token.step,
+        HALF + ahead + beyond / token.step,
         "half the running step, those scheduled ahead, the rest of one's own",
     )
     return rows(

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
+from mantile.equations.inputs import ON
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, floor, maximum, sum_of, where
+from mantile.graph.quantity import (
+    Node,
+    Quantity,
+    Section,
+    as_node,
+    defined,
+    equal,
+    floor,
+    maximum,
+    sum_of,
+    where,
+)
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 
@@ -26,10 +39,17 @@ def stage_time(work: Pass, workers: Workers, ir: ModelGraph) -> Node:
 
 @dataclass(frozen=True)
 class DecodeStep:
-    """Seconds of a decode step, and the rows that it follows from."""
+    """Seconds of a decode step, and the rows that it follows from.
+
+    Args:
+        host: seconds in which the host starts it without graphs, and its section, of the Decode sheet; None
+            where no scenario asks.
+    """
 
     step: Quantity
     rows: tuple[Quantity, ...]
+    host: Quantity | None
+    launches: Section | None
 
 
 def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pass) -> DecodeStep:
@@ -44,7 +64,12 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
         "decode_stage", "Time of the fullest decode stage", "s", stage_time(decode, workers, ir), FULLEST
     )
     of_stage = decoding.microbatches * stage
-    step = rows("decode_step", "Decode step", "s", where(pp > 1, maximum(step_time, of_stage), step_time))
+    taken: Node = where(pp > 1, maximum(step_time, of_stage), step_time)
+    launches = Rows("serving")
+    host = started(launches, workers, decode)
+    if host is not None:
+        taken = maximum(taken, host)
+    step = rows("decode_step", "Decode step", "s", taken)
     rows(
         "bubble",
         "Idle share of the fullest stage",
@@ -52,4 +77,51 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
         where(pp > 1, 1 - of_stage / step, 0),
         "the pipeline's bubble",
     )
-    return DecodeStep(step, rows.quantities())
+    section = None if host is None else launches.section("Launches of a decode step", "without graphs")
+    return DecodeStep(step, rows.quantities(), host, section)
+
+
+def operations(rows: Rows, work: Pass, of: str = "a prefill pass", prefix: str = "") -> Quantity:
+    """Operations of a pass, those of all layers.
+
+    Args:
+        of: which pass, in words; `prefix` of the ids.
+    """
+    counts = Counter(block.module.layers for block in work.blocks if block.module is not None)
+    of_groups: list[Node] = []
+    for number, (layers, count) in enumerate(counts.items(), start=1):
+        once = defined(
+            f"serving.{prefix}operations.{number}",
+            "Operations outside layers" if layers is None else f"Operations of a layer, group {number}",
+            "1",
+            count,
+            "of the list of modules",
+        )
+        rows.add(once)
+        of_groups.append(
+            once
+            if layers is None
+            else rows(
+                f"{prefix}operations_of.{number}",
+                f"Operations of all layers, group {number}",
+                "1",
+                once * layers,
+            )
+        )
+    total = rows.added(f"{prefix}operations_of_all", "Operations", "1", of_groups or [as_node(0)])
+    return rows(f"{prefix}operations", f"Operations of {of}", "1", total)
+
+
+def started(rows: Rows, workers: Workers, decode: Pass) -> Quantity | None:
+    """Seconds in which the host starts a decode step without graphs, 0 with; None where no scenario asks."""
+    asked = workers.inputs.enforce_eager
+    if asked is None:
+        return None
+    count = operations(rows, decode, "a decode step", "decode_")
+    return rows(
+        "decode_host",
+        "Time of the host to start the operations of a decode step",
+        "s",
+        where(equal(asked, ON), count * workers.efficiency["eager_launch"], 0),
+        "one by one; 0 where a graph holds them",
+    )

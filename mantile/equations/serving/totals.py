@@ -21,6 +21,7 @@ class Throughput:
 
     requests: Quantity
     in_flight: Quantity | None
+    sessions: Quantity | None
     output: Quantity
     accelerators: Quantity
     output_per_accelerator: Quantity
@@ -160,6 +161,17 @@ def throughput(
             source="Little's law",
         )
         rows.add(in_flight)
+    sessions = None
+    if inputs.think_time is not None:
+        sessions = Rows("sessions")(
+            "told",
+            "Sessions that this load comes to",
+            "request",
+            requests * (end_to_end + inputs.think_time),
+            "who wait for an answer, and who think",
+            source="Little's law",
+        )
+        rows.add(sessions)
     output = rows(
         "output_tokens_per_s", "Output tokens per second", "token/s", requests * inputs.output_tokens
     )
@@ -172,6 +184,7 @@ def throughput(
     return Throughput(
         requests=requests,
         in_flight=in_flight,
+        sessions=sessions,
         output=output,
         accelerators=accelerators,
         output_per_accelerator=rows(

@@ -53,6 +53,7 @@ _REMARKS = (
 _STATEMENTS = {
     "concurrency": "Requests arrive in a closed loop: so many are always in flight",
     "request_rate": "So many requests arrive per second, at random and whatever is in flight",
+    "sessions": "So many people or agents send a request, wait for its answer, think and send the next",
     "input_tokens": "Prompts have this many tokens, mean; none are shared or cached",
     "output_tokens": "Answers have this many tokens, mean",
     "utilisation": "Accelerators carry this load for this share of the hours paid for",

@@ -113,7 +113,8 @@ def _select_row(book: EstimateBook, sheet: Sheet, row: int, names: tuple[str, ..
     """
     inputs, small = book.estimate.equations.inputs.named(), _selector_label()
     disaggregated, degrees = len(book.estimate.equations.workers) > 1, row == _SELECTOR_ROWS[1]
-    rated = bool(book.estimate.inputs(0).get("inputs.request_rate"))
+    asked = book.estimate.inputs(0)
+    rated = any(asked.get(f"inputs.{load}") for load in ("request_rate", "sessions"))
     shown = ["request_rate" if name == "concurrency" and rated else name for name in names]
     for column, name in enumerate((name for name in shown if name in inputs), FIRST):
         label = inputs[name].label

@@ -1,0 +1,187 @@
+"""Sessions with think time: the rate they come to, against a step-by-step simulation and Little's law."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from live import edit, place
+from simulation import MIXED, Engine, Kind, simulate
+
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimate.sweep import sweep
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Quantity
+from mantile.library.errors import InputError
+from mantile.library.scenario import parse_scenario
+from mantile.roundtrip.import_workbook import import_workbook
+from mantile.verify.verify import verify
+from mantile.workbook.layout import lay_out
+from mantile.workbook.lint import lint
+from mantile.workbook.write import build_workbook
+
+Make = Callable[..., Estimate]
+SLOTS = 128
+ASKED: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "accelerator": "b300-sxm",
+    "max_requests": SLOTS,
+    "kv_admission": "guaranteed",
+    "scheduler": MIXED,
+    "sessions": 10,
+}
+# what a simulated engine does not have
+NOTHING = {"interference": 1, "queueing": 1, "eager_launch": 0, "first_token": 0, "cold_start": 0}
+CHAT = {"name": "chat", "share": 3, "input_tokens": 1500, "output_tokens": 250, "think_time": 20}
+AGENTS = {"name": "agents", "share": 1, "input_tokens": 12000, "output_tokens": 100, "think_time": 2}
+
+
+@pytest.mark.parametrize("sessions", [3, 60, 250, 600, 2000])
+@pytest.mark.parametrize("think", [0.5, 1])
+def test_sessions_follow_a_simulation(sessions: int, think: float) -> None:
+    """Requests per second and mean end to end of two classes; in the middle between few and too many."""
+    classes = [
+        one | {"think_time": one["think_time"] * think, "output_spread": 0.5} for one in (CHAT, AGENTS)
+    ]
+    made = estimate(parse_scenario(ASKED | {"classes": classes}, "test"))
+    known = made.equations.figures
+    names = ("serving.", "classes.", "load.", "sessions.", "decode.batch", "inputs.")
+    figures = {name: known[name] for name in known if name.startswith(names)}
+    program = Program([figure for figure in figures.values() if isinstance(figure, Quantity)])
+    given = made.inputs(0) | {f"efficiency.{name}.override": value for name, value in NOTHING.items()}
+
+    def rows(**inputs: Any) -> dict[str, float]:
+        values = program.run(given | {name.replace("_", ".", 1): value for name, value in inputs.items()})
+        numbers = {name: values.get(figure) for name, figure in figures.items()}
+        return {name: float(value) for name, value in numbers.items() if isinstance(value, float | int)}
+
+    loop = {"inputs_sessions": 0, "inputs_request_rate": 0}
+    one = rows(**loop, inputs_concurrency=1)
+    many = rows(**loop, inputs_concurrency=64, inputs_max_requests=64)
+    each = (many["serving.decode_step"] - one["serving.decode_step"]) / 63
+    told = rows(inputs_sessions=sessions)
+    delay, service = told["serving.prompt_delay"], told["serving.prefill_service"]
+    step = told["serving.step_in_use"]
+    given["efficiency.step_lag.override"] = max(0.0, (delay + step - service) / step + 0.5)
+    told = rows(inputs_sessions=sessions)
+    kinds = tuple(
+        Kind(
+            share=float(kind["share"]),
+            prompt=float(kind["input_tokens"]),
+            output=float(kind["output_tokens"]),
+            output_cv=0.5,
+            think=float(kind["think_time"]),
+        )
+        for kind in classes
+    )
+    prompt = sum(kind.share * kind.prompt for kind in kinds) / sum(kind.share for kind in kinds)
+    engine = Engine(one["serving.decode_step"] - each, each, delay / prompt, max(0.0, service - delay), SLOTS)
+    seen = simulate(engine, kinds, 0, sessions, max(4000, 4 * sessions), max(1500, 2 * sessions))
+    rate = len(seen.e2e) / (seen.clock - seen.started)
+    end = float(np.mean(seen.e2e))
+    assert told["serving.requests_per_s"] == pytest.approx(rate, rel=0.04)
+    assert told["serving.e2e"] == pytest.approx(end, rel=0.1)
+    assert told["sessions.told"] == pytest.approx(sessions, rel=0.06)
+    of_classes = [told[f"classes.{number}.sessions"] for number in (1, 2)]
+    assert sum(of_classes) == pytest.approx(told["sessions.told"], rel=0.02)
+    thinking = np.mean(np.array(seen.kind) == 1)
+    assert told["classes.2.part"] == pytest.approx(thinking, abs=0.03)
+
+
+@pytest.mark.parametrize("model", ["llama-3.1-8b", "qwen3-30b-a3b", "deepseek-r1"])
+@pytest.mark.parametrize("more", [{}, {"serving": "disaggregated", "decode": {}}])
+def test_sessions_are_those_that_the_load_comes_to(make: Make, model: str, more: dict[str, Any]) -> None:
+    """Requests per second times end to end and think time; more sessions never send less."""
+    plan = {"model": model, "tp": 8 if model == "deepseek-r1" else 1, "accelerator": "h200-sxm", **more}
+    rates = []
+    for sessions in (1, 20, 100, 400, 3000):
+        told = make(**plan, concurrency=None, sessions=sessions, think_time=10).results()
+        calm = told["load"] < 0.85 or told["load_state"] == "closed loop"
+        assert told["sessions"] == pytest.approx(sessions, rel=0.03 if calm else 0.2), sessions
+        rates.append(told["request_rate"])
+    assert rates == sorted(rates) and rates[0] < rates[1]
+
+
+def test_nobody_else_asks(make: Make) -> None:
+    """One session waits for nobody; a rate that is typed wins; no session leaves the concurrency."""
+    alone = make(concurrency=1).results()
+    one = make(concurrency=None, sessions=1, think_time=1e5).results()
+    assert one["tpot_s"] == pytest.approx(alone["tpot_s"], rel=0.01)
+    typed = make(concurrency=None, sessions=50, think_time=3, request_rate=2.0).results()
+    assert typed["request_rate"] == 2 and typed["sessions"] == pytest.approx(2 * (typed["e2e_s"] + 3))
+    none = make(sessions=0, think_time=3).results()
+    plain = make().results()
+    assert none["ttft_s"] == pytest.approx(plain["ttft_s"]) and none["tpot_s"] == plain["tpot_s"]
+
+
+def test_a_class_finds_its_own_prefix(make: Make) -> None:
+    """Shared prefixes lie in the cache once each; the share that is found is by token."""
+    lengths = {"input_tokens": None, "output_tokens": None, "concurrency": None, "request_rate": 3.0}
+    shared = [
+        {"name": "a", "input_tokens": 4000, "output_tokens": 100, "shared_prefix": 3200},
+        {"name": "b", "input_tokens": 1000, "output_tokens": 100, "shared_prefix": 160},
+        {"name": "c", "input_tokens": 1000, "output_tokens": 200, "turns": 5},
+    ]
+    made = make(**lengths, classes=shared)
+    known = made.results()["prefix_hits"]
+    said = 200 * 2
+    own = 1 - (1000 - said) / 3 / 1000
+    found = (3200 + 160 + own * 1000) / 6000
+    assert known == pytest.approx(found, rel=0.02)
+    assert made["prefix.once"].value == 3200 + 160
+    first, second, third = made.results()["classes"]
+    assert first["ttft_s"] == pytest.approx(second["ttft_s"], rel=0.05)  # 800 and 840 tokens to work out
+    assert third["ttft_s"] < second["ttft_s"]
+    without = [{key: value for key, value in one.items() if key != "turns"} for one in shared]
+    plain = make(**lengths, classes=[one | {"shared_prefix": 0} for one in without]).results()
+    assert plain["prefix_hits"] == 0 and plain["classes"][0]["ttft_s"] > first["ttft_s"]
+
+
+def test_a_head_longer_than_its_prompt_is_no_plan(make: Make) -> None:
+    """Shared prefix and answers before belong to the prompt."""
+    one = {"name": "a", "input_tokens": 500, "output_tokens": 300, "turns": 10}
+    other = {"name": "b", "input_tokens": 5000, "output_tokens": 300}
+    told = make(
+        input_tokens=None, output_tokens=None, concurrency=None, request_rate=1.0, classes=[one, other]
+    ).results()
+    assert "PREFIX_EXCEEDS_INPUT" in {item["code"] for item in told["checks"]["errors"]}
+
+
+def test_sessions_need_no_other_load() -> None:
+    """A scenario without any load is refused."""
+    plain = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 100, "output_tokens": 10}
+    with pytest.raises(InputError, match="concurrency is missing"):
+        parse_scenario(plain | {"think_time": 4}, "test")
+    assert parse_scenario(plain | {"sessions": 4}, "test").open_loop
+
+
+def test_sessions_can_be_swept(make: Make) -> None:
+    """As a field that the scenario has, or has not."""
+    for stated in ({"concurrency": None, "sessions": 5}, {}):
+        table = sweep(make(**stated, think_time=2).scenario, sessions=[5, 50])
+        assert table["requests_per_s"].iloc[1] > table["requests_per_s"].iloc[0], stated
+
+
+@pytest.mark.exhaustive
+def test_sessions_are_live_in_the_workbook(tmp_path: Path) -> None:
+    """Think time and sessions typed into cells come back, with the numbers of the workbook."""
+    classes = [CHAT | {"turns": 4, "shared_prefix": 200}, AGENTS | {"turns": 15, "shared_prefix": 4000}]
+    made = estimate(parse_scenario(ASKED | {"classes": classes, "sessions": 90}, "test"))
+    file = tmp_path / "sessions.xlsx"
+    build_workbook(made, file)
+    assert lint(file) == []
+    assert verify(file).ok
+    layout = lay_out(made)
+    edited = file
+    for number, (cell, value) in enumerate((("inputs.sessions", 400.0), ("classes.2.think_time", 9.0))):
+        sheet, row, column = place(layout, cell)
+        target = tmp_path / f"edited{number}.xlsx"
+        edited = edit(edited, target, lambda book: book[sheet].cell(row + 1, column + 1, value))  # noqa: B023
+    back = import_workbook(edited)
+    assert back.scenario.sessions == 400
+    again = estimate(back.scenario).results()
+    assert again["sessions"] == pytest.approx(400, rel=0.05)
+    assert again["request_rate"] > made.results()["request_rate"]
