@@ -22,7 +22,9 @@ from mantile.graph.quantity import (
     where,
 )
 
-LETTERS = "ABCDEFGH"  # of scenarios
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXY"  # of scenarios
+SIDE_BY_SIDE = 8
+"""Scenarios that sheets for the eye show beside each other; plans of a decision may be more."""
 
 _MULTIPLIED = {("s", "ms"): MILLI, ("s", "us"): MICRO}
 _DIVIDED = {

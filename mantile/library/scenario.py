@@ -32,7 +32,7 @@ from pydantic import (
 from mantile.library.architecture import Architecture, Model
 from mantile.library.capacity import CapacityAsked
 from mantile.library.dates import day_of, serial
-from mantile.library.decision import Decision
+from mantile.library.decision import MOST_PLANS, Decision
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
 from mantile.library.fields import (
@@ -1104,6 +1104,9 @@ class Alternative(Strict):
     accelerator: Name
     usd_per_hour: Annotated[float, Field(gt=0, le=1e6)] | None = None
 
+MOST_VARIANTS = 7
+"""Variants of a scenario without a decision: with the base, eight columns side by side."""
+
 
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
@@ -1134,7 +1137,7 @@ class Scenario(Case):
     date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
     why: Text = "first estimate"
     profiles: Annotated[tuple[Text, ...], Field(max_length=MOST_LISTED)] = ()
-    variants: tuple[Case, ...] = Field(default=(), max_length=7)
+    variants: tuple[Case, ...] = Field(default=(), max_length=MOST_PLANS)
     template: Text = STANDARD
     versions: Annotated[tuple[Version, ...], Field(max_length=100)] = ()
     sweep: dict[
@@ -1173,6 +1176,11 @@ class Scenario(Case):
             follows = self.request_rate if name == "concurrency" else self.classes and name in CLASS_FIELDS
             if getattr(self, name) is None and not follows:
                 raise ValueError(f"{name} is missing")
+        if self.decision is None and len(self.variants) > MOST_VARIANTS:
+            raise ValueError(
+                f"variants: expected at most {MOST_VARIANTS}, found {len(self.variants)}; only plans of a "
+                "decision may be more"
+            )
         if self.decision is not None and self.decision.take > len(self.variants):
             raise ValueError(
                 f"decision.take: expected the number of a variant, at most {len(self.variants)}; found "
