@@ -389,9 +389,7 @@ def _typed(
 
 def _number(identifier: str, label: str, value: int, most: int, note: str = "") -> Input:
     """The number of a plan, as it is typed."""
-    return Input(
-        identifier, label, "number", value, note, shared=True, minimum=1, maximum=most, integer=True
-    )
+    return Input(identifier, label, "number", value, note, shared=True, minimum=1, maximum=most, integer=True)
 
 
 def _pair(asked: tuple[int, int], plans: int) -> tuple[Input, Input]:
@@ -790,7 +788,12 @@ def _between(rows: Sequence[_Figures], pair: tuple[Input, Input], of: _Figures) 
         column = span([row[name] for row in rows])
         ends = zip(("one", "other"), pair, strict=True)
         first, second = (
-            of(f"{end}.{name}", f"{name} of the {end} plan", "1", if_error(index(column, _as_typed(at)), NONE))
+            of(
+                f"{end}.{name}",
+                f"{name} of the {end} plan",
+                "1",
+                if_error(index(column, _as_typed(at)), NONE),
+            )
             for end, at in ends
         )
         return first, second
@@ -809,12 +812,15 @@ def _between(rows: Sequence[_Figures], pair: tuple[Input, Input], of: _Figures) 
         "what both plans share cancels",
     )
     error = of("apart.error", "Range of their difference", "1", exponential(_SPREAD * variance**0.5) - 1)
-    holds = where(absolute(number_of(apart)) <= error, "within the error", "holds")
+    within = absolute(number_of(apart)) <= error
+    holds = of("apart.within", "The same of known ones", "1", where(within, "within the error", "holds"))
     held = of("apart.holds", "Whether the difference holds", "1", where(known, holds, NONE))
     worse = where(number_of(apart) < 0, "better", "worse")
     way = of("apart.way", "Which way", "1", worse)
     size = percent(absolute(number_of(apart)), 1)
-    told = join(names[1], " is ", size, " ", way, " than ", names[0], ", range ± ", percent(error, 0), ": ", held)
+    told = join(
+        names[1], " is ", size, " ", way, " than ", names[0], ", range ± ", percent(error, 0), ": ", held
+    )
     unknown = "! no difference is known: type numbers of two plans of which what is wanted is known"
     of("apart.told", "Two plans, in words", "1", where(known, told, unknown))
 

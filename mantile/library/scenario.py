@@ -1104,6 +1104,7 @@ class Alternative(Strict):
     accelerator: Name
     usd_per_hour: Annotated[float, Field(gt=0, le=1e6)] | None = None
 
+
 MOST_VARIANTS = 7
 """Variants of a scenario without a decision: with the base, eight columns side by side."""
 

@@ -376,7 +376,7 @@ def front(
     size: tuple[int, int],
     plot: tuple[float, float, float, float],
 ) -> Chart:
-    """Points, those that no other beats joined by a line, a large mark for the winner, the limit as a line."""
+    """Points, those that no other beats joined by a line, a large mark for the winner, a line as limit."""
 
     def marks(x: Range, y: Range, size: int, colour: str, joined: bool) -> dict[str, Any]:
         line = {"color": colour, "width": 1.5} if joined else {"none": True}
