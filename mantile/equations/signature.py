@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.equations.display import sum_across
 from mantile.equations.stamp import Edits
 from mantile.graph.quantity import (
     InCase,
