@@ -78,6 +78,9 @@ def optimize(
     search: Annotated[
         str | None, typer.Option(metavar="cp,disaggregated", help="What is looked at beyond the usual.")
     ] = None,
+    plans: Annotated[
+        int, typer.Option(metavar="N", help="Plans of the answer, at most 24: live columns of the workbook.")
+    ] = 12,
     top: Annotated[int, typer.Option(min=1, max=100, help="Plans that are listed.")] = 8,
     output: Annotated[
         Path | None,
@@ -126,7 +129,7 @@ def optimize(
     if output is not None and not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}")
     question = question_of(
-        what, flags, over or [], objective, limits, gpus_max, parts_of(makers), parts_of(search)
+        what, flags, over or [], objective, limits, gpus_max, parts_of(makers), parts_of(search), plans
     )
     from mantile.cli.output.optimize import print_optimum
     from mantile.cli.output.tables import print_json, working
@@ -172,6 +175,7 @@ def question_of(
     gpus_max: int,
     makers: tuple[str, ...] = (),
     search: tuple[str, ...] = (),
+    plans: int = 12,
 ) -> Question:
     """The question of a command line: a model, or the workload of a scenario file, and flags.
 
@@ -207,6 +211,7 @@ def question_of(
         bundle.model if bundle else None,
         bundle.library if bundle else None,
         name,
+        plans,
     )
 
 

@@ -13,7 +13,7 @@ from operator import mul
 from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, SPLIT_MARGIN, TOKENS_PER_STEP
 from mantile.equations.cost import Cost
 from mantile.equations.devices import Devices
-from mantile.equations.display import LETTERS, in_scenario
+from mantile.equations.display import LETTERS, in_scenario, sum_across
 from mantile.equations.forward import Pass
 from mantile.equations.gain import Gain
 from mantile.equations.inputs import ON, Workload
@@ -1061,8 +1061,8 @@ def verdict(
     clear = rows(
         "clear", "Alerts that are clear", "flag", sum_range(span([check.result for check in alerts]))
     )
-    all_passed = sum_of([in_scenario(passed, scenario) for scenario in range(scenarios)])
-    all_clear = sum_of([in_scenario(clear, scenario) for scenario in range(scenarios)])
+    all_passed = sum_across(passed, scenarios, "checks that pass")
+    all_clear = sum_across(clear, scenarios, "alerts that are clear")
     master = rows("master", "Master check", "flag", where(all_passed >= error_count, 1, 0))
     in_all = text(error_count, "0")
     return Verdict(

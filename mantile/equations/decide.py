@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from mantile.equations.checks import TOLERANCE
-from mantile.equations.constant import MEGA
+from mantile.equations.constant import MEGA, MILLI
 from mantile.equations.display import Currency, as_known, in_unit, number_in
 from mantile.equations.evidence import BANDED
 from mantile.equations.graph import EstimateGraph
@@ -90,6 +90,8 @@ SHOWN = tuple(
 OWN_WEIGHTS = "weights as typed"
 OBJECTIVE, LIMIT, WEIGHT, TAKE = "decide.objective", "decide.limit.", "decide.weight.", "decide.take"
 """Ids of what is typed: what is wanted, limits and weights of measures, the plan that the base is."""
+ONE, OTHER = "decide.one", "decide.other"
+"""Ids of two plans that somebody compares."""
 NONE = "–"
 _BAND = {TPOT.column: "tpot", INTERACTIVITY.column: "tpot", TTFT.column: "ttft", TTFT_P95.column: "ttft"}
 """Whose range a measure has; all others have that of throughput."""
@@ -186,7 +188,7 @@ class Decided:
     """The choice.
 
     Args:
-        objective, take: what is typed.
+        objective, take: what is typed; `pair` the two plans that are compared.
         judged: measures; `plans` the plans.
         title, reason: what it comes to, in words.
         constants: what formulas refer to; `labels` the choices of what is wanted.
@@ -196,6 +198,7 @@ class Decided:
 
     objective: Input
     take: Input
+    pair: tuple[Input, Input]
     judged: tuple[Judged, ...]
     plans: tuple[Plan, ...]
     title: Quantity
@@ -211,10 +214,15 @@ class Decided:
         return span(self.labels)
 
     @property
+    def numbers(self) -> Span:
+        """The cells that the number of a plan is chosen from."""
+        return span([plan.number for plan in self.plans])
+
+    @property
     def typed(self) -> tuple[Input, ...]:
         """Everything that is typed."""
         of_measures = (cell for of in self.judged for cell in (of.limit, of.weight))
-        return (self.objective, self.take, *of_measures)
+        return (self.objective, self.take, *self.pair, *of_measures)
 
 
 def judged_by(graph: EstimateGraph, asked: Decision) -> tuple[Measure, ...]:
@@ -266,17 +274,9 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
     own = asked.objective == OWN_WEIGHTS
     chosen = OWN_WEIGHTS if own else measure(asked.objective, "decision").metric.label
     objective = _typed(OBJECTIVE, "Objective", "1", chosen, "what is wanted", choices)
-    take = Input(
-        TAKE,
-        "Plan taken",
-        "number",
-        asked.take,
-        "the base scenario, and with it Summary, is this plan",
-        shared=True,
-        minimum=1,
-        maximum=plans,
-        integer=True,
-    )
+    note = "the base scenario, and with it Summary, is this plan"
+    take = _number(TAKE, "Plan taken", asked.take, plans, note)
+    pair = _pair(asked.pair or (1, 2), plans)
     labels, places = _constants("label", choices), _constants("place", range(1, len(measures) + 1))
     [count] = _constants("measures", [len(measures)])
     of = _Figures("decide.")
@@ -328,9 +328,12 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
     for number, row in zip(numbers, rows, strict=True):
         _beside(row, rows, number, of)
     title, reason = _finding(rows, judged, amounts, of)
+    _between(rows, pair, of)
+    _drawn(rows, judged, of)
     return Decided(
         objective=objective,
         take=take,
+        pair=pair,
         judged=judged,
         plans=tuple(Plan(number, row.figures) for number, row in zip(numbers, rows, strict=True)),
         title=title,
@@ -382,6 +385,17 @@ def _typed(
     return Input(
         identifier, label, unit, value, note, shared=True, choices=choices, minimum=None if choices else 0
     )
+
+
+def _number(identifier: str, label: str, value: int, most: int, note: str = "") -> Input:
+    """The number of a plan, as it is typed."""
+    return Input(identifier, label, "number", value, note, shared=True, minimum=1, maximum=most, integer=True)
+
+
+def _pair(asked: tuple[int, int], plans: int) -> tuple[Input, Input]:
+    """Two plans that somebody compares."""
+    one, other = (min(number, plans) for number in asked)
+    return _number(ONE, "A plan", one, plans), _number(OTHER, "Another plan", other, plans)
 
 
 def _amount(of: Measure, unit: str) -> str:
@@ -764,3 +778,67 @@ def _finding(
         "reason", "Why", "1", where(of["winner"] > 0, of["ahead"], "what each plan misses stands below")
     )
     return title, reason
+
+
+def _between(rows: Sequence[_Figures], pair: tuple[Input, Input], of: _Figures) -> None:
+    """How far two plans are apart, and whether that is more than the error that they do not share."""
+
+    def both(name: str) -> tuple[Quantity, Quantity]:
+        """A figure of the two plans."""
+        column = span([row[name] for row in rows])
+        ends = zip(("one", "other"), pair, strict=True)
+        first, second = (
+            of(
+                f"{end}.{name}",
+                f"{name} of the {end} plan",
+                "1",
+                if_error(index(column, _as_typed(at)), NONE),
+            )
+            for end, at in ends
+        )
+        return first, second
+
+    scores, spreads, chips, names = (both(name) for name in ("score", "deviation", "chip", "name"))
+    known = all_of(is_number(scores[0]), is_number(scores[1]))
+    gap = number_of(scores[1]) - number_of(scores[0])
+    apart = of("apart", "The other plan against the one", "1", where(known, exponential(gap) - 1, NONE))
+    shared = of("apart.shared", "Error that both share", "1", where(equal(*chips), _SHARED, 0))
+    one, other = (number_of(spread) for spread in spreads)
+    variance = of(
+        "apart.variance",
+        "Variance of their difference",
+        "1",
+        one * one + other * other - shared * one * (other + other),
+        "what both plans share cancels",
+    )
+    error = of("apart.error", "Range of their difference", "1", exponential(_SPREAD * variance**0.5) - 1)
+    within = absolute(number_of(apart)) <= error
+    holds = of("apart.within", "The same of known ones", "1", where(within, "within the error", "holds"))
+    held = of("apart.holds", "Whether the difference holds", "1", where(known, holds, NONE))
+    worse = where(number_of(apart) < 0, "better", "worse")
+    way = of("apart.way", "Which way", "1", worse)
+    size = percent(absolute(number_of(apart)), 1)
+    told = join(
+        names[1], " is ", size, " ", way, " than ", names[0], ", range ± ", percent(error, 0), ": ", held
+    )
+    unknown = "! no difference is known: type numbers of two plans of which what is wanted is known"
+    of("apart.told", "Two plans, in words", "1", where(known, told, unknown))
+
+
+def _drawn(rows: Sequence[_Figures], judged: Sequence[Judged], of: _Figures) -> None:
+    """What pictures show: the bars of ranges, and the speed that limits ask for."""
+    for row in rows:
+        low, middle, high = (number_of(row[name]) for name in ("low", "wanted", "high"))
+        best = equal(row["rank"], 1)
+        row("bar.begin", "Where the bar begins", "1", low)
+        below = row("bar.below", "From there to what is expected", "1", middle - low)
+        above = row("bar.above", "From what is expected to its end", "1", high - middle)
+        for name, part_ in (("below", below), ("above", above)):
+            row(f"bar.best.{name}", f"The same {name}, of the winner", "1", where(best, part_, 0))
+            row(f"bar.other.{name}", f"The same {name}, of others", "1", where(best, 0, part_))
+    bounds = {one.measure.key: one.bound for one in judged}
+    slowest = bounds.get(TPOT.column)
+    speed = bounds.get(INTERACTIVITY.column)
+    asked: list[Node] = [] if speed is None else [speed]
+    asked += [] if slowest is None else [if_error(MILLI / slowest, 0)]
+    of("limit_speed", "Least speed that limits allow, 0 without", "token/s", maximum(0, *asked))

@@ -10,6 +10,7 @@ from mantile.graph.evaluate import evaluate
 from mantile.graph.quantity import (
     NOT_KNOWN,
     Apply,
+    Cases,
     InCase,
     Input,
     Literal,
@@ -19,10 +20,14 @@ from mantile.graph.quantity import (
     Words,
     is_number,
     rounded,
+    sum_of,
+    sum_range,
     where,
 )
 
-LETTERS = "ABCDEFGH"  # of scenarios
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXY"  # of scenarios
+SIDE_BY_SIDE = 8
+"""Scenarios that sheets for the eye show beside each other; plans of a decision may be more."""
 
 _MULTIPLIED = {("s", "ms"): MILLI, ("s", "us"): MICRO}
 _DIVIDED = {
@@ -101,6 +106,17 @@ class Shown:
 def in_scenario(figure: Named, scenario: int) -> InCase:
     """A figure as a scenario has it, which sentences call by its letter."""
     return InCase(figure, scenario, f"of {LETTERS[scenario]}")
+
+
+def sum_across(figure: Named, scenarios: int, words: str) -> Node:
+    """A figure summed over scenarios, as many as a formula names one by one, else as a range.
+
+    Args:
+        words: what the figures are called in a sentence: "edits of all scenarios".
+    """
+    if scenarios > SIDE_BY_SIDE:
+        return sum_range(Cases(figure, scenarios, words))
+    return sum_of([in_scenario(figure, scenario) for scenario in range(scenarios)])
 
 
 def in_unit(figure: Named, unit: str) -> Node:

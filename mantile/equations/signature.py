@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.display import in_scenario
+from mantile.equations.display import sum_across
 from mantile.equations.stamp import Edits
 from mantile.graph.quantity import (
     InCase,
@@ -16,7 +16,6 @@ from mantile.graph.quantity import (
     equal,
     index,
     span,
-    sum_of,
     where,
 )
 
@@ -76,7 +75,7 @@ def sign_off(edits: Edits, digest: str, scenarios: int) -> SignOff:
         "signature.edited",
         "Changed since it was made",
         "flag",
-        sum_of([in_scenario(edits.all, scenario) for scenario in range(scenarios)]),
+        sum_across(edits.all, scenarios, "edits of all scenarios"),
     )
     return SignOff(
         digest=here,

@@ -9,6 +9,10 @@ from pydantic import Field, StringConstraints
 from mantile.library.documents import Strict
 from mantile.library.fields import Name, Text
 
+MOST_PLANS = 24
+"""Plans of a decision at most; other scenarios have seven variants."""
+_Number = Annotated[int, Field(ge=1, le=MOST_PLANS)]
+
 
 class AskedLimit(Strict):
     """A limit that plans of a decision keep: of a measure, in SI units; at most where less is better."""
@@ -41,7 +45,7 @@ class Turned(Strict):
         factor: id of the figure; `now` and `due` in its unit.
     """
 
-    plan: Annotated[int, Field(ge=1, le=7)]
+    plan: _Number
     factor: Text
     now: Annotated[float, Field(ge=0, le=1e6)]
     due: Annotated[float, Field(ge=0, le=1e6)]
@@ -53,7 +57,7 @@ class Decision(Strict):
     Args:
         objective: a measure; `weights` by measure where several count.
         limits: that a plan keeps.
-        take: number of the plan that the base scenario is.
+        take: number of the plan that the base scenario is; `pair` of two that are compared.
         plans: how many were looked at, by `infeasible` how many broke which rule or missed which limit, and
             some of them for a picture.
         turned: for some plans the factor that would have to change by least for it to win.
@@ -63,10 +67,11 @@ class Decision(Strict):
     objective: Text
     weights: dict[Text, Annotated[float, Field(gt=0, le=1e6)]] = Field(default_factory=dict, max_length=8)
     limits: Annotated[tuple[AskedLimit, ...], Field(max_length=24)] = ()
-    take: Annotated[int, Field(ge=1, le=7)] = 1
+    take: _Number = 1
+    pair: tuple[_Number, _Number] | None = None
     plans: Annotated[int, Field(ge=0)] = 0
     infeasible: dict[Text, Annotated[int, Field(ge=0)]] = Field(default_factory=dict, max_length=80)
     shown: Annotated[tuple[Tried, ...], Field(max_length=400)] = ()
-    turned: Annotated[tuple[Turned, ...], Field(max_length=7)] = ()
+    turned: Annotated[tuple[Turned, ...], Field(max_length=MOST_PLANS)] = ()
     searched: Annotated[str, StringConstraints(max_length=400)] = ""
     made_by: Text = "nobody"

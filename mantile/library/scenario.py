@@ -32,7 +32,7 @@ from pydantic import (
 from mantile.library.architecture import Architecture, Model
 from mantile.library.capacity import CapacityAsked
 from mantile.library.dates import day_of, serial
-from mantile.library.decision import Decision
+from mantile.library.decision import MOST_PLANS, Decision
 from mantile.library.device import DEVICE_FIELDS, MOST_DEVICES, OF_FIRST, OF_LINK, Device, of_device
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
@@ -1238,6 +1238,10 @@ class Alternative(Strict):
     usd_per_hour: Annotated[float, Field(gt=0, le=1e6)] | None = None
 
 
+MOST_VARIANTS = 7
+"""Variants of a scenario without a decision: with the base, eight columns side by side."""
+
+
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
@@ -1267,7 +1271,7 @@ class Scenario(Case):
     date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
     why: Text = "first estimate"
     profiles: Annotated[tuple[Text, ...], Field(max_length=MOST_LISTED)] = ()
-    variants: tuple[Case, ...] = Field(default=(), max_length=7)
+    variants: tuple[Case, ...] = Field(default=(), max_length=MOST_PLANS)
     template: Text = STANDARD
     versions: Annotated[tuple[Version, ...], Field(max_length=100)] = ()
     sweep: dict[
@@ -1323,6 +1327,11 @@ class Scenario(Case):
                 raise ValueError(
                     f"{where}devices: expected at least two; one device is the deployment itself"
                 )
+        if self.decision is None and len(self.variants) > MOST_VARIANTS:
+            raise ValueError(
+                f"variants: expected at most {MOST_VARIANTS}, found {len(self.variants)}; only plans of a "
+                "decision may be more"
+            )
         if self.decision is not None and self.decision.take > len(self.variants):
             raise ValueError(
                 f"decision.take: expected the number of a variant, at most {len(self.variants)}; found "

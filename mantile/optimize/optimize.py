@@ -18,6 +18,7 @@ from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named
 from mantile.library.architecture import Model
+from mantile.library.decision import MOST_PLANS
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
 from mantile.library.models import load_model
@@ -49,7 +50,8 @@ from mantile.optimize.turned import turned
 _OF_PAIRS = ("serving", f"{DECODE}accelerator", *OF_DECODE)
 PLANNED = (*CHOSEN, *DEGREES, "dp", *OFFLOADED)
 """Fields that a plan states; beside them concurrency, where the load is searched for."""
-CANDIDATES = 7  # plans of a decision that a workbook holds, beside the one that was taken
+CANDIDATES = 12
+"""Plans of an answer where nobody asks for more or fewer; a workbook holds each as live columns."""
 USUAL_MOST = 8  # accelerators, where nobody states a limit
 SEARCHED = ("cp", APART)
 """What is looked at beyond the usual, where somebody asks for it."""
@@ -64,6 +66,7 @@ class Question:
     Args:
         fields: of a scenario, without those that are chosen.
         over: fields to choose from, with their values.
+        plans: of the answer, at most.
         load: whether the fields state a concurrency or a request rate.
     """
 
@@ -77,6 +80,7 @@ class Question:
     model: Model
     library: Library
     name: str
+    plans: int = CANDIDATES
 
     @property
     def load(self) -> bool:
@@ -286,6 +290,7 @@ def optimize(
     model: Model | str | None = None,
     library: Library | None = None,
     name: str = "optimize",
+    plans: int = CANDIDATES,
     step: Callable[[str], None] = lambda words: None,
     **fields: Any,
 ) -> Optimum:
@@ -302,6 +307,7 @@ def optimize(
         makers: whose accelerators may be chosen; all without.
         search: what is looked at beyond the usual: cp, disaggregated.
         model, library, name: as for `estimate`.
+        plans: of the answer, at most 24; the workbook holds each as a live column.
         step: is told how far the search is.
         fields: of a scenario. Those of a plan are fixed; without concurrency and request rate the best load
             within the limits is looked for.
@@ -334,6 +340,7 @@ def optimize(
         model,
         library,
         name,
+        plans,
     )
     return solve(question, step)
 
@@ -392,7 +399,7 @@ def solve(question: Question, step: Callable[[str], None] = lambda words: None) 
             f"{question.name}: none of {found.tried:,} plans can be ({broken}); expected more accelerators "
             "(gpus_max), other accelerators, or smaller data types"
         )
-    rows = _selected(found, CANDIDATES)
+    rows = _selected(found, question.plans)
     could = [*turned(evaluator, question.objective, rows)] if len(found.ranked) else []
     return Optimum(question, scenario_of(question, base, found, rows, could), found, space)
 
@@ -412,6 +419,7 @@ def ask(
     model: Model | None = None,
     library: Library | None = None,
     name: str = "optimize",
+    plans: int = CANDIDATES,
 ) -> Question:
     """A question, checked.
 
@@ -423,6 +431,8 @@ def ask(
     """
     if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= 1024:
         raise InputError(f"{name}: gpus_max: expected a whole number from 1 to 1,024, found {most!r}")
+    if isinstance(plans, bool) or not isinstance(plans, int) or not 1 <= plans <= MOST_PLANS:
+        raise InputError(f"{name}: plans: expected a whole number from 1 to {MOST_PLANS}, found {plans!r}")
     wrong = next((one for one in search if one not in SEARCHED), None)
     if wrong is not None:
         raise InputError(f"{name}: search: {wrong!r}: expected {' or '.join(SEARCHED)}")
@@ -446,6 +456,7 @@ def ask(
         model=model,
         library=library,
         name=name,
+        plans=plans,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from openpyxl.formula.translate import Translator
 from xlsxwriter.utility import xl_col_to_name
 
-from mantile.equations.display import LETTERS
+from mantile.equations.display import LETTERS, SIDE_BY_SIDE
 from mantile.equations.override import OVERRIDE
 from mantile.graph.quantity import Input, Named
 from mantile.library.errors import InputError
@@ -25,7 +25,7 @@ from mantile.workbook.read import File, coerced, place_of
 from mantile.workbook.references import link_to_typed, only_reference, plain
 from mantile.workbook.sheets.free_column import NAME
 
-MOST = 8  # scenario columns of a workbook
+MOST = SIDE_BY_SIDE  # scenario columns of a workbook
 _LETTER = re.compile(r"^[A-H](\s*·\s*base)?\s*\n\s*|\s+$")  # before and after the name in a heading
 
 

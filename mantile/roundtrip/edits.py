@@ -8,7 +8,7 @@ from typing import Any
 
 from mantile.equations.alternative import ACCELERATOR, PRICE
 from mantile.equations.capacity import PROFILE
-from mantile.equations.decide import LIMIT, OBJECTIVE, TAKE, WEIGHT, in_si, key_of_choice
+from mantile.equations.decide import LIMIT, OBJECTIVE, ONE, OTHER, TAKE, WEIGHT, in_si, key_of_choice
 from mantile.equations.efficiency import unstated
 from mantile.equations.factors import KINDS
 from mantile.equations.graph import PROFILED
@@ -194,6 +194,9 @@ def _of_decision(data: dict[str, Any], edits: Sequence[Mapping[str, Any]], file:
             decision["objective"] = key_of_choice(found)
         elif identifier == TAKE:
             decision["take"] = int(found)
+        elif identifier in (ONE, OTHER):
+            one, other = decision.get("pair") or (1, 2)
+            decision["pair"] = (int(found), other) if identifier == ONE else (one, int(found))
         elif identifier.startswith(LIMIT):
             of = measure(identifier.removeprefix(LIMIT), "decision")
             limits.pop(of.key, None)

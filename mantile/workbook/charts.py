@@ -369,10 +369,11 @@ def front(
     best: tuple[Range, Range],
     others: tuple[Range, Range],
     winner: tuple[Range, Range],
+    limit: tuple[Range, Range],
     size: tuple[int, int],
     plot: tuple[float, float, float, float],
 ) -> Chart:
-    """Points, those that no other beats joined by a line, and a large mark for the winner."""
+    """Points, those that no other beats joined by a line, a large mark for the winner, a line as limit."""
 
     def marks(x: Range, y: Range, size: int, colour: str, joined: bool) -> dict[str, Any]:
         line = {"color": colour, "width": 1.5} if joined else {"none": True}
@@ -390,6 +391,12 @@ def front(
         size,
         plot,
         [
+            {
+                "categories": cells(limit[0]),
+                "values": cells(limit[1]),
+                "line": {"color": style.SECOND, "width": 1.25, "dash_type": "dash"},
+                "marker": {"type": "none"},
+            },
             marks(*others, 3, style.MUTE, False),
             marks(*best, 5, style.COMPUTE, True),
             marks(*winner, 11, style.NAVY, False),
@@ -541,6 +548,39 @@ def tornado(
         x_axis={"visible": False, "major_gridlines": {"visible": False}},
         y_axis=category_axis(label_position="low", line={"color": style.SECOND}),
     )
+
+
+def ranges(
+    alt: str,
+    categories: Range,
+    begin: Range,
+    series: list[tuple[str, Range]],
+    size: tuple[int, int],
+    share: float,
+) -> Chart:
+    """Bars from one end of a range to the other, in two parts that meet where a value is expected.
+
+    Args:
+        begin: where bars begin.
+        series: colour and lengths of the parts, one after the other.
+        share: of the height that bars have; below them stands the axis.
+    """
+    made = bars(alt, categories, series, "", size, (0.02, 0.0, 0.94, share), gap=90)
+    for one in made.series:
+        one["border"] = {"color": "#FFFFFF", "width": 1}
+    made.series.insert(
+        0,
+        {
+            "categories": cells(categories),
+            "values": cells(begin),
+            "fill": {"none": True},
+            "border": {"none": True},
+            "gap": 90,
+        },
+    )
+    made.y_axis |= {"num_font": _CATEGORY_FONT, "label_position": "none"}
+    made.x_axis |= {"num_format": "General"}
+    return made
 
 
 def timeline(

@@ -12,7 +12,7 @@ from typing import Any
 
 from xlsxwriter.utility import xl_col_to_name, xl_range, xl_rowcol_to_cell
 
-from mantile.equations.display import LETTERS, Currency, as_known, in_unit
+from mantile.equations.display import SIDE_BY_SIDE, Currency, as_known, in_unit
 from mantile.equations.metrics import MEMORY_PER_ACCELERATOR, METRICS
 from mantile.equations.stamp import NONE
 from mantile.equations.typed import FigureTables, Typed
@@ -184,11 +184,16 @@ class EstimateBook(Book):
         return tuple(figure for figure in stated if len({of[figure.id] for of in plans}) > 1)
 
     @property
+    def side_by_side(self) -> int:
+        """Columns that sheets for the eye show; the plans of a decision behind them stand on Decide alone."""
+        return min(self.columns, SIDE_BY_SIDE)
+
+    @property
     def has_free_column(self) -> bool:
         """Whether a further scenario can be typed behind the last one."""
         if self.estimate.scenario.decision is not None:
             return False  # the columns are plans that were searched for
-        return self.columns < len(LETTERS) and not self.estimate.template.formula_text
+        return self.columns < SIDE_BY_SIDE and not self.estimate.template.formula_text
 
     @property
     def former_names(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ from mantile.library.errors import InputError, unknown
 from mantile.workbook import style
 from mantile.workbook.book import FIRST, HEAD_ROW, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.generated import GENERATED
+from mantile.workbook.sheets.generated import generated_column
 
 _ALWAYS = ("Cover", "Summary", "Checks")
 _OF_SHEET = re.compile(r"^(?:internal:|=)?'?(\w+)'?!")  # a reference, a link, or a range of a chart
@@ -51,7 +51,7 @@ def show_formulas(book: EstimateBook) -> None:
             for row, at in sheet.cells
             if at == FIRST and sheet.cells[row, at].expression is not None and row in sheet.ids
         ]
-        has_more = (HEAD_ROW, GENERATED) in sheet.cells  # far behind the scenarios
+        has_more = (HEAD_ROW, generated_column(book)) in sheet.cells  # far behind the scenarios
         if not rows or not (has_more or len(sheet.widths) == column):  # no columns of scenarios
             continue
         sheet.widths[column : column + 1] = [330]

@@ -25,7 +25,7 @@ def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
     )
     last = FIRST + book.columns + 2
     sheet.widths = [30, 292, 104, 104, 86, 114, 84, *([76] * book.columns), 44, 70, 180]
-    sheet.widths += [_SIDE] * 2 * (book.columns - 1)
+    sheet.widths += [_SIDE] * 2 * (book.side_by_side - 1)
     add_title_rows(book, sheet, "Checks", last, verdict.headline)
     sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 18, 7: 22}
     sheet.default_height = 20
@@ -69,7 +69,7 @@ def _heads(book: EstimateBook, sheet: Sheet, last: int) -> None:
         sheet.set_text(7, column, name, style.HEADER)
     for column, head in enumerate(("kind", "go to", "reason code"), last - 2):
         sheet.set_text(7, column, head, style.HEADER)
-    for letter, column in zip(LETTERS[1 : book.columns], range(last + 1, last + 99, 2), strict=False):
+    for letter, column in zip(LETTERS[1 : book.side_by_side], range(last + 1, last + 99, 2), strict=False):
         for place, side in enumerate(("left", "right")):
             sheet.set_text(7, column + place, f"{letter} · {side}", style.HEADER_RIGHT)
     sheet.freeze, sheet.repeat_rows = (8, 2), (0, 7)
@@ -116,7 +116,7 @@ def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check,
     look = style.value(check.left.unit, role="link")
     sheet.set_formula(row, 2, check.left, look)
     sheet.set_formula(row, 3, check.right, look)
-    for scenario in range(1, book.columns):
+    for scenario in range(1, book.side_by_side):
         column = last - 1 + 2 * scenario
         sheet.set_formula(row, column, check.left, look, scenario=scenario)
         sheet.set_formula(row, column + 1, check.right, look, scenario=scenario)

@@ -72,19 +72,19 @@ class _CompareSheet:
 
     def __init__(self, book: EstimateBook, sheet: Sheet, master: Quantity) -> None:
         self.book, self.sheet = book, sheet
-        self.heads = scenario_heads(book)
-        self.last = _column(book.columns)
+        self.heads = scenario_heads(book)[: book.side_by_side]
+        self.last = _column(book.side_by_side)
         self.figures: Comparison = compare(
             book.estimate.equations,
             [f"{letter[0]} · {name}" for letter, name in self.heads],
-            book.estimate_values,
+            book.estimate_values[: book.side_by_side],
             book.currency,
         )
         self.rows: dict[Row, int] = {}
         # What the page leaves to a scenario, as far as numbers need it and eyes can follow.
-        pair = max(144, min(280, 700 // (book.columns - 1)))
+        pair = max(144, min(280, 700 // (book.side_by_side - 1)))
         change = round(pair * 0.36)
-        others = (pair - change, change) * (book.columns - 1)
+        others = (pair - change, change) * (book.side_by_side - 1)
         sheet.widths = [*_LABELS, pair - change, *others, _BEST]
         sheet.default_height = _HEIGHT
         add_title_rows(book, sheet, "Compare", self.last, master)
@@ -97,7 +97,7 @@ class _CompareSheet:
             self.sheet.heights[row] = _GAP
             self._section(row + 1, section, lines)
             row += 1 + len(lines)
-        chart_rows = self.book.columns + 4  # LibreOffice breaks labels in lower charts
+        chart_rows = self.book.side_by_side + 4  # LibreOffice breaks labels in lower charts
         below = row + 1 + chart_rows
         self.sheet.print_area = (0, 0, below, self.last)
         self.sheet.one_page = True
@@ -176,7 +176,7 @@ class _CompareSheet:
     def _rankings(self, row: int) -> int:
         """What scenarios are ranked by, and who is best; the next free row."""
         book, sheet = self.book, self.sheet
-        after = _BASE + book.columns
+        after = _BASE + book.side_by_side
         heads = ((1, "ranked by"), (2, "best"), (3, "up to, from"))
         for column, label in (*heads, *enumerate(("with a place", "alike", "if none is best"), after)):
             sheet.set_text(row, column, label, _SMALL)
@@ -252,7 +252,7 @@ class _CompareSheet:
 
     def _across(self, row: int) -> charts.Range:
         """The cells of all scenarios in a row of chart data."""
-        return ("Compare", row, _BASE, row, _BASE + self.book.columns - 1)
+        return ("Compare", row, _BASE, row, _BASE + self.book.side_by_side - 1)
 
     def _conditions(self) -> None:
         """Colours that follow the numbers: what does not fit, the best, changes, what limits."""
@@ -260,7 +260,7 @@ class _CompareSheet:
         fail = style.Style(colour=style.FAIL, bold=True)
         rule = {"type": "cell", "criteria": "==", "value": 0, "stop_if_true": True, "format": fail}
         self.sheet.conditional.append(((fits, _BASE, fits, self.last), rule))
-        for scenario in range(self.book.columns):
+        for scenario in range(self.book.side_by_side):
             self._conditions_of(scenario, fits)
 
     def _conditions_of(self, scenario: int, fits: int) -> None:

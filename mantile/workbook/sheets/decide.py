@@ -18,10 +18,13 @@ from mantile.workbook.estimate_book import TAKEN, EstimateBook
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
 
 DECIDE_SHEET = "Decide"
-_WIDTHS = (44, 330, 92, 92, 92, 92, 92, 92, 92, 92, 92, 92, 118, 330)
-_RANK, _NAME, _FIRST = 0, 1, 2  # columns
+_WIDTHS = (44, 36, 330, 92, 92, 92, 92, 92, 92, 76, 76, 190, 76, 76, 118, 330)
+_WIDTH = 92  # of columns behind them
+_RANK, _NUMBER, _NAME, _FIRST = 0, 1, 2, 3  # columns
+_BARS = 11
 _LAST = len(_WIDTHS) - 1
-_FINDING, _TYPED, _PLANS = 3, 6, 10  # rows
+_FINDING, _TYPED, _PLANS = 3, 6, 11  # rows
+_ROW, _AXIS = 22, 22  # heights of a plan and of the axis below them
 _CODES = 16  # rows of reason codes
 _BESIDE = (
     "accelerators",
@@ -43,8 +46,8 @@ _FORMS = {
     "lost": style.Style(size=9.5),
 }
 _UNITS = ("ms", "s", "kW")  # that a label does not say
-_BY_RANK = ("low", "high", "behind", "error", "told", "lost")
-_HEADS = ("80 % from", "to", "behind", "error of it", "difference", "why it lost")
+_BY_RANK = ("low", "high", None, "behind", "error", "told", "lost")
+_HEADS = ("80 % from", "to", "bar: 80 %", "behind", "error of it", "difference", "why it lost")
 
 
 def add_decide_sheet(book: EstimateBook) -> None:
@@ -61,7 +64,10 @@ def decide_sheet(book: EstimateBook, master: Quantity) -> None:
     figures = decide(book.estimate.equations, asked, book.columns - 1, book.currency)
     sheet = book.sheets[DECIDE_SHEET]
     book.own_lists[figures.objective.id] = figures.choices
-    sheet.widths, sheet.freeze, sheet.repeat_rows = [*_WIDTHS], (2, 2), (0, 1)
+    for figure in (figures.take, *figures.pair):
+        book.own_lists[figure.id] = figures.numbers
+    more = _FIRST + 4 + len(figures.plans) - len(_WIDTHS)
+    sheet.widths, sheet.freeze, sheet.repeat_rows = [*_WIDTHS, *([_WIDTH] * more)], (2, 3), (0, 1)
     sheet.one_page_wide = True
     add_title_rows(book, sheet, DECIDE_SHEET, _LAST, master)
     _findings(book, sheet, figures)
@@ -93,9 +99,14 @@ def _asked(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision) 
     note = style.SOURCE.but(wrap=False)
     book.add_quantity(sheet, _TYPED + 1, _FIRST + 1, figures.figures["taken_said"], note, scenario=ACROSS)
     mark_beginning(sheet, _TYPED + 1, _FIRST + 1, "!", style.FAIL)
+    sheet.set_text(_TYPED + 2, _NAME, "two plans beside each other", small)
+    for column, figure in enumerate(figures.pair, _FIRST):
+        _typed(book, sheet, _TYPED + 2, column, figure)
+    book.add_quantity(sheet, _TYPED + 2, _FIRST + 2, figures.figures["apart.told"], note, scenario=ACROSS)
+    mark_beginning(sheet, _TYPED + 2, _FIRST + 2, "!", style.ALERT)
     words = f"Searched: {asked.searched}; {asked.plans:,} plans, by {asked.made_by}."
-    sheet.set_text(_TYPED + 2, _NAME, words, note)
-    sheet.heights |= {_TYPED: 18, _TYPED + 1: 21, _TYPED + 2: 20}
+    sheet.set_text(_TYPED + 3, _NAME, words, note)
+    sheet.heights |= {_TYPED: 18, _TYPED + 1: 21, _TYPED + 2: 21, _TYPED + 3: 20}
 
 
 def _typed(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Input) -> None:
@@ -112,7 +123,7 @@ def _typed(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Inpu
     sheet.ids.setdefault(row, figure.id)
 
 
-def _heads(sheet: Sheet, row: int, heads: Sequence[str], left: Sequence[str] = ("", "")) -> None:
+def _heads(sheet: Sheet, row: int, heads: Sequence[str], left: Sequence[str] = ("", "", "")) -> None:
     for column, head in enumerate((*left, *heads)):
         look = style.HEADER if column in (_NAME, _LAST) else style.HEADER_RIGHT
         sheet.set_text(row, column, head, look)
@@ -128,21 +139,25 @@ def _ranking(book: EstimateBook, sheet: Sheet, figures: Decided) -> int:
     """The plans with their ranks, what they reach, and why they lost; the row after them."""
     shown = _key_measures(figures)
     heads = [_head(of) for of in shown]
-    _heads(sheet, _PLANS, [*heads, *_HEADS], ("rank", "plan"))
+    _heads(sheet, _PLANS, [*heads, *_HEADS], ("rank", "no.", "plan"))
     row = _PLANS
     for row, plan in enumerate(figures.plans, _PLANS + 1):
         look = style.table("whole").but(align="center", bold=True)
         book.add_quantity(sheet, row, _RANK, plan.rank, look, scenario=ACROSS)
+        book.add_constant(sheet, row, _NUMBER, plan.number, style.table("whole").but(align="center"))
         book.add_quantity(sheet, row, _NAME, plan.name, style.ROW_LABEL, scenario=ACROSS)
         place = int(float(str(plan.number.value))) - 1
         for column, of in enumerate(shown, _FIRST):
             sheet.set_formula(row, column, of.values[place], _look(of), scenario=ACROSS)
         for column, name in enumerate(_BY_RANK, _FIRST + len(shown)):
+            if name is None:
+                continue
             form = _FORMS.get(name, style.TEXT_VALUE)
             book.add_quantity(sheet, row, column, plan.figures[name], form, scenario=ACROSS)
-        sheet.heights[row] = 22
+        sheet.heights[row] = _ROW
     _colours(sheet, _PLANS + 1, row)
-    return row + 1
+    sheet.heights[row + 1] = _AXIS
+    return row + 2
 
 
 def _head(of: Judged) -> str:
@@ -187,7 +202,7 @@ def _prices(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision,
     row += 1
     could = {one.plan: one for one in asked.turned}
     by = f"or a factor, as {asked.made_by} found when it searched"
-    _heads(sheet, row, ("now, USD/h", "must be", "by"), ("", "plan"))
+    _heads(sheet, row, ("now, USD/h", "must be", "by"), ("", "", "plan"))
     sheet.cells.pop((row, _FIRST + 3), None)
     sheet.set_text(row, _FIRST + 3, by, style.HEADER)
     first = row + 1
@@ -217,7 +232,7 @@ def _measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> i
     sheet.heights[row] = 28
     row += 1
     numbers = [f"plan {plan.number.value}" for plan in figures.plans]
-    _heads(sheet, row, ("limit", "holds", "weight", "counts", *numbers), ("", "measure"))
+    _heads(sheet, row, ("limit", "holds", "weight", "counts", *numbers), ("", "", "measure"))
     first = row + 1
     for row, of in enumerate(figures.judged, first):
         book.add_constant(sheet, row, _NAME, of.label, style.ROW_LABEL)
@@ -290,16 +305,48 @@ def _picture(
     ]
     if not kinds[0]:
         return row
+    limit, top = row, max(plan.throughput for plan in asked.shown)
+    for height in (0.0, top):
+        sheet.set_text(row, _NAME, "the speed that limits ask for", small)
+        sheet.set_formula(row, _FIRST, figures.figures["limit_speed"], small, scenario=ACROSS)
+        sheet.set_cell(row, _FIRST + 1, Cell(small, number=height))
+        row += 1
     chart = charts.front(
-        "Speed for one user against throughput: plans, those that no other beats, the winner",
+        "Speed for one user against throughput: plans, those that no other beats, the winner, the limit",
         (ranges[0][0], ranges[0][1]),
         (ranges[1][0], ranges[1][1]),
         (at[0], at[1]),
+        ((sheet.name, limit, _FIRST, row - 1, _FIRST), (sheet.name, limit, _FIRST + 1, row - 1, _FIRST + 1)),
         (900, 300),
         (0.08, 0.03, 0.9, 0.80),
     )
     sheet.charts.append((above, _FIRST + 3, chart))
     return row
+
+
+def _bars(book: EstimateBook, sheet: Sheet, figures: Decided) -> None:
+    """The ranges that hold 80 % of outcomes, a bar beside each plan; a gap stands where it is expected."""
+
+    def across(name: str) -> charts.Range:
+        ends = [book.addresses[plan.figures[name]] for plan in (figures.plans[0], figures.plans[-1])]
+        return (sheet.name, ends[0].row, ends[0].column or 0, ends[1].row, ends[1].column or 0)
+
+    count = len(figures.plans)
+    height = count * _ROW + _AXIS
+    series = [
+        (colour, across(f"bar.{kind}.{part}"))
+        for kind, colour in (("best", style.COMPUTE), ("other", style.OVERHEAD))
+        for part in ("below", "above")
+    ]
+    chart = charts.ranges(
+        "The range of what is wanted that holds 80 % of outcomes, of each plan; the winner in blue",
+        (sheet.name, _PLANS + 1, _NUMBER, _PLANS + count, _NUMBER),
+        across("bar.begin"),
+        series,
+        (_WIDTHS[_BARS], height),
+        count * _ROW / height,
+    )
+    sheet.charts.append((_PLANS + 1, _BARS, chart))
 
 
 def _workings(
@@ -324,6 +371,7 @@ def _workings(
         row += 1
     row = _of_measures(book, sheet, figures, row)
     row = _of_plans(book, sheet, figures, row)
+    _bars(book, sheet, figures)
     row = _picture(book, sheet, figures, asked, picture, row)
     sheet.blocks.append((first - 1, row - 1))
     sheet.folds.append((first, row - 1))

@@ -141,7 +141,7 @@ def _edits(book: EstimateBook, sheet: Sheet, row: int, edits: Edits) -> int:
         sheet.set_style(row, 0, _LAST, _LINE)
     row += 1
     sheet.set_text(row, 2, "more, listed on Edits in the column of the scenario", _LINE)
-    for place, letter in enumerate(LETTERS[: book.columns]):
+    for place, letter in enumerate(LETTERS[: book.side_by_side]):
         look = style.VALUE.but(bottom=_RULE, colour=style.LINK, form=f'"{letter}: "0')
         sheet.set_formula(row, 3 + place, edits.count if place else edits.left, look, scenario=place)
     sheet.set_style(row, 0, _LAST, _LINE)

@@ -43,7 +43,7 @@ def plan_sheet(book: EstimateBook, master: Quantity) -> Sheet:
     add_title_rows(book, sheet, "Plan", LAST, master)
     sheet.heights[2] = 8
     row = 3
-    for scenario in range(book.columns):
+    for scenario in range(book.side_by_side):
         for workers in book.estimate.equations.workers:
             row = _grid(book, sheet, row, scenario, workers)
         row = _messages(book, sheet, row, scenario)

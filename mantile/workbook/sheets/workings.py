@@ -87,9 +87,11 @@ def workings(
     """
     sheet = book.add_sheet(Sheet(name, family, purpose))
     shared = shared or any(_has_shared(section) for section in sections)
-    sheet.widths = _widths(book.columns, shared)
+    sheet.widths = _widths(book.side_by_side, shared)
+    sheet.widths += [_SCENARIO] * (book.columns - book.side_by_side)
     last = FIRST + book.columns - 1
-    add_title_rows(book, sheet, name, last, master)
+    printed = FIRST + book.side_by_side - 1
+    add_title_rows(book, sheet, name, printed, master)
     sheet.heights |= {2: 6, 3: 36}
     for column, head in enumerate(HEADS):
         sheet.set_text(3, column, head, style.HEADER)
@@ -136,7 +138,7 @@ def workings(
         add_free_head(book, sheet)
     if name in _FILTERED:
         sheet.autofilter = (HEAD_ROW, 0, row - 1, _LAST_FILTER)
-    sheet.print_area = (0, 0, row - 1, last)
+    sheet.print_area = (0, 0, row - 1, printed)
     return sheet
 
 
