@@ -7,7 +7,7 @@ from typing import Any
 
 from mantile.library.architecture import Model
 from mantile.library.documents import Strict
-from mantile.library.errors import InputError, near
+from mantile.library.errors import InputError, naming, near
 from mantile.library.fields import DECODE, ScenarioField
 from mantile.library.profiles import CHECKPOINT, Accelerator, DataType, Framework, Library, System
 from mantile.library.scenario import (
@@ -60,10 +60,11 @@ def columns(
         base = {field: value for field, value in asked.items() if f"inputs.{field}" not in case.without}
         engine = str((defaults | base | given)["framework"])
         wanted = (base | given).get("weights_dtype")
-        values = defaults | _published(model, wanted, engine, library) | base | given
+        where = name if number == 0 else f"{name}, variant {number}"
+        with naming(f"{where}: field weights_dtype"):
+            values = defaults | _published(model, wanted, engine, library) | base | given
         if disaggregated or scenario.disaggregated:
             values.setdefault("serving", "aggregated")
-        where = name if number == 0 else f"{name}, variant {number}"
         _require_use(given, model, where)
         _require_known(case.without, scenario.overrides, where)
         _check(values, library, where)
