@@ -87,7 +87,9 @@ class Verdict:
             case "holds":
                 return f"signed by {self.signer or 'key'} ({self.key}), holds"
             case "unknown key":
-                other = ", which is none of the trusted ones" if self.trusted else "; --trusted says whose it is"
+                other = (
+                    ", which is none of the trusted ones" if self.trusted else "; --trusted says whose it is"
+                )
                 return f"signed by key {self.key}{other}"
             case "not checked":
                 return f"signed by key {self.key}, not checked: {self.why}"
@@ -110,9 +112,7 @@ def sign(kind: str, digest: str, key: Ed25519PrivateKey) -> Signature:
     }
 
 
-def check(
-    kind: str, digest: str, signature: object, trusted: Mapping[bytes, str] | None = None
-) -> Verdict:
+def check(kind: str, digest: str, signature: object, trusted: Mapping[bytes, str] | None = None) -> Verdict:
     """What a signature is worth.
 
     Args:
@@ -201,7 +201,7 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
         raise InputError(f"{path}: the key has a password; expected one without") from error
     except (ValueError, crypto.Unsupported) as error:
         raise InputError(
-            f"{path}: expected a private key of Ed25519 in PEM, as `mantile keys new {path.stem}.key` writes it"
+            f"{path}: expected a private key of Ed25519 in PEM, as `mantile keys new FILE.key` writes it"
         ) from error
     if not isinstance(key, crypto.ed25519.Ed25519PrivateKey):
         raise InputError(f"{path}: a key of another kind; expected one of Ed25519")
@@ -320,16 +320,16 @@ def _cryptography() -> _Cryptography:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError as error:
-        raise InputError(
-            "signatures need the package cryptography: pip install 'mantile[sign]'"
-        ) from error
+        raise InputError("signatures need the package cryptography: pip install 'mantile[sign]'") from error
     return _Cryptography(ed25519, serialization, InvalidSignature, UnsupportedAlgorithm)
 
 
 def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > MOST_BYTES:
-            raise InputError(f"{path}: {path.stat().st_size:,} bytes; expected at most {MOST_BYTES:,} of a key")
+            raise InputError(
+                f"{path}: {path.stat().st_size:,} bytes; expected at most {MOST_BYTES:,} of a key"
+            )
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from error
