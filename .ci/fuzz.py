@@ -1,4 +1,5 @@
-"""Hostile files for the five readers, and command lines: each is read, or refused by name, in bounded time and space.
+# ruff: noqa: E501, S506
+"""Hostile files for the five readers, and command lines: each is read or refused, in bounded time and space.
 
     python .ci/fuzz.py --reader workbook --seconds 36000      for hours
     python .ci/fuzz.py --seconds 150                          all of them, the time shared

@@ -120,7 +120,7 @@ def test_keys_are_files_of_their_own(keys: Path, tmp_path: Path) -> None:
 def test_a_bundle_that_was_changed_and_digested_anew(
     small: Estimate, keys: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Is told by its signature: stripped it is unsigned, kept it does not hold, by another key it is unknown."""
+    """Stripped of its signature it is unsigned, with it that does not hold, by another key it is unknown."""
     signed = Bundle.of(small).signed(keys / "me.key")
     path = write_bundle(signed, tmp_path / "run.json")
     assert read_bundle(path).text == signed.text

@@ -379,7 +379,7 @@ def _estimate(
     scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
     scenario = with_drafts(scenario, name)
     if model is None:
-        with naming(f"{name}: field model"):
+        with naming(f"{name}: field model", "unknown ", "model "):
             model = load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
     with naming(name, "profiles/"):

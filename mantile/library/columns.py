@@ -61,7 +61,7 @@ def columns(
         engine = str((defaults | base | given)["framework"])
         wanted = (base | given).get("weights_dtype")
         where = name if number == 0 else f"{name}, variant {number}"
-        with naming(f"{where}: field weights_dtype"):
+        with naming(f"{where}: field weights_dtype", "unknown "):
             values = defaults | _published(model, wanted, engine, library) | base | given
         if disaggregated or scenario.disaggregated:
             values.setdefault("serving", "aggregated")

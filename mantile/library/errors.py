@@ -48,13 +48,13 @@ def unknown(kind: str, given: str, choices: Iterable[str]) -> InputError:
 
 
 @contextmanager
-def naming(place: str, start: str = "unknown ") -> Iterator[None]:
+def naming(place: str, *starts: str) -> Iterator[None]:
     """Name the file, and the field, in an error that begins like one which does not: that of a name we do
     not have."""
     try:
         yield
     except InputError as error:
-        if not str(error).startswith(start):
+        if not str(error).startswith(starts):
             raise
         raise InputError(f"{place}: {error}") from error
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from mantile.library.errors import InputError, quoted
 
@@ -139,7 +139,7 @@ def check(kind: str, digest: str, signature: object, trusted: Mapping[bytes, str
         return Verdict("not checked", key, why=str(error))
     if not holds:
         return Verdict("does not hold", key, trusted=told, why="the content was changed since it was signed")
-    if told and public in trusted:
+    if trusted is not None and public in trusted:
         return Verdict("holds", key, trusted[public], told)
     return Verdict("unknown key", key, trusted=told)
 
@@ -205,7 +205,7 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
         ) from error
     if not isinstance(key, crypto.ed25519.Ed25519PrivateKey):
         raise InputError(f"{path}: a key of another kind; expected one of Ed25519")
-    return key
+    return cast("Ed25519PrivateKey", key)
 
 
 def read_trusted(path: Path) -> dict[bytes, str]:
