@@ -321,6 +321,15 @@ REFUSED: dict[str, tuple[Callable[[Parts], Parts], str]] = {
         ),
         r"sheet 's' is the same part as another: xl/worksheets/sheet1\.xml",
     ),
+    "a drawing of many": (
+        lambda parts: _related(
+            parts,
+            "drawing",
+            "../drawings/drawing1.xml",
+            of=next(name for name in parts if b"../drawings/drawing1.xml" in parts[name]),
+        ),
+        r"part 'xl/drawings/drawing1\.xml' belongs to 'xl/worksheets/sheet\d+\.xml' and to",
+    ),
     "a sheet twice": (_twice, "sheet 'SUMMARY' stands in the workbook twice"),
     "another workbook": (
         lambda parts: _with(parts, "_rels/.rels", "xl/workbook.xml", "xl/other.xml"),
@@ -704,6 +713,38 @@ def test_absurd_inputs_are_refused_by_cell(workbook: Path, tmp_path: Path) -> No
         file.contents[sheet][row, column] = value
         with pytest.raises(InputError, match=message):
             typed_inputs(file)
+
+
+def test_a_renamed_sheet_is_named(parts: Parts, tmp_path: Path) -> None:
+    """With both names, not as a sheet that is gone."""
+    renamed = _with(parts, "xl/workbook.xml", '<sheet name="Cost"', '<sheet name="Kosten"')
+    renamed = _with(renamed, "xl/workbook.xml", '<sheet name="Checks"', '<sheet name="Prüfung"')
+    with pytest.raises(
+        InputError, match=r"sheets were renamed: Checks is called 'Prüfung', Cost is called 'Kosten'"
+    ):
+        open_file(_write(tmp_path / "run.xlsx", renamed))
+
+
+def test_one_time_for_all_of_a_file(parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is over however many parts took it."""
+    path = _write(tmp_path / "run.xlsx", parts)
+    monkeypatch.setattr("mantile.library.clock.time.process_time", iter(range(0, 10_000, 7)).__next__)
+    with pytest.raises(InputError, match=r"run\.xlsx: more than 60 s to read it"):
+        open_package(path)
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new"),
+    [
+        ("xl/drawings/drawing1.xml", "<xdr:row>", "<xdr:row>1e999</xdr:row><xdr:row>"),
+        ("xl/styles.xml", '<sz val="', '<sz val="x'),
+    ],
+)
+def test_looks_that_no_program_writes(parts: Parts, tmp_path: Path, part: str, old: str, new: str) -> None:
+    """Are refused by file; a number that is none ended with a traceback."""
+    path = _write(tmp_path / "run.xlsx", _with(parts, part, old, new))
+    with pytest.raises(InputError, match=r"run\.xlsx: .* cannot be read"):
+        verify(path)
 
 
 @pytest.mark.exhaustive

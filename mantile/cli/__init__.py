@@ -5,6 +5,7 @@ Each command parses, calls one public function and prints; heavy modules are imp
 
 from mantile.cli import (
     estimates,
+    keys,
     launch,
     library,
     measured,
@@ -20,6 +21,7 @@ from mantile.cli.app import app, main
 __all__ = [
     "app",
     "estimates",
+    "keys",
     "launch",
     "library",
     "main",

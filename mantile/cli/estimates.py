@@ -95,6 +95,12 @@ def build(
             "--since", metavar="OLD.xlsx", help="The workbook before: Log says what differs from it."
         ),
     ] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign", metavar="KEY", help="Private key, as `mantile keys new` writes it: sign what is built."
+        ),
+    ] = None,
     show: Annotated[
         bool,
         typer.Option("--open", help="Open it with the program of this desktop, and say what it is."),
@@ -117,7 +123,7 @@ def build(
             estimates = since_workbook(estimates, since)
         from mantile.workbook.write import build_workbook
 
-        build_workbook(estimates, output)
+        build_workbook(estimates, output, sign)
     if show:
         _open(output)
     else:

@@ -34,18 +34,23 @@ def import_(
             help="Write model and library as well: needed where figures of the library were edited.",
         ),
     ] = False,
+    sign: Annotated[
+        Path | None, typer.Option("--sign", metavar="KEY", help="Private key: sign the bundle.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Read an edited workbook back into a scenario that `mantile build` takes, and say what was changed."""
     must_exist(file)
     _require_folder(output)
+    if sign is not None and not bundle:
+        raise InputError("--sign: a scenario is not signed; expected --bundle beside it")
     from mantile.cli.output.tables import print_json, working
     from mantile.cli.output.workbooks import print_import
     from mantile.roundtrip.import_workbook import import_workbook
 
     with working(f"reading {file.name}"):
         imported = import_workbook(file)
-        imported.write(output, bundle)
+        imported.write(output, bundle, sign)
     if as_json:
         print_json(imported.to_dict() | {"written": str(output), "kind": "bundle" if bundle else "scenario"})
     else:

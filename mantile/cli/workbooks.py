@@ -43,12 +43,26 @@ def verify(
         Literal["formulas", "libreoffice", "formualizer", "all"],
         typer.Option(help="What re-evaluates the file; all: every one that is installed."),
     ] = "formulas",
+    trusted: Annotated[
+        Path | None,
+        typer.Option(
+            "--trusted",
+            metavar="KEYS",
+            help="File or folder of public keys, PEM, base64 or hexadecimal: one of them has to have signed.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Re-evaluate a workbook and compare every cell; report what was edited. Exit status 1 if anything
-    differs.
+    """Re-evaluate a workbook and compare every cell; report what was edited, and who signed. Of a bundle,
+    whether its digest and signature hold. Exit status 1 if anything differs.
     """
     must_exist(file)
+    from mantile.library.signing import read_trusted
+
+    keys = None if trusted is None else read_trusted(trusted)
+    if file.suffix.lower() in (".json", ".yaml", ".yml"):
+        _verify_bundle(file, keys, as_json)
+        return
     from mantile.cli.output.tables import print_json, working
     from mantile.cli.output.workbooks import print_report, print_reports
     from mantile.verify.report import Reports
@@ -56,7 +70,7 @@ def verify(
     from mantile.verify.verify import verify_with_all
 
     with working(f"verifying {file.name} with {engine}"):
-        found = verify_with_all(file) if engine == "all" else verify_file(file, engine)
+        found = verify_with_all(file, keys) if engine == "all" else verify_file(file, engine, keys)
     if as_json:
         print_json(found.to_dict())
     elif isinstance(found, Reports):
@@ -64,6 +78,25 @@ def verify(
     else:
         print_report(found, file)
     if not found.ok:
+        raise typer.Exit(1)
+
+
+def _verify_bundle(file: Path, keys: dict[bytes, str] | None, as_json: bool) -> None:
+    """Whether a bundle can be estimated, is that of its digest, and who signed it."""
+    from mantile.cli.output.tables import print_json
+    from mantile.cli.output.workbooks import print_bundle
+    from mantile.workbook.bundle import read_bundle
+
+    bundle = read_bundle(file)
+    bundle.estimate()
+    verdict = bundle.verdict(keys)
+    if as_json:
+        protected = bundle.data["format"] > 1
+        found = {"ok": verdict.ok, "digest": bundle.digest, "protected": protected}
+        print_json(found | {"signature": verdict.to_dict()})
+    else:
+        print_bundle(bundle, verdict, file)
+    if not verdict.ok:
         raise typer.Exit(1)
 
 

@@ -26,7 +26,7 @@ from mantile.library.columns import Column, columns
 from mantile.library.dates import serial
 from mantile.library.device import machines
 from mantile.library.documents import json_data
-from mantile.library.errors import InputError, near, unknown
+from mantile.library.errors import InputError, naming, near, unknown
 from mantile.library.fields import DECODE
 from mantile.library.given import Usage, given_profiles, require_use, usage, workers_of
 from mantile.library.models import load_model
@@ -383,16 +383,19 @@ def _estimate(
     pins, reads_files = (scenario.profiles, True) if library is None else ((), False)
     scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
     scenario = with_drafts(scenario, name)
-    model = model or load_model(scenario.model)
+    if model is None:
+        with naming(f"{name}: field model", "unknown ", "model "):
+            model = load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
-    equations = build_graph(
-        build_ir(changed),
-        library,
-        *scenario.parts,
-        scenario.classes,
-        scenario.capacity,
-        scenario.device_count,
-    )
+    with naming(name, "profiles/"):
+        equations = build_graph(
+            build_ir(changed),
+            library,
+            *scenario.parts,
+            scenario.classes,
+            scenario.capacity,
+            scenario.device_count,
+        )
     cases = columns(scenario, model, library, name)
     require_use(
         pins, library, [worker for case in cases for worker in workers_of(case.values, library)], name

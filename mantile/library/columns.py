@@ -8,7 +8,7 @@ from typing import Any
 from mantile.library.architecture import Model
 from mantile.library.device import DEVICE, flat
 from mantile.library.documents import Strict
-from mantile.library.errors import InputError, near
+from mantile.library.errors import InputError, naming, near
 from mantile.library.fields import DECODE, ScenarioField
 from mantile.library.links import INFERRED, NO_PORT, LinkKind
 from mantile.library.profiles import CHECKPOINT, Accelerator, DataType, Framework, Library, System
@@ -71,10 +71,11 @@ def columns(
         counts = {
             f"{DEVICE}{one}_count": 1 if one <= devices else 0 for one in range(2, scenario.device_count + 1)
         }
-        values = defaults | _published(model, wanted, engine, library) | counts | base | given
+        where = name if number == 0 else f"{name}, variant {number}"
+        with naming(f"{where}: field weights_dtype", "unknown "):
+            values = defaults | _published(model, wanted, engine, library) | counts | base | given
         if disaggregated or scenario.disaggregated:
             values.setdefault("serving", "aggregated")
-        where = name if number == 0 else f"{name}, variant {number}"
         _require_use(given, model, where)
         _require_known(case.without, scenario.overrides, where)
         _check(values, library, where)

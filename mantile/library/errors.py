@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 HIDDEN = re.compile(
@@ -44,6 +45,18 @@ def quoted(value: object) -> str:
 def unknown(kind: str, given: str, choices: Iterable[str]) -> InputError:
     """An error for a name we do not have, with the nearest names."""
     return InputError(f"unknown {kind} {quoted(given)}; {near(given, choices)}")
+
+
+@contextmanager
+def naming(place: str, *starts: str) -> Iterator[None]:
+    """Name the file, and the field, in an error that begins like one which does not: that of a name we do
+    not have."""
+    try:
+        yield
+    except InputError as error:
+        if not str(error).startswith(starts):
+            raise
+        raise InputError(f"{place}: {error}") from error
 
 
 def near(given: str, choices: Iterable[str]) -> str:

@@ -93,7 +93,7 @@ def prompts(record: Record, client: ClientFlags, concurrency: int, notes: list[s
 
     A run that reports throughput alone handed all its prompts over at once: concurrency is their number.
     """
-    count = re.search(r"(\d+) prompts", str(record.get("notes") or ""))
+    count = re.search(r"\b(\d{1,9}) prompts", str(record.get("notes") or ""))
     if count is not None:
         notes.append("prompts of the benchmark as its notes say")
         return {"prompts_per_slot": int(count.group(1)) / concurrency}

@@ -17,6 +17,7 @@ from mantile.library.documents import validate
 from mantile.library.errors import InputError
 from mantile.library.profiles import Accelerator
 from mantile.measured.clients import recipes, sent, source_of
+from mantile.measured.numbers import require_numbers, whole
 from mantile.measured.runs import Run, parse_run
 from mantile.measured.spellings import (
     architecture_of,
@@ -70,6 +71,7 @@ def _own(record: Record, name: str) -> Iterable[Run]:
 
 def serving(record: Record, name: str) -> Iterable[Run]:
     """A row of a table of serving runs. Times are milliseconds."""
+    require_numbers(record)
     if not record["concurrency"]:
         raise InputError("field concurrency is empty")
     notes: list[str] = []
@@ -87,7 +89,7 @@ def serving(record: Record, name: str) -> Iterable[Run]:
             str(record.get("moe_precision", "")),
             notes,
         ),
-        "concurrency": int(record["concurrency"]),
+        "concurrency": whole(record["concurrency"]),
         "kv_dtype": cache_format(record.get("kv_dtype"), notes),
     }
     fields |= sent(record, fields, notes)
@@ -155,7 +157,7 @@ def _replicas(record: Record, plan: dict[str, int], notes: list[str]) -> dict[st
         InputError: if accelerators are left over.
     """
     ranks = plan["tp"] * plan["pp"] * plan["attention_dp"]
-    accelerators = int(record.get("gpus") or ranks)
+    accelerators = whole(record.get("gpus"), ranks)
     if accelerators < ranks or accelerators == ranks:
         return {}
     if accelerators % ranks:
@@ -172,13 +174,13 @@ def _plan(record: Record, model: str, disaggregated: bool, notes: list[str]) -> 
     - Disaggregated runs without a number of accelerators have in `tp` those of all workers. The decode worker
       is the largest power of two in it, attention-DP with its experts over all ranks.
     """
-    tp, pp, ep = (max(1, int(record.get(name) or 1)) for name in ("tp", "pp", "ep"))
+    tp, pp, ep = (max(1, whole(record.get(name))) for name in ("tp", "pp", "ep"))
     groups = str(record.get("dp_attention", "")).lower()
     over_all_ranks, unstated = groups == "true", disaggregated and tp == ep == 1
     if disaggregated:
         total = tp if tp & (tp - 1) else 0
         if over_all_ranks and unstated and record.get("gpus"):
-            total = int(record["gpus"])
+            total = whole(record["gpus"])
         if total:
             ranks = 2 ** (total.bit_length() - 1)
             notes.append(
@@ -189,8 +191,10 @@ def _plan(record: Record, model: str, disaggregated: bool, notes: list[str]) -> 
     if over_all_ranks:
         notes.append("attention-DP without a number: over all ranks")
         return {"tp": 1, "pp": pp, "ep": ep, "attention_dp": ep if ep > 1 else tp}
-    if groups not in ("", "false") and float(groups) > 1:
-        return {"tp": 1, "pp": pp, "ep": ep, "attention_dp": int(float(groups))}
+    if groups not in ("", "false", "true"):
+        require_numbers({"dp": groups}, ("dp",))
+        if whole(groups) > 1:
+            return {"tp": 1, "pp": pp, "ep": ep, "attention_dp": whole(groups)}
     if unstated and not record.get("gpus") and architecture_of(model).value("experts") > 128:
         raise InputError("tp and ep are 1 and gpus is empty: the worker of a disaggregated run is not stated")
     return {"tp": tp, "pp": pp, "ep": ep, "attention_dp": 1}
@@ -216,7 +220,7 @@ def _apply_recipes(fields: Record, record: Record, notes: list[str]) -> None:
         fields |= {"tp": ranks, "ep": ranks, "attention_dp": 1}
         notes.append("experts over all ranks, no attention-DP: what the script did, whatever the table says")
     if flags.get("token_budget") == "prompt":
-        flags["token_budget"] = -(-(fields["concurrency"] + int(record["isl"]) + 64) // 64) * 64
+        flags["token_budget"] = -(-(fields["concurrency"] + whole(record["isl"]) + 64) // 64) * 64
     if flags.get("max_requests") == "concurrency":
         flags["max_requests"] = -(-fields["concurrency"] // fields.get("dp", 1))
     if "kv_dtype" in flags:
@@ -226,6 +230,7 @@ def _apply_recipes(fields: Record, record: Record, notes: list[str]) -> None:
 
 def inferencemax(record: Record, name: str) -> Iterable[Run]:
     """A record of InferenceMAX's agg_bmk.json. Times are seconds."""
+    require_numbers(record)
     speculation = str(record.get("spec_decoding") or "none")
     row = {
         "model": record["model"],
@@ -240,7 +245,7 @@ def inferencemax(record: Record, name: str) -> Iterable[Run]:
         "dp_attention": str(record.get("dp_attention", "false")).lower(),
         "mode": "disagg" if record.get("disagg") in (True, "true") else "agg",
         "spec_decode": speculation,
-        "gpus": sum(int(record.get(key) or 0) for key in ("num_prefill_gpu", "num_decode_gpu")) or "",
+        "gpus": sum(whole(record.get(key), 0) for key in ("num_prefill_gpu", "num_decode_gpu")) or "",
         "ttft_ms": _milliseconds(record.get("mean_ttft")),
         "tpot_ms": _milliseconds(record.get("mean_tpot")),
         "median_ttft_ms": _milliseconds(record.get("median_ttft")),
@@ -259,10 +264,11 @@ def inferencemax(record: Record, name: str) -> Iterable[Run]:
 def llama_bench(record: Record, name: str) -> Iterable[Run]:
     """A row of a table of single-user runs: generation from an empty or a filled context, and a prompt, each
     a run of its own."""
+    require_numbers(record)
     notes: list[str] = []
     model = _model(record, notes)
     accelerators, batch, depth = (
-        int(record.get(key) or otherwise) for key, otherwise in (("gpus", 1), ("batch", 1), ("depth", 0))
+        whole(record.get(key), otherwise) for key, otherwise in (("gpus", 1), ("batch", 1), ("depth", 0))
     )
     chip = find_accelerator(str(record["system"]))
     framework = _build(framework_id(record["framework"]), record, notes)
@@ -283,11 +289,11 @@ def llama_bench(record: Record, name: str) -> Iterable[Run]:
         fields["batching"] = "static"
     runs = []
     if record.get("tg_tok_s"):
-        lengths = {"input_tokens": max(1, depth), "output_tokens": int(record.get("gen_len") or 128)}
+        lengths = {"input_tokens": max(1, depth), "output_tokens": whole(record.get("gen_len"), 128)}
         metrics = {"tpot_s": batch / float(record["tg_tok_s"])}
         runs.append(_run(f"{name}-tg", record, fields | lengths, metrics, notes))
     if record.get("pp_tok_s") and record.get("prompt_len") and batch == 1 and not depth:
-        lengths = {"input_tokens": int(record["prompt_len"]), "output_tokens": 1}
+        lengths = {"input_tokens": whole(record["prompt_len"]), "output_tokens": 1}
         metrics = {"prefill_s": float(record["prompt_len"]) / float(record["pp_tok_s"])}
         runs.append(_run(f"{name}-pp", record, fields | lengths, metrics, notes))
     if not runs and record.get("pp_tok_s") and depth:

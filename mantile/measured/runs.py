@@ -28,8 +28,8 @@ from mantile.library.documents import Strict, validate
 from mantile.library.fields import Name, Text
 from mantile.library.scenario import Case, Scenario
 
-Seconds = Annotated[float | None, Field(gt=0, le=1e6, allow_inf_nan=False)]
-Rate = Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)]
+Seconds = Annotated[float | None, Field(ge=1e-9, le=1e6, allow_inf_nan=False)]
+Rate = Annotated[float | None, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
 Phrase = Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f]*$")]
 
 

@@ -20,6 +20,7 @@ from mantile.library.documents import read_text
 from mantile.library.errors import InputError
 from mantile.library.models import known_models, load_model
 from mantile.library.scenario import Scenario, parse_scenario
+from mantile.measured.numbers import require_numbers, whole
 from mantile.measured.runs import RejectedRun
 from mantile.measured.spellings import find_accelerator, framework_id, model_id
 from mantile.measured.startup_defaults import accounting, share_of_memory, steps_and_requests
@@ -86,7 +87,10 @@ def is_startup_table(path: Path) -> bool:
     """Whether a file is a table of start-up figures, by its columns."""
     if path.suffix.lower() != ".csv":
         return False
-    return set(next(csv.reader(StringIO(read_text(path))), [])) >= NEEDED
+    try:
+        return set(next(csv.reader(StringIO(read_text(path))), [])) >= NEEDED
+    except csv.Error:
+        return False  # whoever reads it says so
 
 
 def load_startups(path: Path) -> StartUps:
@@ -104,7 +108,7 @@ def load_startups(path: Path) -> StartUps:
     """
     servers: list[StartUp] = []
     rejected: list[RejectedRun] = []
-    for number, row in enumerate(csv.DictReader(StringIO(read_text(path))), 1):
+    for number, row in enumerate(_rows(path), 1):
         name = row.get("id") or f"row {number}"
         try:
             servers.append(read_startup(row, name, path.parent))
@@ -116,12 +120,22 @@ def load_startups(path: Path) -> StartUps:
     return StartUps(tuple(servers), tuple(rejected))
 
 
+def _rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a table; cells without a heading are left out, missing ones are empty."""
+    try:
+        rows = list(csv.DictReader(StringIO(read_text(path)), restval=""))
+    except csv.Error as error:
+        raise InputError(f"{path}: not a table: {error}") from error
+    return [{column: cell for column, cell in row.items() if column is not None} for row in rows]
+
+
 def read_startup(row: Mapping[str, str], name: str, folder: Path) -> StartUp:
     """A row as a server.
 
     Raises:
         InputError: for a model or a format that is not known, and a value that is no number.
     """
+    require_numbers(row)
     notes: list[str] = []
     framework = framework_id(row["framework"])
     model = _model(row["model"], folder, notes)
@@ -164,7 +178,7 @@ def _layout(row: Mapping[str, str], framework: str, model: str) -> dict[str, str
 
 def _share(row: Mapping[str, str], framework: str) -> list[Mapping[str, Any]]:
     """The share of memory that the server was told, or that its release takes."""
-    ranks = int(row.get("tp") or 1)
+    ranks = whole(row.get("tp"))
     stated = row.get("memory_fraction") or ""
     share = float(stated) if stated else share_of_memory(framework, row.get("version", ""), ranks)
     if share is None:
@@ -244,7 +258,7 @@ def _override(identifier: str, gib: float) -> dict[str, Any]:
 
 def _plan(row: Mapping[str, str], framework: str, model: str) -> dict[str, int]:
     """Ranks of the server; data-parallel groups of SGLang within TP share the experts."""
-    tp, pp, dp, ep = (int(row.get(name) or 1) for name in ("tp", "pp", "dp", "ep"))
+    tp, pp, dp, ep = (whole(row.get(name)) for name in ("tp", "pp", "dp", "ep"))
     if dp > 1 and framework == "sglang":
         return {"tp": max(1, tp // dp), "attention_dp": dp, "pp": pp, "ep": max(ep, 1)}
     return {"tp": tp, "pp": pp, "dp": dp, "ep": ep}
@@ -252,13 +266,13 @@ def _plan(row: Mapping[str, str], framework: str, model: str) -> dict[str, int]:
 
 def _load(row: Mapping[str, str], framework: str, notes: list[str]) -> dict[str, Any]:
     """One request of the longest length for each that the server takes at once."""
-    longest = int(row.get("max_model_len") or 0)
+    longest = whole(row.get("max_model_len"), 0)
     if not longest:
-        longest = int(float(row.get("kv_tokens") or 0)) or _LENGTH
+        longest = whole(row.get("kv_tokens"), 0) or _LENGTH
         longest = min(longest, _LENGTH)
         notes.append(f"longest request not stated: {longest} tokens")
     slots = row["framework"] in ("llama.cpp", "mlx")
-    requests = int(row.get("max_seqs") or (1 if slots else _REQUESTS))
+    requests = whole(row.get("max_seqs"), 1 if slots else _REQUESTS)
     if slots and requests > 1:
         longest //= requests  # llama.cpp divides its context among slots
     fields: dict[str, Any] = {
@@ -268,7 +282,7 @@ def _load(row: Mapping[str, str], framework: str, notes: list[str]) -> dict[str,
         **steps_and_requests(framework, row.get("version", ""), longest),
     }
     if row.get("token_budget"):
-        fields["token_budget"] = int(row["token_budget"])
+        fields["token_budget"] = whole(row["token_budget"])
     if row.get("max_seqs"):
         fields["max_requests"] = requests
     return fields

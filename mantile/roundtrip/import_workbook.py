@@ -65,10 +65,11 @@ class Imported:
         """The scenario, edits included."""
         return self.estimate.scenario
 
-    def write(self, path: str | Path, bundle: bool = False) -> Path:
+    def write(self, path: str | Path, bundle: bool = False, sign: Path | None = None) -> Path:
         """Write what `mantile build` takes.
 
-        A scenario as .yaml, or with `bundle` model and library as well, as .json or .yaml.
+        A scenario as .yaml, or with `bundle` model and library as well, as .json or .yaml; with `sign`, the
+        file of a private key, signed.
 
         Raises:
             InputError: if a scenario alone would not give the numbers of the workbook, saying why, or the
@@ -76,7 +77,8 @@ class Imported:
         """
         path = Path(path)
         if bundle:
-            return write_bundle(Bundle.of(self.estimate), path)
+            made = Bundle.of(self.estimate)
+            return write_bundle(made if sign is None else made.signed(sign), path)
         if path.suffix.lower() not in (".yaml", ".yml"):
             raise InputError(
                 f"{path}: expected a file name that ends in .yaml, or --bundle: only a bundle may be .json"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mantile.equations.signature import HOLDS, VARIED
+from mantile.library.signing import Verdict
 from mantile.verify.severity import ANSWER, COSMETIC, SHOWN
 
 
@@ -54,6 +55,7 @@ class Report:
         model: that the file was made from, as id@version where its entry has one.
         digest: of the bundle: SHA-256 of what the file says it was made from.
         protected: whether the bundle states its digest; those of format 1 do not, and may have been changed.
+        signature: what the signature of the bundle is worth.
         mismatches: the engine against ours, and the stored values against ours.
         names: defined names that are not as generated.
         visibility: sheets that are not as generated.
@@ -67,6 +69,7 @@ class Report:
     model: str = ""
     digest: str = ""
     protected: bool = True
+    signature: Verdict = field(default_factory=lambda: Verdict("unsigned"))
     sheets: list[dict[str, Any]] = field(default_factory=list)
     mismatches: list[dict[str, Any]] = field(default_factory=list)
     inputs: list[dict[str, Any]] = field(default_factory=list)
@@ -98,6 +101,7 @@ class Report:
             or hidden
             or grave
             or any(sheet["mismatches"] for sheet in self.sheets)
+            or not self.signature.ok
         )
 
     def signed(self) -> list[dict[str, Any]]:
@@ -128,6 +132,7 @@ class Report:
             "model": self.model,
             "digest": self.digest,
             "protected": self.protected,
+            "signature": self.signature.to_dict(),
             "cells": sum(sheet["cells"] for sheet in self.sheets),
             "formulas": sum(sheet["formulas"] for sheet in self.sheets),
             "compared": sum(sheet["compared"] for sheet in self.sheets),

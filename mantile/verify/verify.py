@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -40,7 +40,9 @@ _TERMS = ("add", "subtract", "where", "if_error", *_CHOSEN)
 Engine = Literal["formulas", "libreoffice", "formualizer"]
 
 
-def verify(path: str | Path, engine: Engine = "formulas") -> Report:
+def verify(
+    path: str | Path, engine: Engine = "formulas", trusted: Mapping[bytes, str] | None = None
+) -> Report:
     """Recompute a workbook with another engine and compare it by cell with ours on the inputs in the file.
 
     A file that another version made is compared by the ids of its rows; see `Report.other_version`.
@@ -49,6 +51,8 @@ def verify(path: str | Path, engine: Engine = "formulas") -> Report:
         path: the workbook, as generated, edited, or re-saved by LibreOffice or openpyxl.
         engine: "formulas" (the Python package), "libreoffice" (headless, recalculation forced) or
             "formualizer" (compiled, the fastest; an extra of its own).
+        trusted: public keys and their names, of `mantile.library.signing.read_trusted`: one of them has to
+            have signed.
 
     Raises:
         InputError: if the file is not a Mantile workbook, an input cell holds what it cannot be, or the
@@ -59,10 +63,12 @@ def verify(path: str | Path, engine: Engine = "formulas") -> Report:
     """
     if engine not in get_args(Engine):
         raise InputError(f"engine {engine!r}; expected {', '.join(get_args(Engine))}")
-    return verify_file(open_file(Path(path)), engine)
+    return verify_file(open_file(Path(path)), engine, trusted)
 
 
-def verify_file(file: File, engine: Engine = "formulas") -> Report:
+def verify_file(
+    file: File, engine: Engine = "formulas", trusted: Mapping[bytes, str] | None = None
+) -> Report:
     """The same of a workbook that is open.
 
     Raises:
@@ -71,14 +77,14 @@ def verify_file(file: File, engine: Engine = "formulas") -> Report:
     Example:
         verify_file(open_file(Path("run.xlsx"))).ok
     """
-    return _Verification(file, engine).run()
+    return _Verification(file, engine, trusted).run()
 
 
-def verify_with_all(path: str | Path) -> Reports:
+def verify_with_all(path: str | Path, trusted: Mapping[bytes, str] | None = None) -> Reports:
     """The same with every engine that is installed, each on its own.
 
     Args:
-        path: the workbook, as of `verify`.
+        path, trusted: as of `verify`.
 
     Raises:
         InputError: if the file is not a Mantile workbook, or an input cell holds what it cannot be.
@@ -93,7 +99,7 @@ def verify_with_all(path: str | Path) -> Reports:
         if not is_there:
             reports.not_installed.append(engine)
             continue
-        verification = _Verification(file, engine)
+        verification = _Verification(file, engine, trusted)
         try:
             reports.engines[engine] = verification.run()
         except InputError as error:
@@ -104,7 +110,7 @@ def verify_with_all(path: str | Path) -> Reports:
 class _Verification:
     """One file against what it should say."""
 
-    def __init__(self, file: File, engine: str) -> None:
+    def __init__(self, file: File, engine: str, trusted: Mapping[bytes, str] | None = None) -> None:
         self.file, self.book, self.engine = file, file.book, engine
         self.inputs, edits = typed_inputs(file)
         edits += typed_beside(file)
@@ -115,6 +121,7 @@ class _Verification:
             model=file.book.estimate.model.pin,
             digest=file.book.bundle.digest,
             protected=file.book.bundle.data["format"] > 1,
+            signature=file.book.bundle.verdict(trusted),
             inputs=edits,
             formulas=self.diff.formulas,
             overwritten=self.diff.overwritten,

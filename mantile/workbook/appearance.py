@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from xml.etree.ElementTree import Element
 
+from mantile.library.errors import InputError
 from mantile.workbook.chart_form import ChartForm, chart_form
 from mantile.workbook.looks import Look, Looks, RuleLook
 from mantile.workbook.package import Package
@@ -30,6 +32,7 @@ _FOOTER_CODES = re.compile(
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.$:])[0-9]+(?:\.[0-9]*)?(?:[Ee][+-]?[0-9]+)?(?![A-Za-z0-9_(:!.])")
 _ON = ("1", "true", "on")
 _TEXT_RULES = ("beginsWith", "endsWith", "containsText", "notContainsText")
+_FARTHEST = 1e9  # of a place in a drawing
 _NO_LENGTH = 9_525  # of 914,400 to an inch: a pixel
 _MANY = 4_096  # rows of a range whose cells are named one by one
 _FEW_COLUMNS = 16  # of a range that long
@@ -95,18 +98,43 @@ class SheetAppearance:
     footer: str = ""
 
 
+@contextmanager
+def _readable(package: Package, what: str) -> Iterator[None]:
+    """Refuse what no program writes: a number that is none, a style or a colour that there is not."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ValueError, OverflowError, LookupError, TypeError, AttributeError) as error:
+        raise InputError(
+            f"{package.clock.name}: {what}: how it looks cannot be read: {error!s:.100}; expected what a "
+            "spreadsheet program saved"
+        ) from error
+
+
 class Appearance:
     """All sheets of a file, each read when it is asked for."""
 
     def __init__(self, package: Package) -> None:
-        self.package, self.looks = package, Looks(package)
+        self.package = package
+        with _readable(package, "xl/styles.xml"):
+            self.looks = Looks(package)
         self._sheets: dict[str, SheetAppearance] = {}
+        self._charts: dict[str, ChartForm] = {}
 
     def sheet(self, title: str) -> SheetAppearance:
         """A sheet by its name."""
+        self.package.clock.check()
         if title not in self._sheets:
-            self._sheets[title] = _SheetReader(self, title).read()
+            with _readable(self.package, f"sheet {title!r:.40}"):
+                self._sheets[title] = _SheetReader(self, title).read()
         return self._sheets[title]
+
+    def chart(self, name: str) -> ChartForm:
+        """A chart by the name of its part, read once however often it is shown."""
+        if name not in self._charts:
+            self._charts[name] = chart_form(self.package.trees.get(name, Element("none")))
+        return self._charts[name]
 
     @cached_property
     def calculation(self) -> dict[str, str]:
@@ -254,9 +282,7 @@ class _SheetReader:
             yield Drawn("object", place, text)
 
     def _chart(self, part: str, chart: Element) -> ChartForm:
-        return chart_form(
-            self.package.trees.get(self.package.target(part, chart.get("id", "")), Element("none"))
-        )
+        return self.file.chart(self.package.target(part, chart.get("id", "")))
 
     def _targets(self, word: str) -> Iterator[Element]:
         for relation, (kind, _, _) in self.package.relations.get(self.part, {}).items():
@@ -353,7 +379,12 @@ def _area_between(first: Cell, last: tuple[int, ...]) -> Area:
 
 def _number(element: Element, name: str) -> int:
     child = element.find(name)
-    return int(float(child.text or 0)) if child is not None else 0
+    if child is None:
+        return 0
+    number = float(child.text or 0)
+    if not abs(number) < _FARTHEST:  # NaN is not, either
+        raise ValueError(f"{name} {child.text!r:.40}; expected a number of a row or a column")
+    return int(number)
 
 
 def _vml(tree: Element) -> Iterator[Drawn]:

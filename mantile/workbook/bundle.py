@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
@@ -26,6 +27,7 @@ from mantile.library.files import replacing
 from mantile.library.models import model_ids
 from mantile.library.profiles import Library, is_file
 from mantile.library.scenario import Deployment, Scenario, parse_scenario
+from mantile.library.signing import Signature, Verdict, check, read_private_key, sign
 from mantile.library.template import Template
 from mantile.library.version import __version__
 
@@ -33,11 +35,12 @@ from mantile.library.version import __version__
 # five fields; 6 did not say which fields of a config nobody read, who
 # asks a price, of which day prices are looked at, and what a workbook is compared with or follows; 7 did not
 # say the version, tokenizer and checkpoints of a model; 9 knew no decision, no capacity and no class of
-# machine.
-FORMAT = 10
+# machine; 10 had no signature.
+FORMAT = 11
 GENERATOR = f"mantile {__version__}"
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden
 SUFFIXES = (".json", ".yaml", ".yml")
+_SIGNED_AS = "bundle"  # kind of document, in what a signature is of
 _PARTS = ("scenario", "model", "library")
 _MORE = ("template",)  # may be missing: then it is the standard one
 
@@ -49,10 +52,12 @@ class Bundle:
     Args:
         data: format, generator, scenario, model and library as plain objects, without the digest.
         name: stands for the bundle in errors.
+        signature: of the digest, as the document holds it; None if nobody signed.
     """
 
     data: dict[str, Any]
     name: str
+    signature: Any = None
 
     @classmethod
     def of(cls, estimates: Estimate) -> Bundle:
@@ -85,7 +90,7 @@ class Bundle:
         """
         if not isinstance(data, dict) or not {"format", *_PARTS} <= set(data):
             raise InputError(f"{name}: the bundle is damaged; expected format, scenario, model and library")
-        content = {key: value for key, value in data.items() if key != "digest"}
+        content = {key: value for key, value in data.items() if key not in ("digest", "signature")}
         generator = str(content.get("generator", "another program"))
         if type(content["format"]) is not int or content["format"] not in range(1, FORMAT + 1):
             raise InputError(
@@ -93,7 +98,7 @@ class Bundle:
                 f"{GENERATOR}, which reads formats 1 to {FORMAT}: expected the version that made it, or "
                 "a later one"
             )
-        bundle = cls(content, name)
+        bundle = cls(content, name, data.get("signature"))
         try:
             date.fromisoformat(str(content.get("made_on", "2026-11-23")))
             _ = bundle.digest
@@ -127,7 +132,33 @@ class Bundle:
     @property
     def text(self) -> str:
         """The bundle as it stands in a workbook."""
-        return _canonical(self.data | ({"digest": self.digest} if self.data["format"] > 1 else {}))
+        return _canonical(self.data | self._seal)
+
+    @property
+    def _seal(self) -> dict[str, Any]:
+        """What stands in the document beside its content: the digest, and the signature if there is one."""
+        seal: dict[str, Any] = {"digest": self.digest} if self.data["format"] > 1 else {}
+        return seal if self.signature is None else seal | {"signature": self.signature}
+
+    def signed(self, key: Path) -> Bundle:
+        """The same, signed.
+
+        Args:
+            key: a private key, as `mantile keys new` writes it.
+
+        Raises:
+            InputError: if the file is no such key.
+        """
+        signature: Signature = sign(_SIGNED_AS, self.digest, read_private_key(key))
+        return replace(self, signature=dict(signature))
+
+    def verdict(self, trusted: Mapping[bytes, str] | None = None) -> Verdict:
+        """What its signature is worth.
+
+        Args:
+            trusted: public keys and their names, of `mantile.library.signing.read_trusted`.
+        """
+        return check(_SIGNED_AS, self.digest, self.signature, trusted)
 
     @cached_property
     def scenario(self) -> Scenario:
@@ -233,7 +264,7 @@ def write_bundle(bundle: Bundle, path: str | Path) -> Path:
     head: dict[str, Any] = {
         key: bundle.data[key] for key in ("format", "generator", "made_on") if key in bundle.data
     }
-    head |= {"digest": bundle.digest} if bundle.data["format"] > 1 else {}
+    head |= bundle._seal
     parts = {key: bundle.data[key] for key in (*_PARTS, *_MORE) if key in bundle.data}
     with replacing(path) as temporary:
         if path.suffix.lower() == ".json":

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 from xml.etree.ElementTree import Element
 
+from mantile.library.clock import Clock
 from mantile.library.errors import InputError
 from mantile.workbook.package_part import Counts, Part
 
@@ -42,6 +43,8 @@ _REFUSED = {
     "webextensiontaskpanes": "a web add-in",
     "aFChunk": "a file of another kind",
 }
+_OWNED = ("worksheet", "drawing", "vmlDrawing", "comments", "table", "chart", "pivotTable", "threadedComment")
+"""Kinds of parts that belong to one other."""
 
 
 @dataclass
@@ -54,7 +57,7 @@ class Package:
     the numbers of the styles of cells in the same way, and `runs` what single words of a cell look like.
     `trees` are the parts of the file without cells and shared texts, by name; tags and attributes without
     namespaces. `relations` are the links of each part (kind, target, whether it lies outside), `sheet_parts`
-    the parts of the sheets.
+    the parts of the sheets, `clock` how long reading has taken.
     """
 
     sheets: dict[str, str] = field(default_factory=dict)
@@ -66,6 +69,7 @@ class Package:
     trees: dict[str, Element] = field(default_factory=dict)
     relations: dict[str, dict[str, tuple[str, str, bool]]] = field(default_factory=dict)
     sheet_parts: dict[str, str] = field(default_factory=dict)
+    clock: Clock = field(default_factory=lambda: Clock("workbook"))
 
     def target(self, part: str, identifier: str) -> str:
         """The part that a relation of a part leads to; the target as it is where that lies outside."""
@@ -220,7 +224,8 @@ class _Reader:
         relations = (
             parts["xl/_rels/workbook.xml.rels"].relations if "xl/_rels/workbook.xml.rels" in parts else {}
         )
-        package = Package()
+        self._owned_once(parts)
+        package = Package(clock=self.counts.clock)
         if len(book.sheets) > MAX_SHEETS:
             raise self.refuse(f"{len(book.sheets):,} sheets; expected at most {MAX_SHEETS:,}")
         for title, state, identifier in book.sheets:
@@ -250,6 +255,22 @@ class _Reader:
             )
             package.names.append((name, where, text))
         return package
+
+    def _owned_once(self, parts: dict[str, Part]) -> None:
+        """Refuse a part that belongs to two others, or to one of them twice: it would be read as often."""
+        owners: dict[str, str] = {}
+        for name, part in parts.items():
+            owner = _owner(name)
+            for kind, target, external in part.relations.values():
+                if external or kind.rpartition("/")[2] not in _OWNED:
+                    continue
+                place = resolved(owner, target)
+                if place in owners:
+                    raise self.refuse(
+                        f"part {place!r:.80} belongs to {owners[place]!r:.60} and to {owner!r:.60}; expected "
+                        "it to belong to one part, once"
+                    )
+                owners[place] = owner
 
     def _cells_of(self, package: Package, title: str, part: Part) -> None:
         """What the cells of a sheet look like and hold, with texts in place of the numbers of shared ones."""

@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
+from mantile.library.clock import Clock
 from mantile.library.errors import InputError
 
 MAX_CELLS, MAX_AREA = (
@@ -81,6 +82,10 @@ class Counts:
     shared: int = 0
     texts: list[str] = field(default_factory=list)
     text_runs: dict[int, list[Element]] = field(default_factory=dict)
+    clock: Clock = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.clock = Clock(str(self.path))
 
     def refuse(self, message: str) -> InputError:
         """What is raised for a file that is refused."""
@@ -145,6 +150,7 @@ class Part:
                 raise
             raise self.refuse(f"expected XML: {error}") from error
         self._limit()
+        self.counts.clock.check()
         if last:
             self.counts.area += self._last_row * self._last_column
             self._area(f"{self._last_row:,} rows and {self._last_column:,} columns")
@@ -384,6 +390,7 @@ class Part:
                         f"formulas that cells share make more than {MAX_SHARED:,} characters; expected at "
                         "most that many"
                     )
+                self.counts.clock.check()
                 return Formula(_translator(first, origin).translate_formula(here))
         return Formula(text)
 

@@ -190,8 +190,32 @@ def open_file(path: Path) -> File:
     file = File(path, lay_out(bundle.estimate(), bundle), cells)
     missing = [name for name in file.book.sheets if name not in contents]
     if missing and not file.other_version:
+        _require_names(file, missing)
         raise InputError(f"{path}: sheet {missing[0]} is missing; expected {', '.join(file.book.sheets)}")
     return file
+
+
+def _require_names(file: File, missing: list[str]) -> None:
+    """Refuse a file in which sheets of ours go by other names, with both names of each.
+
+    A sheet is known by its texts: most of them stand where they should.
+    """
+    others = [name for name in file.contents if name not in file.book.sheets]
+    renamed = []
+    for name in missing:
+        texts = {place: cell.text for place, cell in file.book.sheets[name].cells.items() if cell.text}
+        same = {
+            other: sum(file.contents[other].get(place) == text for place, text in texts.items())
+            for other in others
+        }
+        other = max(same, key=same.__getitem__, default=None)
+        if other is not None and 2 * same[other] > len(texts):
+            renamed.append(f"{name} is called {quoted(other)}")
+    if renamed:
+        raise InputError(
+            f"{file.path}: sheets were renamed: {', '.join(renamed)}; expected their own names, which "
+            "formulas of the file follow when they are given back"
+        )
 
 
 def _bundle(chunks: dict[tuple[int, int], Any], path: Path) -> Bundle:

@@ -19,6 +19,7 @@ from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.workbook import style
 from mantile.workbook.book import NOT_AVAILABLE, Book, Cell, Room, Sheet
+from mantile.workbook.bundle import Bundle
 from mantile.workbook.charts import Chart
 from mantile.workbook.layout import lay_out
 from mantile.workbook.style import Style
@@ -49,16 +50,21 @@ _PROTECTED = {
 _ALL_CELLS = "A1:XFD1048576"
 
 
-def build_workbook(estimate: Estimate, path: str | Path) -> Path:
+def build_workbook(estimate: Estimate, path: str | Path, sign: str | Path | None = None) -> Path:
     """Write the workbook of an estimate.
 
+    Args:
+        sign: file of a private key: what the workbook is made from is signed with it.
+
     Raises:
-        InputError: if the path does not end in .xlsx or cannot be written. Nothing half-written stays behind.
+        InputError: if the path does not end in .xlsx or cannot be written, or the key is none.
+            Nothing half-written stays behind.
 
     Example:
         mantile.build_workbook(estimate, "built.xlsx")    # as estimate.to_excel("built.xlsx")
     """
-    return write_workbook(lay_out(estimate), Path(path))
+    bundle = None if sign is None else Bundle.of(estimate).signed(Path(sign))
+    return write_workbook(lay_out(estimate, bundle), Path(path))
 
 
 def write_workbook(book: Book, path: Path) -> Path:

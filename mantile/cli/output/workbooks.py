@@ -14,10 +14,12 @@ from mantile.equations.signature import HOLDS
 from mantile.verify.severity import SEVERITIES
 
 if TYPE_CHECKING:
+    from mantile.library.signing import Verdict
     from mantile.roundtrip.audit import Audit
     from mantile.roundtrip.compare import Comparison
     from mantile.roundtrip.import_workbook import Imported
     from mantile.verify.report import OtherVersion, Report, Reports
+    from mantile.workbook.bundle import Bundle
     from mantile.workbook.lint import Finding
 
 WORST = 20  # mismatches listed; --json lists all
@@ -172,12 +174,22 @@ def print_report(report: Report, path: Path) -> None:
         "" if report.protected else "; unprotected: format 1 states no digest, it may have been changed"
     )
     console.print(f"  digest {report.digest[:4]} {report.digest[4:8]}{unprotected}")
+    console.print(f"  {report.signature.words}")
     if report.other_version is not None:
         _print_other_version(console, report.other_version)
     if not results.get("stored_values_compared", True):
         console.print("  the file holds no stored values: it was saved by a program that does not calculate")
     verdict = "every compared cell agrees" if report.ok else "verification FAILED"
     console.print(f"{path}: {verdict} ({results['engine']})")
+
+
+def print_bundle(bundle: Bundle, verdict: Verdict, path: Path) -> None:
+    """What a bundle says of itself, and what its signature is worth."""
+    console = open_console()
+    protected = "" if bundle.data["format"] > 1 else "; unprotected: format 1 states no digest"
+    console.print(f"  made by {bundle.generator:.60}\n  digest {bundle.digest}{protected}\n  {verdict.words}")
+    said = "the content is that of its digest" if verdict.ok else "verification FAILED"
+    console.print(f"{path}: {said}")
 
 
 def signature_lines(report: Report) -> list[str]:
@@ -194,7 +206,10 @@ def _standing(item: dict[str, Any], report: Report) -> str:
     """Whether a signature holds; what its formula says, unless the file says more."""
     if item["status"] == HOLDS and not item["holds"]:
         return "does not hold: " + ("an input was edited" if report.ok else "the workbook does not verify")
-    return str(item["status"]).lstrip("✓! ")
+    said, here = str(item["status"]).lstrip("✓! "), report.digest[:8]
+    if item["digest"] and "".join(str(item["digest"]).split()).lower() != here:
+        return f"{said}: the digest of this file is {here[:4]} {here[4:]}"
+    return said
 
 
 def print_reports(reports: Reports, path: Path) -> None:
