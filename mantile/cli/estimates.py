@@ -81,7 +81,12 @@ Maybe = Annotated[
 Figure = Annotated[str, typer.Argument(metavar="QUANTITY", help="Id of a figure, such as serving.tpot.")]
 
 
-@app.command()
+@app.command(
+    group="Workbooks",
+    examples=(
+        "mantile build llama-3.3-70b --gpu h100 --gpus 4 --isl 2k --osl 256 --concurrency 16 -o run.xlsx",
+    ),
+)
 @with_flags
 def build(
     what: What,
@@ -137,10 +142,23 @@ def _open(workbook: Path) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(
+    group="Ask about a deployment",
+    examples=(
+        "mantile estimate llama-3.3-70b --gpu h100 --gpus 4 --isl 2k --osl 256 --concurrency 16",
+        "mantile estimate run.xlsx --concurrency 64",
+    ),
+)
 @with_flags
-def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
-    """Print the results of an estimate, without a workbook."""
+def estimate(
+    what: What,
+    flags: dict[str, Any],
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="Every figure, and the nearest measured run.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print the results of an estimate, without a workbook: a verdict of five lines first."""
     estimates = estimate_of(what, flags)
     from mantile.cli.output.estimate import print_estimate
     from mantile.cli.output.tables import print_json
@@ -148,11 +166,14 @@ def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None
     if as_json:
         print_json(estimates.to_dict())
     else:
-        print_estimate(estimates)
+        print_estimate(estimates, everything)
     _exit_on_failed_checks(estimates)
 
 
-@app.command()
+@app.command(
+    group="Ask about a deployment",
+    examples=("mantile plan deepseek-r1 --gpu h200 --gpus 8 --ep 8 --isl 2k --osl 512 --concurrency 64",),
+)
 @with_flags
 def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     """Print which accelerator holds what, the messages between them, and every reason why a plan is not
@@ -172,7 +193,10 @@ def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     _exit_on_failed_checks(estimates)
 
 
-@app.command()
+@app.command(
+    group="Ask about a deployment",
+    examples=("mantile explain ttft", "mantile explain decode.time scenario.yaml"),
+)
 @with_flags
 def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json: AsJson = False) -> None:
     """Say what a figure is, how it is worked out, from what and why."""
@@ -187,7 +211,7 @@ def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json
         print_explanation(explained, title)
 
 
-@app.command()
+@app.command(group="Ask about a deployment", examples=("mantile trace serving.tpot --depth 2",))
 @with_flags
 def trace(
     quantity: Figure,
@@ -206,7 +230,7 @@ def trace(
     print_trace(explanation.trace(estimates, quantity, depth=depth, forward=dependents), title)
 
 
-@app.command()
+@app.command(group="Ask about a deployment", examples=("mantile ir llama-3.3-70b",))
 def ir(
     model: Annotated[
         str,

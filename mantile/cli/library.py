@@ -8,14 +8,21 @@ from typing import Annotated
 import typer
 
 from mantile.cli.app import AsJson, app
+from mantile.cli.commands import App, Commands
 from mantile.library.errors import InputError
 
 
-def _library(kind: str, text: str, entry: str) -> typer.Typer:
+def _library(kind: str, text: str, entry: str, example: str) -> App:
     """The commands list and show of one part of the library."""
-    group = typer.Typer(help=f"{text}.", no_args_is_help=True, rich_markup_mode=None)
+    group = App(
+        cls=Commands,
+        help=f"{text}.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
 
-    @group.command("list", help=f"List {text[0].lower()}{text[1:]}.")
+    @group.command("list", examples=(f"mantile {kind} list",), help=f"List {text[0].lower()}{text[1:]}.")
     def _list(as_json: AsJson = False) -> None:
         from mantile.cli.output.tables import print_json, print_rows
         from mantile.estimate import catalogue
@@ -26,7 +33,11 @@ def _library(kind: str, text: str, entry: str) -> typer.Typer:
         else:
             print_rows(rows)
 
-    @group.command("show", help=f"Show one {entry}, every figure with its source.")
+    @group.command(
+        "show",
+        examples=(f"mantile {kind} show {example}",),
+        help=f"Show one {entry}, every figure with its source.",
+    )
     def _show(identifier: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
         from mantile.cli.output.tables import print_entry, print_json
         from mantile.estimate import catalogue
@@ -37,13 +48,17 @@ def _library(kind: str, text: str, entry: str) -> typer.Typer:
         else:
             print_entry(shown)
 
-    app.add_typer(group, name=kind)
+    app.add_typer(group, name=kind, rich_help_panel="Library and set-up")
     return group
 
 
-_models = _library("models", "The models of the library", "model")
-_hardware = _library("hardware", "Accelerators and the systems they come in", "accelerator or system")
-_library("profiles", "Efficiency profiles: how much of the hardware is reached", "efficiency profile")
+_models = _library("models", "The models of the library", "model", "llama-3.3-70b")
+_hardware = _library(
+    "hardware", "Accelerators and the systems they come in", "accelerator or system", "h100-sxm"
+)
+_library(
+    "profiles", "Efficiency profiles: how much of the hardware is reached", "efficiency profile", "hopper"
+)
 
 
 _Other = Annotated[
@@ -53,7 +68,7 @@ _Other = Annotated[
 _Version = Annotated[str | None, typer.Option("--version", metavar="V", help="Take A in this version.")]
 
 
-@_models.command("diff")
+@_models.command("diff", examples=("mantile models diff llama-3.1-70b llama-3.3-70b",))
 def _diff(
     left: Annotated[
         str, typer.Argument(metavar="A", help="Model id, id@version, config.json, model folder or hub id.")
@@ -66,7 +81,7 @@ def _diff(
     _print_diff("models", *_sides(left, right, version), as_json)
 
 
-@_models.command("add")
+@_models.command("add", examples=("mantile models add my-model/config.json -o models",))
 def _add_model(
     name: Annotated[str, typer.Argument(metavar="MODEL", help="config.json, model folder or hub id.")],
     folder: Annotated[
@@ -94,7 +109,7 @@ def _add_model(
     typer.echo(f"{path}: written; give it as the model: mantile estimate {path} ...")
 
 
-@_hardware.command("diff")
+@_hardware.command("diff", examples=("mantile hardware diff h100-sxm h200-sxm",))
 def _hardware_diff(
     left: Annotated[str, typer.Argument(metavar="A", help="Accelerator or system, by id or id@version.")],
     right: _Other = None,
@@ -107,7 +122,13 @@ def _hardware_diff(
     _print_diff("hardware", *_sides(left, right, version), as_json)
 
 
-@_hardware.command("add")
+@_hardware.command(
+    "add",
+    examples=(
+        "mantile hardware add mychip --like b200-sxm --fp8 2000 --memory 192 --bandwidth 8000 --link 900 "
+        "--tdp 1000 --price 30000",
+    ),
+)
 def _add(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="Id of the accelerator, such as my-chip.")],
     folder: Annotated[

@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 _STOPPED = 130  # exit status of a run that was interrupted
 
 
-@app.command()
+@app.command(
+    group="Choose a deployment",
+    examples=(
+        'mantile sweep llama-3.3-70b --gpu h100 --isl 2k --osl 256 --over tp=1,2,4,8 --over concurrency=2^0..2^8 --where "ttft_p95_s < 2" --sort usd_per_million_tokens_output --top 10',
+    ),
+)
 @with_flags
 def sweep(
     what: What,
