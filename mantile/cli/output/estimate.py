@@ -12,10 +12,20 @@ from rich.console import Console
 from rich.text import Text
 
 from mantile.cli.output import look
-from mantile.cli.output.tables import new_table, number, open_console, print_checks, scaled
+from mantile.cli.output.tables import (
+    FittedTable,
+    hung,
+    new_table,
+    number,
+    open_console,
+    print_checks,
+    scaled,
+    told_errors,
+)
 from mantile.equations import metrics
 from mantile.equations.checks import WITH_OFFLOAD
 from mantile.estimate.results import is_possible
+from mantile.graph.quantity import NOT_KNOWN
 from mantile.library.model_names import taken_for_granted
 
 if TYPE_CHECKING:
@@ -127,25 +137,42 @@ def print_estimate(estimate: Estimate, everything: bool = False) -> None:
     if not everything:
         rows = [row for row in rows if row[0] in _SIDE_BY_SIDE] if len(results) > 1 else []
     if rows or look.now().form == "csv":
-        table = new_table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
-        for label, path, written in rows or [row for row in _ROWS if row[1].partition(".")[0] in results[0]]:
-            table.add_row(label, *(written(_at(result, path)) for result in results))
-        console.print(table)
+        every = rows or [row for row in _ROWS if row[1].partition(".")[0] in results[0]]
+        console.print(_beside(results, every, units_apart=len(results) > 1))
     _print_classes(console, results)
     if everything:
         _print_nearest(console, results)
     _print_profiles(console, estimate)
-    print_checks(console, results)
+    print_checks(console, results if len(results) > 1 else [_not_said(results[0])])
     if not everything and look.now().form == "table" and not look.now().quiet:
         console.print(Text("--all shows every figure, with the nearest measured run", style="dim"))
 
 
+def _beside(results: list[dict[str, Any]], rows: list[_Row], units_apart: bool) -> FittedTable:
+    """Rows of all columns side by side; units stand with the labels where there is little room."""
+    table = new_table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
+    by_key = {metric.key: metric for metric in metrics.METRICS}
+    for label, path, written in rows:
+        values = [_at(result, path) for result in results]
+        metric = by_key.get(path) if units_apart else None
+        if metric is None or metric.written_unit == "1":
+            table.add_row(label, *map(written, values))
+        else:
+            cells = (NOT_KNOWN if value is None else number(metric.shown(value), 4) for value in values)
+            table.add_row(metric.head, *cells)
+    return table
+
+
 def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
     """What a reader asks first, in five lines: does it fit, how fast, what it costs, what limits it, how sure."""
-    lines = [("", _fits(result))]
-    if not (result["fits"] and is_possible(result["feasibility"])):
-        return [Text(f"does not work: {_fits(result)}", style="bold red")]
-    speed = f"TTFT {scaled(result['ttft_s'], 's')} mean, {scaled(result['ttft_p95_s'], 's')} p95"
+    if told_errors(result) and not is_possible(result["feasibility"]):
+        rest = len(told_errors(result)) - 1
+        more = f" (and {rest} more below)" if rest else ""
+        return [hung(Text("  does not work: ", style="bold red"), f"{_fits(result)}{more}")]
+    lines = [("fits    ", _fits(result))]
+    for error in told_errors(result):
+        lines.append(("but     ", str(error["message"])))
+    speed = f"TTFT {scaled(result['ttft_s'], 's')} mean, {scaled(result[metrics.TTFT_P95.key], 's')} p95"
     tpot = result["tpot_s"]
     if tpot is not None:
         speed += (
@@ -153,7 +180,7 @@ def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
         )
     rate, per = result["output_tokens_per_s"], result["output_tokens_per_s_per_accelerator"]
     lines.append(("speed   ", speed))
-    money = result[metrics.USD_PER_MILLION_OUTPUT_TOKENS.key]
+    money = _at(result, metrics.USD_PER_MILLION_OUTPUT_TOKENS.key)
     hour = result[metrics.USD_PER_HOUR.key]
     price = (
         "price not known"
@@ -180,7 +207,6 @@ def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
             f"80 % of runs: {', '.join(sure)}; by {result['evidence']}" if sure else result["evidence"],
         )
     )
-    lines[0] = ("fits    ", lines[0][1])
     return [_hung(head, text) for head, text in lines]
 
 
@@ -194,16 +220,25 @@ def _hung(head: str, text: str) -> Text:
     return whole
 
 
+def _not_said(result: dict[str, Any]) -> dict[str, Any]:
+    """A result without the errors that the verdict has told."""
+    told = told_errors(result)
+    said = told[:1] if not is_possible(result["feasibility"]) else told
+    left = [error for error in told if error not in said]
+    alerts = [] if told and not is_possible(result["feasibility"]) else result["checks"]["alerts"]
+    return result | {"checks": {"errors": left, "alerts": alerts}}
+
+
 def _share(value: float | None) -> str:
     return "not known" if value is None else _percent(value)
 
 
 def _fits(result: dict[str, Any]) -> str:
     """Whether it fits, or why not."""
-    errors = result["checks"]["errors"]
+    errors = told_errors(result)
     used, room = result["memory_per_accelerator_bytes"], result["memory_capacity_bytes"]
     told = f"{scaled(used, 'B')} of {scaled(room, 'B')} per accelerator"
-    if errors:
+    if errors and not is_possible(result["feasibility"]):
         return str(errors[0]["message"])
     if not result["fits"]:
         return told

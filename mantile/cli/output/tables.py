@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -189,14 +190,51 @@ def _with_unit(value: Any, unit: str) -> str:
 
 
 def print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
-    """The checks that do not hold, of each column of results."""
+    """The checks that do not hold, of each column of results; what several say in the same words once.
+
+    Of a plan that cannot be its errors alone: what it would be like means nothing.
+    """
+    said: dict[tuple[str, str, str], list[str]] = {}
     for result in results:
-        for kind, style in (("errors", "bold red"), ("alerts", "yellow")):
-            for check in result["checks"][kind]:
-                head = f"{result['name']}: " if len(results) > 1 else ""
-                console.print(
-                    Text(f"  {kind[:-1]} {check['code']}", style=style), f"{head}{check['message']}"
-                )
+        errors = told_errors(result)
+        alerts = [] if errors and not _can_be(result) else result["checks"]["alerts"]
+        for kind, checks in (("error", errors), ("alert", alerts)):
+            for check in checks:
+                said.setdefault((kind, check["code"], check["message"]), []).append(result["name"])
+    for (kind, code, message), names in said.items():
+        of = f"{', '.join(names)}: " if len(names) < len(results) else ""
+        head = Text(f"  {kind} {code}: ", style="bold red" if kind == "error" else "yellow")
+        console.print(hung(head, f"{of}{message}"))
+
+
+def _can_be(result: dict[str, Any]) -> bool:
+    return result.get("feasibility") in ("fits", "fits_with_offload")
+
+
+_CONSEQUENCES = ("KV_DIFFERS", "SHARDS_DIFFER", "STAGES_DIFFER", "TOKENS_DIFFER", "MEMORY_SUM", "ERROR_VALUE")
+
+
+def told_errors(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """The errors of a plan, without those that only follow from others."""
+    errors = list(result["checks"]["errors"])
+    causes = [one for one in errors if not one["code"].removeprefix("DECODE_").startswith(_CONSEQUENCES)]
+    return causes or errors
+
+
+def hung(head: Text, text: str) -> Text:
+    """A line with a head; what goes on in further lines is indented, words are not split."""
+    room, indent = look.width(), 4
+    lines = textwrap.wrap(
+        text,
+        max(30, room - indent),
+        initial_indent=" " * (head.cell_len - indent) if head.cell_len > indent else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    whole = head.copy()
+    for at, line in enumerate(lines):
+        whole.append(line.lstrip() if at == 0 else f"\n{' ' * indent}{line}")
+    return whole
 
 
 _SLICES = {
