@@ -550,17 +550,17 @@ def test_a_few_points_are_all_shown(run: Any) -> None:
 
     Required fields may be swept.
     """
-    ran = run("llama-3.3-70b", *FLAGS, "--over", "tp=3,8", "--over", "concurrency=1..4")
+    ran = run("llama-3.3-70b", *FLAGS, "--over", "tp=3,8", "--over", "concurrency=2^0..2^2")
     assert ran.status == 0 and ran.err == ""
     assert "6 points, 3 of them fit" in ran.out
     assert "HEADS_NOT_DIVISIBLE" in ran.out and "Pareto" not in ran.out
     assert (
-        "feasibility" not in run("llama-3.3-70b", *FLAGS, "--over", "tp=8", "--over", "concurrency=1..4").out
+        "feasibility" not in run("llama-3.3-70b", *FLAGS, "--over", "tp=8", "--over", "concurrency=2^0..2^2").out
     )
 
 
 def test_of_many_points_the_front_is_shown_and_all_are_written(run: Any, tmp_path: Path) -> None:
-    ran = run("llama-3.3-70b", *FLAGS, "--over", "tp=1..8", "--over", "concurrency=1:200:1", "-o", "t.csv")
+    ran = run("llama-3.3-70b", *FLAGS, "--over", "tp=2^0..2^3", "--over", "concurrency=1:200:1", "-o", "t.csv")
     assert ran.status == 0 and ran.err == ""
     assert (
         "800 points" in ran.out
@@ -580,9 +580,9 @@ def test_json_is_one_object(run: Any, tmp_path: Path) -> None:
         "llama-3.3-70b",
         *FLAGS,
         "--over",
-        "tp=1..8",
+        "tp=2^0..2^3",
         "--over",
-        "concurrency=1..256",
+        "concurrency=2^0..2^8",
         "--feasible",
         "-o",
         "t.csv",

@@ -264,7 +264,7 @@ def replaced_figure(text: str) -> tuple[str, float]:
 
 
 def swept_values(text: str) -> tuple[str, tuple[Any, ...]]:
-    """NAME=VALUES to both: numbers and names with commas, LOW:HIGH:STEP for steps, LOW..HIGH for doublings.
+    """NAME=VALUES to both: numbers and names with commas, LOW..HIGH for each, LOW..HIGH:STEP, 2^0..2^9 for powers.
 
     Raises:
         InputError: if it is not of that form.
@@ -273,7 +273,7 @@ def swept_values(text: str) -> tuple[str, tuple[Any, ...]]:
     parts = [part.strip() for part in values.split(",")]
     if not (name.strip() and equals and all(parts)):
         raise InputError(
-            f"--over {text}: expected NAME=VALUES, such as tp=1,2,4..32 or "
+            f"--over {text}: expected NAME=VALUES, such as tp=1,2,4, concurrency=2^0..2^8 or "
             "efficiency.gemm_compute=0.5:0.9:0.1"
         )
     return name.strip(), tuple(value for part in parts for value in _values(part, text))
@@ -284,7 +284,7 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
 def _values(part: str, text: str) -> Iterator[Any]:
-    """One value, every step of a range, or doublings.
+    """One value, every step of a range, or powers.
 
     Decimal arithmetic, so that steps of 0.05 stay what they are.
     """
@@ -309,20 +309,28 @@ def _values(part: str, text: str) -> Iterator[Any]:
                 f"{MOST_VALUES:,}"
             )
         yield from (plain(low + place * step) for place in range(int((high - low) / step) + 1))
-    elif match := re.fullmatch(r"(\d+)\.\.(\d+)", part):
-        small, large = map(int, match.groups())
-        if not 0 < small <= large:
+    elif match := re.fullmatch(r"(\d+)\^(\d+)\.\.(\d+)\^(\d+)", part):
+        base, first, other, last = map(int, match.groups())
+        if base != other or base < 2 or first > last or last > 64:
+            raise InputError(f"--over {text}: {part}: expected powers of one number, such as 2^0..2^9")
+        yield from (base**power for power in range(first, last + 1))
+    elif match := re.fullmatch(r"(\d+)\.\.(\d+)(?::(\d+))?", part):
+        small, large, step = int(match[1]), int(match[2]), int(match[3] or 1)
+        if small > large or step < 1:
             raise InputError(
-                f"--over {text}: {part}: expected LOW..HIGH with whole numbers from 1, LOW at most HIGH"
+                f"--over {text}: {part}: expected LOW..HIGH or LOW..HIGH:STEP with LOW at most HIGH, such as 1..8:2"
             )
-        yield from (small << place for place in range((large // small).bit_length()))
-        if small << (large // small).bit_length() - 1 != large:
+        if (large - small) // step >= MOST_VALUES:
             raise InputError(
-                f"--over {text}: {part}: {large} is no doubling of {small}; expected "
-                f"{small}..{small << (large // small).bit_length() - 1}"
+                f"--over {text}: {part}: {(large - small) // step + 1:,} values; expected at most {MOST_VALUES:,}"
             )
-    elif re.fullmatch(r"[-+.:\d]+", part):
-        raise InputError(f"--over {text}: {part}: expected a value, LOW:HIGH:STEP or LOW..HIGH")
+        yield from range(small, large + 1, step)
+    elif re.fullmatch(r"[-+.:^\d]+", part):
+        raise InputError(
+            f"--over {text}: {part}: expected a value, 1..8 (each), 1..8:2 (steps), 2^0..2^9 (powers) or LOW:HIGH:STEP"
+        )
+    elif (scaled := number_of(part)) is not None and re.fullmatch(r"[\d.,]+\s*\w+", part):
+        yield scaled
     else:
         yield part
 

@@ -77,7 +77,9 @@ def optimize(
     ] = None,
     over: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=1..8; repeatable."),
+        typer.Option(
+            metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=2^0..2^3; repeatable."
+        ),
     ] = None,
     makers: Annotated[
         str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")

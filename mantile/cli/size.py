@@ -67,7 +67,9 @@ def size(
     ] = 0.3,
     over: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=1..8; repeatable."),
+        typer.Option(
+            metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=2^0..2^3; repeatable."
+        ),
     ] = None,
     makers: Annotated[
         str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
