@@ -204,11 +204,26 @@ def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json
     from mantile.cli.output.tables import print_explanation, print_json
     from mantile.estimate import explain as explanation
 
-    explained = explanation.explain(estimates, quantity)
+    explained = explanation.explain(estimates, _figure_id(estimates, quantity))
     if as_json:
         print_json(explained.to_dict())
     else:
         print_explanation(explained, title)
+
+
+def _figure_id(estimates: Estimate, name: str) -> str:
+    """The id of a figure by what people call it: ttft, tpot, a metric's key, or the id itself."""
+    from mantile.equations.metrics import METRICS
+
+    figures = estimates.equations.figures
+    if name in figures:
+        return name
+    plain = name.lower().replace("-", "_")
+    for metric in METRICS:
+        called = (metric.attribute, metric.key, metric.column, metric.defined_name, metric.label.lower())
+        if (plain in called or name.lower() in called) and metric.id in figures:
+            return metric.id
+    return name
 
 
 @app.command(group="Ask about a deployment", examples=("mantile trace serving.tpot --depth 2",))
@@ -227,7 +242,9 @@ def trace(
     from mantile.cli.output.tables import print_trace
     from mantile.estimate import explain as explanation
 
-    print_trace(explanation.trace(estimates, quantity, depth=depth, forward=dependents), title)
+    print_trace(
+        explanation.trace(estimates, _figure_id(estimates, quantity), depth=depth, forward=dependents), title
+    )
 
 
 @app.command(group="Ask about a deployment", examples=("mantile ir llama-3.3-70b",))

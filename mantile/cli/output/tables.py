@@ -88,7 +88,7 @@ def new_table(*heads: str, right: Iterable[int] = (), drop: Iterable[int] = ()) 
     return table
 
 
-_PROSE = 24  # columns that running text in a table has at least
+_PROSE = 18  # columns that running text in a table has at least
 
 
 class FittedTable(Table):
@@ -108,11 +108,15 @@ class FittedTable(Table):
         kept = set(range(len(heads)))
         while len(kept) > 1 and sum(needs[at] for at in kept) + 3 * len(kept) - 1 > width:
             kept.discard(next(at for at in order if at in kept))
+        room = width - (sum(needs[at] for at in kept) + 3 * len(kept) - 1)
         for at, column in enumerate(self.columns):
-            if self._is_prose(at):
-                column.min_width = min(needs[at], max(1, width - 4))
-            else:
-                column.min_width, column.no_wrap = needs[at], False
+            if at not in kept:
+                continue
+            texts = [str(column.header), *(_text(cell) for cell in column.cells)]
+            wanted = max(cell_len(line) for text in texts for line in (text.splitlines() or [""]))
+            more = max(0, min(wanted - needs[at], room))
+            room -= more
+            column.width = max(1, min(needs[at] + more, width - 2))
         self.columns[:] = [column for at, column in enumerate(self.columns) if at in kept]
         return [head or f"column {at + 1}" for at, head in enumerate(heads) if at not in kept]
 
