@@ -315,16 +315,16 @@ def _values(part: str, text: str) -> Iterator[Any]:
             raise InputError(f"--over {text}: {part}: expected powers of one number, such as 2^0..2^9")
         yield from (base**power for power in range(first, last + 1))
     elif match := re.fullmatch(r"(\d+)\.\.(\d+)(?::(\d+))?", part):
-        small, large, step = int(match[1]), int(match[2]), int(match[3] or 1)
-        if small > large or step < 1:
+        small, large, each = int(match[1]), int(match[2]), int(match[3] or 1)
+        if small > large or each < 1:
             raise InputError(
                 f"--over {text}: {part}: expected LOW..HIGH or LOW..HIGH:STEP with LOW at most HIGH, such as 1..8:2"
             )
-        if (large - small) // step >= MOST_VALUES:
+        if (large - small) // each >= MOST_VALUES:
             raise InputError(
-                f"--over {text}: {part}: {(large - small) // step + 1:,} values; expected at most {MOST_VALUES:,}"
+                f"--over {text}: {part}: {(large - small) // each + 1:,} values; expected at most {MOST_VALUES:,}"
             )
-        yield from range(small, large + 1, step)
+        yield from range(small, large + 1, each)
     elif re.fullmatch(r"[-+.:^\d]+", part):
         raise InputError(
             f"--over {text}: {part}: expected a value, 1..8 (each), 1..8:2 (steps), 2^0..2^9 (powers) or LOW:HIGH:STEP"

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mantile.cli.app import AsJson, app
 from mantile.cli.commands import App, Commands
 from mantile.library.errors import InputError
+
+
+def _stated(help: str, unit: str) -> Any:
+    return typer.Option(metavar=f"<{unit}>", help=help, rich_help_panel="From the spec sheet, with --like")
 
 
 def _library(kind: str, text: str, entry: str, example: str) -> App:
@@ -143,6 +147,22 @@ def _add(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing, only say what the file lacks.")
     ] = False,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like",
+            metavar="<chip>",
+            help="The chip that is like it: what is not stated is as there, marked.",
+        ),
+    ] = None,
+    bf16: Annotated[float | None, _stated("Peak of bf16, dense.", "TFLOP/s")] = None,
+    fp8: Annotated[float | None, _stated("Peak of fp8, dense.", "TFLOP/s")] = None,
+    fp4: Annotated[float | None, _stated("Peak of fp4, dense.", "TFLOP/s")] = None,
+    memory: Annotated[float | None, _stated("Memory.", "GiB")] = None,
+    bandwidth: Annotated[float | None, _stated("Bandwidth of the memory.", "GB/s")] = None,
+    link: Annotated[float | None, _stated("Bandwidth to others, per direction.", "GB/s")] = None,
+    tdp: Annotated[float | None, _stated("Power limit.", "W")] = None,
+    price: Annotated[float | None, _stated("Purchase price of one.", "USD")] = None,
 ) -> None:
     """Write ID.yaml, an accelerator to fill in from its spec sheet; where it exists, say what it still lacks.
     Exit status 1 if anything.
@@ -152,6 +172,21 @@ def _add(
 
     usual = Path("profiles", "accelerators")
     path = (folder or (usual if usual.is_dir() else Path())) / f"{identifier.removesuffix('.yaml')}.yaml"
+    figures = {
+        "peak_bf16": bf16,
+        "peak_fp8": fp8,
+        "peak_fp4": fp4,
+        "memory_capacity": memory,
+        "memory_bandwidth": bandwidth,
+        "link_bandwidth": link,
+        "tdp": tdp,
+    }
+    stated = {name: float(value) for name, value in figures.items() if value is not None}
+    if like is None and (stated or price is not None):
+        raise InputError("--like: expected the chip that the rest is taken from, such as --like b200-sxm")
+    if like is not None:
+        _add_like(path, like, stated, price)
+        return
     if not check and not path.exists():
         datasheet.write_skeleton(path.stem, path)
         typer.echo(
@@ -163,6 +198,23 @@ def _add(
     print_datasheet(path, problems, doubts, f"--accelerator {path}")
     if problems:
         raise typer.Exit(1)
+
+
+def _add_like(path: Path, like: str, stated: dict[str, float], price: float | None) -> None:
+    """Write an accelerator that is like another, its system and its price."""
+    from datetime import date
+
+    from mantile.library.likeness import write_likeness
+    from mantile.library.profiles import load_library
+
+    wrong = next((name for name, value in {**stated, "price": price or 1.0}.items() if not value > 0), None)
+    if wrong is not None:
+        raise InputError(f"{wrong}: expected a number above 0")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}")
+    files = write_likeness(path.stem, like, stated, price, path.parent, load_library(), date.today())
+    said = ", ".join(str(file) for file in files)
+    typer.echo(f"{said}: written; what was not stated is as {like}, marked; use it with --accelerator {path}")
 
 
 def _sides(left: str, right: str | None, version: str | None) -> tuple[str, str]:

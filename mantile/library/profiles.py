@@ -480,7 +480,7 @@ def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator
     """The library with somebody's own accelerator in it, read from a file, and that accelerator.
 
     The system it names is read from a file of that name beside it, or in ../systems; without one it works
-    alone.
+    alone. Its prices are read from ID-prices.yaml beside it, if there is one.
 
     Raises:
         InputError: naming the file, if it or its system is wrong, or if the library has another accelerator
@@ -505,7 +505,13 @@ def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator
         raise InputError(
             f"{path}: field system: the library has another {system.id}; expected an id of its own"
         )
-    parts = {"accelerators": [*library.accelerators, chip], "systems": [*library.systems, system]}
+    parts: dict[str, Any] = {
+        "accelerators": [*library.accelerators, chip],
+        "systems": [*library.systems, system],
+    }
+    priced = path.with_name(f"{chip.id}-prices.yaml")
+    if priced.is_file():
+        parts["prices"] = [*library.prices, load(Prices, priced)]
     return validate(Library, dict(library) | parts, str(path)), chip
 
 
