@@ -638,7 +638,7 @@ def test_nothing_that_fits_is_exit_status_1(run: Any, tmp_path: Path) -> None:
         ),
         (("--over", "tp=1,2", "--concurrency", "4", "-o", "no/t.csv"), "there is no folder no"),
         (("--over", "tp=1,2"), "missing --concurrency"),
-        (("--over", "concurrency=1:2"), "expected a value, LOW:HIGH:STEP or LOW..HIGH"),
+        (("--over", "concurrency=1:2"), "expected a value, 1..8 (each)"),
         (("--over", "concurrency=1", "--over", "concurrency=2"), "concurrency is given twice"),
         (("--over", "concurrency=1,2", "--over", "tpp=1", "-o", "t.csv"), "unknown parameter 'tpp'"),
     ],

@@ -11,18 +11,28 @@ import os
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from mantile.cli.commands import App, Commands
+from mantile.cli.flags import flagged
 from mantile.cli.gc_paused import gc_paused
 from mantile.library.errors import InputError
 from mantile.library.version import __version__
 
 
+class Program(Commands):
+    """The commands; one that takes a scenario gets the flags of its fields when it is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command that the arguments begin with, and the rest of them."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, flagged(command), rest
+
+
 app = App(
-    cls=Commands,
+    cls=Program,
     help="What an LLM deployment can really reach, as a workbook in which every number is a live formula.",
     no_args_is_help=True,
     add_completion=False,

@@ -47,7 +47,8 @@ def _spread(total: int, data: Mapping[str, Any], fields: dict[str, Any]) -> dict
 
     if any(name.startswith(("decode_", "prefill_")) for name in fields) or data.get("decode"):
         raise InputError(
-            "--gpus: prefill and decode workers have accelerators each; expected --prefill-tp, --decode-tp and "
+            "--gpus: prefill and decode workers have accelerators each; expected --prefill-tp, "
+            "--decode-tp and "
             "--prefill-workers, --decode-workers"
         )
     stated = merge_fields(dict(data), {**fields}, "command line") if data else fields
@@ -61,7 +62,8 @@ def _spread(total: int, data: Mapping[str, Any], fields: dict[str, Any]) -> dict
     if free == "dp" and degrees["dp"] is not None and "dp" in fields:
         if taken * degrees["dp"] != total:
             raise InputError(
-                f"--gpus {total}: the degrees given make {taken * degrees['dp']} accelerators; leave --gpus or "
+                f"--gpus {total}: the degrees given make {taken * degrees['dp']} accelerators; "
+                f"leave --gpus or "
                 "--dp out"
             )
         return fields

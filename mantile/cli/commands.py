@@ -12,7 +12,6 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 import typer.core
 
-from mantile.cli.flags import WITH_FLAGS, flagged
 from mantile.cli.numbers import real, span, whole
 from mantile.library.errors import InputError, near, quoted
 
@@ -55,7 +54,7 @@ _EVERY = "mantile.help_all"
 
 
 class Commands(typer.core.TyperGroup):
-    """The commands; one that takes a scenario gets the flags of its fields when it is called."""
+    """Commands in groups."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that the arguments begin with, and the rest of them.
@@ -73,7 +72,7 @@ class Commands(typer.core.TyperGroup):
                 f"`{ctx.command_path} --help` lists them"
             )
         name, command, rest = super().resolve_command(ctx, args)
-        return name, flagged(command), rest
+        return name, command, rest
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help: commands in groups."""
@@ -370,6 +369,3 @@ def set_parameters(function: Callable[..., None], parameters: list[inspect.Param
     plain = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in order]
     function.__signature__ = inspect.Signature(plain)  # type: ignore[attr-defined]
     function.__annotations__ = {parameter.name: parameter.annotation for parameter in plain}
-
-
-__all__ = ["App", "Command", "Commands", "WITH_FLAGS"]

@@ -76,9 +76,9 @@ def _side(node: ast.expr, table: pd.DataFrame, text: str) -> Any:
         isinstance(node, ast.UnaryOp)
         and isinstance(node.op, ast.USub)
         and isinstance(node.operand, ast.Constant)
+        and isinstance(node.operand.value, int | float)
     ):
-        if isinstance(node.operand.value, int | float):
-            return -node.operand.value
+        return -node.operand.value
     name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else None
     if name is None:
         raise InputError(f"--where {text!r:.80}: expected names and numbers; such as {EXAMPLE}")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.main
 
+from mantile.cli.commands import Command, names_of, set_parameters, shared
 from mantile.cli.numbers import number_of, real, span, whole
 from mantile.library.errors import InputError
 
@@ -68,7 +69,8 @@ def _document_flags(
         typer.Option(
             "--as",
             metavar="<vllm|sglang|trtllm|llama.cpp|ollama|lmstudio|mlx>",
-            help="As that engine is deployed by default: its formats, KV cache, budget, blocks; what it chose is told.",
+            help="As that engine is deployed by default: its formats, KV cache, budget, blocks; "
+            "what it chose is told.",
             rich_help_panel="Deployment",
         ),
     ] = None,
@@ -264,7 +266,7 @@ def replaced_figure(text: str) -> tuple[str, float]:
 
 
 def swept_values(text: str) -> tuple[str, tuple[Any, ...]]:
-    """NAME=VALUES to both: numbers and names with commas, LOW..HIGH for each, LOW..HIGH:STEP, 2^0..2^9 for powers.
+    """NAME=VALUES to both: values with commas, LOW..HIGH for each, LOW..HIGH:STEP, 2^0..2^9 for powers.
 
     Raises:
         InputError: if it is not of that form.
@@ -318,16 +320,19 @@ def _values(part: str, text: str) -> Iterator[Any]:
         small, large, each = int(match[1]), int(match[2]), int(match[3] or 1)
         if small > large or each < 1:
             raise InputError(
-                f"--over {text}: {part}: expected LOW..HIGH or LOW..HIGH:STEP with LOW at most HIGH, such as 1..8:2"
+                f"--over {text}: {part}: expected LOW..HIGH or LOW..HIGH:STEP with LOW at most "
+                f"HIGH, such as 1..8:2"
             )
         if (large - small) // each >= MOST_VALUES:
             raise InputError(
-                f"--over {text}: {part}: {(large - small) // each + 1:,} values; expected at most {MOST_VALUES:,}"
+                f"--over {text}: {part}: {(large - small) // each + 1:,} values; expected at "
+                f"most {MOST_VALUES:,}"
             )
         yield from range(small, large + 1, each)
     elif re.fullmatch(r"[-+.:^\d]+", part):
         raise InputError(
-            f"--over {text}: {part}: expected a value, 1..8 (each), 1..8:2 (steps), 2^0..2^9 (powers) or LOW:HIGH:STEP"
+            f"--over {text}: {part}: expected a value, 1..8 (each), 1..8:2 (steps), 2^0..2^9 "
+            f"(powers) or LOW:HIGH:STEP"
         )
     elif (scaled := number_of(part)) is not None and re.fullmatch(r"[\d.,]+\s*\w+", part):
         yield scaled
@@ -345,7 +350,6 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
     It is listed without them: `flagged` makes the one that is called.
     """
-    from mantile.cli.commands import set_parameters
 
     parameters = inspect.signature(command, eval_str=True).parameters.values()
 
@@ -363,7 +367,6 @@ def flagged(command: Any) -> Any:
     function = getattr(command.callback, WITH_FLAGS, None)
     if function is None:
         return command
-    from mantile.cli.commands import names_of, set_parameters, shared
 
     own = [*inspect.signature(function, eval_str=True).parameters.values()]
     taken = {name for parameter in own for name in names_of(parameter)} | {
@@ -392,7 +395,9 @@ def flagged(command: Any) -> Any:
     set_parameters(run, [*kept, *flags])
     delattr(run, WITH_FLAGS) if hasattr(run, WITH_FLAGS) else None
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(command.name, cls=type(command), context_settings=command.context_settings)(shared(run))
+    cls = type(command) if isinstance(command, Command) else Command
+    settings = {"help_option_names": ["-h", "--help"]}
+    app.command(command.name, cls=cls, context_settings=settings)(shared(run))
     return typer.main.get_command(app)
 
 
@@ -417,9 +422,8 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
 
     Also the name that stands for it in errors; and the bundle, if it is one.
     """
-    from mantile.library.scenario import merge_fields, parse_scenario
-
     from mantile.cli.asked import asked, own_model
+    from mantile.library.scenario import merge_fields, parse_scenario
 
     data, bundle = document_of(what)
     if data is NO_DOCUMENT:
@@ -481,7 +485,7 @@ def document_of(what: str) -> tuple[Any, Bundle | None]:
 
 
 def _of_workbook(path: Path) -> tuple[Any, Bundle | None]:
-    """The scenario in a workbook, edits included; as a bundle where figures of its library were edited too."""
+    """The scenario in a workbook, edits included, with its own library."""
     if not path.is_file():
         raise InputError(f"{path}: no such file; expected a workbook, a scenario .yaml or a model")
     from mantile.roundtrip.import_workbook import import_workbook

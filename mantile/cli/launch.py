@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     "from-command",
     group="Measured runs, traces and launch lines",
     examples=(
-        "mantile from-command 'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100 --isl 1k --osl 128 --concurrency 16 -o chat.yaml",
+        "mantile from-command 'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100 --isl 1k --osl 128 "
+        "--concurrency 16 -o chat.yaml",
     ),
 )
 @with_flags

@@ -115,7 +115,7 @@ def find(
     words: Annotated[list[str], typer.Argument(metavar="WORDS", help="Words to look for, in any order.")],
     as_json: AsJson = False,
 ) -> None:
-    """Find words among all that the library and the equations name: chips, formats, metrics, figures, checks."""
+    """Find words among all that is named: chips, formats, metrics, figures, checks."""
     found = [(kind, *row) for kind in _KINDS for row in _having(rows_of(kind), words)]
     if not found:
         raise InputError(f"{' '.join(words)!r:.60}: nothing has these words; try fewer of them")
@@ -140,16 +140,19 @@ GUIDE: tuple[tuple[str, str], ...] = (
     ),
     (
         "find the cheapest plan under limits",
-        "mantile optimize llama-3.3-70b --concurrency 200 --isl 2k --osl 300 --ttft-p95-max 2 --tpot-max 0.04 --gpu h100-sxm,b200-sxm",
+        "mantile optimize llama-3.3-70b --concurrency 200 --isl 2k --osl 300 --ttft-p95-max 2 "
+        "--tpot-max 0.04 --gpu h100-sxm,b200-sxm",
     ),
     (
         "size for a number of users",
-        "mantile size gpt-oss-120b --users 8 --isl 4k --osl 500 --interactivity-min 20 --gpu rtx-5090,m3-ultra",
+        "mantile size gpt-oss-120b --users 8 --isl 4k --osl 500 --interactivity-min 20 --gpu "
+        "rtx-5090,m3-ultra",
     ),
     ("see what runs on my machine", "mantile fits rtx-4090:2"),
     (
         "try many values",
-        'mantile sweep llama-3.3-70b --gpu h100-sxm --isl 2k --osl 256 --over tp=1,2,4,8 --over concurrency=2^0..2^8 --where "ttft_p95_s < 2" --sort usd_per_million_tokens_output --top 10',
+        "mantile sweep llama-3.3-70b --gpu h100-sxm --isl 2k --osl 256 --over tp=1,2,4,8 --over "
+        'concurrency=2^0..2^8 --where "ttft_p95_s < 2" --sort usd_per_million_tokens_output --top 10',
     ),
     (
         "get an Excel workbook",
@@ -157,7 +160,8 @@ GUIDE: tuple[tuple[str, str], ...] = (
     ),
     (
         "read a launch line",
-        "mantile from-command 'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100-sxm --isl 1k --osl 128 --concurrency 16 -o chat.yaml",
+        "mantile from-command 'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100-sxm --isl 1k --osl "
+        "128 --concurrency 16 -o chat.yaml",
     ),
     (
         "get the launch command",

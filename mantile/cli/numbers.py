@@ -27,7 +27,7 @@ def number_of(text: str) -> float | int | None:
     digits, scale = found[1].replace(",", "").replace("_", ""), found[2].lower()
     factor = {**_SCALES, **_BINARY}[scale]
     value = float(digits) * factor
-    whole = "." not in digits and "e" not in digits.lower() or (scale and value.is_integer())
+    whole = ("." not in digits and "e" not in digits.lower()) or (scale and value.is_integer())
     return int(value) if whole else value
 
 

@@ -30,7 +30,8 @@ def _at_least(what: str, unit: str) -> Any:
 @app.command(
     group="Choose a deployment",
     examples=(
-        "mantile optimize llama-3.3-70b --concurrency 200 --isl 2k --osl 300 --ttft-p95-max 2 --tpot-max 0.04 --gpu h100-sxm,b200-sxm",
+        "mantile optimize llama-3.3-70b --concurrency 200 --isl 2k --osl 300 --ttft-p95-max 2 "
+        "--tpot-max 0.04 --gpu h100-sxm,b200-sxm",
     ),
 )
 @with_flags

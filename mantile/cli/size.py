@@ -20,7 +20,8 @@ def _limit(what: str, unit: str, *names: str) -> Any:
 @app.command(
     group="Choose a deployment",
     examples=(
-        "mantile size gpt-oss-120b --users 8 --isl 4k --osl 500 --interactivity-min 20 --gpu rtx-5090,m3-ultra",
+        "mantile size gpt-oss-120b --users 8 --isl 4k --osl 500 --interactivity-min 20 --gpu "
+        "rtx-5090,m3-ultra",
     ),
 )
 @with_flags

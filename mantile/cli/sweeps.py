@@ -26,7 +26,8 @@ _STOPPED = 130  # exit status of a run that was interrupted
 @app.command(
     group="Choose a deployment",
     examples=(
-        'mantile sweep llama-3.3-70b --gpu h100 --isl 2k --osl 256 --over tp=1,2,4,8 --over concurrency=2^0..2^8 --where "ttft_p95_s < 2" --sort usd_per_million_tokens_output --top 10',
+        "mantile sweep llama-3.3-70b --gpu h100 --isl 2k --osl 256 --over tp=1,2,4,8 --over "
+        'concurrency=2^0..2^8 --where "ttft_p95_s < 2" --sort usd_per_million_tokens_output --top 10',
     ),
 )
 @with_flags
@@ -36,8 +37,10 @@ def sweep(
         list[str],
         typer.Option(
             metavar="NAME=VALUES",
-            help="A field or figure and its values: tp=1,2,4; 1..8 is every whole number, 1..8:2 each second, "
-            "2^0..2^9 the powers of two, 0.6:0.9:0.05 steps; accelerator=h100-sxm,b200-sxm or all; repeatable, "
+            help="A field or figure and its values: tp=1,2,4; 1..8 is every whole number, "
+            "1..8:2 each second, "
+            "2^0..2^9 the powers of two, 0.6:0.9:0.05 steps; accelerator=h100-sxm,b200-sxm or "
+            "all; repeatable, "
             "the last runs fastest.",
         ),
     ],

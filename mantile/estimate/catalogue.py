@@ -196,7 +196,9 @@ def _accelerator_or_system(name: str) -> dict[str, Any]:
     systems = {system.id: system for system in library.systems}
     chips = {chip.id: chip for chip in library.accelerators}
     if identifier not in chips and identifier not in systems:
-        called = {item.id: item.name for item in (*library.systems, *library.accelerators)}
+        called = {item.id: item.name for item in library.systems} | {
+            item.id: item.name for item in library.accelerators
+        }
         chip_names = {chip.id: chip.name for chip in library.accelerators}
         try:
             identifier = find_named("accelerator", identifier, chip_names)

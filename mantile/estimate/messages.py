@@ -267,12 +267,14 @@ MESSAGES: Mapping[str, Message] = {
         "{fault}", _invalid, {"fault": "Layers is empty: expected a whole number from 1"}
     ),
     "FIGURE_INVALID": Message(
-        "a figure of the library is empty or out of its range: the sheet Checks names it; type a number there",
+        "a figure of the library is empty or out of its range: the sheet Checks names it; type "
+        "a number there",
         _nothing,
         {},
     ),
     "OVERRIDE_INVALID": Message(
-        "an override is a text or negative: the sheet Log names it; expected a number from 0 on, or an empty cell",
+        "an override is a text or negative: the sheet Log names it; expected a number from 0 "
+        "on, or an empty cell",
         _nothing,
         {},
     ),
@@ -301,7 +303,8 @@ MESSAGES: Mapping[str, Message] = {
         {"tp": "3", "ep": "1"},
     ),
     "EP_NOT_DIVISOR": Message(
-        "EP {ep} does not divide the {ranks} ranks of a stage (TP {tp} × attention-DP {attention_dp} × CP {cp}): "
+        "EP {ep} does not divide the {ranks} ranks of a stage (TP {tp} × attention-DP "
+        "{attention_dp} × CP {cp}): "
         "use {ways}",
         lambda raised: {
             **_parallel("ep", "tp", "attention_dp", "cp")(raised),
@@ -318,13 +321,15 @@ MESSAGES: Mapping[str, Message] = {
         {"pp": "8", "right": "6"},
     ),
     "REPLICA_EXCEEDS_SYSTEM": Message(
-        "a replica needs {left} accelerators, {system} joins {right}: lower TP, PP or EP, more replicas (--dp), or "
+        "a replica needs {left} accelerators, {system} joins {right}: lower TP, PP or EP, more "
+        "replicas (--dp), or "
         "another --system",
         lambda raised: {**_sides(raised), "system": str(raised.values[raised.workers.hardware.system])},
         {"left": "16", "right": "8", "system": "pcie-l40s"},
     ),
     "NO_LINK_BETWEEN_RANKS": Message(
-        "{chip} has no known link between accelerators: use one of them (TP 1, PP 1), or a system that links them "
+        "{chip} has no known link between accelerators: use one of them (TP 1, PP 1), or a "
+        "system that links them "
         "(`mantile list systems {accelerator}`)",
         lambda raised: {"chip": raised.chip, "accelerator": str(raised.asked("accelerator"))},
         {"chip": "M2 Ultra", "accelerator": "m2-ultra"},
@@ -343,7 +348,8 @@ MESSAGES: Mapping[str, Message] = {
         {"left": "2"},
     ),
     "OFFLOAD_WITHOUT_HOST": Message(
-        "weights or KV cache shall lie on the host, and no link of {chip} to it is known: leave the offload out, "
+        "weights or KV cache shall lie on the host, and no link of {chip} to it is known: leave "
+        "the offload out, "
         "or --set hardware.host_bandwidth=GB/S",
         lambda raised: {"chip": raised.chip},
         {"chip": "Groq LPU v1"},
@@ -422,13 +428,15 @@ MESSAGES: Mapping[str, Message] = {
         {"speculation": "n-gram"},
     ),
     "PHASES_DIFFER": Message(
-        "serving is aggregated, and decode workers are described otherwise than prefill: leave the decode fields "
+        "serving is aggregated, and decode workers are described otherwise than prefill: leave "
+        "the decode fields "
         "out, or --serving disaggregated",
         _nothing,
         {},
     ),
     "STATIC_DISAGGREGATED": Message(
-        "static batching and workers of their own for prefill and decode exclude each other: --batching continuous",
+        "static batching and workers of their own for prefill and decode exclude each other: "
+        "--batching continuous",
         _nothing,
         {},
     ),
@@ -444,7 +452,8 @@ MESSAGES: Mapping[str, Message] = {
         {"used": "36.0", "room": "31.6"},
     ),
     "OVERLOADED": Message(
-        "rate {rate}/s exceeds what this deployment serves ({most}/s): fewer requests, or more replicas (--dp)",
+        "rate {rate}/s exceeds what this deployment serves ({most}/s): fewer requests, or more "
+        "replicas (--dp)",
         _overload,
         {"rate": "20", "most": "12.6"},
     ),
@@ -489,7 +498,8 @@ MESSAGES: Mapping[str, Message] = {
         {"pp": "3"},
     ),
     "TP_CROSSES_DOMAINS": Message(
-        "TP {tp} spans {left} domains: all-reduces of every layer go over the slower network; lower TP, or PP "
+        "TP {tp} spans {left} domains: all-reduces of every layer go over the slower network; "
+        "lower TP, or PP "
         "between machines",
         lambda raised: {**_parallel("tp")(raised), **_sides(raised)},
         {"tp": "16", "left": "2"},
@@ -500,7 +510,8 @@ MESSAGES: Mapping[str, Message] = {
         {"left": "2"},
     ),
     "REPLICA_CROSSES_DOMAINS": Message(
-        "a replica of {left} accelerators spans domains of {right}: stages exchange messages over the slower network",
+        "a replica of {left} accelerators spans domains of {right}: stages exchange messages "
+        "over the slower network",
         _sides,
         {"left": "16", "right": "8"},
     ),
@@ -510,7 +521,8 @@ MESSAGES: Mapping[str, Message] = {
         {"chip": "A100 80GB SXM", "dtype": "fp8"},
     ),
     "KV_COPIED": Message(
-        "TP {tp} exceeds the KV heads: {left} ranks hold the same KV cache; attention-DP or a lower TP saves it",
+        "TP {tp} exceeds the KV heads: {left} ranks hold the same KV cache; attention-DP or a "
+        "lower TP saves it",
         lambda raised: {**_parallel("tp")(raised), **_sides(raised)},
         {"tp": "16", "left": "2"},
     ),
@@ -526,12 +538,14 @@ MESSAGES: Mapping[str, Message] = {
     ),
     "SP_WITHOUT_TP": Message("sequence parallelism does nothing with TP 1: leave it out", _nothing, {}),
     "SATURATED": Message(
-        "{load} of what this deployment serves arrives: waits are longer than estimated; add a replica (--dp)",
+        "{load} of what this deployment serves arrives: waits are longer than estimated; add a "
+        "replica (--dp)",
         lambda raised: {"load": f"{raised.left:.0%}"},
         {"load": "92%"},
     ),
     "KV_QUEUE": Message(
-        "{asked} requests ask for the {room} places in the KV cache: the others wait; a smaller --kv-dtype or more "
+        "{asked} requests ask for the {room} places in the KV cache: the others wait; a smaller "
+        "--kv-dtype or more "
         "accelerators make room",
         _waits,
         {"asked": "64", "room": "41"},
@@ -587,7 +601,8 @@ MESSAGES: Mapping[str, Message] = {
         {},
     ),
     "ERROR_VALUE": Message(
-        "latency, throughput or memory cannot be worked out: a figure of {chip} is missing; `mantile hardware show "
+        "latency, throughput or memory cannot be worked out: a figure of {chip} is missing; "
+        "`mantile hardware show "
         "{accelerator}` has what is known",
         lambda raised: {"chip": raised.chip, "accelerator": str(raised.asked("accelerator"))},
         {"chip": "my chip", "accelerator": "my-chip"},

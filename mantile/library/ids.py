@@ -47,9 +47,9 @@ _USUAL_FORM = "-sxm"  # of a family in several forms, the one that is meant wher
 def find_named(kind: str, given: str, names: Mapping[str, str]) -> str:
     """The id that a spelling of it, of its name, or of a part of either stands for.
 
-    Neither case matters nor what joins words and numbers. A part is whole words: 5090 stands for rtx-5090, but
-    l40 not for l40s. Of a family that comes in several forms the SXM module is meant where one is; else the
-    error lists them.
+    Neither case matters nor what joins words and numbers. A part is whole words: 5090 stands for rtx-5090,
+    but l40 not for l40s. Of a family that comes in several forms the SXM module is meant where one is;
+    else the error lists them.
 
     >>> find_named("accelerator", "GeForce 5090", {"rtx-5090": "GeForce RTX 5090", "l40s": "L40S"})
     'rtx-5090'

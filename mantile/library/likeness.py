@@ -1,4 +1,4 @@
-"""An accelerator of one's own from a few figures of its spec sheet: the rest is as another chip has it, marked."""
+"""An accelerator of one's own from a few figures of its spec sheet: the rest is as another has it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def write_likeness(
     ]
     ratio = given[0] if given else 1.0
 
-    def fact(name: str, held: Mapping[str, Any]) -> dict[str, Any]:
+    def figure(name: str, held: Mapping[str, Any]) -> dict[str, Any]:
         """A figure as it is stated, or as the other chip has it."""
         own = {"unit": held["unit"], "date": day, "status": "assumed"}
         if name in stated:
@@ -86,7 +86,7 @@ def write_likeness(
 
     def of(data: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            name: fact(name, value) if isinstance(value, dict) and "unit" in value else value
+            name: figure(name, value) if isinstance(value, dict) and "unit" in value else value
             for name, value in data.items()
             if value not in (None, "", [], ())
         }

@@ -25,7 +25,6 @@ from mantile.cli.output.tables import (
 from mantile.equations import metrics
 from mantile.equations.checks import WITH_OFFLOAD
 from mantile.estimate.results import is_possible
-from mantile.graph.quantity import NOT_KNOWN
 from mantile.library.model_names import taken_for_granted
 
 if TYPE_CHECKING:
@@ -158,13 +157,13 @@ def _beside(results: list[dict[str, Any]], rows: list[_Row], units_apart: bool) 
         if metric is None or metric.written_unit == "1":
             table.add_row(label, *map(written, values))
         else:
-            cells = (NOT_KNOWN if value is None else number(metric.shown(value), 4) for value in values)
+            cells = (look.NOT_KNOWN if value is None else number(metric.shown(value), 4) for value in values)
             table.add_row(metric.head, *cells)
     return table
 
 
 def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
-    """What a reader asks first, in five lines: does it fit, how fast, what it costs, what limits it, how sure."""
+    """What a reader asks first: does it fit, how fast, what it costs, what limits it, how sure."""
     if told_errors(result) and not is_possible(result["feasibility"]):
         rest = len(told_errors(result)) - 1
         more = f" (and {rest} more below)" if rest else ""
@@ -185,7 +184,8 @@ def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
     price = (
         "price not known"
         if money is None or hour is None
-        else f"{number(money, 3)} USD per million output tokens, {number(hour, 4)} USD/h ({result['price_basis']})"
+        else f"{number(money, 3)} USD per million output tokens, {number(hour, 4)} USD/h "
+        f"({result['price_basis']})"
     )
     lines.append(
         ("yield   ", f"{number(rate, 4)} output tokens/s, {number(per, 3)} per accelerator · {price}")

@@ -106,7 +106,7 @@ def first_sentence(text: str) -> str:
     """The first sentence of a help text, in one line."""
     plain = " ".join(inspect.cleandoc(text).split())
     head, dot, _ = plain.partition(". ")
-    head, colon, _ = (head if dot else plain).rstrip(".").partition(": ")
+    head, _, _ = (head if dot else plain).rstrip(".").partition(": ")
     return head
 
 

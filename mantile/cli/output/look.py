@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+NOT_KNOWN = "not known"
 PIPE_WIDTH = 200  # columns where there is no terminal to ask
 _LEAST = 40
 

@@ -18,7 +18,6 @@ from rich.text import Text
 from rich.tree import Tree
 
 from mantile.cli.output import look, plain
-from mantile.graph.quantity import NOT_KNOWN
 from mantile.library.documents import json_text
 
 if TYPE_CHECKING:
@@ -73,15 +72,18 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
-def new_table(*heads: str, right: Iterable[int] = (), drop: Iterable[int] = ()) -> FittedTable:
+def new_table(
+    *heads: str, right: Iterable[int] = (), drop: Iterable[int] = (), keep: Iterable[int] = ()
+) -> FittedTable:
     """An empty table in our look.
 
     Args:
         right: the columns of numbers.
         drop: columns in the order in which they go where there is no room; the last one first without.
+        keep: columns that stay; where they have no room, long words in them are folded.
     """
     table = FittedTable(box=SIMPLE_HEAD, pad_edge=False)
-    table.drop = (*drop,)
+    table.drop, table.keep = (*drop,), frozenset(keep)
     numbers = set(right)
     for index, head in enumerate(heads):
         table.add_column(head, justify="right" if index in numbers else "left", overflow="fold")
@@ -95,6 +97,7 @@ class FittedTable(Table):
     """A table whose ids and numbers are never split: where there is no room, columns go."""
 
     drop: tuple[int, ...] = ()
+    keep: frozenset[int] = frozenset()
 
     def fit(self, width: int) -> list[str]:
         """Make the table as wide as there is room for.
@@ -103,11 +106,17 @@ class FittedTable(Table):
             the heads of columns that went.
         """
         heads = [str(column.header) for column in self.columns]
-        order = [*self.drop, *(at for at in reversed(range(1, len(heads))) if at not in self.drop)]
+        every = [*self.drop, *(at for at in reversed(range(1, len(heads))) if at not in self.drop)]
         needs = [self._need(at) for at in range(len(heads))]
+        order = [at for at in every if at not in self.keep]
         kept = set(range(len(heads)))
-        while len(kept) > 1 and sum(needs[at] for at in kept) + 3 * len(kept) - 1 > width:
+        while not kept.isdisjoint(order) and sum(needs[at] for at in kept) + 3 * len(kept) - 1 > width:
             kept.discard(next(at for at in order if at in kept))
+        while (over := sum(needs[at] for at in kept) + 3 * len(kept) - 1 - width) > 0:
+            widest = max(kept, key=needs.__getitem__)
+            if needs[widest] <= 8:
+                break
+            needs[widest] -= max(1, min(over, (needs[widest] - 8) // 2))
         room = width - (sum(needs[at] for at in kept) + 3 * len(kept) - 1)
         for at, column in enumerate(self.columns):
             if at not in kept:
@@ -153,7 +162,7 @@ def scaled(value: float | None, unit: str, digits: int = 3) -> str:
     ('2.43 ms', '31.6 GB', '95 s', 'not known')
     """
     if value is None:
-        return NOT_KNOWN
+        return look.NOT_KNOWN
     steps = _SIZES.get(unit)
     if steps is None or not math.isfinite(value):
         return f"{number(value, digits)} {unit}"
@@ -455,7 +464,8 @@ def print_differences(comparison: dict[str, Any]) -> None:
     first, *_ = comparison["differences"]
     extra = [key for key in first if key not in ("field", "a", "b")]
     heads = {"source_a": f"source of {comparison['a']}", "source_b": f"source of {comparison['b']}"}
-    table = new_table("field", comparison["a"], comparison["b"], *(heads.get(key, key) for key in extra))
+    names = ("field", comparison["a"], comparison["b"])
+    table = new_table(*names, *(heads.get(key, key) for key in extra), keep=range(3))
     for item in comparison["differences"]:
         table.add_row(
             item["field"],
