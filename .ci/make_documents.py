@@ -21,6 +21,7 @@ from typer.main import get_command
 
 from mantile.cli import app
 from mantile.equations.reasons import GROUPS, REASONS
+from mantile.estimate.messages import MESSAGES
 from mantile.library.efficiency import Factor
 from mantile.library.fields import DEPLOYMENT, MONEY, WORKLOAD
 from mantile.library.files import replacing
@@ -76,6 +77,12 @@ def reason_table() -> list[str]:
         if reason.group == group
     ]
     return _table(("code", "group", "what it means"), rows)
+
+
+def message_table() -> list[str]:
+    """What each check says where it does not hold, with the figures of an example."""
+    rows = [(f"`{code}`", message.shown) for code, message in MESSAGES.items()]
+    return _table(("code", "says, for example"), sorted(rows))
 
 
 def model_type_table() -> list[str]:
@@ -153,7 +160,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: bool = 
 
 
 TABLES = {
-    "mantile/cli/README.md": {"commands": command_table},
+    "mantile/cli/README.md": {"commands": command_table, "messages": message_table},
     "mantile/equations/README.md": {"reasons": reason_table},
     "models/README.md": {"types": model_type_table},
     "profiles/README.md": {"statuses": status_table, "words": status_words, "evidence": evidence_table},

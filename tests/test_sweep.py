@@ -371,8 +371,10 @@ def test_memory_does_not_grow_with_the_points(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("text", "values"),
     [
-        ("1,2,4..32", (1, 2, 4, 8, 16, 32)),
-        ("3..96", (3, 6, 12, 24, 48, 96)),
+        ("1,2,4..8", (1, 2, 4, 5, 6, 7, 8)),
+        ("1..8:3", (1, 4, 7)),
+        ("2^0..2^5", (1, 2, 4, 8, 16, 32)),
+        ("1k,2.5M", (1000, 2_500_000)),
         ("7..7", (7,)),
         ("0.6:0.9:0.05", (0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9)),
         ("512:2048:512", (512, 1024, 1536, 2048)),
@@ -397,10 +399,10 @@ def test_values_in_words(text: str, values: tuple[Any, ...]) -> None:
         ("tp=", "expected NAME=VALUES"),
         ("=1", "expected NAME=VALUES"),
         ("tp=1,,2", "expected NAME=VALUES"),
-        ("tp=1..100", "100 is no doubling of 1; expected 1..64"),
+        ("tp=2^0..3^4", "powers of one number"),
         ("tp=8..1", "LOW at most HIGH"),
-        ("tp=0..8", "whole numbers from 1"),
-        ("x=1:2", "expected a value, LOW:HIGH:STEP or LOW..HIGH"),
+        ("tp=1..8:0", "LOW at most HIGH"),
+        ("x=1:2", "expected a value, 1..8"),
         ("x=1:2:0", "STEP above 0"),
         ("x=2:1:1", "LOW at most HIGH"),
         ("x=0:1:1e-9", "1,000,000,001 values; expected at most"),
@@ -550,17 +552,20 @@ def test_a_few_points_are_all_shown(run: Any) -> None:
 
     Required fields may be swept.
     """
-    ran = run("llama-3.3-70b", *FLAGS, "--over", "tp=3,8", "--over", "concurrency=1..4")
+    ran = run("llama-3.3-70b", *FLAGS, "--over", "tp=3,8", "--over", "concurrency=2^0..2^2")
     assert ran.status == 0 and ran.err == ""
     assert "6 points, 3 of them fit" in ran.out
     assert "HEADS_NOT_DIVISIBLE" in ran.out and "Pareto" not in ran.out
     assert (
-        "feasibility" not in run("llama-3.3-70b", *FLAGS, "--over", "tp=8", "--over", "concurrency=1..4").out
+        "feasibility"
+        not in run("llama-3.3-70b", *FLAGS, "--over", "tp=8", "--over", "concurrency=2^0..2^2").out
     )
 
 
 def test_of_many_points_the_front_is_shown_and_all_are_written(run: Any, tmp_path: Path) -> None:
-    ran = run("llama-3.3-70b", *FLAGS, "--over", "tp=1..8", "--over", "concurrency=1:200:1", "-o", "t.csv")
+    ran = run(
+        "llama-3.3-70b", *FLAGS, "--over", "tp=2^0..2^3", "--over", "concurrency=1:200:1", "-o", "t.csv"
+    )
     assert ran.status == 0 and ran.err == ""
     assert (
         "800 points" in ran.out
@@ -580,9 +585,9 @@ def test_json_is_one_object(run: Any, tmp_path: Path) -> None:
         "llama-3.3-70b",
         *FLAGS,
         "--over",
-        "tp=1..8",
+        "tp=2^0..2^3",
         "--over",
-        "concurrency=1..256",
+        "concurrency=2^0..2^8",
         "--feasible",
         "-o",
         "t.csv",
@@ -633,7 +638,7 @@ def test_nothing_that_fits_is_exit_status_1(run: Any, tmp_path: Path) -> None:
         ),
         (("--over", "tp=1,2", "--concurrency", "4", "-o", "no/t.csv"), "there is no folder no"),
         (("--over", "tp=1,2"), "missing --concurrency"),
-        (("--over", "concurrency=1:2"), "expected a value, LOW:HIGH:STEP or LOW..HIGH"),
+        (("--over", "concurrency=1:2"), "expected a value, 1..8 (each)"),
         (("--over", "concurrency=1", "--over", "concurrency=2"), "concurrency is given twice"),
         (("--over", "concurrency=1,2", "--over", "tpp=1", "-o", "t.csv"), "unknown parameter 'tpp'"),
     ],

@@ -5,22 +5,24 @@ Exit status: 0 fine, 1 a check or verification failed, 2 the input was wrong.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import sys
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
-import typer.core
 
+from mantile.cli.commands import App, Commands
 from mantile.cli.flags import flagged
 from mantile.cli.gc_paused import gc_paused
 from mantile.library.errors import InputError
 from mantile.library.version import __version__
 
 
-class Commands(typer.core.TyperGroup):
+class Program(Commands):
     """The commands; one that takes a scenario gets the flags of its fields when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -29,13 +31,14 @@ class Commands(typer.core.TyperGroup):
         return name, flagged(command), rest
 
 
-app = typer.Typer(
-    cls=Commands,
+app = App(
+    cls=Program,
     help="What an LLM deployment can really reach, as a workbook in which every number is a live formula.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, in SI units.")]
@@ -59,7 +62,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None: ...
 
@@ -74,14 +77,39 @@ def main() -> None:
             stream.reconfigure(errors="replace")
     try:
         with gc_paused():
-            app(prog_name="mantile")
+            status = app(prog_name="mantile", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _end_of_pipe()
     except InputError as error:
         _fail(str(error))
     except OSError as error:
+        if error.errno == errno.EPIPE:
+            _end_of_pipe()
         _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    except Exception as error:
+        if type(error).__name__.startswith("NoArgs"):
+            error.show()  # type: ignore[attr-defined]
+            raise SystemExit(2) from None
+        if type(error).__name__ == "Abort":
+            raise SystemExit(130) from None
+        if hasattr(error, "format_message"):  # a complaint of the parser that no command put in words
+            _fail(str(error.format_message()))
+        raise
+    if status:
+        raise SystemExit(status)
 
 
-def _fail(message: str) -> None:
+def _end_of_pipe() -> NoReturn:
+    """Who reads has seen enough, as `head` does: that is no error."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    raise SystemExit(0)
+
+
+def _fail(message: str) -> NoReturn:
     for line in message.splitlines():
         print(f"mantile: {line}", file=sys.stderr)
     raise SystemExit(2)

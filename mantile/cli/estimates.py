@@ -81,7 +81,12 @@ Maybe = Annotated[
 Figure = Annotated[str, typer.Argument(metavar="QUANTITY", help="Id of a figure, such as serving.tpot.")]
 
 
-@app.command()
+@app.command(
+    group="Workbooks",
+    examples=(
+        "mantile build llama-3.3-70b --gpu h100 --gpus 4 --isl 2k --osl 256 --concurrency 16 -o run.xlsx",
+    ),
+)
 @with_flags
 def build(
     what: What,
@@ -143,10 +148,23 @@ def _open(workbook: Path) -> None:
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(
+    group="Ask about a deployment",
+    examples=(
+        "mantile estimate llama-3.3-70b --gpu h100 --gpus 4 --isl 2k --osl 256 --concurrency 16",
+        "mantile estimate run.xlsx --concurrency 64",
+    ),
+)
 @with_flags
-def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
-    """Print the results of an estimate, without a workbook."""
+def estimate(
+    what: What,
+    flags: dict[str, Any],
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="Every figure, and the nearest measured run.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print the results of an estimate, without a workbook: a verdict of five lines first."""
     estimates = estimate_of(what, flags)
     from mantile.cli.output.estimate import print_estimate
     from mantile.cli.output.tables import print_json
@@ -154,11 +172,14 @@ def estimate(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None
     if as_json:
         print_json(estimates.to_dict())
     else:
-        print_estimate(estimates)
+        print_estimate(estimates, everything)
     _exit_on_failed_checks(estimates)
 
 
-@app.command()
+@app.command(
+    group="Ask about a deployment",
+    examples=("mantile plan deepseek-r1 --gpu h200 --gpus 8 --ep 8 --isl 2k --osl 512 --concurrency 64",),
+)
 @with_flags
 def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     """Print which accelerator holds what, the messages between them, and every reason why a plan is not
@@ -178,7 +199,10 @@ def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
     _exit_on_failed_checks(estimates)
 
 
-@app.command()
+@app.command(
+    group="Ask about a deployment",
+    examples=("mantile explain ttft", "mantile explain decode.time scenario.yaml"),
+)
 @with_flags
 def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json: AsJson = False) -> None:
     """Say what a figure is, how it is worked out, from what and why."""
@@ -186,14 +210,29 @@ def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json
     from mantile.cli.output.tables import print_explanation, print_json
     from mantile.estimate import explain as explanation
 
-    explained = explanation.explain(estimates, quantity)
+    explained = explanation.explain(estimates, _figure_id(estimates, quantity))
     if as_json:
         print_json(explained.to_dict())
     else:
         print_explanation(explained, title)
 
 
-@app.command()
+def _figure_id(estimates: Estimate, name: str) -> str:
+    """The id of a figure by what people call it: ttft, tpot, a metric's key, or the id itself."""
+    from mantile.equations.metrics import METRICS
+
+    figures = estimates.equations.figures
+    if name in figures:
+        return name
+    plain = name.lower().replace("-", "_")
+    for metric in METRICS:
+        called = (metric.attribute, metric.key, metric.column, metric.defined_name, metric.label.lower())
+        if (plain in called or name.lower() in called) and metric.id in figures:
+            return metric.id
+    return name
+
+
+@app.command(group="Ask about a deployment", examples=("mantile trace serving.tpot --depth 2",))
 @with_flags
 def trace(
     quantity: Figure,
@@ -209,10 +248,12 @@ def trace(
     from mantile.cli.output.tables import print_trace
     from mantile.estimate import explain as explanation
 
-    print_trace(explanation.trace(estimates, quantity, depth=depth, forward=dependents), title)
+    print_trace(
+        explanation.trace(estimates, _figure_id(estimates, quantity), depth=depth, forward=dependents), title
+    )
 
 
-@app.command()
+@app.command(group="Ask about a deployment", examples=("mantile ir llama-3.3-70b",))
 def ir(
     model: Annotated[
         str,

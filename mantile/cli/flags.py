@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.main
 
+from mantile.cli.commands import Command, names_of, set_parameters, shared
+from mantile.cli.numbers import number_of, real, span, whole
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,15 +31,49 @@ AUTO = "auto"
 _CHOSEN = ("tp", "pp", "dp", "ep", "attention_dp", "cp")  # whole numbers that may be chosen
 NO_DOCUMENT: Any = object()
 """In place of what a file holds, of what is none."""
+_BOOK = "Model and workbook"  # groups of flags in help
+_GROUPS = {"prefill": "Prefill workers (rare)", "decode": "Decode workers (rare)"}
 _FORMERLY = "_formerly"  # behind the name of a flag that is kept for its old spellings, and is not shown
-_WITH_FLAGS = "with_flags"  # attribute of a command that gets the flags of a scenario
+WITH_FLAGS = "with_flags"  # attribute of a command that gets the flags of a scenario
 
 
-def _option(help: str, *names: str, metavar: str | None = None, hidden: bool = False) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help, hidden=hidden)
+def _option(help: str, *names: str, metavar: str | None = None, rare: bool = True) -> Any:
+    return typer.Option(
+        *names, metavar=metavar, help=help, rich_help_panel=f"{_BOOK}{' (rare)' if rare else ''}"
+    )
 
 
 def _document_flags(
+    model: Annotated[
+        str | None,
+        _option(
+            "The model, in place of MODEL_OR_SCENARIO or of that in the scenario.",
+            "--model",
+            metavar="MODEL",
+            rare=False,
+        ),
+    ] = None,
+    gpus: Annotated[
+        int | None,
+        typer.Option(
+            "--gpus",
+            "--num-gpus",
+            metavar="<n>",
+            parser=whole(1, 1_000_000),
+            help="Accelerators in all: TP takes those that other degrees leave, or DP where TP is stated.",
+            rich_help_panel="Deployment",
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="<vllm|sglang|trtllm|llama.cpp|ollama|lmstudio|mlx>",
+            help="As that engine is deployed by default: its formats, KV cache, budget, blocks; "
+            "what it chose is told.",
+            rich_help_panel="Deployment",
+        ),
+    ] = None,
     title: Annotated[str | None, _option("Title of the workbook.")] = None,
     template: Annotated[
         str | None,
@@ -57,11 +93,17 @@ def _document_flags(
             "--profile",
             metavar="FOLDER/ID@VERSION",
             help="Use an older version of a profile, or a file that calibrate wrote; repeatable.",
+            rich_help_panel=f"{_BOOK} (rare)",
         ),
     ] = None,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="ID=VALUE", help="Replace a figure, in its cell's unit; repeatable."),
+        typer.Option(
+            "--set",
+            metavar="ID=VALUE",
+            help="Replace a figure, in its cell's unit; repeatable: efficiency.gemm_compute=0.7.",
+            rich_help_panel=_BOOK,
+        ),
     ] = None,
 ) -> None:
     """Flags of what belongs to the whole workbook: their signature is what matters."""
@@ -120,24 +162,20 @@ def _parameter(
 ) -> inspect.Parameter:
     names = tuple(field_flag(spelling) for spelling in spellings)
     kind = str if declared.is_day else declared.kind
-    option = _option(help, *names, metavar=_metavar(declared), hidden=hidden)
-    if declared.name in _CHOSEN and not name.startswith(("prefill_", "decode_")):
-        option = typer.Option(
-            *names, metavar="<INTEGER|auto>", help=help, hidden=hidden, parser=_whole_or_auto
-        )
+    of_worker = name.partition("_")[0] if name.startswith(("prefill_", "decode_")) else ""
+    chosen = declared.name in _CHOSEN and not of_worker
+    parser: Any = {int: whole(auto=chosen), float: real()}.get(kind)
+    option = typer.Option(
+        *names,
+        metavar="<n|auto>" if chosen else _metavar(declared),
+        help=help,
+        hidden=hidden,
+        parser=parser,
+        rich_help_panel=_GROUPS.get(of_worker) or f"{declared.group}{'' if declared.common else ' (rare)'}",
+    )
     return inspect.Parameter(
         name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None, annotation=Annotated[kind | None, option]
     )
-
-
-def _whole_or_auto(text: str) -> Any:
-    """A whole number, or auto: what shall be chosen."""
-    if text == AUTO or not isinstance(text, str):
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a valid integer, nor auto.") from None
 
 
 def _metavar(declared: ScenarioField) -> str | None:
@@ -146,7 +184,19 @@ def _metavar(declared: ScenarioField) -> str | None:
         return f"<{'|'.join(declared.choices)}>"
     if declared.is_day:
         return "<YYYY-MM-DD>"
-    return f"<{declared.unit}>" if declared.kind is float and declared.unit != "1" else None
+    if declared.listed is not None:
+        return _METAVARS[declared.listed]
+    if declared.kind is float:
+        return f"<{declared.unit}>" if declared.unit != "1" else "<number>"
+    return "<n>" if declared.kind is int else "<text>"
+
+
+_METAVARS = {
+    "accelerators": "<chip>",
+    "systems": "<system>",
+    "frameworks": "<framework>",
+    "datatypes": "<format>",
+}
 
 
 def flag_help(declared: ScenarioField) -> str:
@@ -157,8 +207,18 @@ def flag_help(declared: ScenarioField) -> str:
     elif not text.startswith(declared.choices):
         text = f"{text[0].upper()}{text[1:]}"
     hint = f"; {declared.hint}" if declared.hint else ""
-    default = f"  [default: {declared.default_words}]" if declared.default_words else ""
-    return f"{text}{hint}.{default}"
+    notes = [span(declared.least, declared.most)] if declared.kind is not str and not declared.is_day else []
+    notes += [f"default: {declared.default_words}"] if declared.default_words else []
+    told = "; ".join(note for note in notes if note)
+    return f"{text}{hint}{_ALLOWED.get(declared.listed or '', '')}.{f'  [{told}]' if told else ''}"
+
+
+_ALLOWED = {
+    "accelerators": "",  # its hint says it
+    "systems": "; `mantile list systems` has them",
+    "frameworks": "; `mantile list frameworks` has them",
+    "datatypes": "; `mantile list formats` has them",
+}
 
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,7 +233,7 @@ def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
             continue
         field = name.removesuffix(_FORMERLY)
         if field in given:
-            raise InputError(f"{field_flag(field)}: given twice, once under another name")
+            raise InputError(f"{field_flag(field)}: given twice, once under another name; leave one out")
         given[field] = value
     if "overrides" in given:
         given["overrides"] = [_override(text) for text in given["overrides"]]
@@ -206,7 +266,7 @@ def replaced_figure(text: str) -> tuple[str, float]:
 
 
 def swept_values(text: str) -> tuple[str, tuple[Any, ...]]:
-    """NAME=VALUES to both: numbers and names with commas, LOW:HIGH:STEP for steps, LOW..HIGH for doublings.
+    """NAME=VALUES to both: values with commas, LOW..HIGH for each, LOW..HIGH:STEP, 2^0..2^9 for powers.
 
     Raises:
         InputError: if it is not of that form.
@@ -215,7 +275,7 @@ def swept_values(text: str) -> tuple[str, tuple[Any, ...]]:
     parts = [part.strip() for part in values.split(",")]
     if not (name.strip() and equals and all(parts)):
         raise InputError(
-            f"--over {text}: expected NAME=VALUES, such as tp=1,2,4..32 or "
+            f"--over {text}: expected NAME=VALUES, such as tp=1,2,4, concurrency=2^0..2^8 or "
             "efficiency.gemm_compute=0.5:0.9:0.1"
         )
     return name.strip(), tuple(value for part in parts for value in _values(part, text))
@@ -226,7 +286,7 @@ _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 
 
 def _values(part: str, text: str) -> Iterator[Any]:
-    """One value, every step of a range, or doublings.
+    """One value, every step of a range, or powers.
 
     Decimal arithmetic, so that steps of 0.05 stay what they are.
     """
@@ -251,20 +311,31 @@ def _values(part: str, text: str) -> Iterator[Any]:
                 f"{MOST_VALUES:,}"
             )
         yield from (plain(low + place * step) for place in range(int((high - low) / step) + 1))
-    elif match := re.fullmatch(r"(\d+)\.\.(\d+)", part):
-        small, large = map(int, match.groups())
-        if not 0 < small <= large:
+    elif match := re.fullmatch(r"(\d+)\^(\d+)\.\.(\d+)\^(\d+)", part):
+        base, first, other, last = map(int, match.groups())
+        if base != other or base < 2 or first > last or last > 64:
+            raise InputError(f"--over {text}: {part}: expected powers of one number, such as 2^0..2^9")
+        yield from (base**power for power in range(first, last + 1))
+    elif match := re.fullmatch(r"(\d+)\.\.(\d+)(?::(\d+))?", part):
+        small, large, each = int(match[1]), int(match[2]), int(match[3] or 1)
+        if small > large or each < 1:
             raise InputError(
-                f"--over {text}: {part}: expected LOW..HIGH with whole numbers from 1, LOW at most HIGH"
+                f"--over {text}: {part}: expected LOW..HIGH or LOW..HIGH:STEP with LOW at most "
+                f"HIGH, such as 1..8:2"
             )
-        yield from (small << place for place in range((large // small).bit_length()))
-        if small << (large // small).bit_length() - 1 != large:
+        if (large - small) // each >= MOST_VALUES:
             raise InputError(
-                f"--over {text}: {part}: {large} is no doubling of {small}; expected "
-                f"{small}..{small << (large // small).bit_length() - 1}"
+                f"--over {text}: {part}: {(large - small) // each + 1:,} values; expected at "
+                f"most {MOST_VALUES:,}"
             )
-    elif re.fullmatch(r"[-+.:\d]+", part):
-        raise InputError(f"--over {text}: {part}: expected a value, LOW:HIGH:STEP or LOW..HIGH")
+        yield from range(small, large + 1, each)
+    elif re.fullmatch(r"[-+.:^\d]+", part):
+        raise InputError(
+            f"--over {text}: {part}: expected a value, 1..8 (each), 1..8:2 (steps), 2^0..2^9 "
+            f"(powers) or LOW:HIGH:STEP"
+        )
+    elif (scaled := number_of(part)) is not None and re.fullmatch(r"[\d.,]+\s*\w+", part):
+        yield scaled
     else:
         yield part
 
@@ -279,62 +350,71 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
 
     It is listed without them: `flagged` makes the one that is called.
     """
+
     parameters = inspect.signature(command, eval_str=True).parameters.values()
 
     @wraps(command)
     def listed(**arguments: Any) -> None:
         raise AssertionError(f"{command.__name__} is called without the flags of a scenario")
 
-    _set_parameters(listed, [parameter for parameter in parameters if parameter.name != "flags"])
-    setattr(listed, _WITH_FLAGS, command)
+    set_parameters(listed, [parameter for parameter in parameters if parameter.name != "flags"])
+    setattr(listed, WITH_FLAGS, command)
     return listed
 
 
 def flagged(command: Any) -> Any:
     """A command of the application, with the flags of a scenario if it takes them."""
-    function = getattr(command.callback, _WITH_FLAGS, None)
+    function = getattr(command.callback, WITH_FLAGS, None)
     if function is None:
         return command
-    parameters = inspect.signature(function, eval_str=True).parameters.values()
+
+    own = [*inspect.signature(function, eval_str=True).parameters.values()]
+    taken = {name for parameter in own for name in names_of(parameter)} | {
+        field_flag(parameter.name) for parameter in own
+    }
     document = inspect.signature(_document_flags, eval_str=True).parameters.values()
-    flags = [*_field_parameters(), *document]
+    flags = [flag for flag in (*_field_parameters(), *document) if taken.isdisjoint(names_of(flag)[:1])]
+    asks = next((parameter for parameter in own if parameter.name == "what"), None)
 
     @wraps(function)
     def run(**arguments: Any) -> None:
         given = _given({flag.name: arguments.pop(flag.name) for flag in flags})
+        if asks is not None:
+            arguments["what"] = _what(arguments["what"], given)
+            if arguments["what"] is None and asks.default is inspect.Parameter.empty:
+                raise InputError(f"missing MODEL_OR_SCENARIO; such as: {command.examples[0]}")
         function(**arguments, flags=given)
 
-    _set_parameters(run, [*(parameter for parameter in parameters if parameter.name != "flags"), *flags])
+    kept = [
+        parameter.replace(default=None, annotation=_optional(parameter.annotation))
+        if parameter is asks
+        else parameter
+        for parameter in own
+        if parameter.name != "flags"
+    ]
+    set_parameters(run, [*kept, *flags])
+    delattr(run, WITH_FLAGS) if hasattr(run, WITH_FLAGS) else None
     app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command(command.name)(run)
-    made = typer.main.get_command(app)
-    parse = made.parse_args
-
-    def parsed(context: Any, words: list[str]) -> list[str]:
-        try:
-            return parse(context, words)
-        except Exception as error:  # of the parser, whose classes are its own
-            raise _explained(error) from None
-
-    made.parse_args = parsed  # type: ignore[method-assign, assignment]
-    return made
+    cls = type(command) if isinstance(command, Command) else Command
+    settings = {"help_option_names": ["-h", "--help"]}
+    app.command(command.name, cls=cls, context_settings=settings)(shared(run))
+    return typer.main.get_command(app)
 
 
-def _explained(error: Exception) -> Exception:
-    """Of a flag that is a setting of an engine, what it means; of any other the error itself."""
-    name = getattr(error, "option_name", None)
-    if name is None or not type(error).__name__.startswith("NoSuch"):
-        return error
-    from mantile.library.engine_words import meaning_of
-
-    said = meaning_of(name)
-    return error if said is None else InputError(f"{name}: there is no such flag; {said}")
+def _optional(annotation: Any) -> Any:
+    """The annotation of an argument that may be left out, as a flag stands for it."""
+    return Annotated[str | None, annotation.__metadata__[0]]
 
 
-def _set_parameters(function: Callable[..., None], parameters: list[inspect.Parameter]) -> None:
-    """Give a function parameters that typer reads."""
-    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    function.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+def _what(what: str | None, given: dict[str, Any]) -> str | None:
+    """The model or scenario of a command: the argument, else the flag."""
+    if "model" not in given:
+        return what
+    if what is None:
+        return str(given.pop("model"))
+    if document_of(what)[0] is NO_DOCUMENT:
+        raise InputError(f"--model {given['model']}: {what} is the model already; leave one out")
+    return what
 
 
 def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | None]:
@@ -342,13 +422,17 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
 
     Also the name that stands for it in errors; and the bundle, if it is one.
     """
+    from mantile.cli.asked import asked, own_model
     from mantile.library.scenario import merge_fields, parse_scenario
 
     data, bundle = document_of(what)
     if data is NO_DOCUMENT:
+        flags = asked(None, flags)
         _require_fields(what, flags)
         name = "command line"
-        return parse_scenario(_chosen(merge_fields({"model": what}, flags, name), name), name), name, None
+        stated = merge_fields({"model": own_model(what)}, flags, name)
+        return parse_scenario(_chosen(stated, name), name), name, None
+    flags = asked(data if isinstance(data, dict) else {}, flags)
     if bundle is not None and "profiles" in flags:
         raise InputError(
             f"{what}: --profile: a bundle brings its own profiles; expected a scenario file or a model"
@@ -389,6 +473,8 @@ def document_of(what: str) -> tuple[Any, Bundle | None]:
     from mantile.library.models import is_model_file
 
     suffix = "" if is_model_file(what) else Path(what).suffix.lower()
+    if suffix == ".xlsx":
+        return _of_workbook(Path(what))
     if suffix in (".yaml", ".yml") or (suffix == ".json" and Path(what).is_file()):
         from mantile.workbook.bundle import read_document
 
@@ -396,6 +482,18 @@ def document_of(what: str) -> tuple[Any, Bundle | None]:
         if bundle is not None or suffix != ".json":
             return data, bundle
     return NO_DOCUMENT, None
+
+
+def _of_workbook(path: Path) -> tuple[Any, Bundle | None]:
+    """The scenario in a workbook, edits included, with its own library."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; expected a workbook, a scenario .yaml or a model")
+    from mantile.roundtrip.import_workbook import import_workbook
+    from mantile.workbook.bundle import Bundle
+
+    found = import_workbook(path)
+    data = found.scenario.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    return data, Bundle.of(found.estimate)
 
 
 def _require_fields(model: str, flags: Mapping[str, Any]) -> None:
@@ -409,7 +507,8 @@ def _require_fields(model: str, flags: Mapping[str, Any]) -> None:
     ]
     if missing:
         raise InputError(
-            f"{model}: missing {', '.join(missing)}; a model needs them, a scenario file may hold them"
+            f"{model}: missing {', '.join(missing)}; a model needs them, a scenario file may hold them: "
+            f"mantile estimate {model} --gpu h100 --isl 1k --osl 256 --concurrency 8"
         )
 
 

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from mantile.library.launch import Launch
 
 
-@app.command("from-command")
+@app.command(
+    "from-command",
+    group="Measured runs, traces and launch lines",
+    examples=(
+        "mantile from-command 'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100 --isl 1k --osl 128 "
+        "--concurrency 16 -o chat.yaml",
+    ),
+)
 @with_flags
 def from_command(
     line: Annotated[
@@ -75,7 +82,10 @@ def from_command(
         print_launch(launch, output)
 
 
-@app.command()
+@app.command(
+    group="Choose a deployment",
+    examples=("mantile launch llama-3.3-70b --gpu h100 --gpus 4 --isl 2k --osl 256 --concurrency 48",),
+)
 @with_flags
 def launch(
     what: What,

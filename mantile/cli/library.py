@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mantile.cli.app import AsJson, app
+from mantile.cli.commands import App, Commands
 from mantile.library.errors import InputError
 
 
-def _library(kind: str, text: str, entry: str) -> typer.Typer:
-    """The commands list and show of one part of the library."""
-    group = typer.Typer(help=f"{text}.", no_args_is_help=True, rich_markup_mode=None)
+def _stated(help: str, unit: str) -> Any:
+    return typer.Option(metavar=f"<{unit}>", help=help, rich_help_panel="From the spec sheet, with --like")
 
-    @group.command("list", help=f"List {text[0].lower()}{text[1:]}.")
+
+def _library(kind: str, text: str, entry: str, example: str) -> App:
+    """The commands list and show of one part of the library."""
+    group = App(
+        cls=Commands,
+        help=f"{text}.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+    @group.command("list", examples=(f"mantile {kind} list",), help=f"List {text[0].lower()}{text[1:]}.")
     def _list(as_json: AsJson = False) -> None:
         from mantile.cli.output.tables import print_json, print_rows
         from mantile.estimate import catalogue
@@ -26,7 +37,11 @@ def _library(kind: str, text: str, entry: str) -> typer.Typer:
         else:
             print_rows(rows)
 
-    @group.command("show", help=f"Show one {entry}, every figure with its source.")
+    @group.command(
+        "show",
+        examples=(f"mantile {kind} show {example}",),
+        help=f"Show one {entry}, every figure with its source.",
+    )
     def _show(identifier: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
         from mantile.cli.output.tables import print_entry, print_json
         from mantile.estimate import catalogue
@@ -37,13 +52,17 @@ def _library(kind: str, text: str, entry: str) -> typer.Typer:
         else:
             print_entry(shown)
 
-    app.add_typer(group, name=kind)
+    app.add_typer(group, name=kind, rich_help_panel="Library and set-up")
     return group
 
 
-_models = _library("models", "The models of the library", "model")
-_hardware = _library("hardware", "Accelerators and the systems they come in", "accelerator or system")
-_library("profiles", "Efficiency profiles: how much of the hardware is reached", "efficiency profile")
+_models = _library("models", "The models of the library", "model", "llama-3.3-70b")
+_hardware = _library(
+    "hardware", "Accelerators and the systems they come in", "accelerator or system", "h100-sxm"
+)
+_library(
+    "profiles", "Efficiency profiles: how much of the hardware is reached", "efficiency profile", "hopper"
+)
 
 
 _Other = Annotated[
@@ -53,7 +72,7 @@ _Other = Annotated[
 _Version = Annotated[str | None, typer.Option("--version", metavar="V", help="Take A in this version.")]
 
 
-@_models.command("diff")
+@_models.command("diff", examples=("mantile models diff llama-3.1-70b llama-3.3-70b",))
 def _diff(
     left: Annotated[
         str, typer.Argument(metavar="A", help="Model id, id@version, config.json, model folder or hub id.")
@@ -66,7 +85,7 @@ def _diff(
     _print_diff("models", *_sides(left, right, version), as_json)
 
 
-@_models.command("add")
+@_models.command("add", examples=("mantile models add my-model/config.json -o models",))
 def _add_model(
     name: Annotated[str, typer.Argument(metavar="MODEL", help="config.json, model folder or hub id.")],
     folder: Annotated[
@@ -94,7 +113,7 @@ def _add_model(
     typer.echo(f"{path}: written; give it as the model: mantile estimate {path} ...")
 
 
-@_hardware.command("diff")
+@_hardware.command("diff", examples=("mantile hardware diff h100-sxm h200-sxm",))
 def _hardware_diff(
     left: Annotated[str, typer.Argument(metavar="A", help="Accelerator or system, by id or id@version.")],
     right: _Other = None,
@@ -107,7 +126,13 @@ def _hardware_diff(
     _print_diff("hardware", *_sides(left, right, version), as_json)
 
 
-@_hardware.command("add")
+@_hardware.command(
+    "add",
+    examples=(
+        "mantile hardware add mychip --like b200-sxm --fp8 2000 --memory 192 --bandwidth 8000 --link 900 "
+        "--tdp 1000 --price 30000",
+    ),
+)
 def _add(
     identifier: Annotated[str, typer.Argument(metavar="ID", help="Id of the accelerator, such as my-chip.")],
     folder: Annotated[
@@ -122,6 +147,22 @@ def _add(
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing, only say what the file lacks.")
     ] = False,
+    like: Annotated[
+        str | None,
+        typer.Option(
+            "--like",
+            metavar="<chip>",
+            help="The chip that is like it: what is not stated is as there, marked.",
+        ),
+    ] = None,
+    bf16: Annotated[float | None, _stated("Peak of bf16, dense.", "TFLOP/s")] = None,
+    fp8: Annotated[float | None, _stated("Peak of fp8, dense.", "TFLOP/s")] = None,
+    fp4: Annotated[float | None, _stated("Peak of fp4, dense.", "TFLOP/s")] = None,
+    memory: Annotated[float | None, _stated("Memory.", "GiB")] = None,
+    bandwidth: Annotated[float | None, _stated("Bandwidth of the memory.", "GB/s")] = None,
+    link: Annotated[float | None, _stated("Bandwidth to others, per direction.", "GB/s")] = None,
+    tdp: Annotated[float | None, _stated("Power limit.", "W")] = None,
+    price: Annotated[float | None, _stated("Purchase price of one.", "USD")] = None,
 ) -> None:
     """Write ID.yaml, an accelerator to fill in from its spec sheet; where it exists, say what it still lacks.
     Exit status 1 if anything.
@@ -131,6 +172,21 @@ def _add(
 
     usual = Path("profiles", "accelerators")
     path = (folder or (usual if usual.is_dir() else Path())) / f"{identifier.removesuffix('.yaml')}.yaml"
+    figures = {
+        "peak_bf16": bf16,
+        "peak_fp8": fp8,
+        "peak_fp4": fp4,
+        "memory_capacity": memory,
+        "memory_bandwidth": bandwidth,
+        "link_bandwidth": link,
+        "tdp": tdp,
+    }
+    stated = {name: float(value) for name, value in figures.items() if value is not None}
+    if like is None and (stated or price is not None):
+        raise InputError("--like: expected the chip that the rest is taken from, such as --like b200-sxm")
+    if like is not None:
+        _add_like(path, like, stated, price)
+        return
     if not check and not path.exists():
         datasheet.write_skeleton(path.stem, path)
         typer.echo(
@@ -142,6 +198,23 @@ def _add(
     print_datasheet(path, problems, doubts, f"--accelerator {path}")
     if problems:
         raise typer.Exit(1)
+
+
+def _add_like(path: Path, like: str, stated: dict[str, float], price: float | None) -> None:
+    """Write an accelerator that is like another, its system and its price."""
+    from datetime import date
+
+    from mantile.library.likeness import write_likeness
+    from mantile.library.profiles import load_library
+
+    wrong = next((name for name, value in {**stated, "price": price or 1.0}.items() if not value > 0), None)
+    if wrong is not None:
+        raise InputError(f"{wrong}: expected a number above 0")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: there is no folder {path.parent}")
+    files = write_likeness(path.stem, like, stated, price, path.parent, load_library(), date.today())
+    said = ", ".join(str(file) for file in files)
+    typer.echo(f"{said}: written; what was not stated is as {like}, marked; use it with --accelerator {path}")
 
 
 def _sides(left: str, right: str | None, version: str | None) -> tuple[str, str]:

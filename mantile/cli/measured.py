@@ -94,7 +94,10 @@ Calibrated = Annotated[
 _FOLDER = Path("calibrated")
 
 
-@app.command()
+@app.command(
+    group="Measured runs, traces and launch lines",
+    examples=("mantile reconcile --template runs.csv", "mantile reconcile runs.csv"),
+)
 def reconcile(
     measurements: MeasurementsArgument,
     where: Where = None,
@@ -162,7 +165,7 @@ def _reconcile_startups(path: Path, profiles: tuple[str, ...], as_json: bool) ->
         print_startups(found)
 
 
-@app.command()
+@app.command(group="Measured runs, traces and launch lines", examples=("mantile calibrate runs.csv",))
 def calibrate(
     measurements: MeasurementsArgument,
     where: Where = None,

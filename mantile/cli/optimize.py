@@ -27,7 +27,13 @@ def _at_least(what: str, unit: str) -> Any:
     return typer.Option(metavar=f"<{unit}>", help=f"{what}, at least.")
 
 
-@app.command()
+@app.command(
+    group="Choose a deployment",
+    examples=(
+        "mantile optimize llama-3.3-70b --concurrency 200 --isl 2k --osl 300 --ttft-p95-max 2 "
+        "--tpot-max 0.04 --gpu h100-sxm,b200-sxm",
+    ),
+)
 @with_flags
 def optimize(
     what: Annotated[
@@ -44,7 +50,9 @@ def optimize(
             "0.7*cost+0.3*e2e.",
         ),
     ] = "cost",
-    gpus_max: Annotated[int, typer.Option("--gpus-max", help="Accelerators of a deployment, at most.")] = 8,
+    gpus_max: Annotated[
+        int, typer.Option("--gpus-max", "--gpus", help="Accelerators of a deployment, at most.")
+    ] = 8,
     ttft_max: Annotated[float | None, _at_most("TTFT, mean", "s")] = None,
     ttft_p95_max: Annotated[float | None, _at_most("TTFT, p95", "s")] = None,
     tpot_max: Annotated[float | None, _at_most("TPOT", "s")] = None,
@@ -70,7 +78,9 @@ def optimize(
     ] = None,
     over: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=1..8; repeatable."),
+        typer.Option(
+            metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=2^0..2^3; repeatable."
+        ),
     ] = None,
     makers: Annotated[
         str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
@@ -193,13 +203,17 @@ def question_of(
     name = "command line" if data is NO_DOCUMENT else what
     if data is not NO_DOCUMENT and not isinstance(data, dict):
         raise InputError(f"{what}: expected the fields of a scenario")
-    stated = dict(flags)
+    from mantile.cli.asked import asked, own_model
+
+    stated = asked(None if data is NO_DOCUMENT else data, flags)
     for field in _LISTED:
         value = stated.get(field)
         if isinstance(value, str) and ("," in value or value in (AUTO, "all")):
             stated.pop(field)
             varied |= {} if value == AUTO else {field: parts_of(value)}
-    fields = merge_fields({"model": what} if data is NO_DOCUMENT else workload_of(data, name), stated, name)
+    fields = merge_fields(
+        {"model": own_model(what)} if data is NO_DOCUMENT else workload_of(data, name), stated, name
+    )
     return ask(
         {key: value for key, value in fields.items() if value != AUTO},
         objective,

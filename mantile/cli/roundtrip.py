@@ -15,7 +15,7 @@ from mantile.library.errors import InputError
 Compared = "Workbook, scenario .yaml, bundle, or a model with flags."
 
 
-@app.command("import")
+@app.command("import", group="Workbooks", examples=("mantile import run.xlsx -o edited.yaml",))
 def import_(
     file: Workbook,
     output: Annotated[
@@ -57,7 +57,7 @@ def import_(
         print_import(imported, output)
 
 
-@app.command()
+@app.command(group="Workbooks", examples=("mantile compare old.xlsx new.xlsx",))
 @with_flags
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=Compared)],
@@ -102,7 +102,7 @@ def _model(what: str, flags: dict[str, Any]) -> Any:
     return estimate_of(what, flags)
 
 
-@app.command()
+@app.command(group="Workbooks", examples=("mantile audit run.xlsx -o audit",))
 def audit(
     file: Workbook,
     output: Annotated[

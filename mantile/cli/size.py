@@ -17,7 +17,13 @@ def _limit(what: str, unit: str, *names: str) -> Any:
     return typer.Option(*names, metavar=f"<{unit}>", help=what)
 
 
-@app.command()
+@app.command(
+    group="Choose a deployment",
+    examples=(
+        "mantile size gpt-oss-120b --users 8 --isl 4k --osl 500 --interactivity-min 20 --gpu "
+        "rtx-5090,m3-ultra",
+    ),
+)
 @with_flags
 def size(
     what: Annotated[
@@ -50,7 +56,9 @@ def size(
             metavar="MEASURE<=N", help="A limit of any measure, in SI units: power_w<=9e3; repeatable."
         ),
     ] = None,
-    gpus_max: Annotated[int, typer.Option("--gpus-max", help="Accelerators of a deployment, at most.")] = 8,
+    gpus_max: Annotated[
+        int, typer.Option("--gpus-max", "--gpus", help="Accelerators of a deployment, at most.")
+    ] = 8,
     spare: Annotated[
         float,
         typer.Option(
@@ -60,7 +68,9 @@ def size(
     ] = 0.3,
     over: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=1..8; repeatable."),
+        typer.Option(
+            metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=2^0..2^3; repeatable."
+        ),
     ] = None,
     makers: Annotated[
         str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
@@ -131,7 +141,7 @@ def _require_chips(text: Any) -> None:
 _MEASURES = {"interactivity_min": "interactivity", "budget_usd_month": "usd_per_month"}
 
 
-@app.command()
+@app.command(group="Choose a deployment", examples=("mantile fits rtx-4090:2",))
 def fits(
     machines: Annotated[
         list[str],

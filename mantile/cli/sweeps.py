@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 _STOPPED = 130  # exit status of a run that was interrupted
 
 
-@app.command()
+@app.command(
+    group="Choose a deployment",
+    examples=(
+        "mantile sweep llama-3.3-70b --gpu h100 --isl 2k --osl 256 --over tp=1,2,4,8 --over "
+        'concurrency=2^0..2^8 --where "ttft_p95_s < 2" --sort usd_per_million_tokens_output --top 10',
+    ),
+)
 @with_flags
 def sweep(
     what: What,
@@ -31,9 +37,11 @@ def sweep(
         list[str],
         typer.Option(
             metavar="NAME=VALUES",
-            help="A field or figure and its values: tp=1,2,4..32 (doublings), input_tokens=512:8192:512, "
-            "accelerator=h100-sxm,b200-sxm or all, efficiency.gemm_bandwidth=0.6:0.9:0.05; repeatable, the "
-            "last runs fastest.",
+            help="A field or figure and its values: tp=1,2,4; 1..8 is every whole number, "
+            "1..8:2 each second, "
+            "2^0..2^9 the powers of two, 0.6:0.9:0.05 steps; accelerator=h100-sxm,b200-sxm or "
+            "all; repeatable, "
+            "the last runs fastest.",
         ),
     ],
     flags: dict[str, Any],
@@ -48,6 +56,23 @@ def sweep(
         ),
     ] = None,
     feasible: Annotated[bool, typer.Option("--feasible", help="Keep only points that fit.")] = False,
+    condition: Annotated[
+        str | None,
+        typer.Option(
+            "--where",
+            metavar="CONDITION",
+            help="Keep points that keep it: ttft_p95_s < 2 and usd_per_hour < 50.",
+        ),
+    ] = None,
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            "--sort",
+            metavar="COLUMN",
+            help="Best first by this figure, lowest where lower is better; -COLUMN turns it around.",
+        ),
+    ] = None,
+    top: Annotated[int | None, typer.Option("--top", min=1, max=1000, help="Show so many points.")] = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, help="Processes of --scheduler local.  [default: one for each core]"),
@@ -66,13 +91,15 @@ def sweep(
         if name in values:
             raise InputError(f"--over {text}: {name} is given twice")
         values[name] = swept
-    from mantile.cli.output.sweep import ROWS, print_sweep
+    from mantile.cli.output.sweep import ROWS, json_rows, print_points, print_sweep
     from mantile.cli.output.tables import print_json
     from mantile.estimate.partitions import POINTS, partitions
     from mantile.estimate.sweep import grid
     from mantile.library.scenario import field_name
 
     written = output or []
+    if (condition or sort or top) and is_scheduled(flags):
+        raise InputError("--where, --sort and --top: not with --scheduler; read its partitions instead")
     scheduler = _taken(flags)
     if scheduler is None and (workers or partition_points):
         raise InputError(f"{'--workers' if workers else '--partition-points'}: only with --scheduler")
@@ -83,6 +110,25 @@ def sweep(
     if scheduler is not None:
         asked = partitions(scenario, values, model, library, name, feasible, partition_points or POINTS, ROWS)
         digest = _in_partitions(asked, written[0], scheduler, workers)
+    elif condition or sort or top:
+        table, total, fits = _chosen_points(
+            grid(scenario, values, model, library, name), condition, sort, top, written
+        )
+        if as_json:
+            print_json({"points": total, "feasible": fits, "chosen": len(table), "rows": json_rows(table)})
+        else:
+            print_points(
+                table,
+                total,
+                fits,
+                [*map(field_name, values)],
+                scenario.title or scenario.model,
+                written,
+                sort,
+            )
+        if not len(table):
+            raise typer.Exit(1)
+        return
     else:
         digest = _in_tables(grid(scenario, values, model, library, name), written, feasible, ROWS)
     if as_json:
@@ -91,6 +137,47 @@ def sweep(
         print_sweep(digest, [*map(field_name, values)], scenario.title or scenario.model, output or ())
     if not digest.feasible:
         raise typer.Exit(1)
+
+
+def is_scheduled(flags: Mapping[str, Any]) -> bool:
+    """Whether the points are worked out in partitions."""
+    from mantile.estimate.scheduled import is_address
+
+    return is_address(flags.get("scheduler"))
+
+
+def _chosen_points(
+    points: Grid, condition: str | None, sort: str | None, top: int | None, files: Sequence[Path]
+) -> tuple[Any, int, int]:
+    """The points that fit and keep a condition, in order; how many there are in all, and how many fit."""
+    import pandas as pd
+
+    from mantile.cli.conditions import column, where
+    from mantile.cli.output.runs import progress
+    from mantile.equations.metrics import METRICS
+    from mantile.estimate.sweep import possible
+    from mantile.estimate.tables import table_file
+
+    kept, total, fits = [], 0, 0
+    with progress("sweeping", len(points)) as step:
+        for table in points.tables():
+            total += len(table)
+            step(f"{total:,} of {len(points):,} points")
+            table = table[possible(table)]
+            fits += len(table)
+            kept.append(table[where(condition, table)] if condition else table)
+    found = pd.concat(kept, ignore_index=True) if len(kept) > 1 else kept[0]
+    if sort:
+        turned, name = sort.startswith("-"), column(sort.removeprefix("-"), found.columns, "--sort")
+        higher = {metric.column for metric in METRICS if metric.better == "higher"}
+        found = found.sort_values(
+            name, ascending=(name not in higher) ^ turned, kind="stable", na_position="last"
+        )
+    found = found.head(top) if top else found
+    for path in files:
+        with table_file(path) as append:
+            append(found)
+    return found, total, fits
 
 
 def _taken(flags: dict[str, Any]) -> str | None:

@@ -11,7 +11,11 @@ from mantile.cli.app import AsJson, app
 from mantile.library.errors import InputError
 
 
-@app.command("from-trace")
+@app.command(
+    "from-trace",
+    group="Measured runs, traces and launch lines",
+    examples=("mantile from-trace requests.csv -o load.yaml",),
+)
 def from_trace(
     trace: Annotated[
         Path,

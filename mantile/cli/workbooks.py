@@ -11,7 +11,7 @@ from mantile.cli.app import AsJson, OptionalWorkbook, Workbook, app, must_exist
 from mantile.library.errors import InputError
 
 
-@app.command("open")
+@app.command("open", group="Workbooks", examples=("mantile open run.xlsx",))
 def open_(file: Workbook, as_json: AsJson = False) -> None:
     """Say what a workbook is: model, system, plan, when it was made and by what, whether it verifies, what
     was edited, what it says. Exit status 1 if it does not verify.
@@ -36,7 +36,7 @@ def describe(file: Path, as_json: bool = False) -> bool:
     return workbook.ok
 
 
-@app.command()
+@app.command(group="Workbooks", examples=("mantile verify run.xlsx",))
 def verify(
     file: Workbook,
     engine: Annotated[
@@ -100,7 +100,7 @@ def _verify_bundle(file: Path, keys: dict[bytes, str] | None, as_json: bool) -> 
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(group="Workbooks", examples=("mantile lint run.xlsx",))
 def lint(
     file: OptionalWorkbook = None,
     rules: Annotated[bool, typer.Option("--rules", help="List the rules; no FILE is read.")] = False,

@@ -10,6 +10,7 @@ from mantile.ir.counts import describe, kv_bytes_per_token, parameters
 from mantile.library.architecture import Model
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, unknown
+from mantile.library.ids import find_named
 from mantile.library.models import load_model, model_ids
 from mantile.library.models import shelf as model_shelf
 from mantile.library.profile_facts import ProfileFact
@@ -195,7 +196,15 @@ def _accelerator_or_system(name: str) -> dict[str, Any]:
     systems = {system.id: system for system in library.systems}
     chips = {chip.id: chip for chip in library.accelerators}
     if identifier not in chips and identifier not in systems:
-        raise unknown("accelerator or system", identifier, [*chips, *systems])
+        called = {item.id: item.name for item in library.systems} | {
+            item.id: item.name for item in library.accelerators
+        }
+        chip_names = {chip.id: chip.name for chip in library.accelerators}
+        try:
+            identifier = find_named("accelerator", identifier, chip_names)
+        except InputError:
+            identifier = find_named("accelerator or system", identifier, called)
+        name = f"{identifier}@{version}" if version else identifier
     folder = "accelerators" if identifier in chips else "systems"
     if version:
         library = load_library((f"{folder}/{name}",))

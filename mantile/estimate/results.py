@@ -7,16 +7,14 @@ from math import isfinite
 from typing import Any
 
 from mantile.equations.capacity import Capacity
-from mantile.equations.checks import FITS, WITH_OFFLOAD, Check
+from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.evidence import BANDED, PERCENTILES
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
 from mantile.equations.nearest import DEGREES, Nearest
-from mantile.graph.operations import format_text
+from mantile.estimate.messages import message
 from mantile.graph.quantity import Input, Named, Node
 from mantile.library.runs import NOT_STATED
-
-_RULES = {"exactly": "equal to", "within": "equal to", "at most": "at most", "at least": "at least"}
 
 
 def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
@@ -167,45 +165,13 @@ def raised(graph: EstimateGraph, values: Mapping[Node, Any], errors: bool) -> li
     return [
         {
             "code": check.code,
-            "message": _stated(graph, values, check)
-            or f"{check.label}: {_shown(values[check.left])}, expected {_RULES[check.rule]} "
-            f"{_shown(values[check.right])}{'' if check.left.unit == '1' else ' ' + check.left.unit}",
+            "message": message(graph, values, check),
             "left": float(values[check.left]),
             "right": float(values[check.right]),
         }
         for check in graph.checks.checks
         if check.error == errors and not values[check.result]
     ]
-
-
-def _stated(graph: EstimateGraph, values: Mapping[Node, Any], check: Check) -> str | None:
-    """What a framework cannot run, with the rows of the statements that say so; None of other checks."""
-    workers = graph.decode_workers if check.of else graph.prefill_workers
-    asked, chip = workers.support, workers.hardware.generation
-    framework = values[workers.inputs.framework]
-    flags: list[tuple[str, Node]]
-    if check.reason == "FRAMEWORK_CHIP":
-        flags = [(f"{framework}/chip", asked.chip)]
-    elif check.reason == "FRAMEWORK_FORMAT":
-        flags = [(values[key], asked.parts[name]) for name, key in asked.keys.items()]
-    elif check.reason == "FRAMEWORK_PARALLELISM":
-        flags = [(f"{framework}/{way}", flag) for way, flag in asked.parts.items() if way not in asked.keys]
-    elif check.reason == "FRAMEWORK_DISAGGREGATED" and asked.disaggregated is not None:
-        flags = [(f"{framework}/disaggregated", asked.disaggregated)]
-    else:
-        return None
-    rows = dict.fromkeys(
-        row
-        for subject, flag in flags
-        if values[flag] > 0
-        for row in (f"support.{subject}".lower(), f"support.{subject}/{values[chip]}".lower())
-        if row in graph.figures and values[graph.figures[row]] > 0
-    )
-    sources = dict.fromkeys(figure.source for row in rows if isinstance(figure := graph.figures[row], Input))
-    return (
-        f"{check.label}: {', '.join(rows)} says that it cannot ({'; '.join(sources)}); where your build "
-        "does, framework_support: own build"
-    )
 
 
 def _texts(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
@@ -286,7 +252,3 @@ def _plain(figure: Input, value: Any) -> str | int | float:
 def _shortest(value: Any) -> Any:
     """A whole number without a point; all else as it is."""
     return int(value) if not isinstance(value, str) and float(value).is_integer() else value
-
-
-def _shown(value: float) -> str:
-    return format_text(float(value), "#,##0" if abs(value) >= 1000 or float(value).is_integer() else "0.000")

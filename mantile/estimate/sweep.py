@@ -161,7 +161,7 @@ class Grid:
         with ThreadPoolExecutor(max_workers=threads or os.cpu_count()) as pool:
             while window := [*islice(blocks, FRAME // BLOCK)]:
                 table = self._table([*pool.map(work, window)])
-                yield table[_possible(table)] if feasible else table
+                yield table[possible(table)] if feasible else table
 
     def _table(self, done: Sequence[tuple[Block, Mapping[str, Array | _Coded]]]) -> pd.DataFrame:
         """Blocks as rows."""
@@ -198,11 +198,11 @@ def _numbers(value: Any) -> Array:
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
-def _possible(table: pd.DataFrame) -> Array:
+def possible(table: pd.DataFrame) -> Array:
     """Whether the plan of each point can be."""
     verdicts = table["feasibility"].cat
-    possible = np.array([*map(is_possible, verdicts.categories), False])  # the last is an error
-    chosen: Array = possible[verdicts.codes.to_numpy()]
+    can_be = np.array([*map(is_possible, verdicts.categories), False])  # the last is an error
+    chosen: Array = can_be[verdicts.codes.to_numpy()]
     return chosen
 
 
@@ -599,7 +599,7 @@ class Digest:
 
     def add(self, table: pd.DataFrame) -> None:
         """Take a table in."""
-        fits = table[_possible(table)]
+        fits = table[possible(table)]
         self.first = _below(self.first, table.head(self.shown - len(self.first)))
         self.points += len(table)
         self.feasible += len(fits)

@@ -72,6 +72,7 @@ class ScenarioField:
         former: what it was called in earlier versions.
         needs: what a model must have, or a scenario ask for, to have such a row; None if there always is one.
         hint: what the command line adds to the meaning.
+        common: whether most people who ask set it; help shows the others only if asked for all.
     """
 
     label: str
@@ -92,6 +93,7 @@ class ScenarioField:
     former: tuple[str, ...] = ()
     needs: Needs | None = None
     hint: str = ""
+    common: bool = False
     name: str = ""
     kind: type[int] | type[float] | type[str] = str
     choices: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from mantile.library.errors import InputError, quoted, unknown
 
@@ -37,6 +37,58 @@ def find_id(kind: str, given: str, ids: Iterable[str]) -> str:
     if meant:
         raise not_clear(kind, given, meant)
     raise unknown(kind, given, candidates)
+
+
+_MAKERS = {"nvidia", "amd", "apple", "intel", "google", "aws", "geforce", "instinct", "tesla", "radeon"}
+"""Words before the name of a chip that say who makes it, or for whom."""
+_USUAL_FORM = "-sxm"  # of a family in several forms, the one that is meant where nobody says which
+
+
+def find_named(kind: str, given: str, names: Mapping[str, str]) -> str:
+    """The id that a spelling of it, of its name, or of a part of either stands for.
+
+    Neither case matters nor what joins words and numbers. A part is whole words: 5090 stands for rtx-5090,
+    but l40 not for l40s. Of a family that comes in several forms the SXM module is meant where one is;
+    else the error lists them.
+
+    >>> find_named("accelerator", "GeForce 5090", {"rtx-5090": "GeForce RTX 5090", "l40s": "L40S"})
+    'rtx-5090'
+
+    Args:
+        kind: what it is an id of, for errors.
+        names: what each id is called.
+
+    Raises:
+        InputError: if there is no such id, or several could be meant, with those.
+    """
+    if given in names:
+        return given
+    spelling = _joined(given)
+    alike = [key for key, name in names.items() if spelling and spelling in (_joined(key), _joined(name))]
+    meant = alike or [key for key, name in names.items() if _holds(key, spelling) or _holds(name, spelling)]
+    if len(meant) == 1:
+        return meant[0]
+    usual = [key for key in meant if key.endswith(_USUAL_FORM)]
+    if len(usual) == 1:
+        return usual[0]
+    if meant:
+        raise not_clear(kind, given, meant)
+    raise unknown(kind, given, names)
+
+
+def _joined(name: str) -> str:
+    """The words and numbers of a name in one, without its maker."""
+    return "".join(word for word in words(name) if word not in _MAKERS)
+
+
+def _holds(name: str, part: str) -> bool:
+    """Whether consecutive words of a name make that part."""
+    whole = [_joined(word) for word in re.split(r"[-_ ()]+", name)]
+    return bool(part) and any(
+        "".join(whole[first:last]) == part
+        for first in range(len(whole))
+        for last in range(first + 1, len(whole) + 1)
+    )
 
 
 def not_clear(kind: str, given: str, candidates: Iterable[str]) -> InputError:

@@ -15,8 +15,9 @@ from pydantic import Field, model_validator
 
 from mantile.library.documents import Strict, load, validate
 from mantile.library.efficiency import EfficiencyProfile
-from mantile.library.errors import InputError, unknown
+from mantile.library.errors import InputError
 from mantile.library.evidence import EvidenceBase
+from mantile.library.ids import find_named
 from mantile.library.links import LinkKind, Links
 from mantile.library.profile_facts import (
     PriceFact,
@@ -426,7 +427,7 @@ class Library(Strict):
         return found
 
     def accelerator(self, name: str) -> Accelerator:
-        """An accelerator by id."""
+        """An accelerator by id, or by what people call it: h100, 5090, m3 ultra."""
         return _pick("accelerator", name, self.accelerators)
 
     def system(self, name: str) -> System:
@@ -451,15 +452,10 @@ class Library(Strict):
         return _pick("link", name, self.links.links)
 
     def datatype(self, name: str, role: str) -> DataType:
-        """A number format by id, which must be usable for weights, activations or kv.
-
-        Weights also go by other names.
-        """
+        """A number format by id or another name, which must be usable for weights, activations or kv."""
         usable = [kind for kind in self.datatypes if role in kind.roles]
-        if role == "weights":
-            called = {_spelling(other): kind.id for kind in usable for other in (kind.id, *kind.aliases)}
-            name = called.get(_spelling(name), name)
-        return _pick(f"{role} data type", name, usable)
+        called = {_spelling(other): kind.id for kind in usable for other in (kind.id, *kind.aliases)}
+        return _pick(f"{role} data type", called.get(_spelling(name), name), usable)
 
 
 def alone(chip: Accelerator) -> System:
@@ -490,7 +486,7 @@ def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator
     """The library with somebody's own accelerator in it, read from a file, and that accelerator.
 
     The system it names is read from a file of that name beside it, or in ../systems; without one it works
-    alone.
+    alone. Its prices are read from ID-prices.yaml beside it, if there is one.
 
     Raises:
         InputError: naming the file, if it or its system is wrong, or if the library has another accelerator
@@ -515,7 +511,13 @@ def with_accelerator(library: Library, path: Path) -> tuple[Library, Accelerator
         raise InputError(
             f"{path}: field system: the library has another {system.id}; expected an id of its own"
         )
-    parts = {"accelerators": [*library.accelerators, chip], "systems": [*library.systems, system]}
+    parts: dict[str, Any] = {
+        "accelerators": [*library.accelerators, chip],
+        "systems": [*library.systems, system],
+    }
+    priced = path.with_name(f"{chip.id}-prices.yaml")
+    if priced.is_file():
+        parts["prices"] = [*library.prices, load(Prices, priced)]
     return validate(Library, dict(library) | parts, str(path)), chip
 
 
@@ -529,9 +531,9 @@ def _spelling(name: str) -> str:
 
 def _pick(kind: str, name: str, items: Iterable[_Item]) -> _Item:
     by_id = {item.id: item for item in items}
-    if name not in by_id:
-        raise unknown(kind, name, by_id)
-    return by_id[name]
+    if name in by_id:
+        return by_id[name]
+    return by_id[find_named(kind, name, {item.id: item.name for item in by_id.values()})]
 
 
 def _require_units(holder: Strict, expected: dict[str, str]) -> None:

@@ -157,6 +157,8 @@ class Deployment(Strict):
         required=True,
         listed="accelerators",
         hint="an id of `mantile hardware list`, or a file: chip.yaml",
+        common=True,
+        aliases=("gpu",),
     )
     system: Text | None = field(
         "System",
@@ -165,9 +167,16 @@ class Deployment(Strict):
         default=DEFAULT_SYSTEM,
         otherwise="the accelerator's usual one",
         listed="systems",
+        common=True,
     )
     framework: Text | None = field(
-        "Framework", "serving framework", group=DEPLOYMENT, default="vllm", listed="frameworks"
+        "Framework",
+        "serving framework",
+        group=DEPLOYMENT,
+        default="vllm",
+        listed="frameworks",
+        common=True,
+        aliases=("engine",),
     )
     tp: Whole | None = field(
         "Tensor parallel",
@@ -178,7 +187,8 @@ class Deployment(Strict):
         least=1,
         most=MOST_RANKS,
         term="TP",
-        aliases=("tensor_parallel_size", "tp_size"),
+        aliases=("tensor_parallel_size", "tp_size", "tensor_parallel"),
+        common=True,
     )
     pp: Whole | None = field(
         "Pipeline parallel",
@@ -191,7 +201,8 @@ class Deployment(Strict):
         least=1,
         most=MOST_STAGES,
         term="PP",
-        aliases=("pipeline_parallel_size", "pp_size"),
+        aliases=("pipeline_parallel_size", "pp_size", "pipeline_parallel"),
+        common=True,
     )
     dp: Whole | None = field(
         "Data parallel",
@@ -202,7 +213,8 @@ class Deployment(Strict):
         least=1,
         most=MOST_REPLICAS,
         term="DP",
-        aliases=("data_parallel_size",),
+        aliases=("data_parallel_size", "data_parallel"),
+        common=True,
     )
     ep: Whole | None = field(
         "Expert parallel",
@@ -213,7 +225,8 @@ class Deployment(Strict):
         least=1,
         most=MOST_RANKS,
         term="EP",
-        aliases=("expert_parallel_size", "ep_size", "moe_ep_size"),
+        aliases=("expert_parallel_size", "ep_size", "moe_ep_size", "expert_parallel"),
+        common=True,
     )
     attention_dp: Whole | None = field(
         "Attention DP",
@@ -228,6 +241,7 @@ class Deployment(Strict):
         most=MOST_RANKS,
         term="attention-DP",
         aliases=("dp_attention",),
+        common=True,
     )
     cp: Whole | None = field(
         "Context parallel",
@@ -288,6 +302,11 @@ class Inputs(Deployment):
         listed="datatypes",
         role="weights",
         term="weights data type",
+        common=True,
+        aliases=(
+            "dtype",
+            "quantization",
+        ),
     )
     activation_dtype: Text | None = field(
         "Activations",
@@ -309,6 +328,7 @@ class Inputs(Deployment):
         role="kv",
         term="KV data type",
         aliases=("kv_cache_dtype",),
+        common=True,
     )
     head_dtype: Text | None = field(
         "LM head",
@@ -408,6 +428,7 @@ class Inputs(Deployment):
         least=0,
         most=1,
         needs="memory share",
+        common=True,
     )
     mem_fraction_static: Real | None = field(
         "Share of memory for weights and KV cache",
@@ -487,7 +508,8 @@ class Inputs(Deployment):
         follows="classes",
         least=1,
         most=MOST_TOKENS,
-        aliases=("isl", "input_len"),
+        aliases=("isl", "input_len", "prompt_tokens"),
+        common=True,
     )
     output_tokens: Whole | None = field(
         "Output tokens",
@@ -499,7 +521,8 @@ class Inputs(Deployment):
         follows="classes",
         least=1,
         most=MOST_TOKENS,
-        aliases=("osl", "output_len"),
+        aliases=("osl", "output_len", "max_tokens"),
+        common=True,
     )
     concurrency: Whole | None = field(
         "Concurrency",
@@ -511,7 +534,8 @@ class Inputs(Deployment):
         follows="request rate",
         least=1,
         most=MOST_REQUESTS,
-        aliases=("max_concurrency",),
+        aliases=("max_concurrency", "batch_size"),
+        common=True,
     )
     request_rate: Real | None = field(
         "Request rate",
@@ -523,6 +547,7 @@ class Inputs(Deployment):
         most=MOST_REQUESTS,
         aliases=("qps", "rps"),
         needs="request rate",
+        common=True,
     )
     load_duration: Real | None = field(
         "Duration of the load",
@@ -575,6 +600,7 @@ class Inputs(Deployment):
         least=1,
         most=MOST_TOKENS,
         aliases=("max_num_batched_tokens", "chunked_prefill_size", "max_num_tokens"),
+        common=True,
     )
     enforce_eager: Literal["off", "on"] | None = field(
         "Without graphs",
@@ -606,6 +632,7 @@ class Inputs(Deployment):
         most=MOST_TOKENS,
         aliases=("max_seq_len", "context_length"),
         needs="longest request",
+        common=True,
     )
     prefix_hit_rate: Real | None = field(
         "Prefix hit rate",
@@ -617,6 +644,7 @@ class Inputs(Deployment):
         most=1,
         aliases=("cache_hit_rate", "prefix_cache_hit_rate"),
         needs="prefix cache",
+        common=True,
     )
     shared_prefix: Whole | None = field(
         "Shared prefix",
@@ -698,6 +726,7 @@ class Inputs(Deployment):
         "trained for it; draft-model: a smaller model; n-gram: the text so far",
         default="none",
         needs="speculation",
+        common=True,
     )
     draft_tokens: Whole | None = field(
         "Draft tokens",
@@ -789,6 +818,7 @@ class Inputs(Deployment):
         least=0,
         most=MOST_REQUESTS,
         aliases=("max_num_seqs", "max_batch_size", "max_running_requests"),
+        common=True,
     )
     engine_release: Literal["current", "2025-12 to 2026-04", "before 2025-12"] | None = field(
         "Engine release",
@@ -893,6 +923,7 @@ class Inputs(Deployment):
         most=1_000_000,
         aliases=("ttft_slo",),
         needs="spread",
+        common=True,
     )
     tpot_limit: Real | None = field(
         "Limit of TPOT",
@@ -903,6 +934,7 @@ class Inputs(Deployment):
         most=1_000_000,
         aliases=("tpot_slo", "itl_slo"),
         needs="spread",
+        common=True,
     )
     e2e_limit: Real | None = field(
         "Limit of end to end",
@@ -919,6 +951,7 @@ class Inputs(Deployment):
         "cloud on demand, rental on a three-year contract, or owned: purchase, upkeep and electricity",
         group=MONEY,
         default="cloud",
+        common=True,
     )
     utilisation: Real | None = field(
         "Utilisation",
@@ -928,6 +961,7 @@ class Inputs(Deployment):
         least=0.001,
         most=1,
         aliases=("utilization",),
+        common=True,
     )
     electricity_price: Real | None = field(
         "Electricity price",

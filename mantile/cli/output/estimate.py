@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,8 +11,20 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from mantile.cli.output.tables import new_table, number, open_console, print_checks
+from mantile.cli.output import look
+from mantile.cli.output.tables import (
+    FittedTable,
+    hung,
+    new_table,
+    number,
+    open_console,
+    print_checks,
+    scaled,
+    told_errors,
+)
 from mantile.equations import metrics
+from mantile.equations.checks import WITH_OFFLOAD
+from mantile.estimate.results import is_possible
 from mantile.library.model_names import taken_for_granted
 
 if TYPE_CHECKING:
@@ -90,23 +104,152 @@ _ROWS: tuple[_Row, ...] = (
 )
 
 
-def print_estimate(estimate: Estimate) -> None:
-    """The results of all columns side by side, then the checks that do not hold."""
+_SIDE_BY_SIDE = (
+    "Accelerators",
+    "Feasibility",
+    metrics.TTFT.label,
+    metrics.TTFT_P95.label,
+    metrics.TPOT.label,
+    metrics.INTERACTIVITY.label,
+    metrics.OUTPUT_TOKENS_PER_S.label,
+    metrics.MEMORY_PER_ACCELERATOR.label,
+    metrics.USD_PER_HOUR.label,
+    metrics.USD_PER_MILLION_OUTPUT_TOKENS.label,
+)
+"""Rows that are shown of several columns where not all are asked for."""
+
+
+def print_estimate(estimate: Estimate, everything: bool = False) -> None:
+    """A verdict of five lines, of several columns a table of them, then the checks that do not hold.
+
+    Args:
+        everything: with all figures, classes, the nearest run and its source.
+    """
     results = [estimate.results(column) for column in range(len(estimate.columns))]
     console = open_console()
     console.print(Text(estimate.title, style="bold"))
     granted = taken_for_granted(estimate.model.source)
     if granted:
         console.print(Text(f"{estimate.model.name}: {granted}", style="dim"))
-    table = new_table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
-    for label, path, written in _ROWS:
-        if path.partition(".")[0] in results[0]:
-            table.add_row(label, *(written(_at(result, path)) for result in results))
-    console.print(table)
+    for line in verdict(estimate, results[0]):
+        console.print(line)
+    rows = [row for row in _ROWS if row[1].partition(".")[0] in results[0]]
+    if not everything:
+        rows = [row for row in rows if row[0] in _SIDE_BY_SIDE] if len(results) > 1 else []
+    if rows or look.now().form == "csv":
+        every = rows or [row for row in _ROWS if row[1].partition(".")[0] in results[0]]
+        console.print(_beside(results, every, units_apart=len(results) > 1))
     _print_classes(console, results)
-    _print_nearest(console, results)
+    if everything:
+        _print_nearest(console, results)
     _print_profiles(console, estimate)
-    print_checks(console, results)
+    print_checks(console, results if len(results) > 1 else [_not_said(results[0])])
+    if not everything and look.now().form == "table" and not look.now().quiet:
+        console.print(Text("--all shows every figure, with the nearest measured run", style="dim"))
+
+
+def _beside(results: list[dict[str, Any]], rows: list[_Row], units_apart: bool) -> FittedTable:
+    """Rows of all columns side by side; units stand with the labels where there is little room."""
+    table = new_table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
+    by_key = {metric.key: metric for metric in metrics.METRICS}
+    for label, path, written in rows:
+        values = [_at(result, path) for result in results]
+        metric = by_key.get(path) if units_apart else None
+        if metric is None or metric.written_unit == "1":
+            table.add_row(label, *map(written, values))
+        else:
+            cells = (look.NOT_KNOWN if value is None else number(metric.shown(value), 4) for value in values)
+            table.add_row(metric.head, *cells)
+    return table
+
+
+def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
+    """What a reader asks first: does it fit, how fast, what it costs, what limits it, how sure."""
+    if told_errors(result) and not is_possible(result["feasibility"]):
+        rest = len(told_errors(result)) - 1
+        more = f" (and {rest} more below)" if rest else ""
+        return [hung(Text("  does not work: ", style="bold red"), f"{_fits(result)}{more}")]
+    lines = [("fits    ", _fits(result))]
+    for error in told_errors(result):
+        lines.append(("but     ", str(error["message"])))
+    speed = f"TTFT {scaled(result['ttft_s'], 's')} mean, {scaled(result[metrics.TTFT_P95.key], 's')} p95"
+    tpot = result["tpot_s"]
+    if tpot is not None:
+        speed += (
+            f" · TPOT {scaled(tpot, 's')}, {number(result['interactivity_tokens_per_s'], 3)} tokens/s/user"
+        )
+    rate, per = result["output_tokens_per_s"], result["output_tokens_per_s_per_accelerator"]
+    lines.append(("speed   ", speed))
+    money = _at(result, metrics.USD_PER_MILLION_OUTPUT_TOKENS.key)
+    hour = result[metrics.USD_PER_HOUR.key]
+    price = (
+        "price not known"
+        if money is None or hour is None
+        else f"{number(money, 3)} USD per million output tokens, {number(hour, 4)} USD/h "
+        f"({result['price_basis']})"
+    )
+    lines.append(
+        ("yield   ", f"{number(rate, 4)} output tokens/s, {number(per, 3)} per accelerator · {price}")
+    )
+    mfu, mbu = result["mfu"]["prefill"], result["mbu"]["decode"]
+    limits = f"prefill by {result['bottleneck']['prefill']} (MFU {_share(mfu)})"
+    if tpot is not None:
+        limits += f", decode by {result['bottleneck']['decode']} (MBU {_share(mbu)})"
+    lines.append(("limited ", limits))
+    band = result["range_80"]
+    sure = [
+        f"{name} {scaled(ends['p10'], 's')} to {scaled(ends['p90'], 's')}"
+        for name, ends in (("TTFT", band["ttft"]), ("TPOT", band["tpot"]))
+        if ends["p10"] is not None
+    ]
+    lines.append(
+        (
+            "sure    ",
+            f"80 % of runs: {', '.join(sure)}; by {result['evidence']}" if sure else result["evidence"],
+        )
+    )
+    return [_hung(head, text) for head, text in lines]
+
+
+def _hung(head: str, text: str) -> Text:
+    """A line of the verdict; what goes on in a second line stands below the first."""
+    room = look.width() - len(head) - 2
+    first, *rest = textwrap.wrap(text, max(30, room), break_long_words=False, break_on_hyphens=False) or [""]
+    whole = Text.assemble("  ", (head, "bold"), first)
+    for line in rest:
+        whole.append(f"\n  {' ' * len(head)}{line}")
+    return whole
+
+
+def _not_said(result: dict[str, Any]) -> dict[str, Any]:
+    """A result without the errors that the verdict has told."""
+    told = told_errors(result)
+    said = told[:1] if not is_possible(result["feasibility"]) else told
+    left = [error for error in told if error not in said]
+    alerts = [] if told and not is_possible(result["feasibility"]) else result["checks"]["alerts"]
+    return result | {"checks": {"errors": left, "alerts": alerts}}
+
+
+def _share(value: float | None) -> str:
+    return "not known" if value is None else _percent(value)
+
+
+def _fits(result: dict[str, Any]) -> str:
+    """Whether it fits, or why not."""
+    errors = told_errors(result)
+    used, room = result["memory_per_accelerator_bytes"], result["memory_capacity_bytes"]
+    told = f"{scaled(used, 'B')} of {scaled(room, 'B')} per accelerator"
+    if errors and not is_possible(result["feasibility"]):
+        return str(errors[0]["message"])
+    if not result["fits"]:
+        return told
+    seats = result["kv_capacity_sequences"]
+    host = " with part of it on the host" if result["feasibility"] == WITH_OFFLOAD else ""
+    return (
+        f"{told}{host}, room for {number(math.floor(seats))} requests of this length"
+        if seats
+        else told + host
+    )
 
 
 def _print_classes(console: Console, results: list[dict[str, Any]]) -> None:

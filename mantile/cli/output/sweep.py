@@ -12,6 +12,7 @@ from rich.text import Text
 from mantile.cli.output.tables import new_table, number, open_console
 from mantile.equations.metrics import (
     INTERACTIVITY,
+    METRICS,
     OUTPUT_TOKENS_PER_S,
     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
     TPOT,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mantile.estimate.sweep import Digest
 
 ROWS = 20  # points shown
+MOST = 1000  # of those that were chosen
 _METRICS = (
     TTFT,
     TPOT,
@@ -73,6 +75,51 @@ def print_sweep(digest: Digest, parameters: Sequence[str], title: str, written: 
         out.print(table)
     for path in written:
         out.print(f"{path}: written")
+
+
+def print_points(
+    table: Any,
+    total: int,
+    fits: int,
+    parameters: Sequence[str],
+    title: str,
+    written: Sequence[Path],
+    sort: str | None,
+) -> None:
+    """Points that were chosen, in their order.
+
+    Args:
+        total, fits: points in all, and those of them that fit.
+        parameters: columns that say which point it is.
+        sort: what they are sorted by.
+    """
+    out = open_console()
+    said = f"{title}: {number(total)} points, {number(fits)} of them fit, {number(len(table))} shown"
+    out.print(Text(said, style="bold"))
+    name = (sort or "").removeprefix("-")
+    extra = [column for column in (name, f"{name}_s") if column in table.columns]
+    shown = [metric for metric in _METRICS if metric.column not in extra]
+    by_column = {metric.column: metric for metric in METRICS}
+    first = [by_column[column] for column in extra if column in by_column]
+    heads = [metric.short_heading or metric.head for metric in (*first, *shown)]
+    right = range(len(parameters), len(parameters) + len(heads))
+    rows = new_table(*parameters, *heads, right=right)
+    for row in table.head(MOST).to_dict("records"):
+        cells = (_number(metric, row[metric.column]) for metric in (*first, *shown))
+        rows.add_row(*(_plain(row[key]) for key in parameters), *cells)
+    out.print(rows)
+    if len(table) > MOST:
+        out.print(f"{number(len(table) - MOST)} more; --top or -o table.csv")
+    for path in written:
+        out.print(f"{path}: written")
+
+
+def json_rows(table: Any) -> list[dict[str, Any]]:
+    """Points for --json; None where nobody knows a figure."""
+    return [
+        {key: None if isinstance(value, float) and isnan(value) else value for key, value in row.items()}
+        for row in table.head(MOST).to_dict("records")
+    ]
 
 
 def _number(metric: Metric, value: float) -> str:

@@ -4,34 +4,55 @@ from __future__ import annotations
 
 import math
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from mantile.cli.output import look, plain
 from mantile.library.documents import json_text
 
 if TYPE_CHECKING:
     from mantile.estimate.explain import Branch, Explanation, Term
 
-PIPE_WIDTH = 200  # columns where there is no terminal to ask
+
+class Out(Console):
+    """Stdout: texts and tables as the command was asked to show them."""
+
+    def print(self, *objects: Any, **settings: Any) -> None:
+        """Print texts and tables; those of ours are fitted to the width, or written as Markdown or CSV."""
+        if look.now().form in ("markdown", "csv"):
+            sys.stdout.write(plain.written(objects, look.now().form))
+            return
+        for thing in objects if any(isinstance(one, FittedTable) for one in objects) else (objects,):
+            if isinstance(thing, FittedTable):
+                dropped = thing.fit(self.width)
+                super().print(thing, **settings)
+                if dropped:
+                    said = f"no room at {self.width} columns for: {', '.join(dropped)}; --format csv has all"
+                    super().print(Text(said, style="dim"), **settings)
+            else:
+                super().print(*(thing if isinstance(thing, tuple) else (thing,)), **settings)
 
 
 def open_console() -> Console:
-    """Stdout, without markup; in a pipe as wide as the tables need."""
-    terminal = sys.stdout.isatty()
-    return Console(
-        width=None if terminal else PIPE_WIDTH,
+    """Stdout, without markup; as wide as the terminal, in a pipe without one as wide as the tables need."""
+    columns = look.width()
+    return Out(
+        width=columns,
         markup=False,
         highlight=False,
         emoji=False,
-        soft_wrap=not terminal,
+        soft_wrap=columns == look.PIPE_WIDTH,
+        no_color=None if sys.stdout.isatty() else True,
     )
 
 
@@ -44,20 +65,116 @@ def print_json(data: dict[str, Any]) -> None:
 def working(what: str) -> Iterator[None]:
     """A spinner on stderr while something long runs; nothing where stderr is not a terminal."""
     console = Console(stderr=True, markup=False)
-    if not console.is_terminal:
+    if not console.is_terminal or look.now().quiet:
         yield
         return
     with console.status(what):
         yield
 
 
-def new_table(*heads: str, right: Iterable[int] = ()) -> Table:
-    """An empty table in our look; `right` are the columns of numbers."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+def new_table(
+    *heads: str, right: Iterable[int] = (), drop: Iterable[int] = (), keep: Iterable[int] = ()
+) -> FittedTable:
+    """An empty table in our look.
+
+    Args:
+        right: the columns of numbers.
+        drop: columns in the order in which they go where there is no room; the last one first without.
+        keep: columns that stay; where they have no room, long words in them are folded.
+    """
+    table = FittedTable(box=SIMPLE_HEAD, pad_edge=False)
+    table.drop, table.keep = (*drop,), frozenset(keep)
     numbers = set(right)
     for index, head in enumerate(heads):
         table.add_column(head, justify="right" if index in numbers else "left", overflow="fold")
     return table
+
+
+_PROSE = 18  # columns that running text in a table has at least
+
+
+class FittedTable(Table):
+    """A table whose ids and numbers are never split: where there is no room, columns go."""
+
+    drop: tuple[int, ...] = ()
+    keep: frozenset[int] = frozenset()
+
+    def fit(self, width: int) -> list[str]:
+        """Make the table as wide as there is room for.
+
+        Returns:
+            the heads of columns that went.
+        """
+        heads = [str(column.header) for column in self.columns]
+        every = [*self.drop, *(at for at in reversed(range(1, len(heads))) if at not in self.drop)]
+        needs = [self._need(at) for at in range(len(heads))]
+        order = [at for at in every if at not in self.keep]
+        kept = set(range(len(heads)))
+        while not kept.isdisjoint(order) and sum(needs[at] for at in kept) + 3 * len(kept) - 1 > width:
+            kept.discard(next(at for at in order if at in kept))
+        while (over := sum(needs[at] for at in kept) + 3 * len(kept) - 1 - width) > 0:
+            widest = max(kept, key=needs.__getitem__)
+            if needs[widest] <= 8:
+                break
+            needs[widest] -= max(1, min(over, (needs[widest] - 8) // 2))
+        room = width - (sum(needs[at] for at in kept) + 3 * len(kept) - 1)
+        for at, column in enumerate(self.columns):
+            if at not in kept:
+                continue
+            texts = [str(column.header), *(_text(cell) for cell in column.cells)]
+            wanted = max(cell_len(line) for text in texts for line in (text.splitlines() or [""]))
+            more = max(0, min(wanted - needs[at], room))
+            room -= more
+            column.width = max(1, min(needs[at] + more, width - 2))
+        self.columns[:] = [column for at, column in enumerate(self.columns) if at in kept]
+        return [head or f"column {at + 1}" for at, head in enumerate(heads) if at not in kept]
+
+    def lines(self) -> list[list[str]]:
+        """The texts of the table, heads first."""
+        columns = [[str(column.header), *(_text(cell) for cell in column.cells)] for column in self.columns]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+    def _is_prose(self, at: int) -> bool:
+        """Whether a column has running text, which may go on in the next line."""
+        column = self.columns[at]
+        return column.justify != "right" and any(" " in _text(cell) for cell in column.cells)
+
+    def _need(self, at: int) -> int:
+        """The least width of a column."""
+        column = self.columns[at]
+        texts = [_text(cell) for cell in column.cells]
+        lines = [line for text in texts for line in text.splitlines()]
+        longest_word = max(
+            (cell_len(word) for line in [*lines, str(column.header)] for word in line.split()), default=1
+        )
+        longest = max((cell_len(line) for line in lines), default=1)
+        return max(longest_word, min(longest, _PROSE)) if self._is_prose(at) else max(longest_word, longest)
+
+
+def _text(cell: Any) -> str:
+    return cell.plain if isinstance(cell, Text) else str(cell)
+
+
+def scaled(value: float | None, unit: str, digits: int = 3) -> str:
+    """A value in the size of its unit that people say: 2.4 ms, 31.6 GB.
+
+    >>> scaled(0.00243, "s"), scaled(3.16e10, "B"), scaled(95.0, "s"), scaled(None, "s")
+    ('2.43 ms', '31.6 GB', '95 s', 'not known')
+    """
+    if value is None:
+        return look.NOT_KNOWN
+    steps = _SIZES.get(unit)
+    if steps is None or not math.isfinite(value):
+        return f"{number(value, digits)} {unit}"
+    name, size = next(((name, size) for name, size in steps if abs(value) >= size), steps[-1])
+    return f"{number(float(f'{value / size:.{digits}g}'), max(digits, 6))} {name}"
+
+
+_SIZES: dict[str, tuple[tuple[str, float], ...]] = {
+    "s": (("h", 7200), ("min", 120), ("s", 1), ("ms", 1e-3), ("µs", 1e-6)),
+    "B": (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1)),
+    "W": (("MW", 1e6), ("kW", 1e3), ("W", 1)),
+}
 
 
 def number(value: Any, digits: int = 6) -> str:
@@ -86,14 +203,51 @@ def _with_unit(value: Any, unit: str) -> str:
 
 
 def print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
-    """The checks that do not hold, of each column of results."""
+    """The checks that do not hold, of each column of results; what several say in the same words once.
+
+    Of a plan that cannot be its errors alone: what it would be like means nothing.
+    """
+    said: dict[tuple[str, str, str], list[str]] = {}
     for result in results:
-        for kind, style in (("errors", "bold red"), ("alerts", "yellow")):
-            for check in result["checks"][kind]:
-                head = f"{result['name']}: " if len(results) > 1 else ""
-                console.print(
-                    Text(f"  {kind[:-1]} {check['code']}", style=style), f"{head}{check['message']}"
-                )
+        errors = told_errors(result)
+        alerts = [] if errors and not _can_be(result) else result["checks"]["alerts"]
+        for kind, checks in (("error", errors), ("alert", alerts)):
+            for check in checks:
+                said.setdefault((kind, check["code"], check["message"]), []).append(result["name"])
+    for (kind, code, message), names in said.items():
+        of = f"{', '.join(names)}: " if len(names) < len(results) else ""
+        head = Text(f"  {kind} {code}: ", style="bold red" if kind == "error" else "yellow")
+        console.print(hung(head, f"{of}{message}"))
+
+
+def _can_be(result: dict[str, Any]) -> bool:
+    return result.get("feasibility") in ("fits", "fits_with_offload")
+
+
+_CONSEQUENCES = ("KV_DIFFERS", "SHARDS_DIFFER", "STAGES_DIFFER", "TOKENS_DIFFER", "MEMORY_SUM", "ERROR_VALUE")
+
+
+def told_errors(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """The errors of a plan, without those that only follow from others."""
+    errors = list(result["checks"]["errors"])
+    causes = [one for one in errors if not one["code"].removeprefix("DECODE_").startswith(_CONSEQUENCES)]
+    return causes or errors
+
+
+def hung(head: Text, text: str) -> Text:
+    """A line with a head; what goes on in further lines is indented, words are not split."""
+    room, indent = look.width(), 4
+    lines = textwrap.wrap(
+        text,
+        max(30, room - indent),
+        initial_indent=" " * (head.cell_len - indent) if head.cell_len > indent else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    whole = head.copy()
+    for at, line in enumerate(lines):
+        whole.append(line.lstrip() if at == 0 else f"\n{' ' * indent}{line}")
+    return whole
 
 
 _SLICES = {
@@ -310,7 +464,8 @@ def print_differences(comparison: dict[str, Any]) -> None:
     first, *_ = comparison["differences"]
     extra = [key for key in first if key not in ("field", "a", "b")]
     heads = {"source_a": f"source of {comparison['a']}", "source_b": f"source of {comparison['b']}"}
-    table = new_table("field", comparison["a"], comparison["b"], *(heads.get(key, key) for key in extra))
+    names = ("field", comparison["a"], comparison["b"])
+    table = new_table(*names, *(heads.get(key, key) for key in extra), keep=range(3))
     for item in comparison["differences"]:
         table.add_row(
             item["field"],

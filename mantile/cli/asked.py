@@ -1,0 +1,122 @@
+"""What flags stand for that is no field by itself: accelerators in all, defaults, files of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from mantile.cli.output import look
+from mantile.library.errors import InputError
+
+_WITHIN = ("pp", "cp", "attention_dp")  # degrees of a replica besides TP
+_CHIPS = ("accelerator", "decode_accelerator", "prefill_accelerator")
+
+
+def asked(data: Mapping[str, Any] | None, flags: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags of a command line as fields of a scenario.
+
+    Args:
+        data: the scenario that they change; None where they are all there is.
+
+    Raises:
+        InputError: naming the flag, and a way out.
+    """
+    fields = dict(flags)
+    if data is None:
+        from mantile.cli.config import defaults
+
+        fields = defaults(fields) | fields
+    if "preset" in fields:
+        from mantile.cli.presets import preset_fields
+
+        fields = preset_fields(str(fields.pop("preset")), data or {}, fields)
+    if "gpus" in fields:
+        fields = _spread(int(fields.pop("gpus")), data or {}, fields)
+    for name in _CHIPS:
+        if isinstance(fields.get(name), str):
+            fields[name] = own_file(fields[name])
+            tell_chip(name, fields[name])
+    return fields
+
+
+def _spread(total: int, data: Mapping[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
+    """Accelerators in all as degrees: TP takes what others leave, or DP where TP is stated."""
+    from mantile.library.scenario import merge_fields
+
+    if any(name.startswith(("decode_", "prefill_")) for name in fields) or data.get("decode"):
+        raise InputError(
+            "--gpus: prefill and decode workers have accelerators each; expected --prefill-tp, "
+            "--decode-tp and "
+            "--prefill-workers, --decode-workers"
+        )
+    stated = merge_fields(dict(data), {**fields}, "command line") if data else fields
+    degrees = {name: stated.get(name) for name in ("tp", "dp", *_WITHIN)}
+    auto = next((name for name, value in degrees.items() if not isinstance(value, int | None)), None)
+    if auto is not None:
+        raise InputError(f"--gpus {total}: --{auto} {degrees[auto]} chooses how many; leave one of them out")
+    within = prod(degrees[name] or 1 for name in _WITHIN)
+    free = "tp" if degrees["tp"] is None else "dp"
+    taken = within * ((degrees["dp"] or 1) if free == "tp" else (degrees["tp"] or 1))
+    if free == "dp" and degrees["dp"] is not None and "dp" in fields:
+        if taken * degrees["dp"] != total:
+            raise InputError(
+                f"--gpus {total}: the degrees given make {taken * degrees['dp']} accelerators; "
+                f"leave --gpus or "
+                "--dp out"
+            )
+        return fields
+    if total % taken:
+        near = max(taken, total // taken * taken)
+        raise InputError(
+            f"--gpus {total}: the degrees given need a multiple of {taken} accelerators, such as {near} or "
+            f"{near + taken}"
+        )
+    return fields | {free: total // taken}
+
+
+def own_file(name: str) -> str:
+    """The file of an accelerator in a library folder of the user's own; the name as it is of any other."""
+    from mantile.cli.config import library_folders
+
+    if name.endswith((".yaml", ".yml")):
+        return name
+    for folder in library_folders():
+        for place in (folder, folder / "accelerators"):
+            path = place / f"{name.lower()}.yaml"
+            if path.is_file():
+                return str(path)
+    return name
+
+
+def own_model(name: str) -> str:
+    """The file of a model in a library folder of the user's own; the name as it is of any other."""
+    from mantile.cli.config import library_folders
+
+    if "/" in name or Path(name).suffix:
+        return name
+    for folder in library_folders():
+        for path in (folder / f"{name.lower()}.yaml", folder / "models" / f"{name.lower()}.yaml"):
+            if path.is_file() and path.parent != Path():
+                from mantile.library.models import is_model_file
+
+                if is_model_file(str(path)):
+                    return str(path)
+    return name
+
+
+def tell_chip(flag: str, name: str) -> None:
+    """Say which of several forms of a chip is taken, where the name leaves it open."""
+    from mantile.library.profiles import is_file, load_library
+
+    if is_file(name) or name in ("auto", "all") or "," in name:
+        return
+    chips = [chip.id for chip in load_library().accelerators]
+    if name in chips:
+        return
+    taken = load_library().accelerator(name).id
+    others = [chip for chip in chips if chip != taken and chip.startswith(taken.rpartition("-")[0] + "-")]
+    if others and taken.endswith("-sxm") and "sxm" not in name.lower():
+        spelt = f"--{flag.replace('_', '-')}"
+        look.note(f"{spelt} {name}: taken as {taken}; also there: {', '.join(others)}")
