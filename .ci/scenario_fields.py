@@ -5,8 +5,8 @@ from __future__ import annotations
 from mantile.cli.flags import field_flag
 from mantile.library.capacity import CAPACITY_FIELDS
 from mantile.library.dates import day_of
-from mantile.library.fields import ScenarioField
 from mantile.library.device import DEVICE_FIELDS
+from mantile.library.fields import ScenarioField
 from mantile.library.scenario import SCENARIO_FIELDS, Scenario
 
 HEADS = ("field", "flag", "row of Inputs", "other names", "unit", "range", "default", "meaning")
