@@ -281,7 +281,8 @@ def test_there_are_lines_of_every_engine() -> None:
 def test_what_no_field_stands_for_is_told() -> None:
     """Listed with its meaning, and what is secret is named without its value."""
     launch = mt.read_launch(
-        "HF_TOKEN=hidden vllm serve Qwen/Qwen3-32B --enforce-eager --api-key hidden --enable-lora --enable-dbo",
+        "HF_TOKEN=hidden vllm serve Qwen/Qwen3-32B --enforce-eager --api-key hidden "
+        "--enable-lora --enable-dbo",
         **LOAD,
     )
     assert [remark.flag for remark in launch.not_modelled] == ["--enable-lora", "--enable-dbo"]
