@@ -613,7 +613,8 @@ def tokens(rows: Rows, inputs: Workload, served: Serving) -> _Tokens:
 
 def power(rows: Rows, deployment: _Deployment, tokens: _Tokens, served: Serving) -> _Power:
     """What all accelerators draw, and what they make of it."""
-    limits = dict.fromkeys(of.hardware.tdp for of in deployment.pools)
+    pools = deployment.pools
+    limits = [of.hardware.tdp for of in (pools if len(pools) > 1 else 2 * pools)]
     power_known = rows(
         "power_known",
         "Power limits are stated",

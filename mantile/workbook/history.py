@@ -47,6 +47,14 @@ class Change:
         return re.fullmatch(self.formula, ids) is not None
 
 
+_LAWS = (
+    "Little's law, peaks and floors hold in every state: steps are worked out at the requests that decode; "
+    "the host's time counts in full steps; a benchmark's only burst is no shorter than its prompts"
+)
+_LINKS = (
+    "a transfer hides behind prefill only as far as it lasts, and goes over ports where there is no network; "
+    "the last stage counts with its LM head"
+)
 _LOAD = (
     "at a request rate the batch follows by Little's law in a formula, from step times that are lines over "
     "the batch, beside which the reading of experts follows what the batch touches; 0.6.0 took one line "
@@ -748,6 +756,14 @@ CHANGES: tuple[Change, ...] = (
         formula=r"=.+\*\[[\w.]+\]\*\[(?:[\w.]*prompts_in_step|[\w.]*value)\]"
         r"\*\[(?:[\w.]*prompt_delay|[\w.]*value)\]\*\(1-\[[\w.]+\]\*\[[\w.]+\]\)",
         why=_STARTED,
+    ),
+    *(
+        Change(since=(0, 14), ids=ids, formula=r"=[^\"]*(?:\"no way\")?[^\"]*", why=why)
+        for why, ids in (
+            (_LAWS, r"serving\.(?:lockstep|stall|full_step|fills|ttft_p50|in_flight_share|base)"),
+            (_LAWS, r"disaggregated\.[\w.]+|load\.[\w.]+|(?:prefill|decode)\.peak|floor\.(?:ttft|tpot)"),
+            (_LINKS, r"serving\.(?:transfer(?:_bandwidth|_time)?|(?:prefill|decode)_stage)|checks\.linked"),
+        )
     ),
     *(
         Change(
