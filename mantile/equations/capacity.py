@@ -97,7 +97,8 @@ class Capacity:
         in_service: replicas of the first year; `carried` requests per second with and without the spares.
         cells: what is asked; `parts` what each option pays, by year; `titles` what it comes to, how busy
             replicas are and where options break even, in words.
-        moves: by how much a driver moves what buying saves against renting; `ranked` the largest first.
+        moves: by how much a driver moves what buying saves against renting; `ranked` the largest first,
+            with `room` for bars and labels on both sides.
         binds: what keeps a replica from carrying more, in words.
         ahead: how far cash of buying is ahead of renting, at the start and at the end of each year;
             `spent` what each option has paid so far, at the same times, the numbers of `years`;
@@ -136,6 +137,7 @@ class Capacity:
     use: tuple[Input, ...]
     curves: Mapping[str, tuple[Quantity, ...]]
     ranked: tuple[Ranked, ...]
+    room: tuple[Quantity, Quantity]
     assumptions: tuple[tuple[Quantity, Named], ...]
     sections: tuple[Section, ...]
 
@@ -754,6 +756,8 @@ class _Money:
         ]
         told = Rows("capacity")
         ranked = self._ranked(told, moves)
+        wide = told("ranked_room", "Room of the chart", "USD", ranked[0].better + ranked[0].better * HALF)
+        room = (wide, told("ranked_room_worse", "Room on the other side", "USD", -wide))
         sections.append(told.section("What moves the saving most", "the largest first"))
         titles = self._titles(Rows("capacity"), saving, even, returned)
         return Capacity(
@@ -786,6 +790,7 @@ class _Money:
             use=used_at,
             curves=curves,
             ranked=ranked,
+            room=room,
             assumptions=self._assumptions(one),
             sections=tuple(sections),
         )

@@ -19,7 +19,7 @@ _SHEET = "Capacity"
 _LABEL, _UNIT, _FIRST, _HOURS = 0, 1, 2, 24  # columns
 _LAST = _FIRST + _HOURS - 1
 _HALF = _FIRST + _HOURS // 2
-_WIDTHS = (178, 88, *([46] * _HOURS))
+_WIDTHS = (178, 88, *([43] * _HOURS))
 _INPUTS, _CHART_ROWS, _DEMAND, _HOUR = 4, 11, 17, 31  # rows
 _ROW = 20  # its height
 _PURPOSE = (
@@ -35,7 +35,8 @@ _CASH = (
 )
 _OPTIONS = (("buy", "Buy"), ("rent", "Rent"), ("api", "API"))
 _COLOURS = {"buy": style.COMPUTE, "rent": style.SECOND, "api": style.MEMORY}
-_MONEY = '[<=-99999500]"−"#,##0,,"M";[<0]"−"#,##0,;#,##0,'
+_RATE = "[>=1000]#,##0;#,##0.0"
+_MONEY = '[<=-9999500]"−"#,##0.0,,"M";[<0]"−"#,##0,;#,##0,'
 _PERCENT = ("growth", "busiest", "discount_rate", "residual", "upkeep", "swing")
 _IF_ZERO = {
     "requests_per_day": "of users",
@@ -184,12 +185,12 @@ def _by_hour(book: EstimateBook, sheet: Sheet, found: Capacity) -> int:
     sheet.set_text(_HOUR + 1, _LABEL, "Demand, 100 is the peak", style.LABEL.but(size=style.SMALL))
     sheet.ids[_HOUR + 1] = "capacity.hour.share"
     rows: tuple[tuple[str, Named | None, Sequence[Named], str], ...] = (
-        ("Requests per second", found.mean, hours["requests"], "#,##0.0"),
+        ("Requests per second", found.mean, hours["requests"], _RATE),
         ("Replicas needed", None, hours["needed"], "#,##0"),
         ("In service, with spares", found.in_service, (found.in_service,) * _HOURS, "#,##0"),
         ("Utilisation", found.utilisation_mean, hours["utilisation"], "0%"),
-        ("All carry, requests/s", found.carried[0], (found.carried[0],) * _HOURS, "#,##0.0"),
-        ("Without the spares", found.carried[1], (found.carried[1],) * _HOURS, "#,##0.0"),
+        ("All carry, requests/s", found.carried[0], (found.carried[0],) * _HOURS, _RATE),
+        ("Without the spares", found.carried[1], (found.carried[1],) * _HOURS, _RATE),
     )
     for row, (label, day, figures, form) in enumerate(rows, _HOUR + 2):
         _line(book, sheet, row, label, figures, form)
@@ -204,18 +205,18 @@ def _by_hour(book: EstimateBook, sheet: Sheet, found: Capacity) -> int:
 
 def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int:
     """Replicas and cash by year, with the sums of money in thousands; the row after them."""
-    step, first = 2, _FIRST + 2  # columns of two hours each
+    step, first = 2, _FIRST + 1  # columns of two hours each
     later, last = first + step, first + 7 * step
     money = book.currency.named("thousand USD")
     _section(sheet, row, f"Buy, rent or API: cash in {money}", last=last)
-    _section(sheet, row, "What moves it most, each driver by the swing", last + 1)
+    _section(sheet, row, "What buying saves, and what moves it", last + 1)
     heads = [(0, "out is negative"), (first, "start")]
     heads += [(first + year * step, f"year {year}") for year in range(1, 6)] + [(first + 6 * step, "NPV")]
     heads += [(last, "a M tokens")]
     _head(sheet, row + 1, heads, last)
     row += 2
     top = row
-    _line(book, sheet, row, "Peak, requests/s", found.peak, "#,##0.0", later, step)
+    _line(book, sheet, row, "Peak, requests/s", found.peak, _RATE, later, step)
     _line(book, sheet, row + 1, "Replicas, with spares", found.replicas, "#,##0", later, step)
     _line(book, sheet, row + 2, "Output tokens, billions", found.parts["output"], "#,##0.0,", later, step)
     row += 3
@@ -226,7 +227,7 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
     row += 1
     best = {
         "type": "formula",
-        "criteria": f"=AND(ISNUMBER($O{row + 1}),$O{row + 1}=MAX($O${row + 1}:$O${row + 3}))",
+        "criteria": f"=AND(ISNUMBER($N{row + 1}),$N{row + 1}=MAX($N${row + 1}:$N${row + 3}))",
         "format": style.Style(fill=style.BEST, bold=True),
     }
     sheet.conditional.append(((row, 0, row + 2, last), best))
@@ -268,6 +269,8 @@ def _tornado(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> cha
         sheet.set_formula(at, _LABEL, driver.name, _SMALL)
         for column, figure in ((_FIRST, driver.better), (_FIRST + 1, driver.worse)):
             sheet.set_formula(at, column, book.currency.convert(figure), _SMALL)
+    for column, figure in enumerate(found.room, _FIRST + 2):
+        sheet.set_formula(row, column, book.currency.convert(figure), _SMALL)
     last = row + len(found.ranked) - 1
 
     def data(of: int) -> charts.Range:
@@ -280,8 +283,8 @@ def _tornado(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> cha
             (style.COMPUTE, style.COMPUTE, data(_FIRST)),
             (style.MEMORY, style.MEMORY_TEXT, data(_FIRST + 1)),
         ],
-        [],
-        (318, 260),
+        [data(_FIRST + 2), data(_FIRST + 3)],
+        (344, 260),
         form='+#,##0,;"−"#,##0,;""',
     )
 
