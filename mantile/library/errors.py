@@ -54,8 +54,8 @@ def naming(place: str, *starts: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if not str(error).startswith(starts):
-            raise
+        if not str(error).startswith(starts) or place.startswith("command line"):
+            raise  # who typed the name knows where
         raise InputError(f"{place}: {error}") from error
 
 
