@@ -24,6 +24,7 @@ from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import parse_scenario
 
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1795046400")  # 2026-11-19: prices do not age between two runs
+os.environ.setdefault("COLUMNS", "200")  # as in a pipe without a terminal, wherever tests run
 settings.register_profile(
     "mantile",
     deadline=None,

@@ -857,7 +857,7 @@ def test_a_raised_check_tells_both_sides(make: Make) -> None:
     (error,) = make(model="llama-2-7b", tp=1, input_tokens=4096).results()["checks"]["errors"]
     assert (
         error["message"]
-        == "Input and output lie within the model's context: 4,352, expected at most 4,096 token/request"
+        == "4,096 input and 256 output tokens are 4,352, the model takes 4,096: shorten one of them"
     )
     assert (error["left"], error["right"]) == (4352.0, 4096.0)
 

@@ -422,7 +422,7 @@ def test_a_wrong_scenario_is_told_by_field(change: dict[str, Any], message: str)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"accelerator": "h100"}, r"unknown accelerator 'h100'; did you mean h100-sxm"),
+        ({"accelerator": "h100sx"}, r"unknown accelerator 'h100sx'; did you mean h100-sxm"),
         ({"accelerator": "abacus-9"}, r"unknown accelerator 'abacus-9'; known: a10, a100-40gb-pcie"),
         ({"system": "hgx-h10"}, r"unknown system 'hgx-h10'; did you mean hgx-h100"),
         ({"decode": {"accelerator": "h300"}}, r"unknown accelerator 'h300'"),

@@ -274,7 +274,7 @@ def test_a_scenario_file_brings_its_own_load(
         ("size llama-3.1-8b --requests-per-hour 3", "--requests-per-hour: is of each user; expected --users"),
         ("size llama-3.1-8b --users 0", "--users: expected a whole number from 1 on, found 0"),
         ("size llama-3.1-8b --tpot 0", "--tpot: tpot_s: expected a number above 0, found 0"),
-        ("size llama-3.1-8b --budget-usd-month nan", "--budget-usd-month: usd_per_month: expected a number"),
+        ("size llama-3.1-8b --budget-usd-month nan", "--budget-usd-month nan: expected a number"),
         ("size llama-3.1-8b --gpus-max 0", "--gpus-max: expected a whole number from 1"),
         ("size llama-3.1-8b --spare 1", "--spare: expected a share from 0 to below 1"),
         ("size llama-3.1-8b --accelerator foo", "--accelerator: unknown accelerator 'foo'"),

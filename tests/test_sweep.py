@@ -433,7 +433,7 @@ def test_values_that_cannot_be_read(text: str, words: str) -> None:
         ({"tp": [1, 2, 0]}, ("tp 0", "field tp", "greater than or equal to 1")),
         ({"tp": [1, 2, 4.5, 8]}, ("field tp", "valid integer")),
         ({"tp": ["many"]}, ("field tp", "valid integer", "many")),
-        ({"accelerator": ["h100-sxm", "h100"]}, ("unknown accelerator 'h100'", "did you mean")),
+        ({"accelerator": ["h100-sxm", "h101"]}, ("unknown accelerator 'h101'", "did you mean")),
         ({"utilisation": [0.5, float("nan")]}, ("parameter utilisation", "expected finite numbers")),
         ({"weights_dtype": ["fp8", "fp7"]}, ("unknown weights data type 'fp7'",)),
         ({"decode_pipes": [1]}, ("unknown parameter 'decode_pipes'", "decode_pp")),

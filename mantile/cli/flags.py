@@ -373,7 +373,12 @@ def flagged(command: Any) -> Any:
         field_flag(parameter.name) for parameter in own
     }
     document = inspect.signature(_document_flags, eval_str=True).parameters.values()
-    flags = [flag for flag in (*_field_parameters(), *document) if taken.isdisjoint(names_of(flag)[:1])]
+    names = {parameter.name for parameter in own}
+    flags = [
+        flag
+        for flag in (*_field_parameters(), *document)
+        if taken.isdisjoint(names_of(flag)[:1]) and flag.name not in names
+    ]
     asks = next((parameter for parameter in own if parameter.name == "what"), None)
 
     @wraps(function)

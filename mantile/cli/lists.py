@@ -169,7 +169,7 @@ GUIDE: tuple[tuple[str, str], ...] = (
     ),
     ("know where a number comes from", "mantile explain ttft"),
     ("add a new chip", "mantile hardware add mychip"),
-    ("compare with measured runs", "mantile reconcile --template runs.csv"),
+    ("compare with measured runs", "mantile reconcile runs.csv"),
     ("start a scenario file", "mantile init chat.yaml"),
     ("set my defaults", "mantile config"),
 )

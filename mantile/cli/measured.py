@@ -96,7 +96,7 @@ _FOLDER = Path("calibrated")
 
 @app.command(
     group="Measured runs, traces and launch lines",
-    examples=("mantile reconcile --template runs.csv", "mantile reconcile runs.csv"),
+    examples=("mantile reconcile runs.csv"),
 )
 def reconcile(
     measurements: MeasurementsArgument,

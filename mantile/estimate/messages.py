@@ -605,7 +605,7 @@ MESSAGES: Mapping[str, Message] = {
         "`mantile hardware show "
         "{accelerator}` has what is known",
         lambda raised: {"chip": raised.chip, "accelerator": str(raised.asked("accelerator"))},
-        {"chip": "my chip", "accelerator": "my-chip"},
+        {"chip": "my chip", "accelerator": "h100-sxm"},
     ),
 }
 """By reason code. What no input can bring about is said by its meaning."""

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from mantile.library.documents import Strict, load, validate
 from mantile.library.efficiency import EfficiencyProfile
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, unknown
 from mantile.library.evidence import EvidenceBase
 from mantile.library.ids import find_named
 from mantile.library.links import LinkKind, Links
@@ -367,9 +367,9 @@ class Library(Strict):
                 raise ValueError(f"system {system.id}: unknown accelerator {system.accelerator}")
         stored = {kind.id for kind in self.datatypes if "weights" in kind.roles} | {CHECKPOINT}
         for kind in self.datatypes:
-            unknown = {kind.head, kind.embedding} - stored - {None}
-            if unknown:
-                raise ValueError(f"data type {kind.id}: unknown data type of head or embedding {unknown}")
+            others = {kind.head, kind.embedding} - stored - {None}
+            if others:
+                raise ValueError(f"data type {kind.id}: unknown data type of head or embedding {others}")
         for framework in self.frameworks:
             formats = {framework.weights, framework.attention, framework.head, *framework.keeps}
             if formats - stored:
@@ -533,6 +533,8 @@ def _pick(kind: str, name: str, items: Iterable[_Item]) -> _Item:
     by_id = {item.id: item for item in items}
     if name in by_id:
         return by_id[name]
+    if kind.endswith("data type"):  # int4 is no part of int4-kv: formats go by their own names alone
+        raise unknown(kind, name, by_id)
     return by_id[find_named(kind, name, {item.id: item.name for item in by_id.values()})]
 
 

@@ -150,7 +150,9 @@ def print_estimate(estimate: Estimate, everything: bool = False) -> None:
 
 def _beside(results: list[dict[str, Any]], rows: list[_Row], units_apart: bool) -> FittedTable:
     """Rows of all columns side by side; units stand with the labels where there is little room."""
-    table = new_table("", *(result["name"] for result in results), right=range(1, len(results) + 1))
+    table = new_table(
+        "", *(result["name"] for result in results), right=range(1, len(results) + 1), keep=(0, 1)
+    )
     by_key = {metric.key: metric for metric in metrics.METRICS}
     for label, path, written in rows:
         values = [_at(result, path) for result in results]
@@ -168,7 +170,12 @@ def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
     if told_errors(result) and not is_possible(result["feasibility"]):
         rest = len(told_errors(result)) - 1
         more = f" (and {rest} more below)" if rest else ""
-        return [hung(Text("  does not work: ", style="bold red"), f"{_fits(result)}{more}")]
+        return [
+            hung(
+                Text(f"  does not work ({told_errors(result)[0]['code']}): ", style="bold red"),
+                f"{_fits(result)}{more}",
+            )
+        ]
     lines = [("fits    ", _fits(result))]
     for error in told_errors(result):
         lines.append(("but     ", str(error["message"])))

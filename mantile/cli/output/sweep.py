@@ -66,6 +66,7 @@ def print_sweep(digest: Digest, parameters: Sequence[str], title: str, written: 
             *(metric.short_heading or metric.head for metric in _METRICS),
             *verdict,
             right=numbers,
+            keep=(*range(len(parameters)), *range(len(parameters) + len(_METRICS), len(parameters) + 8)),
         )
         for row in shown.to_dict("records"):
             results = (_number(metric, row[metric.column]) for metric in _METRICS)

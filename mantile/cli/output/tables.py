@@ -90,6 +90,7 @@ def new_table(
     return table
 
 
+_OF_A_NUMBER = 2  # words of a number with its unit
 _PROSE = 18  # columns that running text in a table has at least
 
 
@@ -137,7 +138,10 @@ class FittedTable(Table):
     def _is_prose(self, at: int) -> bool:
         """Whether a column has running text, which may go on in the next line."""
         column = self.columns[at]
-        return column.justify != "right" and any(" " in _text(cell) for cell in column.cells)
+        texts = [_text(cell) for cell in column.cells]
+        if column.justify == "right":  # a number and its unit stay together
+            return any(len(text.split()) > _OF_A_NUMBER for text in texts)
+        return any(" " in text for text in texts)
 
     def _need(self, at: int) -> int:
         """The least width of a column."""
@@ -148,6 +152,9 @@ class FittedTable(Table):
             (cell_len(word) for line in [*lines, str(column.header)] for word in line.split()), default=1
         )
         longest = max((cell_len(line) for line in lines), default=1)
+        short = [cell_len(line) for line in lines if len(line.split()) <= _OF_A_NUMBER]
+        if column.justify == "right" and self._is_prose(at):
+            return max(longest_word, *short, _PROSE)
         return max(longest_word, min(longest, _PROSE)) if self._is_prose(at) else max(longest_word, longest)
 
 
