@@ -300,7 +300,7 @@ REFUSED: dict[str, tuple[Callable[[Parts], Parts], str]] = {
                 for row in range(9001, 10_500)
             ),
         ),
-        "formulas that cells share make more than 4,000,000 characters",
+        "formulas that cells share make more than 2,000,000 characters",
     ),
     "many sheets": (
         lambda parts: _with(

@@ -22,7 +22,7 @@ MAX_CELLS, MAX_AREA = (
     1_000_000,
 )  # that stand in a file, with its rows; that lie between the first and the last of each sheet
 MAX_FORMULAS = 100_000
-MAX_SHARED = 4_000_000  # characters of formulas that cells share, written out for each of them
+MAX_SHARED = 2_000_000  # characters of formulas that cells share, written out for each of them
 MAX_ELEMENTS, MAX_OTHERS = (
     2_000_000,
     200_000,
