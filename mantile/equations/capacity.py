@@ -7,6 +7,7 @@ end of its year.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -1515,6 +1516,16 @@ _LITTLE = defined(
 
 def _at(year: int) -> str:
     return f"year {year}" if year else "start"
+
+
+NO_POINT = Input(
+    "capacity.no_point", "Where there is no point", "1", math.nan, status="defined", shared=True, fixed=True
+)
+
+
+def point(figure: Named, shown: Node) -> Node:
+    """A figure as a chart draws it: no point where nobody knows it."""
+    return shown if isinstance(figure, Input) else where(is_number(figure), shown, NO_POINT)
 
 
 def figures_of(found: Capacity) -> tuple[Named, ...]:

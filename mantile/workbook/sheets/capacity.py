@@ -5,11 +5,10 @@ What is asked is typed here, in yellow cells; Finance works it out. All else is 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
-from mantile.equations.capacity import Capacity
-from mantile.graph.quantity import Input, Named, Node, Quantity, is_number, where
+from mantile.equations.capacity import NO_POINT, Capacity, point
+from mantile.graph.quantity import Input, Named, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -50,9 +49,6 @@ _IF_ZERO = {
 }
 """What a 0 in these cells means."""
 _SMALL = style.Style(size=style.SMALL)
-NO_POINT = Input(
-    "capacity.no_point", "Where there is no point", "1", math.nan, status="defined", shared=True, fixed=True
-)
 _BAR = {
     "type": "data_bar",
     "bar_solid": True,
@@ -363,12 +359,9 @@ class _Data:
         at, self.next = self.next, self.next + 1
         self.sheet.set_text(at, _LABEL, label, _SMALL)
         for column, figure in enumerate(figures, _FIRST):
-            self.sheet.set_formula(at, column, self._point(figure), _SMALL)
+            shown = self.book.currency.convert(figure) if figure.unit.startswith("USD") else figure
+            self.sheet.set_formula(at, column, point(figure, shown), _SMALL)
         return at
-
-    def _point(self, figure: Named) -> Node:
-        shown = self.book.currency.convert(figure) if figure.unit.startswith("USD") else figure
-        return shown if isinstance(figure, Input) else where(is_number(figure), shown, NO_POINT)
 
     def points(self, label: str, figures: Sequence[Named]) -> charts.Range:
         """The same as a range."""
