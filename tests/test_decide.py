@@ -13,7 +13,7 @@ import pytest
 from conftest import few_of
 from live import edit, few
 
-from mantile.equations.decide import LIMIT, OBJECTIVE, OWN_WEIGHTS, TAKE, WEIGHT, Decided
+from mantile.equations.decide import LIMIT, OBJECTIVE, ONE, OTHER, OWN_WEIGHTS, TAKE, WEIGHT, Decided
 from mantile.equations.measures import MEASURES, Measure
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.quantity import Quantity
@@ -244,6 +244,46 @@ def test_edits_are_recalculated_and_read_back(tmp_path: Path) -> None:
     assert base["tpot_s"] == plans[last - 1]["tpot_s"]
     again = build_workbook(read.estimate, tmp_path / "again.xlsx")
     assert verify(again).ok
+
+
+def test_two_plans_are_as_far_apart_as_the_engine_says() -> None:
+    """Whichever are chosen; those of which nobody knows it, and numbers of none, are told."""
+    last = len(found().scenario.variants)
+    costs = {plan: results(plan, {})["usd_per_million_tokens_output"] for plan in range(1, last + 1)}
+    known = [plan for plan, cost in costs.items() if cost is not None]
+    for one, other in ((known[0], known[1]), (known[2], known[1])):
+        now = said({ONE: one, OTHER: other}, {})
+        assert now["apart"] == pytest.approx((costs[other] or 0) / (costs[one] or 1) - 1, rel=1e-6)
+        held = "within the error" if abs(now["apart"]) <= now["apart.error"] else "holds"
+        assert now["apart.holds"] == held and now["apart.told"].endswith(held)
+    same = said({ONE: known[0], OTHER: known[0]}, {})
+    assert same["apart"] == 0 and same["apart.holds"] == "within the error"
+    unknown = next(plan for plan, cost in costs.items() if cost is None)
+    for wrong in (unknown, 99, "two", None):
+        assert said({ONE: known[0], OTHER: wrong}, {})["apart.told"].startswith("! no difference")
+
+
+def test_bars_and_the_line_of_the_limit_follow_what_is_typed() -> None:
+    now = said({f"{LIMIT}tpot_s": 25.0}, {})
+    assert now["limit_speed"] == pytest.approx(40)
+    assert said({f"{LIMIT}tpot_s": None}, {})["limit_speed"] == 0
+    winner = now["winner"]
+    for plan in range(1, len(found().scenario.variants) + 1):
+        ends = now[f"bar.begin.{plan}"] + now[f"bar.below.{plan}"] + now[f"bar.above.{plan}"]
+        high = now[f"high.{plan}"]
+        assert ends == pytest.approx(0 if isinstance(high, str) else high)
+        assert (now[f"bar.best.below.{plan}"] > 0) == (plan == winner)
+
+
+def test_plans_are_24_at_most_and_other_variants_seven() -> None:
+    fields: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "concurrency": 1}
+    fields |= {"input_tokens": 9, "output_tokens": 9, "variants": [{"tp": 1}] * 8}
+    with pytest.raises(InputError, match="variants: expected at most 7, found 8"):
+        parse_scenario(fields, "many")
+    parse_scenario(fields | {"decision": {"objective": "tpot_s"}}, "plans")
+    for plans in (0, 25, True, "all"):
+        with pytest.raises(InputError, match="plans: expected a whole number from 1 to 24"):
+            optimize(model="llama-3.1-8b", concurrency=1, input_tokens=9, output_tokens=9, plans=plans)
 
 
 def test_a_decision_needs_its_plans() -> None:

@@ -91,7 +91,7 @@ def optimize(
     plans: Annotated[
         int, typer.Option(metavar="N", help="Plans of the answer, at most 24: live columns of the workbook.")
     ] = 12,
-    top: Annotated[int, typer.Option(min=1, max=100, help="Plans that are listed.")] = 8,
+    top: Annotated[int, typer.Option(min=1, max=100, help="Plans that are listed.")] = 12,
     output: Annotated[
         Path | None,
         typer.Option(

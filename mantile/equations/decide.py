@@ -792,7 +792,7 @@ def _between(rows: Sequence[_Figures], pair: tuple[Input, Input], of: _Figures) 
                 f"{end}.{name}",
                 f"{name} of the {end} plan",
                 "1",
-                if_error(index(column, _as_typed(at)), NONE),
+                if_error(index(column, number_of(_as_typed(at))), NONE),
             )
             for end, at in ends
         )

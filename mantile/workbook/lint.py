@@ -150,6 +150,7 @@ NO_CACHE = {
 STRUCTURE = {f"model.{name}" for name, kind in FACTS.items() if kind.structural} | {
     f"model.vision.{name}" for name in VISION_FACTS
 }
+_FAR_COLUMN = re.compile(r"(?<![A-Za-z'])\$?[A-Z]{2}(?=\$?\d)")
 _CELL = re.compile(
     r"(?:(?:'(?P<quoted>[^']+)'|(?P<sheet>[A-Za-z_]\w*))!)?"
     r"\$?(?P<c1>[A-Z]{1,3})\$?(?P<r1>\d+)(?::\$?(?P<c2>[A-Z]{1,3})\$?(?P<r2>\d+))?$"
@@ -178,7 +179,10 @@ RULES = {
     "bundle-sheet": (
         f"The sheet of the bundle is very hidden, and its cells have at most {MAX_CHUNK:,} characters."
     ),
-    "long-formula": f"A formula has at most {MAX_LENGTH} characters.",
+    "long-formula": (
+        f"A formula has at most {MAX_LENGTH} characters; the name of a column counts as one letter, as "
+        "the same formula stands in all columns."
+    ),
     "too-many-references": f"A formula has at most {MAX_REFERENCES} references.",
     "nested-if": "No IF stands inside an IF.",
     "magic-number": (
@@ -373,9 +377,10 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
         yield Finding("unreadable-formula", name, place, f"no formula that can be read: {text:.60}")
         return
     composed = name in (*FRONT, "Plan") or (name in COLLECTING and "&" in text)  # a text of many figures
-    if len(text) > MAX_LENGTH and not composed:
-        yield Finding("long-formula", name, place, f"{len(text)} characters: {text}")
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
+    length = len(text) - sum(len(_FAR_COLUMN.findall(token.value)) for token in references)
+    if length > MAX_LENGTH and not composed:
+        yield Finding("long-formula", name, place, f"{length} characters: {text}")
     if len(references) > MAX_REFERENCES and not composed:
         yield Finding("too-many-references", name, place, f"{len(references)} references: {text}")
     if stored is None:
