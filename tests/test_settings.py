@@ -274,7 +274,7 @@ def test_a_name_that_no_engine_knows_is_no_setting(capsys: pytest.CaptureFixture
     with pytest.raises(InputError, match="did you mean max_num_seqs"):
         ask(max_num_sequences=1)
     assert exit_status("estimate", "llama-3.1-8b", "--max-num-sequences", "1") == 2
-    assert "No such option" in capsys.readouterr().err
+    assert "there is no such option; did you mean --max-num-seqs" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

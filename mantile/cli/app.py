@@ -98,8 +98,7 @@ def main() -> None:
         if hasattr(error, "format_message"):  # a complaint of the parser that no command put in words
             _fail(str(error.format_message()))
         raise
-    if status:
-        raise SystemExit(status)
+    raise SystemExit(status or 0)
 
 
 def _end_of_pipe() -> NoReturn:
