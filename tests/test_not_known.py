@@ -37,7 +37,7 @@ FAULTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "CONTEXT_EXCEEDS_MODEL": (SMALL | {"input_tokens": 200_000, "concurrency": 1}, {"input_tokens": 500}),
     "MEMORY_EXCEEDED": ({"tp": 1}, {"tp": 8}),
     "NO_LINK_BETWEEN_WORKERS": (
-        SMALL | {"accelerator": "rtx-4090", "decode": {"tp": 1}},
+        SMALL | {"accelerator": "v100-sxm2-32gb", "decode": {"accelerator": "rtx-4090"}},
         {"accelerator": "h100-sxm"},
     ),
 }

@@ -17,6 +17,7 @@ from mantile.estimate.drafts import with_drafts
 from mantile.estimate.explain import Explanation, explain
 from mantile.estimate.html import html_table
 from mantile.estimate.results import metric_values, raised, results
+from mantile.estimate.split import solved
 from mantile.estimate.writers import writer
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Node
@@ -408,9 +409,9 @@ def _estimate(
     template = template or load_template(scenario.template)
     made = Estimate(scenario, model, library, cases, equations, template, reads_files=reads_files)
     if equations.devices is not None:
-        from mantile.estimate.split import solved
-
-        return solved(made)
+        in_full = solved(made)
+        if in_full is not None:
+            return replace(made, scenario=in_full, columns=columns(in_full, model, library, name))
     return made
 
 

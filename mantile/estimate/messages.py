@@ -30,6 +30,9 @@ class Raised:
     @property
     def workers(self) -> Workers:
         """The workers it is of."""
+        devices = self.graph.devices
+        if devices is not None and self.check.of:
+            return devices.sets[int(self.check.of.removeprefix("device")) - 1]
         return self.graph.decode_workers if self.check.of else self.graph.prefill_workers
 
     @property
@@ -440,8 +443,23 @@ MESSAGES: Mapping[str, Message] = {
         _nothing,
         {},
     ),
+    "LAYERS_ON_DEVICES": Message(
+        "{left} layers are on no device, or on more than one: state as many as the model has",
+        lambda raised: {"left": shown(raised.left)},
+        {"left": "6"},
+    ),
+    "STAGES_ON_DEVICES": Message(
+        "PP {pp} beside {right} devices that hold layers: leave --pp out",
+        lambda raised: {"pp": shown(raised.left), "right": shown(raised.right)},
+        {"pp": "2", "right": "3"},
+    ),
+    "NO_LINK_BETWEEN_DEVICES": Message(
+        "no link from a device to the next: state one, such as link: 10gbe, in the scenario",
+        lambda _: {},
+        {},
+    ),
     "NO_LINK_BETWEEN_WORKERS": Message(
-        "{system} has no network to hand the KV cache over: another --system, or --serving aggregated",
+        "{system} has no way to hand the KV cache over: another --system, or --serving aggregated",
         lambda raised: {"system": str(raised.values[raised.workers.hardware.system])},
         {"system": "pcie-rtx-4090"},
     ),
@@ -491,6 +509,16 @@ MESSAGES: Mapping[str, Message] = {
         "{used} GB lie in host memory, and each step reads them over its link",
         lambda raised: {"used": gigabytes(raised.left)},
         {"used": "12.0"},
+    ),
+    "SPLIT_NOT_BEST": Message(
+        "another way to split the layers is faster: device_split: solved, without layers of the devices",
+        lambda _: {},
+        {},
+    ),
+    "LINK_INFERRED": Message(
+        "{left} links are inferred from the ports of the machines: state link of each device",
+        lambda raised: {"left": shown(raised.left)},
+        {"left": "2"},
     ),
     "LAYERS_UNEVEN": Message(
         "PP {pp} does not divide the layers: the pipeline waits for the fullest stage",

@@ -8,30 +8,56 @@ also against the splits that a formula can follow.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mantile.equations.devices import SPLITS
 from mantile.graph.evaluate import Program
-from mantile.library.columns import columns
 from mantile.library.device import DEVICE, device_name
 
 if TYPE_CHECKING:
-    from mantile.estimate.estimate import Estimate
+    from mantile.equations.graph import EstimateGraph
     from mantile.graph.quantity import Node
+    from mantile.library.columns import Column
+    from mantile.library.scenario import Scenario
+
+
+class Worked(Protocol):
+    """What is asked of an estimate here."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """What is asked."""
+
+    @property
+    def columns(self) -> Sequence[Column]:
+        """One per scenario."""
+
+    @property
+    def equations(self) -> EstimateGraph:
+        """The graph."""
+
+    def inputs(self, column: int) -> dict[str, Any]:
+        """Values of all inputs that differ from the graph's own."""
+
+    def values(self, column: int = 0) -> dict[Any, Any]:
+        """All numbers of one column."""
+
 
 Array = NDArray[np.float64]
 SOLVED = "solved"
 
 
-def solved(estimate: Estimate) -> Estimate:
-    """The estimate with layers stated for every column that asks for the best split and states none.
+def solved(estimate: Worked) -> Scenario | None:
+    """The scenario with layers stated for every column that asks for the best split and states none.
 
-    Example: solved(mantile.estimate(mantile.load_scenario("devices.yaml"))).scenario.devices
+    None where no column does.
+
+    Example: solved(mantile.estimate(mantile.load_scenario("devices.yaml")))
     """
     scenario = estimate.scenario
     cases: list[Any] = [scenario, *scenario.variants]
@@ -51,14 +77,13 @@ def solved(estimate: Estimate) -> Estimate:
         cases[number] = case.model_copy(update={"devices": stated})
         changed = True
     if not changed:
-        return estimate
+        return None
     base, *variants = cases
-    stated_in_full = base.model_copy(update={"variants": tuple(variants)})
-    again = columns(stated_in_full, estimate.model, estimate.library)
-    return replace(estimate, scenario=stated_in_full, columns=again)
+    in_full: Scenario = base.model_copy(update={"variants": tuple(variants)})
+    return in_full
 
 
-def best_split(estimate: Estimate, column: int, count: int) -> list[int]:
+def best_split(estimate: Worked, column: int, count: int) -> list[int]:
     """Layers of each device of a column, for the smallest decode step among splits that fit.
 
     Where none fits, the split by memory.
@@ -112,7 +137,7 @@ class _Costs:
 class _Table:
     """What is read of the graph for one column."""
 
-    def __init__(self, estimate: Estimate, column: int, count: int) -> None:
+    def __init__(self, estimate: Worked, column: int, count: int) -> None:
         graph = estimate.equations
         assert graph.devices is not None
         self.graph, self.devices = graph, graph.devices

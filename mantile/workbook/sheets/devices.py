@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from mantile.equations.devices import Device, Devices
-from mantile.graph.quantity import (
-    Node,
-    Quantity,
-    choose,
-    join,
-    maximum,
-    minimum,
-    rounded,
-    sum_of,
-    text,
-    where,
-)
+from mantile.equations.devices import Devices
+from mantile.equations.devices_told import device_told, finding, splits_told, totals
+from mantile.graph.quantity import Node, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -68,23 +58,9 @@ def devices_sheet(book: EstimateBook, master: Quantity) -> None:
 
 def _finding(book: EstimateBook, sheet: Sheet, found: Devices) -> None:
     """What it comes to, in words."""
-    served = book.estimate.equations.serving
-    stages = found.stages["decode"]
-    slowest = maximum(*(stage.time for stage in stages))
-    numbers = book.estimate.equations.prefill_workers.plan.stages.numbers
-    last = numbers[len(stages) - 1]
-    place = minimum(
-        *(where(stage.time >= slowest, number, last) for stage, number in zip(stages, numbers, strict=False))
-    )
-    name = choose(place + 1, *(device.workers.hardware.name for device in found.devices))
-    words = join(
-        text(served.output_tokens_per_s, "0"),
-        " tokens/s from ",
-        text(book.estimate.equations.inputs.pp, "0"),
-        " devices; ",
-        name,
-        " takes longest in decode",
-    )
+    graph = book.estimate.equations
+    numbers = graph.prefill_workers.plan.stages.numbers
+    words = finding(found, numbers, graph.serving.output_tokens_per_s, graph.inputs.pp)
     sheet.set_formula(_FINDING, 0, words, style.Style(size=14, bold=True, colour=style.NAVY))
     sheet.heights[_FINDING] = 26
 
@@ -105,44 +81,28 @@ def _table(book: EstimateBook, sheet: Sheet, found: Devices) -> int:
     for row, device in enumerate(found.devices, _TABLE + 1):
         place, memory = device.number - 1, device.workers.memory
         decode, prefill = (found.stages[phase][place] for phase in ("decode", "prefill"))
-        start = before[place]
-        which = where(
-            device.layers > 0, join(text(start + 1, "0"), " – ", text(start + device.layers, "0")), "–"
-        )
+        told = device_told(device, before[place])
         sheet.set_text(row, 0, str(device.number), style.table("whole").but(align="center"))
         sheet.set_formula(row, 1, device.workers.hardware.name, style.ROW_LABEL)
-        sheet.set_formula(row, 2, 1 * device.inputs.count, whole)
-        sheet.set_formula(row, 3, 1 * device.layers, whole.but(bold=True))
-        sheet.set_formula(row, 4, which, style.table("whole").but(align="right"))
+        sheet.set_formula(row, 2, told.count, whole)
+        sheet.set_formula(row, 3, told.layers, whole.but(bold=True))
+        sheet.set_formula(row, 4, told.which, style.table("whole").but(align="right"))
         sheet.set_formula(row, 5, book.displayed(memory.used, "GB"), tenth)
         sheet.set_formula(row, 6, book.displayed(memory.usable, "GB"), tenth)
         for column, part in enumerate(_PARTS, 7):
             sheet.set_formula(row, column, book.displayed(decode.parts[part], "ms"), tenth)
         sheet.set_formula(row, 11, book.displayed(decode.time, "ms"), tenth.but(bold=True))
         sheet.set_formula(row, 12, book.displayed(prefill.time, "ms"), tenth)
-        sheet.set_formula(row, 13, where(device.layers > 0, device.capacity, "–"), style.table("whole"))
-        sheet.set_formula(row, _LAST, _way(book, device), style.Style(size=9.5))
+        sheet.set_formula(row, 13, told.room, style.table("whole"))
+        sheet.set_formula(row, _LAST, told.way, style.Style(size=9.5))
     total = row + 1
     look = style.emphasised(whole, 1)
     sheet.set_text(total, 1, "All devices", style.emphasised(style.ROW_LABEL, 1))
-    sheet.set_formula(total, 2, sum_of([device.inputs.count for device in found.devices]), look)
-    sheet.set_formula(total, 3, sum_of([device.inputs.layers for device in found.devices]), look)
+    count, layers = totals(found)
+    sheet.set_formula(total, 2, count, look)
+    sheet.set_formula(total, 3, layers, look)
     sheet.set_style(total, 0, _LAST, look)
     return total + 1
-
-
-def _way(book: EstimateBook, device: Device) -> Node:
-    """The link to the next device, in words."""
-    link = device.link
-    if link is None or device.inputs.link is None or device.inputs.link_latency is None:
-        return join("the last", " of the list")
-    return join(
-        rounded(link.bandwidth, 2),
-        " GB/s, ",
-        rounded(device.inputs.link_latency, 0),
-        " us, ",
-        where(link.stated > 0, device.inputs.link, "inferred from ports"),
-    )
 
 
 def _chart(sheet: Sheet, found: Devices, row: int) -> None:
@@ -177,27 +137,16 @@ def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
     )
     _head(sheet, row, heads)
     graph, tenth = book.estimate.equations, style.table("ms2")
-    now = join(*_dotted([device.layers for device in found.devices]))
-    lines: list[tuple[Node | str, Node, Node, Node, Node]] = [
-        (
-            "as it is now",
-            book.displayed(graph.serving.tpot_parts[0], "ms"),
-            book.displayed(graph.prefill.time, "ms"),
-            where(graph.checks.possible > 0, "yes", "no"),
-            now,
-        )
+    names: list[Node | str] = ["as it is now", *(split.name for split in found.other_splits.values())]
+    times = [
+        (book.displayed(graph.serving.tpot_parts[0], "ms"), book.displayed(graph.prefill.time, "ms")),
+        *(
+            (book.displayed(split.step, "ms"), book.displayed(split.through, "ms"))
+            for split in found.other_splits.values()
+        ),
     ]
-    for split in found.other_splits.values():
-        lines.append(
-            (
-                split.name,
-                book.displayed(split.step, "ms"),
-                book.displayed(split.through, "ms"),
-                where(split.fits > 0, "yes", "no"),
-                join(*_dotted(list(split.layers))),
-            )
-        )
-    for at, (name, step, through, fits, layers) in enumerate(lines, row + 1):
+    told = splits_told(found, graph.checks.possible)
+    for at, (name, (step, through), split) in enumerate(zip(names, times, told, strict=True), row + 1):
         look = style.ROW_LABEL.but(bold=at == row + 1)
         if isinstance(name, str):
             sheet.set_text(at, 1, name, look)
@@ -205,13 +154,5 @@ def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
             sheet.set_formula(at, 1, name, look)
         sheet.set_formula(at, 11, step, tenth)
         sheet.set_formula(at, 12, through, tenth)
-        sheet.set_formula(at, 13, fits, style.table("whole").but(align="right"))
-        sheet.set_formula(at, _LAST, layers, style.Style(size=9.5))
-
-
-def _dotted(counts: list[Node]) -> list[Node | str]:
-    """Numbers with dots between them."""
-    parts: list[Node | str] = []
-    for count in counts:
-        parts += [" · ", text(count, "0")] if parts else [text(count, "0")]
-    return parts
+        sheet.set_formula(at, 13, split.fits, style.table("whole").but(align="right"))
+        sheet.set_formula(at, _LAST, split.layers, style.Style(size=9.5))

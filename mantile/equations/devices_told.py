@@ -1,0 +1,114 @@
+"""What the Devices sheet says of devices that are not alike, in words and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mantile.equations.devices import Device, Devices
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    choose,
+    join,
+    maximum,
+    minimum,
+    rounded,
+    sum_of,
+    text,
+    where,
+)
+
+
+@dataclass(frozen=True)
+class DeviceTold:
+    """A device as a reader sees it.
+
+    Args:
+        count: accelerators; `layers` that it holds; `which` they are, in words.
+        room: requests for whose KV cache it has room; a dash where it holds no layer.
+        way: the link to the next device, in words.
+    """
+
+    count: Node
+    layers: Node
+    which: Node
+    room: Node
+    way: Node
+
+
+@dataclass(frozen=True)
+class SplitTold:
+    """Another way to split layers: whether it fits, and the layers of the devices, in words."""
+
+    fits: Node
+    layers: Node
+
+
+def finding(devices: Devices, numbers: Sequence[Input], rate: Quantity, stages: Node) -> Node:
+    """What it comes to: output tokens per second, and the device that takes longest in decode.
+
+    Args:
+        numbers: of the stages there can be, from 0; `stages` how many devices hold layers.
+        rate: output tokens per second.
+    """
+    of_decode = devices.stages["decode"]
+    slowest = maximum(*(stage.time for stage in of_decode))
+    last = numbers[len(of_decode) - 1]
+    place = minimum(
+        *(
+            where(stage.time >= slowest, number, last)
+            for stage, number in zip(of_decode, numbers, strict=False)
+        )
+    )
+    name = choose(place + 1, *(device.workers.hardware.name for device in devices.devices))
+    return join(
+        text(rate, "0"), " tokens/s from ", text(stages, "0"), " devices; ", name, " takes longest in decode"
+    )
+
+
+def device_told(device: Device, before: Quantity) -> DeviceTold:
+    """A device in words; `before` are the layers of the devices before it."""
+    end = before + device.layers
+    named = join(text(before + 1, "0"), " – ", text(end, "0"))
+    return DeviceTold(
+        count=1 * device.inputs.count,
+        layers=1 * device.layers,
+        which=where(device.layers > 0, named, "–"),
+        room=where(device.layers > 0, device.capacity, "–"),
+        way=_way(device),
+    )
+
+
+def _way(device: Device) -> Node:
+    link = device.link
+    if link is None or device.inputs.link is None or device.inputs.link_latency is None:
+        return join("the last", " of the list")
+    return join(
+        rounded(link.bandwidth, 2),
+        " GB/s, ",
+        rounded(device.inputs.link_latency, 0),
+        " us, ",
+        where(link.stated > 0, device.inputs.link, "inferred from ports"),
+    )
+
+
+def totals(devices: Devices) -> tuple[Node, Node]:
+    """Accelerators and layers of all devices."""
+    inputs = [device.inputs for device in devices.devices]
+    return sum_of([each.count for each in inputs]), sum_of([each.layers for each in inputs])
+
+
+def splits_told(devices: Devices, possible: Quantity) -> Iterator[SplitTold]:
+    """The split as it is, then the others."""
+    yield _split(possible, [device.layers for device in devices.devices])
+    for split in devices.other_splits.values():
+        yield _split(split.fits, split.layers)
+
+
+def _split(fits: Quantity, layers: Sequence[Node]) -> SplitTold:
+    parts: list[Node | str] = []
+    for count in layers:
+        parts += [" · ", text(count, "0")] if parts else [text(count, "0")]
+    return SplitTold(where(fits > 0, "yes", "no"), join(*parts))
