@@ -263,7 +263,7 @@ def served(
     places, arriving = budget / prompt, others / outputs
     locked = first and alike
     tpot = step + e["interference"] * (arriving if first else min(arriving, places)) * delay * (
-        0.5 if locked else 1
+        0.5 * outputs / (outputs - 1) if locked else 1
     )
     rest = (outputs - 1) * tpot
     host = chunks * at("serving.operations") * e["eager_launch"]
@@ -293,7 +293,9 @@ def served(
     slot = (requests - batch) / batch * held_slot
     seat = slot * (1 - in_burst / 2)
     ttft = base + queue + late + seat
-    p50 = max(base + wait("benchmark" if waves else "p50", 0.5), limit) + seat
+    median = max(0, (in_burst - 0.5) / 0.5)
+    steady = max(base + wait("benchmark" if waves else "p50", 0.5), limit)
+    p50 = (1 - median) * steady + median * burst + seat
     p95 = max(p50, ttft, max(base + wait("p95", 0.95), limit) + seat)
     times, spread = max(1, waves), 0.0 if alike else 0.2
     in_slot, prompts = times * (ttft + rest), times * others * each

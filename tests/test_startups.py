@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from live import exit_status
 
 from mantile.estimate.estimate import estimate
 from mantile.measured.startup_errors import reconcile_startups
@@ -62,6 +64,20 @@ def test_errors_are_those_of_the_estimate(tmp_path: Path) -> None:
     assert found.metrics()["weights"]["bias"] == pytest.approx(weights / (15 * 2**30) - 1)
     assert found.verdicts() == {"of": 1, "right": 1, "outgrown": 0, "outgrown_right": 0}
     assert set(found.to_dict()) >= {"rows", "answered", "metrics", "groups", "verdicts"}
+
+
+def test_a_table_of_servers_is_reconciled_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For people and as JSON; a row that cannot be read is named."""
+    file = _table(tmp_path, {}, {"id": "two", "model": "nobody/knows-it"})
+    assert exit_status("reconcile", str(file)) == 0
+    told = capsys.readouterr().out
+    assert "1 of 2 servers estimated" in told and "verdicts right: 1 of 1" in told
+    assert "worst by Peak memory" in told and "unknown model" in told
+    assert exit_status("reconcile", str(file), "--json") == 0
+    found = reconcile_startups(load_startups(file)).to_dict()
+    assert json.loads(capsys.readouterr().out)["metrics"] == json.loads(json.dumps(found["metrics"]))
 
 
 def test_without_its_accelerator_nothing_is_predicted_that_fills_it(tmp_path: Path) -> None:

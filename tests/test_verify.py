@@ -26,6 +26,7 @@ from mantile.verify.engines import recalculate, soffice, with_formualizer, with_
 from mantile.verify.verify import difference, verify, verify_with_all
 from mantile.workbook.book import FIRST
 from mantile.workbook.cell_diff import CellDiff, diff_cells
+from mantile.workbook.lint import lint
 from mantile.workbook.read import open_file, read_cells
 from mantile.workbook.references import Formula
 from mantile.workbook.write import build_workbook
@@ -104,6 +105,10 @@ def test_a_generated_workbook_verifies(variants: Path) -> None:
     assert report["max_relative_error"] <= 1e-9
     assert not any(report["edited"].values())
     assert set(report["edited"]) == {"inputs", "formulas", "overwritten", "names", "sheets", "shown"}
+
+
+def test_a_generated_workbook_keeps_the_rules(variants: Path) -> None:
+    assert lint(variants) == []
 
 
 @pytest.mark.exhaustive

@@ -162,8 +162,8 @@ RULES = {
     "sheet-order": "Sheets stand in the order in which figures follow from each other.",
     "refers-down": "A formula of workings refers to rows above its own, never below; only Answers do.",
     "refers-right": (
-        "A formula of workings refers to sheets to the left of its own; to the right only to what one types, "
-        "to whether the figures of the library can be, and Inputs to the ids of the library."
+        "A formula of workings refers to sheets to the left of its own; to the right only to what is typed, "
+        "to checks of the library, and Inputs to its ids."
     ),
     "column-heads": "Sheets of workings have the same columns: section, quantity, unit, how, source, id.",
     "no-frozen-panes": (

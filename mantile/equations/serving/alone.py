@@ -141,7 +141,7 @@ def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, pr
         "prefill_stage",
         "Time of the fullest prefill stage",
         "s",
-        stage_time(prefill, workers, ir),
+        stage_time(rows, "prefill_layer", prefill, workers, ir),
         FULLEST,
     )
     chunks = rows(

@@ -27,13 +27,19 @@ from mantile.ir.modules import ModelGraph
 FULLEST = "layers and LM head of the stage that has most"
 
 
-def stage_time(work: Pass, workers: Workers, ir: ModelGraph) -> Node:
-    """Time of the fullest stage: one with a layer more, or the last one, with LM head and drafter."""
+def stage_time(rows: Rows, name: str, work: Pass, workers: Workers, ir: ModelGraph) -> Node:
+    """Time of the fullest stage: one with a layer more, or the last one, with LM head and drafter.
+
+    Args:
+        rows: get the time of a mean layer; `name` is what its id ends in.
+    """
     if work.slowest is not None:
         return work.slowest
     last = sum_of([block.time for block in work.blocks if block.id in ("lm_head", "draft")])
-    layers, of_layer = ir.total_layers, (work.time - last) / ir.total_layers
-    with_head = floor(layers / workers.inputs.pp) * of_layer + last
+    of_layer = rows(
+        name, "Time of a mean layer", "s", (work.time - last) / ir.total_layers, "with all but the LM head"
+    )
+    with_head = floor(ir.total_layers / workers.inputs.pp) * of_layer + last
     return maximum(workers.plan.stages.fullest * of_layer, with_head)
 
 
@@ -61,7 +67,11 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
     """
     rows, pp, step_time = Rows("serving"), workers.inputs.pp, decode.time
     stage = rows(
-        "decode_stage", "Time of the fullest decode stage", "s", stage_time(decode, workers, ir), FULLEST
+        "decode_stage",
+        "Time of the fullest decode stage",
+        "s",
+        stage_time(rows, "decode_layer", decode, workers, ir),
+        FULLEST,
     )
     of_stage = decoding.microbatches * stage
     taken: Node = where(pp > 1, maximum(step_time, of_stage), step_time)

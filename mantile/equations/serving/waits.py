@@ -126,15 +126,17 @@ def saturation(
         * stages.share,
         "no step with prompts is over before the host has started it",
     )
+    of_prompts = rows(
+        "full_prompts",
+        "Prompts of a full step, or its host",
+        "s",
+        maximum(added + where(stops > 0, launches, 0), started),
+    )
     full_step = rows(
         "full_step",
         "Step full of prompts",
         "s",
-        where(
-            stops > 0,
-            maximum(added + launches, started),
-            loop.step + setting.efficiency["interference"] * maximum(added, started),
-        ),
+        where(stops > 0, of_prompts, loop.step + setting.efficiency["interference"] * of_prompts),
         "theirs alone where decode stops for them",
     )
     service = rows(
