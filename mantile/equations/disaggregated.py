@@ -21,7 +21,7 @@ from mantile.equations.serving.alone import Prompt
 from mantile.equations.serving.prefill_wait import half_excess, wait_in_loop
 from mantile.equations.serving.stages import DecodeStep
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, ancestors, maximum, minimum, where
+from mantile.graph.quantity import Node, Quantity, all_of, ancestors, maximum, minimum, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul
@@ -135,12 +135,12 @@ class _Start:
 def _least(rows: Rows, workers: Workers) -> Quantity:
     """The requests from which on a step grows with them: one, or one in each part of a pipeline's batch."""
     inputs = workers.inputs
-    parts = where(inputs.microbatches > 0, inputs.microbatches, inputs.pp)
+    parts = where(all_of(inputs.pp > 1, inputs.microbatches > 0), inputs.microbatches, inputs.pp)
     return rows(
         "few",
         "Few requests in decode",
         "request",
-        minimum(workers.memory.batch, ONE_REQUEST * where(inputs.pp > 1, parts, 1)),
+        minimum(workers.memory.batch, ONE_REQUEST * parts),
         "one, or one in each part into which a pipeline cuts the batch",
     )
 
@@ -285,24 +285,31 @@ def _line(
     more = requests > start.requests
     first: Node = where(more, start.step, step)
     further: Node = step - start.step
-    apart = ""
+    apart, touched = "", None
     if experts is not None and share is not None:
-        first = first - experts.reading * where(more, experts.single, share)
+        touched = where(more, experts.single, share)
         further = further - experts.reading * (share - experts.single)
         apart = ", experts apart"
     name, after, at = ("", "", "") if number == 0 else ("line_", f"_{number}", f", estimate {number - 1}")
+    if touched is not None and experts is not None:
+        of_experts = rows(
+            f"{name}touched{after}", f"Experts touched at the start of the line{at}", "1", touched
+        )
+        first = first - experts.reading * of_experts
+    begins = rows(f"{name}first{after}", f"Step at the start of the line{apart}{at}", "s", first)
+    rise = rows(f"{name}further{after}", f"What the step grows by along the line{apart}{at}", "s", further)
     slope = rows(
         f"{name}slope{after}",
         f"Step time per further request in decode{apart}{at}",
         "s",
-        where(more, maximum(0, further) / maximum(SMALLEST, (requests - start.requests) / ONE_REQUEST), 0),
+        where(more, maximum(0, rise) / maximum(SMALLEST, (requests - start.requests) / ONE_REQUEST), 0),
         "none up to few requests",
     )
     fixed = rows(
         f"{name}fixed{after}",
         f"Step time without requests in decode{apart}{at}",
         "s",
-        maximum(SMALLEST * start.step, first - slope * (start.requests / ONE_REQUEST)),
+        maximum(SMALLEST * start.step, begins - slope * (start.requests / ONE_REQUEST)),
         "next to none where requests take longer than as many steps of one",
     )
     return _Line(fixed, slope)

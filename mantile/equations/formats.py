@@ -159,7 +159,7 @@ def formats(library: Library, inputs: Workload, hardware: Hardware, ir: ModelGra
     checkpoint = _Checkpoint(ir)
     classes, stored, sections = _classes(ir, inputs, checkpoint, chosen, hardware, types)
     native = _native(chosen, classes)
-    best = _best_peak(classes, chosen.sixteen_peak) if ir.kept_apart() else None
+    best = _best_peak(classes, chosen.sixteen_peak)
     defaults = _activation_default(checkpoint, inputs, hardware, types)
     ends = _end_defaults(ir, checkpoint, inputs, types)
     return Formats(

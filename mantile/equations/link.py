@@ -64,9 +64,17 @@ class LinkTable:
             ),
         )
 
+    def place(self, kind: Node) -> Node:
+        """Where a kind of link stands in the blocks."""
+        return match(kind, span(self.kinds))
+
+    def at(self, fact: str, place: Node) -> Node:
+        """A fact of the kind of link at a place."""
+        return index(span(self.facts[fact]), place)
+
     def of(self, fact: str, kind: Node) -> Node:
         """A fact of a kind of link."""
-        return index(span(self.facts[fact]), match(kind, span(self.kinds)))
+        return self.at(fact, self.place(kind))
 
     def port(self, family: str, place: Node) -> Node:
         """The kind of link that a machine has, by the place of its accelerator."""
@@ -158,8 +166,15 @@ def by_ports(rows: Rows, one: Machine, other: Machine, table: LinkTable) -> Way:
         for side, chip in (("here", one), ("there", other)):
             place = match(chip.inputs.accelerator, span(chip.hardware.accelerators))
             port = rows(f"{family}.{side}", f"Port, {family}, {side}", "1", table.port(family, place))
-            of_port = table.of("bandwidth", port) * table.of("share", port)
-            delay: Node = table.of("latency", port)
+            kind = rows(f"{family}.{side}.place", f"Its place, {family}, {side}", "number", table.place(port))
+            raw = rows(
+                f"{family}.{side}.raw",
+                f"Its bandwidth, {family}, {side}",
+                "GB/s",
+                table.at("bandwidth", kind),
+            )
+            of_port: Node = raw * table.at("share", kind)
+            delay: Node = table.at("latency", kind)
             if family == "ethernet":
                 factors = chip.efficiency
                 network = chip.hardware.scale_out_bandwidth * factors["network_bandwidth"] / GIGA

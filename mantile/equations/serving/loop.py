@@ -89,15 +89,18 @@ def closed_loop(setting: Setting) -> ClosedLoop:
         setting.inputs.output_tokens / maximum(1, setting.inputs.output_tokens - TOKENS_PER_STEP),
         "a synchronous batch has all its prompts in these gaps",
     )
+    stalled = rows(
+        "stalled",
+        "Share of the prompts of others that stall a request",
+        "1",
+        1 - synchronous + synchronous * HALF * gaps,
+        "in a synchronous batch those after one's own",
+    )
     stall = rows(
         "stall",
         "Prefill stall per token",
         "s",
-        setting.interleaved
-        * setting.efficiency["interference"]
-        * others.in_step
-        * others.held
-        * (1 - synchronous + synchronous * HALF * gaps),
+        setting.interleaved * setting.efficiency["interference"] * others.in_step * others.held * stalled,
         "in a synchronous batch prompts before one's own do not count",
     )
     return ClosedLoop(

@@ -94,13 +94,17 @@ def _median_and_p95(
         maximum(0, (slots.burst_share - HALF) / HALF),
         "from half of the requests of a benchmark on; 1 where all are in it",
     )
+    steady = rows(
+        "steady_p50",
+        "TTFT before batch slots, median without a burst",
+        "s",
+        maximum(first.base + waits.p50, waits.saturation),
+    )
     ttft_p50 = rows(
         "ttft_p50",
         "TTFT, median",
         "s",
-        (1 - in_burst) * maximum(first.base + waits.p50, waits.saturation)
-        + in_burst * slots.burst
-        + slots.p50,
+        (1 - in_burst) * steady + in_burst * slots.burst + slots.p50,
         others,
         called="median TTFT",
     )

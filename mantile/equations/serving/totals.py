@@ -37,14 +37,17 @@ def prompts_in_turn(
     It is no shorter than all of them one after the other, where prompts fill every step, and one request.
     """
     count = maximum(1, setting.inputs.prompts_per_slot)
+    prompts = rows(
+        "benchmark_prompts",
+        "Prompts of a benchmark but one, of a replica",
+        "1",
+        maximum(0, count * setting.memory.requests / ONE_REQUEST - 1),
+    )
     together = rows(
         "benchmark_least",
         "Shortest a benchmark can be",
         "s",
-        setting.interleaved
-        * maximum(0, count * setting.memory.requests / ONE_REQUEST - 1)
-        * waits.saturated
-        * (1 + setting.memory.redone)
+        setting.interleaved * prompts * waits.saturated * (1 + setting.memory.redone)
         + first.base
         + waits.generation,
         "all its prompts in turn, then the last request",
