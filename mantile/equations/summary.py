@@ -549,7 +549,13 @@ def _above_floors(graph: EstimateGraph) -> Node:
 
 
 def _machines(graph: EstimateGraph) -> Node:
-    """How many accelerators of which name; then those that decode, where they are others."""
+    """How many accelerators of which name; then those that decode, or each device, where they are others."""
+    if graph.devices is not None:
+        each = [
+            join(text(device.inputs.count, "0"), " × ", device.workers.hardware.name)
+            for device in graph.devices.devices
+        ]
+        return join(each[0], *(part for named in each[1:] for part in (" + ", named)))
     first, second = (
         join(text(workers.ranks.deployment, "0"), " × ", workers.hardware.name)
         for workers in (graph.prefill_workers, graph.decode_workers)
