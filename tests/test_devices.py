@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 import mantile as mt
+from mantile.equations.summary import _machines
 from mantile.estimate.split import _Table, best_split
+from mantile.graph.evaluate import Program
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
+from mantile.workbook.layout import lay_out
 
 BASE: dict[str, Any] = {"framework": "vllm", "input_tokens": 2048, "output_tokens": 256}
 HOME: dict[str, Any] = {
@@ -177,3 +180,13 @@ def test_a_spark_and_a_mac_with_the_links_that_they_have() -> None:
     assert made["e2e_s"] == pytest.approx(2.32, rel=0.1)
     assert mac / made["e2e_s"] == pytest.approx(2.8, rel=0.1)
     assert spark / made["e2e_s"] == pytest.approx(1.9, rel=0.1)
+
+
+def test_what_speaks_of_equal_ranks_is_not_said_of_unlike_devices() -> None:
+    """Neither in a title, nor on Plan: its grid is of equal ranks."""
+    made = ask(**HOME, device_split="even", devices=UNLIKE[:2])
+    with pytest.raises(InputError, match="accelerators that are alike"):
+        mt.plan(made)
+    named = _machines(made.equations)
+    assert Program([named]).run(made.inputs(0))[named] == "1 × GeForce RTX 4090 + 1 × M3 Ultra (80 GPU cores)"
+    assert "Devices" in (sheets := lay_out(made).sheets) and "Plan" not in sheets

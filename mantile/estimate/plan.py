@@ -9,6 +9,7 @@ from mantile.equations.placement import placement, shown
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Node, Quantity
+from mantile.library.errors import InputError
 
 NAMES = {
     "used": "in_use",
@@ -31,8 +32,16 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
         plan = mantile.plan(estimate)
         plan["feasibility"], [check["code"] for check in plan["checks"]["errors"]]
         plan["sides"][0]["accelerators"][0]["weights_gb"]
+
+    Raises:
+        InputError: for devices that are not alike.
     """
     equations, values = estimate.equations, estimate.values(column)
+    if equations.devices is not None:
+        raise InputError(
+            "plan: expected accelerators that are alike; who holds what of devices that are not, the sheet "
+            "Devices says: mantile build"
+        )
     results = estimate.results(column)
     sides = []
     for workers in equations.workers:

@@ -133,8 +133,9 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model", "Tensors")
     for name in ("Shapes", "IR"):  # they lead to sheets behind them, and are filled after these
         book.add_sheet(Sheet(name, "inputs"))
-    plan_sheet(book, master)
-    if equations.devices is not None:
+    if equations.devices is None:
+        plan_sheet(book, master)
+    else:  # its grid is of equal ranks
         book.add_sheet(Sheet(DEVICES_SHEET, "workings", DEVICES_PURPOSE))  # filled once its figures stand
     _add_workings(book, sections, master, "Memory", "Network", "Prefill", "Decode")
     devices_sheet(book, master)
