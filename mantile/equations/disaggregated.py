@@ -297,12 +297,14 @@ def _line(
         )
         first = first - experts.reading * of_experts
     begins = rows(f"{name}first{after}", f"Step at the start of the line{apart}{at}", "s", first)
-    rise = rows(f"{name}further{after}", f"What the step grows by along the line{apart}{at}", "s", further)
+    rise = rows(
+        f"{name}further{after}", f"What the step grows by along the line{apart}{at}", "s", maximum(0, further)
+    )
     slope = rows(
         f"{name}slope{after}",
         f"Step time per further request in decode{apart}{at}",
         "s",
-        where(more, maximum(0, rise) / maximum(SMALLEST, (requests - start.requests) / ONE_REQUEST), 0),
+        where(more, rise / maximum(SMALLEST, (requests - start.requests) / ONE_REQUEST), 0),
         "none up to few requests",
     )
     fixed = rows(
