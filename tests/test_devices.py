@@ -190,3 +190,15 @@ def test_what_speaks_of_equal_ranks_is_not_said_of_unlike_devices() -> None:
     named = _machines(made.equations)
     assert Program([named]).run(made.inputs(0))[named] == "1 × GeForce RTX 4090 + 1 × M3 Ultra (80 GPU cores)"
     assert "Devices" in (sheets := lay_out(made).sheets) and "Plan" not in sheets
+
+
+def test_columns_with_fewer_devices_are_as_without_the_others() -> None:
+    """A device that only another column has costs nothing and changes nothing."""
+    fewer, more = UNLIKE[:2], UNLIKE
+    both = ask(**HOME, device_split="even", devices=fewer, variants=[{"devices": more}])
+    for column, devices in enumerate((fewer, more)):
+        alone = numbers(ask(**HOME, device_split="even", devices=devices).to_dict())
+        found = numbers(both.results(column))
+        assert not both.results(column)["checks"]["errors"]
+        for name in ("ttft_s", "tpot_s", "output_tokens_per_s", "kv_capacity_sequences", "accelerators"):
+            assert found[f".{name}"] == pytest.approx(alone[f".{name}"], rel=1e-12), (column, name)

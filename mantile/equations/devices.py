@@ -110,17 +110,10 @@ class Device:
 
 @dataclass(frozen=True)
 class Stage:
-    """Seconds of a pass on a device: of its layers by what binds, of the ends of the model, of the way on.
-
-    Args:
-        time: on the device; `parts` compute, memory, network, overhead of its layers.
-        sent: to the next device.
-        bound: which of the parts is largest, in words.
-    """
+    """Seconds of a pass on a device; `parts` are compute, memory, network and overhead of its layers."""
 
     time: Quantity
     parts: Mapping[str, Quantity]
-    sent: Quantity | None
 
 
 @dataclass(frozen=True)
@@ -247,11 +240,18 @@ class _Chips:
         self.prefix, self.suffix = f"{PREFIX}{number}.", f", device {number}"
         shared = base.inputs
         own: dict[Node, Node] = {figure: node for figure, node in pinned.items()}
+        ranks = self._row(
+            "inputs.ranks",
+            "Ranks that split a layer",
+            "rank",
+            maximum(1, device.count),
+            "one where there is none",
+        )
         if number > 1:
             own |= {
                 shared.accelerator: device.accelerator,
                 shared.system: device.system,
-                shared.tp: device.count,
+                shared.tp: ranks,
             }
         private = cells if number > 1 else ()
         chips = GraphRewrite(own, private, self.prefix, self.suffix, figures)
@@ -263,7 +263,7 @@ class _Chips:
         used = self._row("hardware.memory_visible_used", "Memory it may use", "B", device.memory * GIGA)
         own = dict(chips.rewritten) | {base.hardware.memory_visible: used}
         self.rewrite = GraphRewrite(own, (), self.prefix, self.suffix, figures)
-        self.extra: list[Row] = [*([visible] if number > 1 else []), in_gb]
+        self.extra: list[Row] = [*([ranks, visible] if number > 1 else []), in_gb]
         # not its memory: that follows from what is found of links and layers
         self.first = Machine(
             *self.rewrite.rewrite((base.inputs, base.hardware, base.efficiency, base.network))
@@ -519,7 +519,7 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
             replaced |= _means(ir, base, devices, block, of_each)
     replaced |= _step(devices, work, passes)
     whole = GraphRewrite(replaced, (), "", "", tuple(listed)).rewrite(work)
-    times = stage_times(rows, ir, base, devices, whole, passes, _sent(rows))
+    times = stage_times(rows, ir, base, devices, whole, passes)
     whole = _held_against(devices, whole, times.stages)
     sections = _sections(devices, whole, times, listed)
     found = replace(
@@ -632,11 +632,6 @@ def _handed_on(rows: Rows, devices: Devices, base: Workers, block: Block, phase:
     return {block.layer_time: replace(block.layer_time, body=body, note="mean over the links in use")}
 
 
-def _sent(rows: Rows) -> dict[int, Quantity]:
-    """Seconds for activations from a device to the next, by its number."""
-    return {int(row.id.split(".")[2]): row for row in rows.quantities() if row.id.endswith(".sent")}
-
-
 def _hosts(base: Workers, block: Block, of_each: Sequence[Block]) -> dict[Node, Node]:
     """What lies on hosts: each device reads its own."""
     body = sum_of([one.time for one in of_each]) / base.inputs.pp
@@ -697,7 +692,6 @@ def stage_times(
     devices: Devices,
     whole: Pass,
     passes: Sequence[Pass],
-    sent: Mapping[int, Quantity],
 ) -> _Stages:
     """Seconds of a pass on each device, and on the one that takes most.
 
@@ -762,7 +756,7 @@ def stage_times(
             layered + common * (device.layers / total) + where(device.last, at_end, 0),
         )
         own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
-        stages.append(Stage(time, _parts(own, base, devices, device, one, whole), sent.get(device.number)))
+        stages.append(Stage(time, _parts(own, base, devices, device, one, whole)))
     slowest = rows("slowest", "Time on the slowest device", "s", maximum(*(stage.time for stage in stages)))
     return _Stages(tuple(stages), slowest, tuple(kinds_of), in_layers)
 
@@ -845,10 +839,7 @@ def other_splits(
     rows = Rows("devices.other")
     found: dict[str, Split] = {}
     means = {
-        phase: [
-            _mean_layer(rows, ir, device, f"devices.{phase}", devices, phase) for device in devices.devices
-        ]
-        for phase in work
+        phase: [_mean_layer(rows, ir, device, devices, phase) for device in devices.devices] for phase in work
     }
     total = ir.total_layers
     for way in SPLITS:
@@ -868,7 +859,7 @@ def other_splits(
                 f"{way}.{phase}.common",
                 f"Time of all else, {phase}, split {SPLIT_WORDS[way]}",
                 "s",
-                of_phase.time - _all_layers(devices, phase) - last,
+                of_phase.time - devices.layered[phase] - last,
                 "as it is now",
             )
             stages: list[Node] = [
@@ -944,13 +935,7 @@ def _ends(layers: Sequence[Node], total: Node) -> Iterator[tuple[Node, Node]]:
         yield first, all_of(count > 0, upto >= total)
 
 
-def _all_layers(devices: Devices, phase: str) -> Node:
-    return devices.layered[phase]
-
-
-def _mean_layer(
-    rows: Rows, ir: ModelGraph, device: Device, prefix: str, devices: Devices, phase: str
-) -> Quantity:
+def _mean_layer(rows: Rows, ir: ModelGraph, device: Device, devices: Devices, phase: str) -> Quantity:
     """Seconds of a mean layer on a device."""
     each = devices.of_layer[phase][device.number - 1]
     body = sum_of([kind * row for kind, row in each.items()]) / ir.total_layers
