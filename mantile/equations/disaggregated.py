@@ -32,7 +32,7 @@ ONE = f"{PREFIX}.one."
 ESTIMATE = f"{PREFIX}.estimate_"
 """What ids of rows begin with: with all requests in decode, with one, and at an estimate of how many are."""
 
-ESTIMATES = 3
+ESTIMATES = 2
 
 
 @dataclass(frozen=True)

@@ -133,10 +133,15 @@ def sensitivity_inputs(
     yield from _prices(estimate)
 
 
+MOST_ROWS = 24_000
+"""Rows of a workbook times the drivers that it varies."""
+
+
 def selected(effects: list[InputEffects], estimate: Estimate) -> list[SensitivityInput]:
     """The inputs of a workbook, as many as its template has, in the order of `effects`.
 
-    Those for which the scenario states a percentage, then those that move a result most.
+    Those for which the scenario states a percentage, then those that move a result most. Each has rows of its
+    own for what follows from it: fewer of them in a large workbook, so that it can still be recalculated.
 
     Raises:
         InputError: if a percentage is stated for something else.
@@ -149,7 +154,8 @@ def selected(effects: list[InputEffects], estimate: Estimate) -> list[Sensitivit
     others = [item.input.id for item in effects if item.largest > 0 and item.input.id not in stated]
     wanted = estimate.template.drivers
     if wanted != "all":
-        others = others[: max(0, wanted - len(stated))]
+        most = min(wanted, MOST_ROWS // len(estimate.equations.quantities()))
+        others = others[: max(0, most - len(stated))]
     return [item.input for item in effects if item.input.id in stated or item.input.id in others]
 
 
