@@ -6,7 +6,7 @@ the input's range, all else as it is. Workbooks and audits both say it so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from mantile.equations.sensitivity import JUDGED, SIGN, SensitivityInput, input_
 from mantile.estimate import overrides
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Quantity
+from mantile.graph.quantity import Node, Quantity, ancestors, children
 from mantile.library.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -133,8 +133,30 @@ def sensitivity_inputs(
     yield from _prices(estimate)
 
 
-MOST_ROWS = 24_000
-"""Rows of a workbook times the drivers that it varies."""
+MOST_COPIES = 4_000
+"""Rows that all drivers of a workbook have of their own."""
+
+
+def _within(estimate: Estimate, drivers: Sequence[tuple[str, Node]], most: int) -> list[str]:
+    """The first drivers, by name, whose rows have room; one of many rows gives way to those behind it."""
+    served, money = estimate.equations.serving, estimate.equations.cost
+    results = (served.ttft, served.tpot, money.usd_per_million_output)
+    parts = [(node, children(node)) for node in ancestors(*results)]
+    found: list[str] = []
+    left = MOST_COPIES
+    for name, figure in drivers:
+        if len(found) == most:
+            break
+        follow: set[Node] = {figure}
+        rows = 0
+        for node, own in parts:
+            if node not in follow and not follow.isdisjoint(own):
+                follow.add(node)
+                rows += isinstance(node, Quantity)
+        if rows <= left:
+            left -= rows
+            found.append(name)
+    return found
 
 
 def selected(effects: list[InputEffects], estimate: Estimate) -> list[SensitivityInput]:
@@ -154,8 +176,8 @@ def selected(effects: list[InputEffects], estimate: Estimate) -> list[Sensitivit
     others = [item.input.id for item in effects if item.largest > 0 and item.input.id not in stated]
     wanted = estimate.template.drivers
     if wanted != "all":
-        most = min(wanted, MOST_ROWS // len(estimate.equations.quantities()))
-        others = others[: max(0, most - len(stated))]
+        figures = {item.input.id: item.input.figure for item in effects}
+        others = _within(estimate, [(name, figures[name]) for name in others], max(0, wanted - len(stated)))
     return [item.input for item in effects if item.input.id in stated or item.input.id in others]
 
 
