@@ -40,12 +40,13 @@ class InDecode:
     """The decode step with the requests that are in decode.
 
     Args:
-        decoding: what it works on; `step` its pass.
+        decoding: what it works on; `step` its pass, `paced` its time.
         blocks: on the Serving sheet, in order.
     """
 
     decoding: Decoding
     step: Pass
+    paced: DecodeStep
     blocks: tuple[Block, ...]
 
 
@@ -115,13 +116,13 @@ def in_decode(
         note="fewer than the batch where requests wait for their prefill",
         name=decoding.batch.name,
     )
-    settled = GraphRewrite({decoding.batch: batch}, (), "", "", copies.figures)
+    settled = GraphRewrite({decoding.batch: batch}, (), "", "", (*copies.figures, *paced.rows))
     settled_step = settled.rewrite(step)
     entering = settled_step.sections[0]
     place = entering.rows.index(batch)
     entering = replace(entering, rows=(*entering.rows[:place], together, *entering.rows[place:]))
     settled_step = replace(settled_step, sections=(entering, *settled_step.sections[1:]))
-    return InDecode(settled.rewrite(decoding), settled_step, tuple(blocks))
+    return InDecode(settled.rewrite(decoding), settled_step, settled.rewrite(paced), tuple(blocks))
 
 
 @dataclass(frozen=True)

@@ -265,13 +265,12 @@ def build_graph(
         parts = other_splits(ir, prefill_workers, parts, decoding.microbatches, work)
     table = link_table(library) if disaggregated else None
     alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass, table)
+    paced = decode_step(ir, decode_workers, decoding, decode_pass)
     apart = None
     if disaggregated:
-        paced = decode_step(ir, decode_workers, decoding, decode_pass)
         apart = in_decode(prefill_workers, decode_workers, alone, decoding, decode_pass, paced)
-        decoding, decode_pass = apart.decoding, apart.step
+        decoding, decode_pass, paced = apart.decoding, apart.step, apart.paced
     bring = gain(decode_workers, decoding, decode_pass)
-    paced = decode_step(ir, decode_workers, decoding, decode_pass)
     single_pass, steps = None, None
     if open_loop:
         single_pass = single(decode_workers, decoding.batch, decode_pass)

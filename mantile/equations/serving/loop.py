@@ -65,20 +65,26 @@ def closed_loop(setting: Setting) -> ClosedLoop:
         where(setting.inputs.prompts_per_slot > 0, 1, 0),
         "those of a benchmark; of a service nobody says it",
     )
-    synchronous = rows(
-        "lockstep",
-        "Share of a synchronous batch",
-        "1",
-        setting.interleaved
-        * where(
+    alike = rows(
+        "alike",
+        "Requests of equal lengths, prompts first",
+        "flag",
+        where(
             all_of(
                 setting.scheduler.first > 0,
                 setting.inputs.length_range_ratio <= 0,
                 setting.inputs.output_tokens > TOKENS_PER_STEP,
             ),
-            HALF * (1 + together),
+            1,
             0,
         ),
+        "with a second token at least",
+    )
+    synchronous = rows(
+        "lockstep",
+        "Share of a synchronous batch",
+        "1",
+        setting.interleaved * alike * HALF * (1 + together),
         "of equal lengths: requests that start together end, and are prefilled, together; half where that "
         "is not known",
     )
