@@ -86,7 +86,10 @@ def again(found: Estimate, driver: SensitivityInput, share: float) -> dict[str, 
             for item in reached.figures[kind]
             if isinstance(item.value, int | float)
         }
-    values = found.program.run(inputs | changed)
+    # rows of the library, scaled, may hold more than a library may state
+    faults = next(node for node in found.values() if getattr(node, "id", "") == "typed.tables.faults")
+    beyond = {faults: 0.0}
+    values, _ = found.program.run_on(beyond, inputs | changed)
     return {name: plain(values[result.figure]) for name, result in results(found.equations).items()}
 
 

@@ -133,8 +133,8 @@ def sensitivity_inputs(
     yield from _prices(estimate)
 
 
-MOST_COPIES = 4_000
-"""Rows that all drivers of a workbook have of their own."""
+MOST_ROWS = 8_500
+"""Rows that a workbook has, with those that its drivers have of their own."""
 
 
 def _within(estimate: Estimate, drivers: Sequence[tuple[str, Node]], most: int) -> list[str]:
@@ -143,7 +143,7 @@ def _within(estimate: Estimate, drivers: Sequence[tuple[str, Node]], most: int) 
     results = (served.ttft, served.tpot, money.usd_per_million_output)
     parts = [(node, children(node)) for node in ancestors(*results)]
     found: list[str] = []
-    left = MOST_COPIES
+    left = MOST_ROWS - len(estimate.equations.quantities())
     for name, figure in drivers:
         if len(found) == most:
             break
