@@ -408,4 +408,5 @@ def test_edits_of_classes_drafts_and_settings(tmp_path: Path) -> None:
         assert "holds '0'" not in texts["Checks!A7"] or what == 0, told
     texts = seen[-1]["texts"]
     assert f"{'!'.join(cell(broken))} is missing or cannot be" in texts["Checks!A7"]
-    assert texts["Summary!B1"].endswith(": not known") and "#" not in texts["Summary!B2"], texts
+    assert texts["Summary!B1"].endswith("not possible, FIGURE_INVALID"), texts
+    assert "!".join(cell(broken)) in texts["Summary!B2"] and "#" not in texts["Summary!B2"], texts
