@@ -101,6 +101,8 @@ def in_decode(
             tangent = _tangent(rows, number, tangent, experts, share, requests)
         away = _away(rows, number, cycle, tangent, requests, alone)
         requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
+    away = _away(rows, ESTIMATES, cycle, tangent, requests, alone)  # the same line, with the wait it gives
+    requests = _estimate(rows, ESTIMATES, cycle, away, tangent, memory.batch)
     together = Quantity(
         f"{PREFIX}.together",
         "Requests that decode where the same workers prefill",
