@@ -32,7 +32,7 @@ ONE = f"{PREFIX}.one."
 ESTIMATE = f"{PREFIX}.estimate_"
 """What ids of rows begin with: with all requests in decode, with one, and at an estimate of how many are."""
 
-ESTIMATES = 2
+ESTIMATES = 3
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,6 @@ def in_decode(
             tangent = _tangent(rows, number, tangent, experts, share, requests)
         away = _away(rows, number, cycle, tangent, requests, alone)
         requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
-    away = _away(rows, ESTIMATES, cycle, tangent, requests, alone)  # the same line, with the wait it gives
-    requests = _estimate(rows, ESTIMATES, cycle, away, tangent, memory.batch)
     together = Quantity(
         f"{PREFIX}.together",
         "Requests that decode where the same workers prefill",
