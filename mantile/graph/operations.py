@@ -330,7 +330,7 @@ def _if_error(value: Any, otherwise: Any) -> Any:
 
 def _nth_largest(members: list[Any], rank: Any) -> Any:
     ordered = np.sort(np.stack(np.broadcast_arrays(*members)), axis=0)[::-1]
-    return ordered[int(rank) - 1]
+    return ordered[int(rank) - 1] if rank <= len(ordered) else np.nan  # as LARGE, an error beyond the last
 
 
 def _round_up(value: Any, _digits: int) -> Any:
