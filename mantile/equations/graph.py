@@ -40,6 +40,7 @@ from mantile.equations.spread import spread
 from mantile.equations.typed import FigureTables, TypedInputs, figure_tables, typed_inputs
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
+from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors
 from mantile.ir.modules import ModelGraph
 from mantile.library.capacity import CapacityAsked
@@ -156,6 +157,18 @@ class EstimateGraph:
         for figure in _figures(self.sheets, *self.sheets):
             assert figures.setdefault(figure.id, figure) is figure, f"two figures called {figure.id}"
         return figures
+
+    @cached_property
+    def program(self) -> Program:
+        """Every figure, every check, the efficiency profiles in use and words, ready to run."""
+        return Program(
+            [
+                *self.figures.values(),
+                *(check.result for check in self.checks.checks),
+                *(choice.profile for workers in self.workers for choice in workers.efficiency.choices),
+                *(() if self.nearest is None else (self.nearest.words, self.nearest.short)),
+            ]
+        )
 
     def all_inputs(self) -> tuple[Input, ...]:
         """Every input, shared ones included."""

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from mantile.equations.display import LETTERS
-from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import METRICS, OUTPUT_TOKENS_PER_S, TPOT, TTFT, Metric
 from mantile.estimate.drafts import with_drafts
 from mantile.estimate.explain import Explanation, explain
 from mantile.estimate.html import html_table
 from mantile.estimate.results import metric_values, raised, results
 from mantile.estimate.split import solved
+from mantile.estimate.structure import graph_of
 from mantile.estimate.writers import writer
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Node
-from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
 from mantile.library.dates import serial
@@ -274,18 +274,10 @@ class Estimate:
             )
         return rows
 
-    @cached_property
+    @property
     def program(self) -> Program:
         """Every figure of the graph, every check, the efficiency profiles in use and words, ready to run."""
-        equations = self.equations
-        return Program(
-            [
-                *equations.figures.values(),
-                *(check.result for check in equations.checks.checks),
-                *(choice.profile for workers in equations.workers for choice in workers.efficiency.choices),
-                *(() if equations.nearest is None else (equations.nearest.words, equations.nearest.short)),
-            ]
-        )
+        return self.equations.program
 
     def values(self, column: int = 0) -> dict[Node, Any]:
         """All numbers of one column."""
@@ -389,13 +381,8 @@ def _estimate(
             model = load_model(scenario.model)
     changed = apply_model_overrides(model, scenario.overrides, name)
     with naming(name, "profiles/"):
-        equations = build_graph(
-            build_ir(changed),
-            library,
-            *scenario.parts,
-            scenario.classes,
-            scenario.capacity,
-            scenario.device_count,
+        equations = graph_of(
+            changed, library, *scenario.parts, scenario.classes, scenario.capacity, scenario.device_count
         )
     cases = columns(scenario, model, library, name)
     require_use(

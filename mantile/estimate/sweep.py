@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
     INTERACTIVITY,
     METRICS,
@@ -31,9 +31,9 @@ from mantile.equations.metrics import (
 )
 from mantile.estimate.estimate import require_override
 from mantile.estimate.results import headline, is_possible
+from mantile.estimate.structure import graph_of
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named
-from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
 from mantile.library.documents import validate
@@ -415,12 +415,12 @@ def _graph(asked: Question) -> EstimateGraph:
         InputError: for a parameter that the model has no use for, or an override there cannot be.
     """
     scenario, name = asked.scenario, asked.name
-    architecture = build_ir(apply_model_overrides(asked.model, scenario.overrides, name))
+    model = apply_model_overrides(asked.model, scenario.overrides, name)
     rated = not asked.over.keys().isdisjoint(("request_rate", "sessions")) or scenario.open_loop
     prefixes = scenario.caches_prefixes or not asked.over.keys().isdisjoint(PREFIX_FIELDS)
     stated = scenario.stated | {STATED_FIELDS[key] for key in asked.over if key in STATED_FIELDS}
-    equations = build_graph(
-        architecture,
+    equations = graph_of(
+        model,
         asked.library,
         asked.apart,
         rated,

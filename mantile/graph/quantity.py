@@ -576,14 +576,15 @@ def rebuilt(node: Node, part: Callable[[Node], Node]) -> Node:
 
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes an expression is made of, one level down; of an input the figure that it follows."""
-    if isinstance(node, Apply):
-        return node.arguments
-    if isinstance(node, Span):
-        return node.members
-    if isinstance(node, Quantity):
-        return (node.body,)
-    if isinstance(node, Input):
-        followed = node.follows
+    kind = type(node)  # quicker than isinstance, and asked for every node
+    if kind is Apply:
+        return cast(Apply, node).arguments
+    if kind is Quantity:
+        return (cast(Quantity, node).body,)
+    if kind is Span:
+        return cast(Span, node).members
+    if kind is Input:
+        followed = cast(Input, node).follows
         return () if followed is None else (followed,)
     return ()
 
@@ -612,19 +613,22 @@ def precedents(node: Node) -> tuple[Named, ...]:
 
 def ancestors(*nodes: Node) -> Iterator[Node]:
     """The nodes and all they follow from, every node once, precedents first."""
-    is_done: dict[int, bool] = {}  # of the nodes that were met
-    stack = [*reversed(nodes)]
+    met: set[int] = set()
+    above: list[Node] = []  # nodes whose precedents are under way
+    stack: list[Node | None] = list(reversed(nodes))  # None: all that the last one above is made of is done
     while stack:
-        node = stack[-1]
-        done = is_done.get(id(node))
-        if done is None:
-            is_done[id(node)] = False
-            stack.extend(reversed(children(node)))
-            continue
-        stack.pop()
-        if not done:  # all that it is made of is
-            is_done[id(node)] = True
-            yield node
+        node = stack.pop()
+        if node is None:
+            yield above.pop()
+        elif id(node) not in met:
+            met.add(id(node))
+            parts = children(node)
+            if parts:
+                above.append(node)
+                stack.append(None)
+                stack.extend(reversed(parts))
+            else:
+                yield node
 
 
 def same_in_all_cases(*nodes: Node) -> set[Node]:

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
 from mantile.equations.reasons import PLAN
+from mantile.estimate.structure import graph_of
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node
 from mantile.graph.rewrite import GraphRewrite
-from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
 from mantile.library.errors import InputError
@@ -186,7 +186,7 @@ def match_runs(
         progress(name)
         try:
             model = (models or {}).get(name) or load_model(name)
-            equations = build_graph(build_ir(model), library, *parts)
+            equations = graph_of(model, library, *parts)
         except InputError as error:
             rejected += [RejectedRun(run.id, str(error)) for run in members]
             continue

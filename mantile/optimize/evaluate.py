@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 
 from mantile.equations.checks import Check
-from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.graph import EstimateGraph
 from mantile.equations.measures import MEASURES, Measure
 from mantile.equations.override import OVERRIDE
 from mantile.equations.reasons import PLAN
 from mantile.estimate.estimate import require_override
+from mantile.estimate.structure import graph_of
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Node
-from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.columns import columns
 from mantile.library.fields import DECODE
@@ -51,8 +51,8 @@ class Evaluator:
         """The equations."""
         changed = apply_model_overrides(self.model, self.scenario.overrides, self.name)
         disaggregated, open_loop, prefixes, stated = self.scenario.parts
-        graph = build_graph(
-            build_ir(changed),
+        graph = graph_of(
+            changed,
             self.library,
             disaggregated,
             open_loop,
