@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
+from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -244,6 +248,59 @@ COMMAND = (
 )
 
 
+class Here:
+    """A scheduler's client whose workers get only what travels; this process does their work."""
+
+    def __init__(self) -> None:
+        self.parts: list[int] = []
+
+    def submit(self, work: Any, *arguments: Any, **_: Any) -> Any:
+        function, given = pickle.loads(pickle.dumps((work, arguments)))
+        self.parts.append(len(given[2]))
+        return SimpleNamespace(result=lambda: function(*given))
+
+    def cancel(self, futures: list[Any], force: bool) -> None:
+        """Nothing is on its way."""
+
+
+SPREAD: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "input_tokens": 60_000,
+    "output_tokens": 100,
+    "accelerator": "h100-sxm",
+    "framework": "vllm",
+    "limits": {"ttft_p95": 20, "tpot": 0.05},
+    "gpus_max": 2,
+    "weights_dtype": "fp8",
+    "workers": 2,
+    "part": 4,
+}
+
+
+def same(one: Optimum, other: Optimum) -> None:
+    """Two answers are equal to the last digit."""
+    pd.testing.assert_frame_equal(one.to_frame(), other.to_frame(), check_exact=True)
+    assert one.to_dict() == other.to_dict()
+
+
+@pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")
+def test_parts_of_plans_on_workers_are_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans in parts, each from what travels alone, in the order of the plans."""
+    client = Here()
+    monkeypatch.setattr(
+        sys.modules["mantile.optimize.scheduled"], "connected", lambda *_: nullcontext(client)
+    )
+    stated = SPREAD | {"concurrency": 2}
+    same(optimize(**stated), optimize(**stated, cluster="local"))
+    assert len(client.parts) == 8 and max(client.parts) == 4
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")
+def test_a_cluster_gives_the_same_answer() -> None:
+    same(optimize(**SPREAD), optimize(**SPREAD, cluster="local"))
+
+
 def ran(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
 ) -> tuple[int, str, str]:
@@ -284,6 +341,8 @@ def test_limits_that_nothing_meets(
         (("--over", "accelerator=b200-sxm"), "fixed and listed"),
         (("--makers", "nobody"), "nobody"),
         (("--search", "everything"), "expected cp or disaggregated"),
+        (("--workers", "2"), "only with --scheduler"),
+        (("--scheduler", "http://there:1"), "expected local, or an address"),
         (("-o", "best.pdf"), "best.pdf"),
     ],
 )

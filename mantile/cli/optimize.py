@@ -110,11 +110,27 @@ def optimize(
     kubernetes: Annotated[
         bool, typer.Option("--kubernetes", help="With --launch: write a manifest too.")
     ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes of --scheduler local.  [default: one for each core]"),
+    ] = None,
+    partition_points: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="With --scheduler: plans of a part that a worker gets, at most.  [default: 16384]"
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best deployment: every plan on every accelerator allowed, within limits, with reasons."""
+    from mantile.estimate.scheduled import require_scheduler, taken
     from mantile.optimize.objective import read_limit
 
+    cluster = taken(flags)
+    if cluster is not None:
+        require_scheduler(cluster, workers)
+    elif workers or partition_points:
+        raise InputError(f"{'--workers' if workers else '--partition-points'}: only with --scheduler")
     bounds = {
         "ttft": ttft_max,
         "ttft_p95": ttft_p95_max,
@@ -146,7 +162,7 @@ def optimize(
     from mantile.optimize.optimize import solve
 
     with working("looking at plans"):
-        found = solve(question)
+        found = solve(question, cluster=cluster, workers=workers, part=partition_points)
         if output is not None:
             _write(found, output)
     if launch is not None and found.has_winner:

@@ -34,7 +34,8 @@ from mantile.library.scenario import (
 from mantile.library.version import __version__
 from mantile.optimize.evaluate import Evaluator
 from mantile.optimize.objective import DEFAULT, Limit, Objective, limit, merged, read_objective
-from mantile.optimize.search import FRONT, NOT_KNOWN_CODE, Found, Search, measures_of
+from mantile.optimize.scheduled import helped
+from mantile.optimize.search import FRONT, NOT_KNOWN_CODE, Found, Search, measures_of, silent
 from mantile.optimize.space import (
     APART,
     CHOSEN,
@@ -291,7 +292,10 @@ def optimize(
     library: Library | None = None,
     name: str = "optimize",
     plans: int = CANDIDATES,
-    step: Callable[[str], None] = lambda words: None,
+    step: Callable[[str], None] = silent,
+    cluster: str | None = None,
+    workers: int | None = None,
+    part: int | None = None,
     **fields: Any,
 ) -> Optimum:
     """Look at every plan, and say which is best and why.
@@ -309,6 +313,10 @@ def optimize(
         model, library, name: as for `estimate`.
         plans: of the answer, at most 24; the workbook holds each as a live column.
         step: is told how far the search is.
+        cluster: address of a scheduler of dask.distributed, such as tcp://HOST:8786, or local for processes
+            of this machine: plans are worked out there, and the answer is the same. None: here.
+        workers: processes with local; None: one for each core.
+        part: plans that are handed to a worker at once, at most; None: 16,384.
         fields: of a scenario. Those of a plan are fixed; without concurrency and request rate the best load
             within the limits is looked for.
 
@@ -342,7 +350,7 @@ def optimize(
         name,
         plans,
     )
-    return solve(question, step)
+    return solve(question, step, cluster, workers, part)
 
 
 def workload_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -388,11 +396,27 @@ def prepared(question: Question) -> tuple[Space, Scenario, Evaluator]:
     return space, base, evaluator
 
 
-def solve(question: Question, step: Callable[[str], None] = lambda words: None) -> Optimum:
-    """Look at every plan of a question."""
+def solve(
+    question: Question,
+    step: Callable[[str], None] = silent,
+    cluster: str | None = None,
+    workers: int | None = None,
+    part: int | None = None,
+) -> Optimum:
+    """Look at every plan of a question; with a scheduler on its workers, to the same answer.
+
+    Args:
+        cluster, workers, part: as for `optimize`.
+
+    Raises:
+        InputError: where the rules leave no plan; for a scheduler that does not answer.
+    """
     space, base, evaluator = prepared(question)
-    search = Search(evaluator, space, question.objective, question.limits, not question.load, step)
-    found = search.run()
+    with helped(cluster, workers, part) as others:
+        search = Search(
+            evaluator, space, question.objective, question.limits, not question.load, step, others
+        )
+        found = search.run()
     if not len(found.plans):
         broken = ", ".join(f"{code}: {count:,}" for code, count in _most_first(found.infeasible)[:6])
         raise InputError(

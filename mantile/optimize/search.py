@@ -102,6 +102,14 @@ class Found:
         return _front(pd.concat([kept, self.loads]) if len(self.loads) else kept)
 
 
+WORK = ("rules", "memory_of", "measured")
+"""What is worked out of plans, each by itself: methods of `Search`."""
+
+
+def silent(words: str) -> None:
+    """Tell nobody."""
+
+
 @dataclass(frozen=True)
 class Search:
     """A question: which plan of a space is best.
@@ -111,6 +119,7 @@ class Search:
         searches_load: whether the number of requests in flight is looked for; else the scenario states the
             load, and every number of replicas is looked at.
         step: is told how many plans are done.
+        helped: works plans out elsewhere: given the search, one of `WORK` and plans; None: here.
     """
 
     evaluator: Evaluator
@@ -118,7 +127,15 @@ class Search:
     objective: Objective
     limits: tuple[Limit, ...]
     searches_load: bool
-    step: Callable[[str], None] = lambda words: None
+    step: Callable[[str], None] = silent
+    helped: Callable[[Search, str, pd.DataFrame], pd.DataFrame] | None = None
+
+    def worked_out(self, work: str, plans: pd.DataFrame) -> pd.DataFrame:
+        """Columns of plans, one of `WORK`: here, or where `helped` has it done."""
+        if self.helped is not None:
+            return self.helped(self, work, plans)
+        found: pd.DataFrame = getattr(self, work)(plans)
+        return found
 
     @property
     def shown(self) -> tuple[Measure, ...]:
@@ -193,12 +210,16 @@ class Search:
 
     def _broken(self, plans: pd.DataFrame) -> Array:
         """The code of the first rule that each plan breaks; empty where it keeps all."""
+        return self.worked_out("rules", plans)["code"].to_numpy(object).copy()
+
+    def rules(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """The code of the first rule that each plan breaks, as a column; empty where it keeps all."""
         checks = self.evaluator.plan_checks
         results = self.evaluator.run(plans, {check.code: check.result for check in checks})
         codes = np.full(len(plans), "", dtype=object)
         for check in reversed(checks):
             codes[results[check.code] <= 0] = check.code
-        return codes
+        return pd.DataFrame({"code": codes}, index=plans.index)
 
     def _with_replicas(self, plans: pd.DataFrame) -> pd.DataFrame:
         counts = [self._replicas(int(ranks)) for ranks in _ranks(plans)]
@@ -209,28 +230,36 @@ class Search:
 
     def _by_memory(self, plans: pd.DataFrame) -> tuple[pd.DataFrame, Counter[str]]:
         """Plans in whose memory one request has room, with the room of a replica."""
+        found = self.worked_out("memory_of", plans)
+        fits = found["reason"].isin((FITS, WITH_OFFLOAD)).to_numpy(bool)
+        codes = Counter(reason.upper() for reason in found["reason"][~fits])
+        return plans.assign(room=found["room"])[fits], codes
+
+    def memory_of(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """Whether one request has room in plans, and how many have in a replica: columns reason, room."""
         graph = self.evaluator.graph
         held = plans.assign(concurrency=_running(plans)) if self.searches_load else plans
         room = KV_CAPACITY_SEQUENCES.worked_out(graph.figures)
         wanted: dict[str, Node] = {"reason": graph.checks.reason, "room": room}
         values = self.evaluator.run(held, wanted)
-        fits = (
-            np.isin(values["reason"].astype(str), (FITS, WITH_OFFLOAD)) if len(plans) else np.array([], bool)
-        )
-        codes = Counter(str(reason).upper() for reason in values["reason"][~fits])
-        rooms = np.maximum(1, np.floor(numbers(values["room"])))
-        return plans.assign(room=np.minimum(rooms, MOST_IN_FLIGHT))[fits], codes
+        rooms = np.minimum(np.maximum(1, np.floor(numbers(values["room"]))), MOST_IN_FLIGHT)
+        reasons = np.array([str(reason) for reason in values["reason"]], dtype=object)
+        return pd.DataFrame({"reason": reasons, "room": rooms}, index=plans.index)
 
     def _at(self, plans: pd.DataFrame) -> pd.DataFrame:
-        """Measures of plans at a load, and the first limit that each misses."""
+        """Plans with their measures at a load, and the first limit that each misses."""
+        found = self.worked_out("measured", plans)
+        return plans.assign(**{name: found[name] for name in found})
+
+    def measured(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """Measures of plans at a load, the score, the first limit that each misses and by how much."""
         graph = self.evaluator.graph
         wanted: dict[str, Node] = {of.key: self.evaluator.measures[of.key] for of in self.shown}
         wanted["score"] = self.objective.score(wanted)
         wanted |= {check.code: check.result for check in graph.checks.checks if check.reason == OVERLOADED}
         values = self.evaluator.run(plans, wanted)
-        done = plans.assign(
-            **{of.key: numbers(values[of.key]) for of in self.shown}, score=numbers(values["score"])
-        )
+        shown = {of.key: numbers(values[of.key]) for of in self.shown}
+        done = pd.DataFrame(shown | {"score": numbers(values["score"])}, index=plans.index)
         code = np.full(len(plans), "", dtype=object)
         for limit in reversed(self.limits):
             found = done[limit.measure.key].to_numpy()

@@ -141,8 +141,9 @@ class Sizes(Search):
         self.ruled.append(plans)
         return super()._by_memory(plans)
 
-    def _at(self, plans: pd.DataFrame) -> pd.DataFrame:
-        return super()._at(plans).assign(**{NEEDED: self.memory(plans)})
+    def measured(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """As of any search, and the memory of all accelerators."""
+        return super().measured(plans).assign(**{NEEDED: self.memory(plans)})
 
     def memory(self, plans: pd.DataFrame) -> Array:
         """Memory of all accelerators together, in B."""
