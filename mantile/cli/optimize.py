@@ -86,7 +86,16 @@ def optimize(
         str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
     ] = None,
     search: Annotated[
-        str | None, typer.Option(metavar="cp,disaggregated", help="What is looked at beyond the usual.")
+        str | None,
+        typer.Option(metavar="cp,disaggregated,offload", help="What is looked at beyond the usual."),
+    ] = None,
+    host_memory: Annotated[
+        float | None,
+        typer.Option(
+            metavar="<GB>",
+            help="Host memory for each accelerator, in which weights and KV cache may lie where nothing fits "
+            "without; 0: none.  [default: 2 GB for each GiB of the accelerator]",
+        ),
     ] = None,
     plans: Annotated[
         int, typer.Option(metavar="N", help="Plans of the answer, at most 24: live columns of the workbook.")
@@ -155,7 +164,16 @@ def optimize(
     if output is not None and not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}")
     question = question_of(
-        what, flags, over or [], objective, limits, gpus_max, parts_of(makers), parts_of(search), plans
+        what,
+        flags,
+        over or [],
+        objective,
+        limits,
+        gpus_max,
+        parts_of(makers),
+        parts_of(search),
+        plans,
+        host_memory,
     )
     from mantile.cli.output.optimize import print_optimum
     from mantile.cli.output.tables import print_json, working
@@ -202,6 +220,7 @@ def question_of(
     makers: tuple[str, ...] = (),
     search: tuple[str, ...] = (),
     plans: int = 12,
+    host_memory: float | None = None,
 ) -> Question:
     """The question of a command line: a model, or the workload of a scenario file, and flags.
 
@@ -242,6 +261,7 @@ def question_of(
         bundle.library if bundle else None,
         name,
         plans,
+        host_memory,
     )
 
 

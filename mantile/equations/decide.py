@@ -597,8 +597,11 @@ def _named(make: _Figures, graph: EstimateGraph, case: int) -> None:
     make("name.formats", "Data types, in words", "1", join(of("weights_dtype"), ", ", of("kv_dtype"), " KV"))
     if len(graph.workers) > 1:
         told = _of_both(make, graph, case, told)
+    moved = make("name.moved", "Memory asked of the host", "GB", of("offload_weights") + of("offload_kv"))
+    hosted = where(moved > 0, join(" · ", rounded(moved, 0), " GB on the host"), "")
+    make("name.host", "Host memory, in words", "1", hosted)
     chip = _in_case(workers.hardware.name, case)
-    words = join(chip, " · ", told, " · ", make["name.formats"], " · ", of("framework"))
+    words = join(chip, " · ", told, " · ", make["name.formats"], " · ", of("framework"), make["name.host"])
     make("name", "Plan", "1", words)
 
 

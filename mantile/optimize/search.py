@@ -34,7 +34,8 @@ from mantile.graph.quantity import Node
 from mantile.library.fields import DECODE
 from mantile.optimize.evaluate import Array, Evaluator, numbers
 from mantile.optimize.objective import Limit, Objective
-from mantile.optimize.space import APART, DEGREES, OF_DECODE, TOGETHER, Space
+from mantile.optimize.offload import fullest, others
+from mantile.optimize.space import APART, DEGREES, OF_DECODE, OFFLOADED, TOGETHER, Space
 
 NOT_KNOWN_CODE = "NOT_KNOWN"
 """Of a plan whose objective or limit nobody knows: it is counted, and has no rank."""
@@ -63,6 +64,8 @@ _STAYS = frozenset(
 _PEAKS = GOODPUT.column
 """What gains by more requests as long as they are within their limits, then loses."""
 _EQUAL = 1e-9  # scores that differ by less do so by rounding alone
+_ALL_GB = 1e6  # more than a rank holds
+_BYTES_PER_GB = 1e9
 _STEPS = 8  # loads that are looked at between two others
 KEPT = 8  # best plans whose order is exact where the load is searched for
 
@@ -96,7 +99,8 @@ class Found:
         """Of the plans with a rank those that no other beats in speed and throughput at once.
 
         Where the load is searched for, each plan counts at one request a replica, at each doubling of that,
-        at the most that memory holds, and at the load that was found.
+        at the most that memory holds, and at the load that was found; those with a part on the host at the
+        last alone, where others fit without.
         """
         kept = self.plans[self.plans["code"] == ""]
         return _front(pd.concat([kept, self.loads]) if len(self.loads) else kept)
@@ -151,7 +155,8 @@ class Search:
             plans = plans.assign(serving=TOGETHER, **{f"{DECODE}accelerator": plans["accelerator"]})
             plans = plans.assign(**{name: plans[name.removeprefix(DECODE)] for name in OF_DECODE})
         tried = int(np.sum(self._copies(plans)))
-        plans = self._with_replicas(self._by_rules(plans, infeasible))
+        single = self._by_rules(plans, infeasible)
+        plans = self._with_replicas(single)
         if self.space.apart:
             pairs = self.space.pairs().assign(serving=APART)
             tried += len(pairs)
@@ -159,13 +164,50 @@ class Search:
         self.step(f"{len(plans):,} of {tried:,} plans keep the rules")
         plans, reasons = self._by_memory(plans)
         infeasible.update(reasons)
+        if self.space.host:
+            more, count = self._offloaded(single, {*plans["accelerator"]}, infeasible)
+            plans, tried = pd.concat([plans, more], ignore_index=True), tried + count
         if not self.searches_load:
             return self._ranked(self._at(plans), tried, infeasible)
         found = self._ranked(self._with_load(plans), tried, infeasible)
-        for _, _, done in self._doubled(plans):
+        own = (plans[[*OFFLOADED]] == 0).all(axis=1).to_numpy()
+        for _, _, done in self._doubled(plans[own] if own.any() else plans):
             kept = done[(done["code"] == "") & np.isfinite(done["score"])]
             found.loads = _front(pd.concat([found.loads, kept]) if len(found.loads) else kept)
         return found
+
+    def _offloaded(
+        self, plans: pd.DataFrame, fitting: set[str], infeasible: Counter[str]
+    ) -> tuple[pd.DataFrame, int]:
+        """Plans with a part on the host that have room, and how many were tried: of accelerators that have
+        none without, or of all where that is asked for.
+
+        Args:
+            plans: of one replica, without offload, that keep the rules.
+            fitting: accelerators that have plans with room.
+        """
+        host = self.space.host
+        lost = [chip for chip in host if self.space.host_for_all or chip not in fitting]
+        plans = plans[plans["accelerator"].isin(lost)].reset_index(drop=True)
+        if not len(plans):
+            return plans.assign(room=[]), 0
+        weights = self._weights(plans)
+        most = fullest(plans, weights, host)
+        first = self._with_replicas(self._by_rules(most, infeasible))
+        found, reasons = self._by_memory(first)
+        infeasible.update(reasons)
+        kinds = [name for name in plans if name not in (*OFFLOADED, "dp", OF_DECODE[-1])]
+        roomy = plans.merge(found[kinds].drop_duplicates(), on=kinds)
+        second = self._with_replicas(others(roomy, self._weights(roomy), host))
+        rest, reasons = self._by_memory(second)
+        infeasible.update(reasons)
+        return pd.concat([found, rest]), int(np.sum(self._copies(most))) + len(second)
+
+    def _weights(self, plans: pd.DataFrame) -> Array:
+        """GB of weights of a rank."""
+        wanted = {"weights": self.evaluator.graph.figures["memory.host_weights"]}
+        values = self.evaluator.run(plans.assign(**{OFFLOADED[0]: _ALL_GB}), wanted)
+        return np.asarray(numbers(values["weights"]) / _BYTES_PER_GB)
 
     def _copies(self, plans: pd.DataFrame) -> Array:
         """How many numbers of replicas each row stands for."""

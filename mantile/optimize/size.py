@@ -466,7 +466,7 @@ def size_of(
             f"{question.name}: serving: builds have prefill and decode on the same workers; workers of their "
             "own: mantile optimize --search disaggregated"
         )
-    space, base, evaluator = prepared(question)
+    space, base, evaluator = prepared(replace(question, host_memory=0.0))
     sizes = Sizes(evaluator, space, replace(question.objective, terms=_FEWEST), question.limits, False, step)
     found = sizes.run()
     if not len(found.plans):
