@@ -51,7 +51,7 @@ def others(plans: pd.DataFrame, weights: Array, host: Mapping[str, float]) -> pd
 
 
 def _room(plans: pd.DataFrame, host: Mapping[str, float]) -> Array:
-    return plans["accelerator"].map(host).to_numpy(float)
+    return np.asarray(plans["accelerator"].map(host), float)
 
 
 def _up(sizes: Array) -> Array:

@@ -149,11 +149,8 @@ class Search:
 
     def run(self) -> Found:
         """Look at all plans."""
-        plans = self.space.plans().assign(dp=1)
+        plans = self.replicas_of(self.space)
         infeasible: Counter[str] = Counter()
-        if self.space.apart:
-            plans = plans.assign(serving=TOGETHER, **{f"{DECODE}accelerator": plans["accelerator"]})
-            plans = plans.assign(**{name: plans[name.removeprefix(DECODE)] for name in OF_DECODE})
         tried = int(np.sum(self._copies(plans)))
         single = self._by_rules(plans, infeasible)
         plans = self._with_replicas(single)
@@ -175,6 +172,14 @@ class Search:
             kept = done[(done["code"] == "") & np.isfinite(done["score"])]
             found.loads = _front(pd.concat([found.loads, kept]) if len(found.loads) else kept)
         return found
+
+    def replicas_of(self, space: Space) -> pd.DataFrame:
+        """Plans of a space of one replica each, with workers that do both."""
+        plans = space.plans().assign(dp=1)
+        if self.space.apart:
+            plans = plans.assign(serving=TOGETHER, **{f"{DECODE}accelerator": plans["accelerator"]})
+            plans = plans.assign(**{name: plans[name.removeprefix(DECODE)] for name in OF_DECODE})
+        return plans
 
     def _offloaded(
         self, plans: pd.DataFrame, fitting: set[str], infeasible: Counter[str]
@@ -252,7 +257,7 @@ class Search:
 
     def _broken(self, plans: pd.DataFrame) -> Array:
         """The code of the first rule that each plan breaks; empty where it keeps all."""
-        return self.worked_out("rules", plans)["code"].to_numpy(object).copy()
+        return np.array(self.worked_out("rules", plans)["code"], object)
 
     def rules(self, plans: pd.DataFrame) -> pd.DataFrame:
         """The code of the first rule that each plan breaks, as a column; empty where it keeps all."""
