@@ -94,13 +94,14 @@ def sweep(
     from mantile.cli.output.sweep import ROWS, json_rows, print_points, print_sweep
     from mantile.cli.output.tables import print_json
     from mantile.estimate.partitions import POINTS, partitions
+    from mantile.estimate.scheduled import taken
     from mantile.estimate.sweep import grid
     from mantile.library.scenario import field_name
 
     written = output or []
     if (condition or sort or top) and is_scheduled(flags):
         raise InputError("--where, --sort and --top: not with --scheduler; read its partitions instead")
-    scheduler = _taken(flags)
+    scheduler = taken(flags)
     if scheduler is None and (workers or partition_points):
         raise InputError(f"{'--workers' if workers else '--partition-points'}: only with --scheduler")
     if scheduler is not None:
@@ -178,13 +179,6 @@ def _chosen_points(
         with table_file(path) as append:
             append(found)
     return found, total, fits
-
-
-def _taken(flags: dict[str, Any]) -> str | None:
-    """The scheduler of workers, out of the flags; one of an engine, which has the same flag, stays there."""
-    from mantile.estimate.scheduled import is_address
-
-    return flags.pop("scheduler") if is_address(flags.get("scheduler")) else None
 
 
 def _scenario(

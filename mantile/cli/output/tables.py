@@ -181,6 +181,7 @@ _SIZES: dict[str, tuple[tuple[str, float], ...]] = {
     "s": (("h", 7200), ("min", 120), ("s", 1), ("ms", 1e-3), ("µs", 1e-6)),
     "B": (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1)),
     "W": (("MW", 1e6), ("kW", 1e3), ("W", 1)),
+    "USD": (("million USD", 1e6), ("thousand USD", 1e3), ("USD", 1)),
 }
 
 
