@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -9,6 +12,7 @@ import numpy as np
 import pytest
 
 import mantile as mt
+from mantile.cli.app import main
 from mantile.equations.summary import _machines
 from mantile.estimate.split import _Table, best_split
 from mantile.graph.evaluate import Program
@@ -202,3 +206,61 @@ def test_columns_with_fewer_devices_are_as_without_the_others() -> None:
         assert not both.results(column)["checks"]["errors"]
         for name in ("ttft_s", "tpot_s", "output_tokens_per_s", "kv_capacity_sequences", "accelerators"):
             assert found[f".{name}"] == pytest.approx(alone[f".{name}"], rel=1e-12), (column, name)
+
+
+FLAGS = ("--framework", "llama.cpp", "--isl", "2048", "--osl", "128", "--concurrency", "1")
+
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Exit status, stdout and stderr of a command line."""
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["mantile", *arguments])
+        status = 0
+        try:
+            main()
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        return status, *capsys.readouterr()
+
+    return command
+
+
+def test_devices_of_a_command_line_are_those_of_a_scenario(run: Run) -> None:
+    devices = ("--device", "rtx-4090,layers=20,link=10g", "--device", "m3-ultra:2,layers=12")
+    status, out, _ = run("estimate", "llama-3.1-8b", *FLAGS, *devices, "--json")
+    fields = HOME | {"weights_dtype": "default", "model": "llama-3.1-8b"}
+    fields.pop("weights_dtype")
+    listed = [UNLIKE[0] | {"layers": 20, "link": "10gbe"}, UNLIKE[1] | {"layers": 12, "count": 2}]
+    expected = ask(**fields, devices=listed).to_dict()
+    assert status == 0 and json.loads(out) == json.loads(json.dumps(expected))
+    first, second = expected["devices"]
+    assert (first["layers"], second["accelerators"], second["which_layers"]) == (20, 2, [21, 32])
+    assert first["link"]["bandwidth_bytes_per_s"] == pytest.approx(1.125e9) and second["link"] is None
+    assert first["link"]["busiest"] and not first["link"]["inferred"]
+    assert first["decode_s"] + second["decode_s"] == pytest.approx(
+        values(ask(**fields, devices=listed))["decode.time"], rel=1e-12
+    )
+    # what the last one states of a link is of the one that leads to it
+    turned = ("--device", "rtx-4090,layers=20", "--device", "m3-ultra:2,layers=12,link=10g")
+    assert run("estimate", "llama-3.1-8b", *FLAGS, *turned, "--json")[1] == out
+
+
+@pytest.mark.parametrize(
+    ("devices", "words"),
+    [
+        (["rtx-4090"], "expected 2 to 8 devices, found 1"),
+        (["rtx-4090", "m3-ultra:many"], "count: expected a whole number, found 'many'"),
+        (["rtx-4090", "m3-ultra,speed=2"], "speed=2: expected FIELD=VALUE of accelerator"),
+        (["rtx-4090,link=10g", "m3-ultra,link=tb5"], "the device before states its link"),
+        (["rtx-4090", ":2"], "expected CHIP or CHIP:COUNT first"),
+    ],
+)
+def test_a_device_that_cannot_be_read_is_named(run: Run, devices: list[str], words: str) -> None:
+    given = [part for device in devices for part in ("--device", device)]
+    status, _, err = run("estimate", "llama-3.1-8b", *FLAGS, *given)
+    assert status == 2 and words in err

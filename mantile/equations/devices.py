@@ -145,6 +145,8 @@ class Devices:
         sections: of the Network sheet; `passes` by sheet, below the rows of the pass.
         other_splits: other ways to split layers; `best` the shortest decode step of those that fit.
         of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.
+        sent: by phase, seconds of the activations of a pass over the link behind each device but the last.
+        busiest: of each of these links, 1 where it takes longest in a prefill.
     """
 
     devices: tuple[Device, ...]
@@ -156,6 +158,8 @@ class Devices:
     best: Quantity | None = None
     of_layer: Mapping[str, tuple[Mapping[Input, Quantity], ...]] = field(default_factory=dict)
     layered: Mapping[str, Quantity] = field(default_factory=dict)
+    sent: Mapping[str, tuple[Quantity, ...]] = field(default_factory=dict)
+    busiest: tuple[Quantity, ...] = ()
 
     @property
     def sets(self) -> tuple[Workers, ...]:
@@ -509,10 +513,15 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
     passes = [_pass_of(device, work, listed, blocks) for device in devices.devices]
     rows = Rows(f"devices.{phase.id}", f", {phase.id}")
     replaced: dict[Node, Node] = {}
+    sent: tuple[Quantity, ...] = ()
     for place, block in enumerate(work.blocks):
         of_each = [one.blocks[place] for one in passes]
         if block.id == "p2p":
-            replaced |= _handed_on(rows, devices, base, block, phase.id)
+            sent = _sent(rows, devices, base, block)
+            body = sum_of(sent) / maximum(1, base.inputs.pp - 1)
+            replaced[block.layer_time] = replace(
+                block.layer_time, body=body, note="mean over the links in use"
+            )
         elif block.id == "host":
             replaced |= _hosts(base, block, of_each)
         else:
@@ -524,6 +533,8 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
     sections = _sections(devices, whole, times, listed)
     found = replace(
         devices,
+        sent={**devices.sent, phase.id: sent},
+        busiest=_busiest(rows, sent) if phase.id == "prefill" else devices.busiest,
         stages={**devices.stages, phase.id: times.stages},
         of_layer={**devices.of_layer, phase.id: times.of_layer},
         layered={**devices.layered, phase.id: times.layered},
@@ -610,15 +621,15 @@ def _means(
     return replaced
 
 
-def _handed_on(rows: Rows, devices: Devices, base: Workers, block: Block, phase: str) -> dict[Node, Node]:
-    """Activations from device to device: the mean over the links in use."""
+def _sent(rows: Rows, devices: Devices, base: Workers, block: Block) -> tuple[Quantity, ...]:
+    """Seconds of the activations of a pass from each device to the next; 0 over a link that is not used."""
     size = next(
         figure
         for figure in block.section.figures()
         if isinstance(figure, Quantity) and figure.id.endswith("message_bytes")
     )
     overlap = base.efficiency.factors["p2p_overlap"]
-    times = [
+    return tuple(
         rows(
             f"{device.number}.sent",
             f"Activations from device {device.number} to the next",
@@ -627,9 +638,21 @@ def _handed_on(rows: Rows, devices: Devices, base: Workers, block: Block, phase:
         )
         for device in devices.devices
         if (link := device.link) is not None
-    ]
-    body = sum_of(times) / maximum(1, base.inputs.pp - 1)
-    return {block.layer_time: replace(block.layer_time, body=body, note="mean over the links in use")}
+    )
+
+
+def _busiest(rows: Rows, sent: Sequence[Quantity]) -> tuple[Quantity, ...]:
+    """Of each link whether none takes longer."""
+    longest = rows("longest_sent", "Longest time of a link", "s", maximum(*sent))
+    return tuple(
+        rows(
+            f"{number}.busiest",
+            f"The link of device {number} is the busiest",
+            "flag",
+            where(all_of(time > 0, time >= longest), 1, 0),
+        )
+        for number, time in enumerate(sent, start=1)
+    )
 
 
 def _hosts(base: Workers, block: Block, of_each: Sequence[Block]) -> dict[Node, Node]:
