@@ -6,7 +6,9 @@ import json
 import sys
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -189,8 +191,7 @@ def test_a_spark_and_a_mac_with_the_links_that_they_have() -> None:
 def test_what_speaks_of_equal_ranks_is_not_said_of_unlike_devices() -> None:
     """Neither in a title, nor on Plan: its grid is of equal ranks."""
     made = ask(**HOME, device_split="even", devices=UNLIKE[:2])
-    with pytest.raises(InputError, match="accelerators that are alike"):
-        mt.plan(made)
+    assert mt.plan(made)["sides"] == []
     named = _machines(made.equations)
     assert Program([named]).run(made.inputs(0))[named] == "1 × GeForce RTX 4090 + 1 × M3 Ultra (80 GPU cores)"
     assert "Devices" in (sheets := lay_out(made).sheets) and "Plan" not in sheets
@@ -264,3 +265,32 @@ def test_a_device_that_cannot_be_read_is_named(run: Run, devices: list[str], wor
     given = [part for device in devices for part in ("--device", device)]
     status, _, err = run("estimate", "llama-3.1-8b", *FLAGS, *given)
     assert status == 2 and words in err
+
+
+def test_a_picture_has_every_link_with_its_bandwidth_and_marks_the_busiest(run: Run, tmp_path: Path) -> None:
+    """Dashed where nobody states the link; a link without layers behind it is drawn, not as used."""
+    drawn = tmp_path / "plan.svg"
+    devices = ("rtx-4090,layers=16,link=2.5g", "m3-ultra,layers=16", "dgx-spark-gb10,layers=0")
+    given = [part for device in devices for part in ("--device", device)]
+    status, out, _ = run("plan", "llama-3.1-8b", *FLAGS, *given, "--svg", str(drawn))
+    assert status == 0 and "busiest" in out and "unused, inferred" in out
+    root = ElementTree.parse(drawn).getroot()
+    lines = [one for one in root.iter("{http://www.w3.org/2000/svg}line") if float(one.get("y1", 0)) < 400]
+    states = {str(one.get("class")): one for one in lines[:2]}
+    assert set(states) == {"busiest", "unused"}
+    assert states["unused"].get("stroke-dasharray") and not states["busiest"].get("stroke-dasharray")
+    words = " ".join(text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text"))
+    for part in ("2.5gbe · 0.2812 GB/s", "1.125 GB/s", "layers 17 – 32", "no layers"):
+        assert part in words, part
+    assert run("plan", "llama-3.1-8b", *FLAGS, *given, "--svg", "plan.png")[0] == 2
+
+
+def test_the_network_is_the_busiest_link_only_where_ranks_of_a_layer_are_across_it() -> None:
+    """Pipeline stages in two machines send little over it, one all-reduce over both of them much."""
+    fields = BASE | {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "concurrency": 8}
+    for degrees, busiest in (({"tp": 8, "pp": 2}, "domain0"), ({"tp": 16}, "network")):
+        shown = mt.plan(ask(**fields, **degrees))["topology"]
+        assert [box["id"] for box in shown["boxes"]] == ["domain0", "domain1", "network"]
+        assert len(shown["boxes"][0]["accelerators"]) == 8
+        marked = {link["to"] for link in shown["links"] if link["state"] == "busiest"}
+        assert busiest in marked, degrees

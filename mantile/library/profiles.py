@@ -449,7 +449,7 @@ class Library(Strict):
         return _pick("framework", name, self.frameworks)
 
     def link(self, name: str) -> LinkKind:
-        """A kind of link between machines by id, or by what people call it: tb5, tb5-rdma, 10g, thunderbolt4."""
+        """A kind of link between machines by id, or by what people call it: tb5, tb5-rdma, 10g."""
         plain = re.sub(r"^(tb|thunderbolt)-?(\d)", r"thunderbolt-\2", _spelling(name).replace(" ", "-"))
         plain = re.sub(r"^([\d.]+)-?(g|gb|gige|gbit|gbps)$", r"\1gbe", plain)
         known = any(kind.id == plain for kind in self.links.links)
