@@ -294,3 +294,40 @@ def test_the_network_is_the_busiest_link_only_where_ranks_of_a_layer_are_across_
         assert len(shown["boxes"][0]["accelerators"]) == 8
         marked = {link["to"] for link in shown["links"] if link["state"] == "busiest"}
         assert busiest in marked, degrees
+
+
+EXO = {"framework": "exo", "accelerator": "m3-ultra", "input_tokens": 512, "output_tokens": 128, "concurrency": 1}
+RDMA = "mac-m3-ultra-tb5-rdma"
+
+
+def exo_speed(model: str, dtype: str, macs: int) -> float:
+    """Tokens per second of one request on so many M3 Ultra, joined by Thunderbolt 5 with RDMA."""
+    system = {"system": RDMA} if macs > 1 else {}
+    return 1 / float(ask(**EXO, model=model, weights_dtype=dtype, tp=macs, **system).to_dict()["tpot_s"])
+
+
+def test_macs_over_rdma_are_faster_by_what_exo_states() -> None:
+    """1.8 times on two and 3.2 times on four, of a dense model (EXO's README, which says: up to)."""
+    alone, two, four = (exo_speed("llama-3.3-70b", "fp16", macs) for macs in (1, 2, 4))
+    assert two / alone == pytest.approx(1.8, rel=0.15)
+    assert four / alone == pytest.approx(3.2, rel=0.15)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("model", "dtype", "macs", "measured", "within"),
+    [
+        ("qwen3-235b-a22b", "int8", 4, 31.9, 0.15),  # Geerling, December 2025, as snackonai.com quotes him
+        ("deepseek-r1", "int4", 1, 17.5, 0.15),  # Dave2D, 17 to 18 tokens/s, as wccftech.com quotes him
+    ],
+)
+def test_large_models_on_macs_reach_what_was_measured(
+    model: str, dtype: str, macs: int, measured: float, within: float
+) -> None:
+    assert exo_speed(model, dtype, macs) == pytest.approx(measured, rel=within)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("model", ["qwen3-235b-a22b", "kimi-k2", "deepseek-v3.1"])
+def test_four_macs_are_faster_than_two(model: str) -> None:
+    assert exo_speed(model, "int4", 4) > exo_speed(model, "int4", 2)

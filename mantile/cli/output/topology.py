@@ -49,11 +49,13 @@ def svg(plans: Sequence[Mapping[str, Any]], title: str) -> str:
     height = sum(picture[2] + HEAD for picture in pictures) + 40
     root = ElementTree.Element(
         "svg",
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {width:g} {height:g}",
-        width=f"{width:g}",
-        height=f"{height:g}",
-        **{"font-family": "Calibri, Carlito, Arial, sans-serif"},
+        {
+            "xmlns": "http://www.w3.org/2000/svg",
+            "viewBox": f"0 0 {width:g} {height:g}",
+            "width": f"{width:g}",
+            "height": f"{height:g}",
+            "font-family": "Calibri, Carlito, Arial, sans-serif",
+        },
     )
     ElementTree.SubElement(root, "title").text = title
     ElementTree.SubElement(root, "rect", width="100%", height="100%", fill="#FFFFFF")
@@ -198,17 +200,9 @@ def _details(link: Mapping[str, Any]) -> str:
 def _stroke(root: ElementTree.Element, link: Mapping[str, Any], points: list[tuple[float, float]]) -> None:
     colour, width = LINES[link["state"]]
     (x, y), (to_x, to_y) = points
-    dashed = {"stroke-dasharray": "7 5"} if link["inferred"] else {}
-    ElementTree.SubElement(
-        root,
-        "line",
-        x1=f"{x:g}",
-        y1=f"{y:g}",
-        x2=f"{to_x:g}",
-        y2=f"{to_y:g}",
-        stroke=colour,
-        **{"stroke-width": str(width), "class": link["state"], **dashed},
-    )
+    line = {"x1": f"{x:g}", "y1": f"{y:g}", "x2": f"{to_x:g}", "y2": f"{to_y:g}", "stroke": colour}
+    line |= {"stroke-width": str(width), "class": link["state"]}
+    ElementTree.SubElement(root, "line", line | ({"stroke-dasharray": "7 5"} if link["inferred"] else {}))
 
 
 def _shape(root: ElementTree.Element, x: float, y: float, width: float, height: float, fill: str) -> None:
@@ -236,15 +230,8 @@ def _text(
     bold: bool = False,
     anchor: str = "middle",
 ) -> None:
-    element = ElementTree.SubElement(
-        root,
-        "text",
-        x=f"{x:g}",
-        y=f"{y:g}",
-        fill=colour,
-        **{"font-size": f"{size:g}", "text-anchor": anchor, **({"font-weight": "bold"} if bold else {})},
-    )
-    element.text = words
+    look = {"x": f"{x:g}", "y": f"{y:g}", "fill": colour, "font-size": f"{size:g}", "text-anchor": anchor}
+    ElementTree.SubElement(root, "text", look | ({"font-weight": "bold"} if bold else {})).text = words
 
 
 def _key(root: ElementTree.Element, y: float) -> None:
