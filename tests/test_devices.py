@@ -145,6 +145,14 @@ def test_a_slower_link_is_slower_and_none_is_no_plan() -> None:
     assert "LINK_INFERRED" not in [check["code"] for check in rates[0].to_dict()["checks"]["alerts"]]
 
 
+def test_devices_fit_where_each_has_room_for_its_own_layers() -> None:
+    """Not where the first had room for the most that any of them holds."""
+    devices = [UNLIKE[0] | {"layers": 20}, UNLIKE[1] | {"layers": 60}]
+    assert ask(**HOME | {"model": "llama-3.3-70b"}, devices=devices).to_dict()["fits"] is True
+    devices = [UNLIKE[0] | {"layers": 60}, UNLIKE[1] | {"layers": 20}]
+    assert ask(**HOME | {"model": "llama-3.3-70b"}, devices=devices).to_dict()["fits"] is False
+
+
 def test_what_cannot_be_is_named() -> None:
     short = ask(**HOME, devices=[UNLIKE[0] | {"layers": 16}, UNLIKE[1] | {"layers": 10}]).to_dict()
     assert "LAYERS_ON_DEVICES" in [check["code"] for check in short["checks"]["errors"]]

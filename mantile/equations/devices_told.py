@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mantile.equations.devices import Device, Devices
+from mantile.equations.display import converted, in_unit
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -36,6 +37,29 @@ class DeviceTold:
     which: Node
     room: Node
     way: Node
+
+
+@dataclass(frozen=True)
+class BoxTold:
+    """A device in the picture: three lines, and its link to the next in three lines.
+
+    Args:
+        name: with the number of accelerators; `layers` that it holds; `figures` of its memory.
+        rate: kind and bandwidth of the link; `line` it is drawn with; `details`: latency, time of a prefill,
+            and what is to be said of it, as `BUSIEST`. All three None of the last device.
+    """
+
+    name: Node
+    layers: Node
+    figures: Node
+    rate: Node | None = None
+    line: Node | None = None
+    details: Node | None = None
+
+
+BUSIEST, INFERRED_WORD, NOT_USED, NO_LAYERS = "busiest", "inferred", "not used", "no layers"
+"""Words of the picture that colours follow."""
+_DRAWN, _DASHED = "━━━━━━━━━━━━━━▶", "╍ ╍ ╍ ╍ ╍ ╍ ╍ ╍▶"
 
 
 @dataclass(frozen=True)
@@ -78,6 +102,46 @@ def device_told(device: Device, before: Quantity) -> DeviceTold:
         which=where(device.layers > 0, named, "–"),
         room=where(device.layers > 0, device.capacity, "–"),
         way=_way(device),
+    )
+
+
+def box_told(devices: Devices, device: Device, which: Node) -> BoxTold:
+    """A device in the picture.
+
+    Args:
+        which: layers it holds, in words.
+    """
+    hardware, memory, count = device.workers.hardware, device.workers.memory, device.inputs.count
+    box = BoxTold(
+        name=where(count > 1, join(text(count, "0"), " × ", hardware.name), hardware.name),
+        layers=where(device.layers > 0, join("layers ", which), NO_LAYERS),
+        figures=join(
+            text(in_unit(hardware.memory_bandwidth, "GB/s"), "0"),
+            " GB/s · ",
+            rounded(in_unit(memory.used, "GB"), 1),
+            " of ",
+            rounded(in_unit(memory.usable, "GB"), 1),
+            " GB",
+        ),
+    )
+    link, kind = device.link, device.inputs.link
+    if link is None or kind is None:
+        return box
+    place = device.number - 1
+    state = where(
+        link.used <= 0,
+        NOT_USED,
+        join(
+            rounded(converted(devices.sent["prefill"][place], "s", "ms"), 2),
+            " ms of a prefill",
+            where(devices.busiest[place] > 0, f" · {BUSIEST}", ""),
+        ),
+    )
+    return replace(
+        box,
+        rate=join(where(link.stated > 0, kind, INFERRED_WORD), " · ", rounded(link.bandwidth, 2), " GB/s"),
+        line=where(link.stated > 0, _DRAWN, _DASHED),
+        details=join(rounded(converted(link.latency, "s", "us"), 0), " us · ", state),
     )
 
 
