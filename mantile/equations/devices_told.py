@@ -94,27 +94,21 @@ def finding(devices: Devices, numbers: Sequence[Input], rate: Quantity, stages: 
 
 def device_told(device: Device, before: Quantity) -> DeviceTold:
     """A device in words; `before` are the layers of the devices before it."""
-    end = before + device.layers
-    named = join(text(before + 1, "0"), " – ", text(end, "0"))
     return DeviceTold(
         count=1 * device.inputs.count,
         layers=1 * device.layers,
-        which=where(device.layers > 0, named, "–"),
+        which=where(device.layers > 0, _named(device, before), "–"),
         room=where(device.layers > 0, device.capacity, "–"),
         way=_way(device),
     )
 
 
-def box_told(devices: Devices, device: Device, which: Node) -> BoxTold:
-    """A device in the picture.
-
-    Args:
-        which: layers it holds, in words.
-    """
+def box_told(devices: Devices, device: Device, before: Quantity) -> BoxTold:
+    """A device in the picture; `before` are the layers of the devices before it."""
     hardware, memory, count = device.workers.hardware, device.workers.memory, device.inputs.count
     box = BoxTold(
         name=where(count > 1, join(text(count, "0"), " × ", hardware.name), hardware.name),
-        layers=where(device.layers > 0, join("layers ", which), NO_LAYERS),
+        layers=where(device.layers > 0, join("layers ", _named(device, before)), NO_LAYERS),
         figures=join(
             text(in_unit(hardware.memory_bandwidth, "GB/s"), "0"),
             " GB/s · ",
@@ -128,21 +122,22 @@ def box_told(devices: Devices, device: Device, which: Node) -> BoxTold:
     if link is None or kind is None:
         return box
     place = device.number - 1
-    state = where(
-        link.used <= 0,
-        NOT_USED,
-        join(
-            rounded(converted(devices.sent["prefill"][place], "s", "ms"), 2),
-            " ms of a prefill",
-            where(devices.busiest[place] > 0, f" · {BUSIEST}", ""),
-        ),
-    )
+    of_prefill = join(rounded(converted(devices.sent["prefill"][place], "s", "ms"), 2), " ms of a prefill")
     return replace(
         box,
         rate=join(where(link.stated > 0, kind, INFERRED_WORD), " · ", rounded(link.bandwidth, 2), " GB/s"),
         line=where(link.stated > 0, _DRAWN, _DASHED),
-        details=join(rounded(converted(link.latency, "s", "us"), 0), " us · ", state),
+        details=join(
+            rounded(converted(link.latency, "s", "us"), 0),
+            " us · ",
+            where(link.used > 0, of_prefill, NOT_USED),
+            where(devices.busiest[place] > 0, f" · {BUSIEST}", ""),
+        ),
     )
+
+
+def _named(device: Device, before: Quantity) -> Node:
+    return join(text(before + 1, "0"), " – ", text(before + device.layers, "0"))
 
 
 def _way(device: Device) -> Node:

@@ -54,9 +54,7 @@ def fullest(sets: tuple[Workers, ...]) -> Fullest:
     first, last = sets[0], sets[-1]
     if first is last:
         parts = {name: getattr(first.memory, name) for name in _PARTS}
-        return Fullest(
-            **parts, capacity=first.hardware.memory_capacity, fits=first.memory.fits, section=None
-        )
+        return Fullest(**parts, capacity=first.hardware.memory_capacity, fits=first.memory.fits, section=None)
     if first.ranks.disaggregated is None:
         return _of_devices(sets)
     rows = Rows(f"{FULLEST}memory")

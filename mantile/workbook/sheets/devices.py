@@ -51,6 +51,10 @@ _BOXES = ((1, 1), (5, 7), (11, 13))  # columns of the boxes of the picture; link
 _EDGE = (style.THIN, style.SECOND)
 _BOX = style.Style(size=9.5, align="center_across")
 _LINK = style.Style(size=9.5, align="center_across")
+_NO_ALTERNATIVE = (
+    "The sheets Plan and Alternative are left out: they are of equal accelerators. Other splits stand above; other "
+    "devices are variants of the scenario."
+)
 DEVICES_PURPOSE = (
     "Devices that are not alike, one behind the other. Layers, memory and links are cells of Inputs; decode "
     "and prefill are times of one pass, decode split by what binds its layers."
@@ -129,11 +133,12 @@ def _topology(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> int
     """
     words = "Topology: the busiest link brown, a stated one green, an inferred one dashed, an unused one grey"
     sheet.set_text(row, 1, words, style.SECTION_HEAD)
+    sheet.heights[row], sheet.heights[row + 1] = 22, 6
     before = book.estimate.equations.prefill_workers.plan.stages.before
     for place, device in enumerate(found.devices):
         band, across = divmod(place, len(_BOXES))
-        top, (first, last) = row + 1 + band * 4, _BOXES[across]
-        told = box_told(found, device, device_told(device, before[place]).which)
+        top, (first, last) = row + 2 + band * 4, _BOXES[across]
+        told = box_told(found, device, before[place])
         fill = style.STAGES[place % len(style.STAGES)]
         looks = (_BOX.but(bold=True, size=11, colour=style.NAVY), _BOX, _BOX)
         for below, (line, look) in enumerate(zip((told.name, told.layers, told.figures), looks, strict=True)):
@@ -155,7 +160,7 @@ def _topology(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> int
             sheet.set_style(top + below, start, end, look)
         _link_colours(sheet, top, start, end)
         sheet.heights[top + 3] = 10
-    last_row = row + 1 + (len(found.devices) - 1) // len(_BOXES) * 4 + 3
+    last_row = row + 2 + (len(found.devices) - 1) // len(_BOXES) * 4 + 3
     sheet.blocks.append((row, last_row))
     return last_row
 
@@ -228,3 +233,4 @@ def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
         sheet.set_formula(at, 12, through, tenth)
         sheet.set_formula(at, 13, split.fits, style.table("whole").but(align="right"))
         sheet.set_formula(at, _LAST, split.layers, style.Style(size=9.5))
+    sheet.set_text(row + len(names) + 2, 1, _NO_ALTERNATIVE, style.Style(size=9.5, colour=style.GREY))
