@@ -20,6 +20,7 @@ from mantile.estimate.split import _Table, best_split
 from mantile.graph.evaluate import Program
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
+from mantile.optimize.devices import assignments
 from mantile.workbook.layout import lay_out
 
 BASE: dict[str, Any] = {"framework": "vllm", "input_tokens": 2048, "output_tokens": 256}
@@ -304,7 +305,13 @@ def test_the_network_is_the_busiest_link_only_where_ranks_of_a_layer_are_across_
         assert busiest in marked, degrees
 
 
-EXO = {"framework": "exo", "accelerator": "m3-ultra", "input_tokens": 512, "output_tokens": 128, "concurrency": 1}
+EXO = {
+    "framework": "exo",
+    "accelerator": "m3-ultra",
+    "input_tokens": 512,
+    "output_tokens": 128,
+    "concurrency": 1,
+}
 RDMA = "mac-m3-ultra-tb5-rdma"
 
 
@@ -339,3 +346,26 @@ def test_large_models_on_macs_reach_what_was_measured(
 @pytest.mark.parametrize("model", ["qwen3-235b-a22b", "kimi-k2", "deepseek-v3.1"])
 def test_four_macs_are_faster_than_two(model: str) -> None:
     assert exo_speed(model, "int4", 4) > exo_speed(model, "int4", 2)
+
+
+def test_prefill_goes_where_compute_is_and_decode_where_bandwidth_is(run: Run, tmp_path: Path) -> None:
+    """A Spark and a Mac, as EXO paired them; with one token to make there is nothing to hand over."""
+    pair = ("--device", "dgx-spark", "--device", "m3-ultra", "--framework", "exo", "--weights-dtype", "fp16")
+    asked = ("--isl", "8192", "--osl", "32", "--concurrency", "1")
+    best = tmp_path / "best.yaml"
+    status, out, _ = run("optimize", "llama-3.1-8b", *pair, *asked, "--json", "-o", str(best))
+    found = json.loads(out)
+    assert status == 0 and found["winner"]["name"] == "prefill on dgx-spark, decode on m3-ultra"
+    times = [one["metrics"]["e2e_s"] for one in found["candidates"]]
+    assert times == sorted(times) and len(times) == 5
+    assert mt.estimate(mt.load_scenario(str(best))).to_dict()["e2e_s"] == pytest.approx(times[0], rel=1e-12)
+    assert "decode" in found["winner"]["plan"] and "3.38 times" in found["winner"]["reason"]
+
+
+@pytest.mark.exhaustive
+def test_what_machines_do_follows_the_prompt() -> None:
+    """A short prompt and many tokens: the Mac alone."""
+    fields = HOME | {"framework": "exo", "weights_dtype": "fp16", "input_tokens": 16, "output_tokens": 512}
+    found = assignments(fields, [{"accelerator": "dgx-spark-gb10"}, {"accelerator": "m3-ultra"}])
+    assert "decode on m3-ultra" in found[0].name or found[0].name in ("m3-ultra alone", "all as one pipeline")
+    assert found[-1].name in ("dgx-spark-gb10 alone", "prefill on m3-ultra, decode on dgx-spark-gb10")

@@ -28,17 +28,28 @@ def device_fields(texts: list[str]) -> dict[str, Any]:
     >>> device_fields(["rtx-5090", "m3-ultra:2,layers=20"])["devices"][1]
     {'accelerator': 'm3-ultra', 'count': 2, 'layers': 20}
     """
-    from mantile.library.device import MOST_DEVICES, OF_FIRST
+    from mantile.library.device import OF_FIRST
+
+    first, *others = read_devices(texts)
+    own = {OF_FIRST[name]: first.pop(name) for name in OF_FIRST if name in first}
+    # nothing is left of the machine of a scenario file
+    return {"tp": 1, "system": "default"} | own | {"devices": [first, *others]}
+
+
+def read_devices(texts: list[str]) -> list[dict[str, Any]]:
+    """Devices of a command line, each as a scenario states it.
+
+    Raises:
+        InputError: as `device_fields`.
+    """
+    from mantile.library.device import MOST_DEVICES
 
     if not 2 <= len(texts) <= MOST_DEVICES:
         way = "one device is the deployment itself: --accelerator" if len(texts) == 1 else "leave some out"
         raise InputError(f"--device: expected 2 to {MOST_DEVICES} devices, found {len(texts)}; {way}")
     found = [_device(text) for text in texts]
     _link_to_last(found, texts[-1])
-    first, *others = found
-    own = {OF_FIRST[name]: first.pop(name) for name in OF_FIRST if name in first}
-    # nothing is left of the machine of a scenario file
-    return {"tp": 1, "system": "default"} | own | {"devices": [first, *others]}
+    return found
 
 
 def _link_to_last(devices: list[dict[str, Any]], text: str) -> None:

@@ -32,6 +32,8 @@ def _at_least(what: str, unit: str) -> Any:
     examples=(
         "mantile optimize llama-3.3-70b --concurrency 200 --isl 2k --osl 300 --ttft-p95-max 2 "
         "--tpot-max 0.04 --gpu h100-sxm,b200-sxm",
+        "mantile optimize llama-3.1-8b --device dgx-spark --device m3-ultra --framework exo --isl 8k "
+        "--osl 32 --concurrency 1",
     ),
 )
 @with_flags
@@ -112,7 +114,9 @@ def optimize(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find the best deployment: every plan on every accelerator allowed, within limits, with reasons."""
+    """Find the best deployment: every plan on every accelerator allowed, within limits, with reasons. With
+    --device A --device B: what each of these machines shall do.
+    """
     from mantile.optimize.objective import read_limit
 
     bounds = {
@@ -138,6 +142,13 @@ def optimize(
         )
     if output is not None and not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}")
+    if "device" in flags:
+        from mantile.cli.assignments import assign
+
+        if limits or over or launch is not None:
+            raise InputError("--device: expected no limits, --over or --launch beside it; use --objective")
+        assign(what, flags, objective, output, as_json)
+        return
     question = question_of(
         what, flags, over or [], objective, limits, gpus_max, parts_of(makers), parts_of(search), plans
     )

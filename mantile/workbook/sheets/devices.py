@@ -52,8 +52,8 @@ _EDGE = (style.THIN, style.SECOND)
 _BOX = style.Style(size=9.5, align="center_across")
 _LINK = style.Style(size=9.5, align="center_across")
 _NO_ALTERNATIVE = (
-    "The sheets Plan and Alternative are left out: they are of equal accelerators. Other splits stand above; other "
-    "devices are variants of the scenario."
+    "The sheets Plan and Alternative are left out: they are of equal accelerators. Other splits stand above; "
+    "other devices are variants of the scenario."
 )
 DEVICES_PURPOSE = (
     "Devices that are not alike, one behind the other. Layers, memory and links are cells of Inputs; decode "
