@@ -18,9 +18,11 @@ from mantile.cli.app import main
 from mantile.equations.summary import _machines
 from mantile.estimate.split import _Table, best_split
 from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Named, expression
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
 from mantile.optimize.devices import assignments
+from mantile.workbook.book import ANSWERS, HEAD_ROW
 from mantile.workbook.layout import lay_out
 
 BASE: dict[str, Any] = {"framework": "vllm", "input_tokens": 2048, "output_tokens": 256}
@@ -317,8 +319,10 @@ RDMA = "mac-m3-ultra-tb5-rdma"
 
 def exo_speed(model: str, dtype: str, macs: int) -> float:
     """Tokens per second of one request on so many M3 Ultra, joined by Thunderbolt 5 with RDMA."""
-    system = {"system": RDMA} if macs > 1 else {}
-    return 1 / float(ask(**EXO, model=model, weights_dtype=dtype, tp=macs, **system).to_dict()["tpot_s"])
+    system: dict[str, Any] = {"system": RDMA} if macs > 1 else {}
+    return 1 / float(
+        ask(**EXO | {"model": model, "weights_dtype": dtype}, tp=macs, **system).to_dict()["tpot_s"]
+    )
 
 
 def test_macs_over_rdma_are_faster_by_what_exo_states() -> None:
@@ -369,3 +373,32 @@ def test_what_machines_do_follows_the_prompt() -> None:
     found = assignments(fields, [{"accelerator": "dgx-spark-gb10"}, {"accelerator": "m3-ultra"}])
     assert "decode on m3-ultra" in found[0].name or found[0].name in ("m3-ultra alone", "all as one pipeline")
     assert found[-1].name in ("dgx-spark-gb10 alone", "prefill on m3-ultra, decode on dgx-spark-gb10")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("model", ["qwen3-235b", "kimi-k2"])
+def test_three_macs_and_a_pc_hold_large_models(model: str) -> None:
+    """Every layer is held, each device fits, and no split that a formula follows is faster."""
+    scenario = Path(__file__).parent / "data" / "devices" / f"{model}-three-macs-and-a-pc.yaml"
+    made = mt.estimate(mt.load_scenario(str(scenario)))
+    found = made.to_dict()
+    devices = found["devices"]
+    assert not found["checks"]["errors"] and found["fits"]
+    assert sum(device["layers"] for device in devices) == made.values()[made.equations.ir.total_layers]
+    assert all(device["memory_used_bytes"] <= device["memory_usable_bytes"] for device in devices)
+    assert "SPLIT_NOT_BEST" not in [check["code"] for check in found["checks"]["alerts"]]
+    assert sum(1 for device in devices if device["link"] and device["link"]["busiest"]) == 1
+
+
+@pytest.mark.exhaustive
+def test_formulas_of_devices_are_short_and_refer_upward() -> None:
+    """On the sheets of workings that device rows stand on."""
+    book = lay_out(ask(**HOME, device_split="even", devices=UNLIKE))
+    for name in ("Prefill", "Decode"):
+        sheet = book.sheets[name]
+        for (row, _), cell in sheet.cells.items():
+            if cell.expression is not None and row > HEAD_ROW:
+                named = {part for part in expression(cell.expression) if isinstance(part, Named)}
+                places = {book.addresses[part] for part in named if part in book.addresses}
+                below = [at for at in places if at.sheet == name and at.row > row]
+                assert not below or sheet.sections.get(row) == ANSWERS, (name, row, below)
