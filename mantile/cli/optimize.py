@@ -25,6 +25,8 @@ _LISTED = ("accelerator", "framework", "weights_dtype", "kv_dtype", "system")  #
     examples=(
         "mantile optimize llama-3.3-70b --concurrency 200 --isl 2k --osl 300 --ttft-p95-max 2 "
         "--tpot-max 0.04 --gpu h100-sxm,b200-sxm",
+        "mantile optimize llama-3.1-8b --device dgx-spark --device m3-ultra --framework exo --isl 8k "
+        "--osl 32 --concurrency 1",
     ),
 )
 @with_flags
@@ -103,8 +105,11 @@ def optimize(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the best deployment: every plan on every accelerator allowed, within limits, with reasons."""
+    """Find the best deployment: every plan on every accelerator allowed, within limits, with reasons. With
+    --device A --device B: what each of these machines shall do.
+    """
     from mantile.estimate.scheduled import require_scheduler, taken
+
 
     cluster = taken(flags)
     if cluster is not None:
@@ -119,6 +124,13 @@ def optimize(
         )
     if output is not None and not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}")
+    if "device" in flags:
+        from mantile.cli.assignments import assign
+
+        if limits or over or launch is not None:
+            raise InputError("--device: expected no limits, --over or --launch beside it; use --objective")
+        assign(what, flags, objective, output, as_json)
+        return
     question = question_of(
         what,
         flags,

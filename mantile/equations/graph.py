@@ -490,10 +490,9 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *of_workers(lambda workers: workers.network.sections),
             *(() if graph.devices is None else graph.devices.sections),
         ),
-        "Prefill": (*graph.prefill.sections, *_on_devices(graph, "prefill"), *graph.prompt.sections),
+        "Prefill": (*_of_pass(graph, graph.prefill), *graph.prompt.sections),
         "Decode": (
-            *graph.decode.sections,
-            *_on_devices(graph, "decode"),
+            *_of_pass(graph, graph.decode),
             *_on_devices(graph, "splits"),
             *(() if graph.single is None else graph.single.sections),
             *(() if graph.gain is None else graph.gain.sections),
@@ -525,6 +524,20 @@ def _of_devices(graph: EstimateGraph, place: int) -> Iterator[Section]:
     for device in () if graph.devices is None else graph.devices.devices:
         if device.sections[place].rows:
             yield device.sections[place]
+
+
+def _of_pass(graph: EstimateGraph, work: Pass) -> Iterator[Section]:
+    """The blocks of a pass; where devices are not alike, those of each stand before the rest."""
+    enters, *rest = work.sections
+    phase = work.phase.id
+    used = [section for section in rest if work.mfu in section.rows]
+    if graph.devices is None:
+        used = []
+    yield enters
+    yield from _on_devices(graph, f"{phase}.modules")
+    yield from (section for section in rest if section not in used)
+    yield from _on_devices(graph, phase)
+    yield from used
 
 
 def _on_devices(graph: EstimateGraph, phase: str) -> tuple[Section, ...]:

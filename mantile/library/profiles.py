@@ -5,6 +5,7 @@ Also the library of them and of all other profiles.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -448,8 +449,11 @@ class Library(Strict):
         return _pick("framework", name, self.frameworks)
 
     def link(self, name: str) -> LinkKind:
-        """A kind of link between machines by id."""
-        return _pick("link", name, self.links.links)
+        """A kind of link between machines by id, or by what people call it: tb5, tb5-rdma, 10g."""
+        plain = re.sub(r"^(tb|thunderbolt)-?(\d)", r"thunderbolt-\2", _spelling(name).replace(" ", "-"))
+        plain = re.sub(r"^([\d.]+)-?(g|gb|gige|gbit|gbps)$", r"\1gbe", plain)
+        known = any(kind.id == plain for kind in self.links.links)
+        return _pick("link", plain if known else name, self.links.links)
 
     def datatype(self, name: str, role: str) -> DataType:
         """A number format by id or another name, which must be usable for weights, activations or kv."""

@@ -239,7 +239,7 @@ def _names(book: EstimateBook, inputs: Workload, master: Quantity, error: Quanti
     equations = book.estimate.equations
     results = {metric.defined_name: metric.of(equations.figures) for metric in METRICS if metric.defined_name}
     results |= {
-        "fits": equations.decode_workers.memory.fits,
+        "fits": equations.fullest.fits,
         "feasibility": equations.checks.feasibility,
         "master_check": master,
         "calibration_error": error,
