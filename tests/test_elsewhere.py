@@ -387,6 +387,20 @@ def test_work_that_is_broken_off_leaves_nothing(tmp_path: Path, how: signal.Sign
     assert sorted(tmp_path.iterdir()) == [other, path] and path.read_text(encoding="utf-8") == "whole"
 
 
+def test_a_run_of_the_same_number_left_a_file(tmp_path: Path) -> None:
+    """In a container each run may have the number of the one before; its own files are younger than itself."""
+    path = tmp_path / "run.csv"
+    with replacing(path) as own:
+        own.write_text("half", encoding="utf-8")
+        old = own.with_name(own.name.replace(own.stem[-8:], "0" * 8))
+        old.touch()
+        os.utime(old, (1e9, 1e9))
+        with replacing(path) as other:
+            other.write_text("other", encoding="utf-8")
+        assert own.exists() and not old.exists()
+    assert list(tmp_path.iterdir()) == [path] and path.read_text(encoding="utf-8") == "half"
+
+
 def test_an_interrupt_at_the_first_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Right after the file was made, before anybody has its name."""
 
