@@ -377,6 +377,15 @@ BUNDLES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda data: data["library"]["accelerators"][0]["memory_bandwidth"].update(value=float("nan")),
         "memory_bandwidth",
     ),
+    **{
+        f"{figure} of {value:g}": (
+            lambda data, figure=figure, value=value: data["library"]["accelerators"][0][figure].update(
+                value=value
+            ),
+            rf"{figure}\.value: expected 0, or a number from 1e-12 to under 1e\+15",
+        )
+        for figure, value in (("peak_bf16", 1e300), ("memory_capacity", 1e300), ("host_bandwidth", 1e-300))
+    },
     "no bandwidth": (
         lambda data: data["library"]["accelerators"][0]["memory_bandwidth"].update(value=0),
         "memory_bandwidth",
@@ -415,7 +424,7 @@ def test_bits_of_a_value_have_a_range(value: float) -> None:
 def test_no_figure_is_out_of_this_world(figure: str, value: float) -> None:
     """Sums of 1e300 USD say nothing."""
     with pytest.raises(
-        InputError, match=r"overrides\.0\.value: expected 0, or a number from 1e-12 to 1e\+15"
+        InputError, match=r"overrides\.0\.value: expected 0, or a number from 1e-12 to under 1e\+15"
     ):
         parse_scenario(SCENARIO | {"overrides": [{"id": figure, "value": value}]}, "s")
 
