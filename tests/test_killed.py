@@ -139,7 +139,9 @@ def test_no_half_file_whenever_a_run_is_killed(tmp_path: Path, command: str) -> 
     (tmp_path / "runs.csv").write_text(RUNS, encoding="utf-8")
     if command == "import":
         build = [*COMMANDS["build"][:-1], "run.xlsx"]
-        subprocess.run([sys.executable, "-m", "mantile", *build], cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "-m", "mantile", *build], cwd=tmp_path, check=True, capture_output=True
+        )
     words = [command, json.dumps(COMMANDS[command]), str(max(1, MOMENTS // len(COMMANDS)))]
     done = subprocess.run(
         [sys.executable, "-c", _KILLER, *words], cwd=tmp_path, capture_output=True, text=True, check=False
@@ -147,5 +149,8 @@ def test_no_half_file_whenever_a_run_is_killed(tmp_path: Path, command: str) -> 
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     print(found)
-    assert found["half"] == [] and found["none"] + found["old"] + found["whole"] == found["moments"] * found["files"]
+    assert (
+        found["half"] == []
+        and found["none"] + found["old"] + found["whole"] == found["moments"] * found["files"]
+    )
     assert found["left before"] > 0 and found["left after"] == 0

@@ -88,9 +88,7 @@ def _records(path: Path, clock: Clock) -> list[dict[str, Any]]:
 
 def _typed(row: dict[str, str]) -> dict[str, Any]:
     """A row of a table; what reads as a number is one."""
-    return {
-        column: cell.strip() if column in TEXT_COLUMNS else _value(cell) for column, cell in row.items()
-    }
+    return {column: cell.strip() if column in TEXT_COLUMNS else _value(cell) for column, cell in row.items()}
 
 
 def _value(text: str) -> int | float | str:
