@@ -467,7 +467,7 @@ def test_work_that_is_broken_off_leaves_nothing(tmp_path: Path, how: signal.Sign
 
 
 def test_a_run_of_the_same_number_left_a_file(tmp_path: Path) -> None:
-    """In a container each run may have the number of the one before; its own files are younger than itself."""
+    """In a container each run may have the number of the one before; its own files are younger."""
     path = tmp_path / "run.csv"
     with replacing(path) as own:
         own.write_text("half", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Commands killed at any moment: no half file under the name that was asked for, and the next run tidies up."""
+"""Commands killed at any moment: no half file under the final name, and the next run tidies up."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ MOMENTS = int(os.environ.get("MANTILE_KILLED", "40"))
 """Of all commands together: MANTILE_KILLED=200 pytest tests/test_killed.py -s shows the table of so many."""
 PLAN = ["llama-3.2-1b", "--accelerator", "h100-sxm", "--isl", "1000", "--osl", "100"]
 RUNS = """row_id,source,source_ref,measured_on,framework,framework_version,image,model,system,gpus,precision,\
-moe_precision,kv_dtype,mode,isl,osl,concurrency,tp,pp,ep,dp_attention,ttft_ms,tpot_ms,median_ttft_ms,median_tpot_ms,\
-out_tok_s_gpu,spec_decode,len_sampling,notes
-s1,a table,t,2026-02-01,vllm,0.19.0,v0.19.0,meta-llama/Llama-3.3-70B-Instruct,h100_sxm,8,fp8,,bf16,agg,1024,512,16,8,1,1,\
-1,61.3,7.24,50,,,none,fixed,
-""".replace("\\\n", "")
+moe_precision,kv_dtype,mode,isl,osl,concurrency,tp,pp,ep,dp_attention,ttft_ms,tpot_ms,median_ttft_ms,\
+median_tpot_ms,out_tok_s_gpu,spec_decode,len_sampling,notes
+s1,a table,t,2026-02-01,vllm,0.19.0,v0.19.0,meta-llama/Llama-3.3-70B-Instruct,h100_sxm,8,fp8,,bf16,\
+agg,1024,512,16,8,1,1,1,61.3,7.24,50,,,none,fixed,
+"""
 COMMANDS = {
     "build": ["build", *PLAN, "--concurrency", "4", "-o", "out/run.xlsx"],
     "sweep": ["sweep", *PLAN, "--over", "concurrency=1..3000", "-o", "out/points.csv"],
@@ -62,7 +62,8 @@ def content(file):
         return file.read_bytes()
     with zipfile.ZipFile(file) as archive:  # a cut file has no table of contents
         assert archive.testzip() is None, file
-        return sorted((item.filename, item.CRC) for item in archive.infolist() if "docProps" not in item.filename)
+        parts = [item for item in archive.infolist() if "docProps" not in item.filename]
+        return sorted((item.filename, item.CRC) for item in parts)
 
 def wait_for_partial(child):
     while not partial():
@@ -127,8 +128,8 @@ if not left:  # as a killed run leaves one
 for file in whole:
     (out / file).unlink(missing_ok=True)
 os.waitpid(start(), 0)
-print(json.dumps(found | {"left before": len(left), "left after": len(partial()), "took": took, "wrote": wrote,
-                          "files": len(whole)}))
+found |= {"left before": len(left), "left after": len(partial()), "took": took, "wrote": wrote}
+print(json.dumps(found | {"files": len(whole)}))
 """
 
 

@@ -53,7 +53,7 @@ def _lines() -> list[tuple[str, list[str]]]:
 
 
 LINES = _lines()
-SAMPLE = random.Random(20).sample(range(len(LINES)), 40)
+SAMPLE = random.Random(20).sample(range(len(LINES)), 20)
 
 
 def _check(lines: list[tuple[str, list[str]]], capsys: pytest.CaptureFixture[str]) -> None:

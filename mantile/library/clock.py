@@ -35,6 +35,6 @@ class Clock:
         """
         if time.process_time() - self.started > self.seconds:
             raise InputError(
-                f"{self.name}: more than {self.seconds:g} s to read it; expected a file of a size as ours have: "
-                "split it, or remove what is no part of it"
+                f"{self.name}: more than {self.seconds:g} s to read it; expected a file of the size that "
+                "ours have: split it, or remove what is no part of it"
             )

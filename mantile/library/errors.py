@@ -13,8 +13,8 @@ HIDDEN = re.compile(
     + "".join(f"\\U{plane:04x}fffe\\U{plane:04x}ffff" for plane in range(1, 17))
     + "]"
 )
-"""Characters that no reader sees, that turn a text around or start a new line, that terminals obey, or that no
-file of XML can hold."""
+"""Characters that no reader sees, that turn a text around or start a new line, that terminals obey, or that
+no file of XML can hold."""
 _SHOWN_ESCAPED = re.compile(f"[\\x00-\\x08\\x0b-\\x1f]|{HIDDEN.pattern}")
 
 

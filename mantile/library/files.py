@@ -23,7 +23,7 @@ def replacing(path: Path, overwrite: bool = True, mode: int = 0o644) -> Iterator
 
     Args:
         overwrite: whether a file of that name may be replaced.
-        mode: who may read and write it, as for `os.chmod`; nobody else ever may, not even while it is written.
+        mode: who may read and write it, as for `os.chmod`; nobody else may while it is written.
 
     Raises:
         InputError: naming the file, if it cannot be written, or is there and must not be replaced.
@@ -60,7 +60,8 @@ def _remove_left(folder: Path, start: str) -> None:
 def _writes(process: int, file: Path) -> bool:
     """Whether the process of that number may still write a file.
 
-    In a container each run may have the number of the one before: a file older than this process is not its own.
+    In a container each run may have the number of the one before: a file older than this process is not its
+    own.
     """
     return file.stat().st_mtime >= _STARTED if process == os.getpid() else _runs(process)
 

@@ -36,7 +36,7 @@ def table_rows(path: Path, clock: Clock) -> Iterator[dict[str, str]]:
             clock.check()
             if number * columns > MAX_CELLS:
                 raise InputError(f"{path}: more than {MAX_CELLS:,} cells; expected fewer: split the file")
-            row.pop(None, None)  # type: ignore[call-overload]  # cells beyond the last heading
+            row.pop(None, None)  # cells beyond the last heading
             yield row
     except csv.Error as error:
         raise InputError(f"{path}, line {reader.line_num}: not a table: {error}") from error
