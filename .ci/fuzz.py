@@ -202,7 +202,7 @@ def _text(
     text = data.decode()
     if rng.random() < 0.4:
         return _encoded(spliced(rng, text))
-    with contextlib.suppress(ValueError):  # a number too long to be written
+    with contextlib.suppress(ValueError, OverflowError):  # a number too long to be written, or halved
         text = dump(reshaped(rng, load(text), more))
     return _encoded(spliced(rng, text) if rng.random() < 0.1 else text)
 

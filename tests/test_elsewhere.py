@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from live import exit_status, few
 
+from mantile.cli.output.plain import written
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json, parse_yaml
@@ -28,6 +30,8 @@ from mantile.library.files import replacing
 from mantile.library.huggingface import parse_config, read_config
 from mantile.library.huggingface.linear_patterns import LinearPatterns
 from mantile.library.scenario import load_scenario, parse_scenario
+from mantile.measured.load import load_measurements
+from mantile.verify.verify import verify
 from mantile.workbook.bundle import Bundle, read_bundle, read_document, write_bundle
 from mantile.workbook.read import coerced
 from mantile.workbook.write import build_workbook
@@ -137,7 +141,33 @@ def test_errors_quote_little_of_a_value() -> None:
 LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n + 1}: &a{n + 1} [{', '.join([f'*a{n}'] * 10)}]\n" for n in range(12)
 )
+
+
+def measured(text: str, kind: str = "csv") -> Callable[[], Any]:
+    """Reading a table of measured runs."""
+
+    def read() -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"m.{kind}"
+            path.write_text(text, encoding="utf-8")
+            return load_measurements(path)
+
+    return read
+
+
 DOCUMENTS: dict[str, tuple[Callable[[], Any], str]] = {
+    "a text again and again": (
+        lambda: parse_yaml(f"a: &a {'x' * 1000}\nb: [{'*a,' * 900_000}]", "s"),
+        "s: more than 33,554,432 characters",
+    ),
+    "a text again and again, in lists": (
+        lambda: parse_yaml(f"a: &a [&b {'x' * 9000}, *b, *b]\nb: [{'*a,' * 9000}]", "s"),
+        "s: more than 33,554,432 characters",
+    ),
+    "columns of nothing": (measured(",".join(f"c{n}" for n in range(900)) + "\n" + "x\n" * 900_000), "cells"),
+    "many columns": (measured(",".join(f"c{n}" for n in range(900_000)) + "\n" + "x\n" * 9000), "columns"),
+    "many wrong records": (measured("id,accelerator\n" + "x,y\n" * 900_000), "m.csv"),
+    "many wrong runs": (measured(json.dumps([{"id": "x"}] * 400_000), "json"), "m.json"),
     "keys twice": (
         lambda: parse_json("{" + ", ".join(f'"{n % 199_999}": 1' for n in range(200_000)) + "}", "s"),
         "s: the key '0' is given twice",
@@ -145,7 +175,7 @@ DOCUMENTS: dict[str, tuple[Callable[[], Any], str]] = {
     "laughs": (lambda: parse_yaml(LAUGHS, "s"), "s: more than 1,000,000 elements"),
     "a million items": (
         lambda: parse_scenario(SCENARIO | {"variants": [1] * 1_000_000}, "s"),
-        "s: field variants",
+        "s: field variants: 1,000,000 items; expected at most 50,000",
     ),
     "a million profiles": (
         lambda: parse_scenario(SCENARIO | {"profiles": [1] * 1_000_000}, "s"),
@@ -161,7 +191,7 @@ DOCUMENTS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "unknown fields": (
         lambda: parse_scenario(SCENARIO | {f"f{n}": n for n in range(200_000)}, "s"),
-        "and 199,980 problems more",
+        "s: 200,005 items; expected at most 50,000",
     ),
     "commas": (lambda: parse_json(f"[{'1,' * 2_000_000}1]", "s"), "s: more than 1,000,000 elements"),
     "sweep": (
@@ -260,10 +290,26 @@ def test_patterns_of_a_config_take_no_long_time(patterns: list[str], layers: int
     assert time.process_time() - started < 8
 
 
+class Columns:
+    """A table as output has them."""
+
+    columns = ()
+
+    def __init__(self, rows: list[list[str]]) -> None:
+        self.rows = rows
+
+    def lines(self) -> list[list[str]]:
+        """Heads, then rows."""
+        return [[""] * len(self.rows[0]), *self.rows]
+
+
 # --- names that are not what they look like -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("hidden", ["\ufffe", "\u202e", "\u200b", "\u2066", "\ufeff", "\ufdd0"])
+@pytest.mark.parametrize(
+    "hidden",
+    ["\ufffe", "\u202e", "\u200b", "\ufeff", "\x9b", "\xad", "\u2028", "\u3164", "\U000e0041", "\U0001ffff"],
+)
 def test_hidden_characters_are_refused(hidden: str) -> None:
     """Wherever a text of a user stands; they are shown as what they are."""
     for fields in (
@@ -274,6 +320,30 @@ def test_hidden_characters_are_refused(hidden: str) -> None:
         with pytest.raises(InputError, match=rf"U\+{ord(hidden):04X}; expected a text without") as caught:
             parse_scenario(SCENARIO | fields, "s")
         assert hidden not in str(caught.value)
+
+
+@pytest.mark.exhaustive
+def test_every_title_that_is_accepted_survives(tmp_path: Path) -> None:
+    """A workbook of names that spreadsheets, XML or Excel take for something else verifies."""
+    names = ["&P&D", "<b>&amp;", "#REF!", " two  blanks ", "1e5", "{=1}", "TRUE"]
+    fields = SCENARIO | {
+        "title": "_x005F_x0041_ and _x000D_",
+        "name": "-2+3",
+        "why": "'quoted",
+        "overrides": [{"id": "efficiency.step_host", "value": 700, "reason": "@SUM(1) e\u0301 \U0001f600"}],
+        "variants": [{"name": name} for name in names],
+    }
+    made = estimate(parse_scenario(fields, "scenario"), library=few(("h100-sxm",)))
+    report = verify(build_workbook(made, tmp_path / "run.xlsx"), "formualizer").to_dict()
+    assert report["ok"] and not any(report["edited"].values())
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "@x", "-2+3", "-A1", "-1 and =2"])
+def test_tables_that_are_copied_hold_no_formula(text: str) -> None:
+    """As CSV a text gets an apostrophe in front; numbers, with their units, stay."""
+    table = Columns([[text, "-1,024.5", "-5 ms", "-3 %", "-", "+12"]])
+    first, *rest = written([table], "csv").replace('"', "").strip().split(",")
+    assert first == f"'{text}" and rest == ["-1024.5", "-5 ms", "-3 %", "-", "+12"]
 
 
 def test_a_table_of_plans_holds_no_formula(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,6 +380,15 @@ BUNDLES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
         lambda data: data["library"]["accelerators"][0]["memory_bandwidth"].update(value=float("nan")),
         "memory_bandwidth",
     ),
+    **{
+        f"{figure} of {value:g}": (
+            lambda data, figure=figure, value=value: data["library"]["accelerators"][0][figure].update(
+                value=value
+            ),
+            rf"{figure}\.value: expected 0, or a number from 1e-12 to under 1e\+15",
+        )
+        for figure, value in (("peak_bf16", 1e300), ("memory_capacity", 1e300), ("host_bandwidth", 1e-300))
+    },
     "no bandwidth": (
         lambda data: data["library"]["accelerators"][0]["memory_bandwidth"].update(value=0),
         "memory_bandwidth",
@@ -348,7 +427,7 @@ def test_bits_of_a_value_have_a_range(value: float) -> None:
 def test_no_figure_is_out_of_this_world(figure: str, value: float) -> None:
     """Sums of 1e300 USD say nothing."""
     with pytest.raises(
-        InputError, match=r"overrides\.0\.value: expected 0, or a number from 1e-12 to 1e\+15"
+        InputError, match=r"overrides\.0\.value: expected 0, or a number from 1e-12 to under 1e\+15"
     ):
         parse_scenario(SCENARIO | {"overrides": [{"id": figure, "value": value}]}, "s")
 
@@ -385,6 +464,20 @@ def test_work_that_is_broken_off_leaves_nothing(tmp_path: Path, how: signal.Sign
     with replacing(path) as temporary:
         temporary.write_text("whole", encoding="utf-8")
     assert sorted(tmp_path.iterdir()) == [other, path] and path.read_text(encoding="utf-8") == "whole"
+
+
+def test_a_run_of_the_same_number_left_a_file(tmp_path: Path) -> None:
+    """In a container each run may have the number of the one before; its own files are younger."""
+    path = tmp_path / "run.csv"
+    with replacing(path) as own:
+        own.write_text("half", encoding="utf-8")
+        old = own.with_name(own.name.replace(own.stem[-8:], "0" * 8))
+        old.touch()
+        os.utime(old, (1e9, 1e9))
+        with replacing(path) as other:
+            other.write_text("other", encoding="utf-8")
+        assert own.exists() and not old.exists()
+    assert list(tmp_path.iterdir()) == [path] and path.read_text(encoding="utf-8") == "half"
 
 
 def test_an_interrupt_at_the_first_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -454,7 +454,10 @@ def test_a_wrong_scenario_is_told_by_field(change: dict[str, Any], message: str)
             {"overrides": [{"id": "model.layers", "value": 0}]},
             r"layers: expected a whole number of at least 1",
         ),
-        ({"variants": [{"accelerator": "h300"}]}, r"variant 1: unknown accelerator 'h300'"),
+        (
+            {"variants": [{"accelerator": "h300"}]},
+            r"variant 1: field accelerator: unknown accelerator 'h300'",
+        ),
     ],
 )
 def test_an_unknown_name_brings_the_nearest_ones(

@@ -36,5 +36,5 @@ class Clock:
         if time.process_time() - self.started > self.seconds:
             raise InputError(
                 f"{self.name}: more than {self.seconds:g} s to read it; expected a file of the size that "
-                "workbooks of ours have"
+                "ours have: split it, or remove what is no part of it"
             )

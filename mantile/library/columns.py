@@ -118,7 +118,7 @@ def _require_use(given: Iterable[str], model: Model, where: str) -> None:
     for name in given:
         part = lacking.get(SCENARIO_FIELDS[name].needs or "") if name in SCENARIO_FIELDS else ""
         if part:
-            raise InputError(f"{where}: field {name}: {model.id} has no {part}")
+            raise InputError(f"{where}: field {name}: {model.id} has no {part}; expected no such field")
 
 
 def _given(case: Case) -> dict[str, Any]:
@@ -209,7 +209,7 @@ def _check(values: dict[str, Any], library: Library, where: str) -> None:
             try:
                 values[name] = _find(library, field, str(values[name])).id
             except InputError as error:
-                raise InputError(f"{where}: {error}") from None
+                raise InputError(f"{where}: field {name}: {error}") from None
 
 
 def _find(

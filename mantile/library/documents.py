@@ -16,11 +16,14 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import dataclass_transform
 
+from mantile.library.clock import Clock
 from mantile.library.errors import HIDDEN, MOST_QUOTED, InputError, near, quoted
 
 MAX_DEPTH = 60  # of nesting: the loader recurses in C and would crash the process
 MAX_BYTES = 16 * 2**20  # far more than any real scenario or config.json has
 MAX_ELEMENTS = 1_000_000  # keys, values and lists of a document, what aliases repeat included
+MAX_CHARACTERS = 2 * MAX_BYTES  # of the texts of a document, what aliases repeat included
+MAX_ITEMS = 50_000  # of one list or mapping that is validated: each that is wrong costs a kilobyte of errors
 _MOST_PROBLEMS = 20  # of one document that are told
 _PLAIN_TAGS = {
     None,
@@ -169,35 +172,44 @@ def _require_sane(text: str, name: str) -> None:
 
     An alias counts as what it repeats: ten lines can stand for a billion elements.
     """
-    sizes: dict[str | None, int] = {}
-    open_: list[tuple[str | None, int]] = []
-    count = 0
+    sizes: dict[str | None, tuple[int, int]] = {}  # of what aliases repeat: elements, characters
+    open_: list[tuple[str | None, int, int]] = []
+    count = characters = 0
+    clock = Clock(name)
     for event in yaml.parse(text, Loader=_Loader):
         anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
         if isinstance(event, yaml.AliasEvent):
-            if anchor not in sizes and any(anchor == other for other, _ in open_):
+            if anchor not in sizes and any(anchor == other for other, _, _ in open_):
                 raise InputError(f"{_line(event, name)}: {quoted(anchor)} holds itself")
-            count += sizes.get(anchor, 1)
+            elements, length = sizes.get(anchor, (1, 0))
+            count, characters = count + elements, characters + length
         elif isinstance(event, yaml.CollectionEndEvent):
-            opened, before = open_.pop()
+            opened, *before = open_.pop()
             if opened is not None:
-                sizes[opened] = count - before
+                sizes[opened] = count - before[0], characters - before[1]
         elif isinstance(event, yaml.NodeEvent):
             if tag not in _PLAIN_TAGS:
                 raise InputError(
                     f"{_line(event, name)}: {quoted(tag)}: expected a text, a number, true, false, "
                     "null, a list or a mapping"
                 )
+            length = len(getattr(event, "value", ""))
             if isinstance(event, yaml.CollectionStartEvent):
                 sizes.pop(anchor, None)
-                open_.append((anchor, count))
+                open_.append((anchor, count, characters))
             elif anchor is not None:
-                sizes[anchor] = 1
-            count += 1
+                sizes[anchor] = 1, length
+            count, characters = count + 1, characters + length
         if len(open_) > MAX_DEPTH:
             raise InputError(f"{name}: nested deeper than {MAX_DEPTH} levels")
         if count > MAX_ELEMENTS:
             raise _too_large(name)
+        if characters > MAX_CHARACTERS:
+            raise InputError(
+                f"{name}: more than {MAX_CHARACTERS:,} characters with what aliases repeat; expected fewer"
+            )
+        if not count % 4096:
+            clock.check()
 
 
 def _line(event: Any, name: str) -> str:
@@ -269,7 +281,7 @@ def validate(document: type[Document], data: Any, name: str) -> Document:
     """
     if not isinstance(data, dict):
         raise InputError(f"{name}: expected a mapping of fields, found {type(data).__name__}")
-    _require_visible(data, name)
+    _require_readable(data, name)
     try:
         return document.model_validate(data)
     except ValidationError as error:
@@ -280,26 +292,31 @@ def validate(document: type[Document], data: Any, name: str) -> Document:
         raise InputError("\n".join(f"{name}: {problem}" for problem in problems)) from error
 
 
-def _require_visible(data: Mapping[str, Any], name: str) -> None:
-    """Refuse texts with hidden characters: with them one name can look like another."""
+def _require_readable(data: Mapping[str, Any], name: str) -> None:
+    """Refuse texts with hidden characters, with which one name can look like another, and endless lists."""
     open_: list[tuple[tuple[Any, ...], Any]] = [((), data)]
     while open_:
         path, value = open_.pop()
         if isinstance(value, str):
             found = HIDDEN.search(value)
             if found is not None:
-                field = ".".join(f"{part:.60}" if isinstance(part, str) else str(part) for part in path)
                 raise InputError(
-                    f"{name}: field {ascii(field)[1:-1]}: {quoted(value)} holds the hidden character "
+                    f"{name}: field {_dotted(path)}: {quoted(value)} holds the hidden character "
                     f"U+{ord(found[0]):04X}; expected a text without"
                 )
-        elif isinstance(value, dict):
-            for key, part in value.items():
-                open_.append(((*path, key), part))
-                if isinstance(key, str) and not key.isprintable():
-                    open_.append((path, key))
-        elif isinstance(value, list | tuple):
-            open_.extend(((*path, place), part) for place, part in enumerate(value))
+        elif isinstance(value, dict | list | tuple):
+            if len(value) > MAX_ITEMS:
+                where = f"{name}: field {_dotted(path)}" if path else name
+                raise InputError(f"{where}: {len(value):,} items; expected at most {MAX_ITEMS:,}")
+            if isinstance(value, dict):
+                open_.extend((path, key) for key in value if isinstance(key, str) and not key.isprintable())
+            parts = value.items() if isinstance(value, dict) else enumerate(value)
+            open_.extend(((*path, place), part) for place, part in parts)
+
+
+def _dotted(path: Iterable[Any]) -> str:
+    """A place in a document as messages name it."""
+    return ascii(".".join(f"{part:.60}" if isinstance(part, str) else str(part) for part in path))[1:-1]
 
 
 def _problem(document: type[BaseModel], details: Any) -> str:

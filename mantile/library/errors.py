@@ -8,10 +8,14 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 
 HIDDEN = re.compile(
-    "[\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\ufeff\\ufdd0-\\ufdef\\ufff0-\\ufffb\\ufffe\\uffff\\ud800-\\udfff]"
+    "[\\x7f-\\x9f\\xad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164"
+    "\\ufdd0-\\ufdef\\ufeff\\uffa0\\ufff0-\\ufffb\\ufffe\\uffff\\ud800-\\udfff\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
+    + "".join(f"\\U{plane:04x}fffe\\U{plane:04x}ffff" for plane in range(1, 17))
+    + "]"
 )
-"""Characters that no reader sees, that turn a text around, or that no file of XML can hold."""
-_SHOWN_ESCAPED = re.compile(f"[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f]|{HIDDEN.pattern}")
+"""Characters that no reader sees, that turn a text around or start a new line, that terminals obey, or that
+no file of XML can hold."""
+_SHOWN_ESCAPED = re.compile(f"[\\x00-\\x08\\x0b-\\x1f]|{HIDDEN.pattern}")
 
 
 class InputError(ValueError):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
 DEPLOYMENT, WORKLOAD, MONEY = "Deployment", "Workload", "Power and price"  # blocks of the Inputs sheet
 DECODE = "decode_"  # before the name of a field that decode workers have to themselves
@@ -20,6 +20,21 @@ WORKERS = "workers"  # what decode and prefill workers call their data paralleli
 
 Whole = Annotated[int, Field(strict=True)]
 Real = Annotated[float, Field(allow_inf_nan=False)]
+LEAST_FIGURE, MOST_FIGURE = 1e-12, 1e15  # of any figure in its unit: products of several stay numbers
+
+
+def of_this_world(value: float | None) -> float | None:
+    """A figure that no product or sum of ours turns into infinity.
+
+    Raises:
+        ValueError: saying what is expected.
+    """
+    if value and not LEAST_FIGURE <= abs(value) < MOST_FIGURE:
+        raise ValueError(f"expected 0, or a number from {LEAST_FIGURE:g} to under {MOST_FIGURE:g}")
+    return value
+
+
+Figure = Annotated[Real, AfterValidator(of_this_world)]
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")
 ]  # an id or a path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,14 +13,17 @@ from zlib import crc32
 
 from mantile.library.errors import InputError
 
+_STARTED = time.time()  # whatever this process writes is younger
+
 
 @contextmanager
-def replacing(path: Path, overwrite: bool = True) -> Iterator[Path]:
+def replacing(path: Path, overwrite: bool = True, mode: int = 0o644) -> Iterator[Path]:
     """A new file beside `path` to write to; it takes the place of `path` once all went well, else nothing
     stays behind.
 
     Args:
         overwrite: whether a file of that name may be replaced.
+        mode: who may read and write it, as for `os.chmod`; nobody else may while it is written.
 
     Raises:
         InputError: naming the file, if it cannot be written, or is there and must not be replaced.
@@ -30,7 +34,7 @@ def replacing(path: Path, overwrite: bool = True) -> Iterator[Path]:
         _remove_left(path.parent, start)
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield temporary
-        temporary.chmod(0o644)
+        temporary.chmod(mode)
         if overwrite:
             temporary.replace(path)
         else:
@@ -48,9 +52,18 @@ def _remove_left(folder: Path, start: str) -> None:
     """Remove what runs that were killed while they wrote this file on this machine have left."""
     for left in folder.glob(f"{start}*"):
         process = left.name.removeprefix(start).partition("-")[0]
-        if process.isdigit() and not _runs(int(process)):
-            with suppress(OSError):
+        with suppress(OSError):
+            if process.isdigit() and not _writes(int(process), left):
                 left.unlink(missing_ok=True)
+
+
+def _writes(process: int, file: Path) -> bool:
+    """Whether the process of that number may still write a file.
+
+    In a container each run may have the number of the one before: a file older than this process is not its
+    own.
+    """
+    return file.stat().st_mtime >= _STARTED if process == os.getpid() else _runs(process)
 
 
 def _runs(process: int) -> bool:

@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from mantile.library.documents import Document, Strict
 from mantile.library.errors import InputError
+from mantile.library.fields import Figure
 from mantile.library.versions import Versioned
 
 Status = Literal["datasheet", "secondary", "measured", "fitted", "assumed", "defined"]
@@ -53,7 +54,7 @@ class ProfileFact(Strict):
     `value` is in `unit`. It is None where the thing does not exist or nobody states it.
     """
 
-    value: float | None = Field(ge=0, allow_inf_nan=False)
+    value: Annotated[Figure, Field(ge=0)] | None
     unit: str
     source: str = Field(min_length=3)
     date: date

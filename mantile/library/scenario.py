@@ -42,6 +42,7 @@ from mantile.library.fields import (
     MONEY,
     PREFILL,
     WORKERS,
+    Figure,
     Name,
     Real,
     ScenarioField,
@@ -70,7 +71,6 @@ MOST_RANKS, MOST_STAGES, MOST_REPLICAS = 1024, 8, 1024
 MOST_TOKENS, MOST_REQUESTS, MOST_STEPS = 10_000_000, 1_000_000, 10_000
 MOST_DRAFTS = 8
 MOST_CLASSES = 8
-LEAST_FIGURE, MOST_FIGURE = 1e-12, 1e15  # of any figure in its unit: products of several stay numbers
 MOST_LISTED = 2_000  # overrides, profiles, ids of one column
 MOST_SWEPT = 2_000  # values of a field on the Sweep sheet
 _CHECKPOINT = "the checkpoint's"
@@ -120,15 +120,8 @@ class Override(Strict):
     """
 
     id: Text
-    value: Annotated[float, Field(allow_inf_nan=False)]
+    value: Figure
     reason: Text = "no reason given"
-
-    @field_validator("value")
-    @classmethod
-    def _of_this_world(cls, value: float) -> float:
-        if value and not LEAST_FIGURE <= abs(value) < MOST_FIGURE:
-            raise ValueError(f"expected 0, or a number from {LEAST_FIGURE:g} to {MOST_FIGURE:g}")
-        return value
 
 
 class Measured(Strict):

@@ -16,7 +16,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from mantile.library.errors import InputError, quoted
+from mantile.library.files import replacing
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -337,8 +337,5 @@ def _read(path: Path) -> bytes:
 
 def _write(path: Path, data: bytes, mode: int) -> None:
     """A file that was not there, whole or not at all."""
-    try:
-        with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as file:
-            file.write(data)
-    except OSError as error:
-        raise InputError(f"{path}: cannot write: {error.strerror or error}") from error
+    with replacing(path, overwrite=False, mode=mode) as temporary:
+        temporary.write_bytes(data)

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from mantile.library.documents import load
+from mantile.library.errors import InputError
 from mantile.library.profiles import data_folder
 from mantile.measured.recipes import ClientFlags, Recipes
 
@@ -74,6 +75,9 @@ def sent(record: Record, fields: Record, notes: list[str]) -> Record:
 
 def lengths(record: Record, client: ClientFlags, notes: list[str]) -> Record:
     """Mean lengths and how they are drawn."""
+    for column in ("isl", "osl"):
+        if record.get(column) in ("", None):
+            raise InputError(f"field {column}: holds nothing; expected a number of tokens")
     words = str(record.get("len_sampling") or "").lower()
     if not words and client.drawn_from:
         words = "uniform[0.8"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from mantile.library.clock import Clock
 from mantile.library.documents import parse_json, parse_yaml, read_text
 from mantile.library.errors import InputError
 from mantile.measured.dialects import reader_of
 from mantile.measured.runs import Environment, Measurements, RejectedRun, Run
+from mantile.measured.tables import table_rows
 
 TEXT_COLUMNS = {
     *Environment.model_fields,
@@ -48,11 +47,13 @@ def load_measurements(path: str | Path) -> Measurements:
         measurements.rejected                   # records that could not be read, with the reason
     """
     path = Path(path)
-    records = _records(path)
+    clock = Clock(str(path))
+    records = _records(path, clock)
     read = reader_of(records[0], str(path))
     runs: dict[str, Run] = {}
     rejected: list[RejectedRun] = []
     for number, record in enumerate(records, 1):
+        clock.check()
         name = str(record.get("id") or record.get("row_id") or f"record {number}")
         try:
             for run in read(record, name):
@@ -69,16 +70,15 @@ def load_measurements(path: str | Path) -> Measurements:
     return Measurements(tuple(runs.values()), tuple(rejected))
 
 
-def _records(path: Path) -> list[dict[str, Any]]:
+def _records(path: Path, clock: Clock) -> list[dict[str, Any]]:
     """The records of a file as plain objects, at least one."""
-    text = read_text(path)
     match path.suffix.lower():
         case ".csv":
-            records = list(_rows(text, path))
+            records = [_typed(row) for row in table_rows(path, clock)]
         case ".json":
-            records = _documents(parse_json(text, str(path)), path)
+            records = _documents(parse_json(read_text(path), str(path)), path)
         case ".yaml" | ".yml":
-            records = _documents(parse_yaml(text, str(path)), path)
+            records = _documents(parse_yaml(read_text(path), str(path)), path)
         case _:
             raise InputError(f"{path}: expected a .csv, .json or .yaml file of measured runs")
     if not records:
@@ -86,19 +86,9 @@ def _records(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _rows(text: str, path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a table; what reads as a number is one. Cells without a heading are left out, missing ones
-    are empty."""
-    reader = csv.DictReader(StringIO(text), restval="", strict=True)
-    try:
-        for row in reader:
-            row.pop(None, None)  # cells beyond the last heading
-            yield {
-                column: cell.strip() if column in TEXT_COLUMNS else _value(cell)
-                for column, cell in row.items()
-            }
-    except csv.Error as error:
-        raise InputError(f"{path}, line {reader.line_num}: not a table: {error}") from error
+def _typed(row: dict[str, str]) -> dict[str, Any]:
+    """A row of a table; what reads as a number is one."""
+    return {column: cell.strip() if column in TEXT_COLUMNS else _value(cell) for column, cell in row.items()}
 
 
 def _value(text: str) -> int | float | str:

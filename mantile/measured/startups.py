@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mantile.ir.build import build_ir
+from mantile.library.clock import Clock
 from mantile.library.documents import read_text
 from mantile.library.errors import InputError
 from mantile.library.models import known_models, load_model
@@ -31,6 +32,7 @@ from mantile.measured.startup_words import (
     same_shapes,
     weight_types,
 )
+from mantile.measured.tables import table_rows
 
 NEEDED = frozenset({"framework", "model", "quantisation", "weights_gib_per_gpu", "kv_tokens", "oom"})
 """Columns by which a table of start-up figures is known."""
@@ -108,7 +110,7 @@ def load_startups(path: Path) -> StartUps:
     """
     servers: list[StartUp] = []
     rejected: list[RejectedRun] = []
-    for number, row in enumerate(_rows(path), 1):
+    for number, row in enumerate(table_rows(path, Clock(str(path))), 1):
         name = row.get("id") or f"row {number}"
         try:
             servers.append(read_startup(row, name, path.parent))
@@ -118,15 +120,6 @@ def load_startups(path: Path) -> StartUps:
         reason = f"; the first: {rejected[0].id}: {rejected[0].reason}" if rejected else ""
         raise InputError(f"{path}: no row is a server that started{reason}")
     return StartUps(tuple(servers), tuple(rejected))
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a table; cells without a heading are left out, missing ones are empty."""
-    try:
-        rows = list(csv.DictReader(StringIO(read_text(path)), restval=""))
-    except csv.Error as error:
-        raise InputError(f"{path}: not a table: {error}") from error
-    return [{column: cell for column, cell in row.items() if column is not None} for row in rows]
 
 
 def read_startup(row: Mapping[str, str], name: str, folder: Path) -> StartUp:

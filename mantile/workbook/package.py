@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import posixpath
+import re
 import zipfile
 import zlib
 from collections.abc import Generator
@@ -43,6 +44,8 @@ _REFUSED = {
     "webextensiontaskpanes": "a web add-in",
     "aFChunk": "a file of another kind",
 }
+_ESCAPE = re.compile("_x005F_(?=x[0-9A-Fa-f]{4}_)")
+"""What stands for the first character of a text such as _x0041_, which programs read as the letter A."""
 _OWNED = ("worksheet", "drawing", "vmlDrawing", "comments", "table", "chart", "pivotTable", "threadedComment")
 """Kinds of parts that belong to one other."""
 
@@ -281,7 +284,7 @@ class _Reader:
             if cell in stored:
                 stored[cell] = texts[number]
             if cell in part.contents and part.contents[cell] is None:
-                part.contents[cell] = texts[number].replace("x005F_", "")  # what Excel puts before _x
+                part.contents[cell] = _ESCAPE.sub("_", texts[number])
             if number in self.counts.text_runs:
                 part.cell_runs[cell] = self.counts.text_runs[number]
         package.stored[title], package.looks[title] = stored, part.looks

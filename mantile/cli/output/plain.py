@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 _GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?")
-_FORMULA = ("=", "+", "@", "\t")  # what a spreadsheet would take for one
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would take for one
+_NUMBER = re.compile(r"[-+]?[\d.,]+(?:[eE][-+]?\d+)?(?: ?[^\W\d_]+| ?%)?|-")  # with its unit; or nothing
 
 
 def written(things: Iterable[Any], form: str) -> str:
@@ -73,4 +74,4 @@ def _cell(text: str) -> str:
     """A cell of a table for a program: numbers without thousands separators, nothing a spreadsheet runs."""
     if _GROUPED.fullmatch(text):
         return text.replace(",", "")
-    return f"'{text}" if text.startswith(_FORMULA) and not re.fullmatch(r"[-+]?[\d.]+", text) else text
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
