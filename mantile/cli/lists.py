@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mantile.cli.app import AsJson, app
+from mantile.cli.completion import beginning
 from mantile.library.errors import InputError, near
 
 _KINDS = (
@@ -87,7 +88,14 @@ def _having(rows: Iterator[tuple[str, str]], words: list[str]) -> list[tuple[str
 
 @app.command("list", group=_LIBRARY, examples=("mantile list systems", "mantile list formats 4 bit"))
 def list_(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(_KINDS)}.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help=f"One of {', '.join(_KINDS)}.",
+            autocompletion=lambda incomplete: beginning(_KINDS, incomplete),
+        ),
+    ],
     words: Words = None,
     as_json: AsJson = False,
 ) -> None:
