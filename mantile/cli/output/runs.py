@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 IN_GROUPS = ("tpot", "ttft", "throughput", "prefill")  # metrics that are shown by group
 OF_GROUPS = ("mape", "median", "bias")  # their errors
 MOST_GROUPS, EXTREMES, REASONS = 12, 5, 12  # lines shown of each; --json and the report have all
-LONGEST = 140  # characters of a reason
+LONGEST = 300  # characters of a reason
 LONGEST_NAME = 48  # of a group
 MOST_PREDICTIONS = 12  # lines of predictions after a fit
 FEW = 5  # runs for each factor; where there are fewer, it is said
