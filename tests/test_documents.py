@@ -74,6 +74,11 @@ HEAVY = (
     "--gpus-max 16",
     "macs.yaml",
     "shared_prefix=0",
+    "newchip.yaml",
+    "pareto.png",
+    "price_basis=cloud",
+    "estimate config.json",
+    "--speculation eagle",
     "size gpt-oss-120b",
 )
 HEAVY_CALLS = ("verify(", "import_workbook(", "reconcile(", "calibrate(")
