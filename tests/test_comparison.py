@@ -140,7 +140,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert set(found) == {"a", "b", "differ", "inputs", "formulas", "headlines", "results"}
     assert exit_status("compare", str(path), str(tmp_path / "edited.xlsx")) == 1
     out = capsys.readouterr().out
-    assert "Inputs: 1" in out and "metrics.tpot" in out and "B ÷ A − 1" in out
+    assert "Inputs: 1" in out and "TPOT, ms" in out and "B ÷ A − 1" in out
     flags = ("--accelerator", "l40s", "--isl", "1000", "--osl", "100", "--concurrency", "4")
     assert exit_status("compare", "llama-3.2-1b", "llama-3.2-1b", *flags) == 0
     assert exit_status("compare", str(path), str(path), "--tp", "2") == 2

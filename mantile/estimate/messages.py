@@ -233,7 +233,7 @@ def _price(raised: Raised) -> dict[str, str]:
     return {
         "chip": raised.chip,
         "basis": basis,
-        "date": str(fact.date) if fact is not None and fact.date else "an unknown day",
+        "age": ("assumed, nobody read it" if fact is None or fact.status == "assumed" else f"of {fact.date}"),
         "ways": f"--price-basis {' or '.join(others)}, or {own}" if others else own,
         "own": own,
     }
@@ -491,9 +491,14 @@ MESSAGES: Mapping[str, Message] = {
         },
     ),
     "PRICE_OLD": Message(
-        "the {basis} price of {chip} is of {date}: ask for today's, and {own}",
+        "the {basis} price of {chip} is {age}: ask for today's, and {own}",
         _price,
-        {"basis": "cloud", "chip": "H100 SXM", "date": "2026-03-01", "own": "--set hardware.price_cloud=USD"},
+        {
+            "basis": "cloud",
+            "chip": "H100 SXM",
+            "age": "of 2026-03-01",
+            "own": "--set hardware.price_cloud=USD",
+        },
     ),
     "POWER_UNKNOWN": Message(
         "nobody states the power limit of {chip}: --set hardware.tdp=W",

@@ -20,6 +20,7 @@ from mantile.library.errors import InputError, unknown
 from mantile.library.evidence import EvidenceBase
 from mantile.library.ids import find_named
 from mantile.library.links import LinkKind, Links
+from mantile.library.places import data_folder as data_folder
 from mantile.library.profile_facts import (
     PriceFact,
     Profile,
@@ -547,17 +548,6 @@ def _require_units(holder: Strict, expected: dict[str, str]) -> None:
         figure = getattr(holder, field)
         if figure is not None and figure.unit != unit:
             raise ValueError(f"{field}: expected a figure in {unit}, found {figure.unit}")
-
-
-def data_folder(name: str) -> Path:
-    """Where profiles/, models/ and templates/ lie.
-
-    Inside an installed wheel or beside the package in a checkout.
-    """
-    package = Path(__file__).resolve().parents[1]
-    return next(
-        (folder for folder in (package / name, package.parent / name) if folder.is_dir()), package / name
-    )
 
 
 FOLDERS: dict[str, type[Accelerator] | type[System] | type[Prices] | type[EfficiencyProfile]] = {

@@ -124,6 +124,30 @@ class Override(Strict):
     reason: Text = "no reason given"
 
 
+def in_unit(given: Any, names: Iterable[str], unit: str, other: str, factor: float) -> Any:
+    """Times of a document in the unit that its fields have.
+
+    Args:
+        given: the fields as they were written.
+        names: of the fields.
+        unit, other: what a name ends in, and what it may end in instead.
+        factor: one of the other unit in that of the field.
+    """
+    if not isinstance(given, dict):
+        return given
+    fields = dict(given)
+    for name in names:
+        spelt = f"{name.removesuffix(unit)}{other}"
+        if not name.endswith(unit) or spelt not in fields or name.endswith(f"per{unit}"):
+            continue
+        if name in fields:
+            raise ValueError(f"expected {name} or {spelt}, not both")
+        value = fields.pop(spelt)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        fields[name] = value * factor if is_number else value
+    return fields
+
+
 class Measured(Strict):
     """What was measured of a column.
 
@@ -134,6 +158,12 @@ class Measured(Strict):
     ttft_p50_ms: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
     tpot_ms: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
     output_tokens_per_s: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_milliseconds(cls, given: Any) -> Any:
+        """Times may be in seconds: ttft_s, tpot_s."""
+        return in_unit(given, Measured.model_fields, "_ms", "_s", 1e3)
 
     def given(self) -> dict[str, float]:
         """The values there are."""
