@@ -282,10 +282,10 @@ def test_what_no_field_stands_for_is_told() -> None:
     """Listed with its meaning, and what is secret is named without its value."""
     launch = mt.read_launch(
         "HF_TOKEN=hidden vllm serve Qwen/Qwen3-32B --enforce-eager --api-key hidden "
-        "--enable-lora --enable-dbo",
+        "--fully-sharded-loras --enable-dbo",
         **LOAD,
     )
-    assert [remark.flag for remark in launch.not_modelled] == ["--enable-lora", "--enable-dbo"]
+    assert [remark.flag for remark in launch.not_modelled] == ["--fully-sharded-loras", "--enable-dbo"]
     assert launch.fields["enforce_eager"] == "on"
     assert launch.ignored == ("HF_TOKEN", "--api-key")
     assert "hidden" not in str(launch)
@@ -436,16 +436,18 @@ CASE = ("--accelerator", "h100-sxm", "--isl", "1024", "--osl", "128", "--concurr
 def test_the_command_writes_a_scenario(run: Any, tmp_path: Path) -> None:
     """Which the other commands take; a load beyond the engine's own limits is bounded by them."""
     path = tmp_path / "chat.yaml"
-    line = "vllm serve Qwen/Qwen3-32B -tp 2 --enforce-eager --enable-lora"
+    line = "vllm serve Qwen/Qwen3-32B -tp 2 --enforce-eager --fully-sharded-loras"
     ran = run("from-command", line, *CASE, "-o", str(path), "--set", "efficiency.gemm_compute=0.7")
     assert ran.status == 0, ran.err
     assert f"{path}: written: model qwen3-32b" in ran.out
-    assert "--enable-lora: adapters take memory" in ran.out
+    assert "--fully-sharded-loras: both sides" in ran.out
     scenario = mt.load_scenario(str(path))
     assert (scenario.tp, scenario.concurrency, scenario.max_requests) == (2, 2000, 1024)
     assert scenario.enforce_eager == "on"
     assert [override.id for override in scenario.overrides] == ["efficiency.gemm_compute"]
-    assert path.read_text().startswith("# from a launch line of vllm\n# not modelled:\n#   --enable-lora:")
+    assert path.read_text().startswith(
+        "# from a launch line of vllm\n# not modelled:\n#   --fully-sharded-loras:"
+    )
     assert all(len(text) <= 80 for text in path.read_text().splitlines())
 
 

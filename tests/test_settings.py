@@ -195,6 +195,8 @@ def test_all_settings_stand_on_sheets(load: dict[str, Any]) -> None:
         "gpu_memory_utilization": 0.9,
         "mem_fraction_static": 0,
         "memory_taken": 2,
+        "lora_adapters": 2,
+        "lora_rank": 8,
         "max_model_len": 4096,
         "tp_padding": "default",
         **{"speculation": "eagle", "draft_tokens": 2, "acceptance_rate": 0.8, "acceptance_decline": 0.9},

@@ -104,6 +104,8 @@ class Workload:
     gpu_memory_utilization: Input | None = None
     mem_fraction_static: Input | None = None
     memory_taken: Input | None = None
+    lora_adapters: Input | None = None
+    lora_rank: Input | None = None
     tp_padding: Input | None = None
     device_split: Input | None = None
     compute_speed: Input

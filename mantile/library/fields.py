@@ -40,6 +40,7 @@ Needs = Literal[
     "own build",
     "memory share",
     "other models",
+    "adapters",
     "longest request",
     "engine defaults",
     "TP padding",

@@ -133,6 +133,9 @@ def settings_of(table: LaunchTable, stated: Mapping[str, Any]) -> Iterator[Said]
         yield from _shares(table, values)
     else:
         yield from _groups(table, values, groups)
+    switch = table.of_fact("adapters")
+    if values.get("lora_adapters") and switch is not None:
+        yield Said(switch.name, None, "lora_adapters", table.source(switch))
     for name, value in values.items():
         for flag in table.of_field(name):
             if flag.written_with and stated.get("speculation") not in flag.written_with:

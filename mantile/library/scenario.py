@@ -449,6 +449,31 @@ class Inputs(Deployment):
         most=10_000,
         needs="other models",
     )
+    lora_adapters: Whole | None = field(
+        "LoRA adapters",
+        (
+            "adapters that an accelerator holds at once, beside every matrix of the layers; each request "
+            "asks for one, all equally often; 0: none"
+        ),
+        group=DEPLOYMENT,
+        unit="number",
+        default=0,
+        least=0,
+        most=1024,
+        aliases=("max_loras", "max_loras_per_batch", "loras"),
+        needs="adapters",
+    )
+    lora_rank: Whole | None = field(
+        "Rank of adapters",
+        "largest rank: engines keep room for it and work with it, whatever rank an adapter has",
+        group=DEPLOYMENT,
+        unit="channel",
+        default=16,
+        least=1,
+        most=512,
+        aliases=("max_lora_rank",),
+        needs="adapters",
+    )
     tp_padding: Literal["default", "padded", "refused"] | None = field(
         "TP padding",
         (
@@ -1468,6 +1493,7 @@ _STATED = (
     "own build",
     "memory share",
     "other models",
+    "adapters",
     "longest request",
     "engine defaults",
     "TP padding",

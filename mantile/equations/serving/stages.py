@@ -97,8 +97,10 @@ def operations(rows: Rows, work: Pass, of: str = "a prefill pass", prefix: str =
     Args:
         of: which pass, in words; `prefix` of the ids.
     """
-    counts = Counter(block.module.layers for block in work.blocks if block.module is not None)
-    of_groups: list[Node] = []
+    counts = Counter(
+        block.module.layers for block in work.blocks if block.module is not None and block.kernels is None
+    )
+    of_groups: list[Node] = [block.kernels for block in work.blocks if block.kernels is not None]
     for number, (layers, count) in enumerate(counts.items(), start=1):
         once = defined(
             f"serving.{prefix}operations.{number}",
