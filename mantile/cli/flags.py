@@ -196,6 +196,7 @@ _METAVARS = {
     "systems": "<system>",
     "frameworks": "<framework>",
     "datatypes": "<format>",
+    "settings": "<name>",
 }
 
 

@@ -19,8 +19,8 @@ _WORDS = {
     ),
     "prompts_per_prefill_step": "a step takes as many prompts as token_budget holds; give token_budget",
     "ctx_size": "tokens of all slots together; give max_model_len, tokens of one request, and max_requests",
+    "cuda_graph_config": "give graph_max_batch, requests in the largest graph, or enforce_eager: on",
     "cuda_graphs": "decode steps are launched as one graph; give enforce_eager: on where they are not",
-    "moe_backend": "which kernels compute experts; efficiency factors stand for the usual ones",
 }
 
 _FACTS = {

@@ -25,7 +25,7 @@ Name = Annotated[
 ]  # an id or a path
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 Value = str | int | float
-Listed = Literal["accelerators", "systems", "frameworks", "datatypes", "links"]
+Listed = Literal["accelerators", "systems", "frameworks", "datatypes", "links", "settings"]
 Needs = Literal[
     "experts",
     "dense FFNs",
@@ -42,6 +42,7 @@ Needs = Literal[
     "other models",
     "adapters",
     "longest request",
+    "engine settings",
     "engine defaults",
     "TP padding",
     "windows or latents",

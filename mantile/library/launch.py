@@ -308,6 +308,8 @@ class _Reading:
             value = flag.stands_for or "on"
         else:
             value = self._number(given)
+        if flag.field is not None and SCENARIO_FIELDS[flag.field].listed == "settings":
+            value = load_library().framework(self.table.id).setting(key, str(value))
         if key in self.facts and self.facts[key] != value:
             other = self.called[key]
             raise given.wrong(f"the same as {other.called} {other.value}, which sets {key} too")

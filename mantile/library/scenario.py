@@ -648,6 +648,49 @@ class Inputs(Deployment):
         aliases=("overlap_schedule",),
         needs="launches",
     )
+    graph_max_batch: Whole | None = field(
+        "Largest graph",
+        (
+            "requests of a rank in the largest graph that is captured: a larger batch is started operation "
+            "by operation; 0: there are graphs for all"
+        ),
+        unit="request",
+        default=0,
+        least=0,
+        most=MOST_REQUESTS,
+        aliases=("cuda_graph_max_bs", "max_cudagraph_capture_size", "max_seq_len_to_capture"),
+        needs="launches",
+    )
+    schedule_policy: Text | None = field(
+        "Order of requests",
+        (
+            "in which the engine takes them up, by the name it has there; the estimate has first come, first "
+            "served"
+        ),
+        default=DEFAULT,
+        otherwise="the framework's",
+        listed="settings",
+        aliases=("scheduling_policy",),
+        needs="engine settings",
+    )
+    attention_backend: Text | None = field(
+        "Attention back end",
+        "kernels of attention, by the engine's name; efficiency factors stand for the usual ones",
+        default=DEFAULT,
+        otherwise="the framework's",
+        listed="settings",
+        aliases=("attn_backend",),
+        needs="engine settings",
+    )
+    moe_backend: Text | None = field(
+        "MoE back end",
+        "kernels of routed experts, by the engine's name; efficiency factors stand for the usual ones",
+        default=DEFAULT,
+        otherwise="the framework's",
+        listed="settings",
+        aliases=("moe_runner_backend",),
+        needs="engine settings",
+    )
     max_model_len: Whole | None = field(
         "Longest request",
         "prompt and output together, as the engine is told: a longer one is refused; 0: any",
@@ -1495,6 +1538,7 @@ _STATED = (
     "other models",
     "adapters",
     "longest request",
+    "engine settings",
     "engine defaults",
     "TP padding",
     "devices",
