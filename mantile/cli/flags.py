@@ -207,6 +207,7 @@ _METAVARS = {
     "systems": "<system>",
     "frameworks": "<framework>",
     "datatypes": "<format>",
+    "settings": "<name>",
 }
 
 

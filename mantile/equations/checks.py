@@ -14,6 +14,7 @@ from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, SPLIT
 from mantile.equations.cost import Cost
 from mantile.equations.devices import Devices
 from mantile.equations.display import LETTERS, in_scenario, sum_across
+from mantile.equations.engine import Settings
 from mantile.equations.forward import Pass
 from mantile.equations.gain import Gain
 from mantile.equations.inputs import ON, Workload
@@ -184,6 +185,7 @@ class Checked:
     cost: Cost
     floors: Floors
     gain: Gain | None = None
+    settings: Settings | None = None
 
 
 class _Sides:
@@ -775,6 +777,8 @@ def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     if heads is not None:
         yield Check("PREFIX_EXCEEDS_INPUT", heads.least, inputs.input_tokens)
     yield from _drafts(sides, estimate)
+    if estimate.settings is not None:
+        yield Check("SETTING_UNKNOWN", estimate.settings.unknown, fixed(0, "flag"))
     if inputs.image_tokens is not None:
         yield Check("IMAGES_EXCEED_INPUT", inputs.image_tokens, inputs.input_tokens)
     useless = rows(
@@ -982,6 +986,8 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     if found is not None and any(isinstance(module.operation, Recurrence) for module in estimate.ir.modules):
         yield Check("PREFIX_OF_STATES", found.hit_rate, sides.fixed(0, "1"))
     yield from _gain(sides, estimate)
+    if estimate.settings is not None:
+        yield Check("SETTING_NOT_MODELLED", estimate.settings.left_out, sides.fixed(0, "flag"))
     yield Check("POWER_UNKNOWN", money.power_known, yes)
     unread = estimate.ir.model.architecture.unread
     if unread is not None:

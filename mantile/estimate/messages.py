@@ -14,6 +14,8 @@ from mantile.equations.graph import EstimateGraph
 from mantile.equations.reasons import PLAUSIBILITY, REASONS, STRUCTURE
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Input, Node
+from mantile.library.scenario import DEFAULT
+from mantile.library.support import SETTINGS
 
 GB = 1e9
 _MOST_WAYS = 6  # that a message lists
@@ -139,6 +141,26 @@ def _kv_heads(raised: Raised) -> dict[str, str]:
         if heads and (heads % way == 0 or way % heads == 0) and (not queries or queries % way == 0)
     ]
     return {"tp": raised.asked("tp"), "heads": shown(heads), "ways": _listed(ways) or "1"}
+
+
+def _settings(raised: Raised) -> dict[str, str]:
+    """Settings that are stated by a name that the framework does not know, or that is not modelled."""
+    framework = raised.graph.library.framework(str(raised.asked("framework")))
+    known = {one.field: one for one in framework.settings}
+    named = {name: str(raised.asked(name)) for name in SETTINGS}
+    unknown = raised.check.reason == "SETTING_UNKNOWN"
+    meant = {
+        name: value
+        for name, value in named.items()
+        if value != DEFAULT
+        and (name not in known or value not in (known[name].names if unknown else known[name].usual))
+    }
+    ways = [f"{name} {_listed(list(known[name].names))}" for name in meant if name in known]
+    return {
+        "framework": f"{framework.name} {framework.release}",
+        "what": ", ".join(f"{name} {value}" for name, value in meant.items()),
+        "ways": f"expected {'; '.join(ways)}" if ways else "leave it out",
+    }
 
 
 def _runs_there(raised: Raised) -> dict[str, str]:
@@ -424,6 +446,15 @@ MESSAGES: Mapping[str, Message] = {
         _nothing,
         {},
     ),
+    "SETTING_UNKNOWN": Message(
+        "{framework} has no {what}: {ways}",
+        _settings,
+        {
+            "framework": "vLLM 0.14 to 0.31",
+            "what": "moe_backend TRTLLM",
+            "ways": "expected moe_backend auto, triton or cutlass",
+        },
+    ),
     "ACCEPTANCE_UNKNOWN": Message(
         "how many drafts of {speculation} are accepted depends on the text: state --acceptance-length or "
         "--acceptance-rate",
@@ -602,6 +633,12 @@ MESSAGES: Mapping[str, Message] = {
         "engines keep recurrent states at few places of a prompt: fewer tokens may be found in the cache",
         _nothing,
         {},
+    ),
+    "SETTING_NOT_MODELLED": Message(
+        "{what}: other kernels, or another order of requests, than the estimate has: figures are those "
+        "without",
+        _settings,
+        {"what": "moe_backend marlin"},
     ),
     "ACCEPTANCE_ASSUMED": Message(
         "how many drafts are accepted is taken as published of one prediction layer: state --acceptance-rate",

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from mantile.library.documents import Strict, load, validate
 from mantile.library.efficiency import EfficiencyProfile
-from mantile.library.errors import InputError, unknown
+from mantile.library.errors import InputError, quoted, unknown
 from mantile.library.evidence import EvidenceBase
 from mantile.library.ids import find_named
 from mantile.library.links import LinkKind, Links
@@ -30,7 +30,7 @@ from mantile.library.profile_facts import (
     check_sources,
 )
 from mantile.library.runs import MeasuredRuns
-from mantile.library.support import Block, Limits, Statement
+from mantile.library.support import Block, Limits, Setting, Statement
 from mantile.library.versions import Shelf
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
@@ -257,6 +257,7 @@ class Framework(Strict):
         limits: what it takes where a scenario asks for its defaults and states no others; sampling is tried
             with as many requests when it starts.
         block: tokens of a block of its KV cache.
+        settings: what some of its settings may be.
     """
 
     id: str
@@ -285,6 +286,22 @@ class Framework(Strict):
     support: tuple[Statement, ...] = ()
     limits: Limits | None = None
     block: Block | None = None
+    settings: tuple[Setting, ...] = ()
+
+    def setting(self, field: str, name: str) -> str:
+        """What a setting is called here, as its documents spell it.
+
+        Raises:
+            InputError: for a name that the release does not know, with those that it does.
+        """
+        names = next((one.names for one in self.settings if one.field == field), ())
+        found = next((one for one in names if one.lower() == name.lower()), None)
+        if found is not None:
+            return found
+        what = f"{field} {quoted(name)}: {self.name} {self.release}".strip()
+        if not names:
+            raise InputError(f"{what} has none that Mantile knows of: leave it out")
+        raise InputError(f"{what} has no such; expected one of {', '.join(names)}")
 
     @model_validator(mode="after")
     def _formats(self) -> Framework:

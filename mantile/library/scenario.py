@@ -472,6 +472,31 @@ class Inputs(Deployment):
         most=10_000,
         needs="other models",
     )
+    lora_adapters: Whole | None = field(
+        "LoRA adapters",
+        (
+            "adapters that an accelerator holds at once, beside every matrix of the layers; each request "
+            "asks for one, all equally often; 0: none"
+        ),
+        group=DEPLOYMENT,
+        unit="number",
+        default=0,
+        least=0,
+        most=1024,
+        aliases=("max_loras", "max_loras_per_batch", "loras"),
+        needs="adapters",
+    )
+    lora_rank: Whole | None = field(
+        "Rank of adapters",
+        "largest rank: engines keep room for it and work with it, whatever rank an adapter has",
+        group=DEPLOYMENT,
+        unit="channel",
+        default=16,
+        least=1,
+        most=512,
+        aliases=("max_lora_rank",),
+        needs="adapters",
+    )
     tp_padding: Literal["default", "padded", "refused"] | None = field(
         "TP padding",
         (
@@ -645,6 +670,49 @@ class Inputs(Deployment):
         default="on",
         aliases=("overlap_schedule",),
         needs="launches",
+    )
+    graph_max_batch: Whole | None = field(
+        "Largest graph",
+        (
+            "requests of a rank in the largest graph that is captured: a larger batch is started operation "
+            "by operation; 0: there are graphs for all"
+        ),
+        unit="request",
+        default=0,
+        least=0,
+        most=MOST_REQUESTS,
+        aliases=("cuda_graph_max_bs", "max_cudagraph_capture_size", "max_seq_len_to_capture"),
+        needs="launches",
+    )
+    schedule_policy: Text | None = field(
+        "Order of requests",
+        (
+            "in which the engine takes them up, by the name it has there; the estimate has first come, first "
+            "served"
+        ),
+        default=DEFAULT,
+        otherwise="the framework's",
+        listed="settings",
+        aliases=("scheduling_policy",),
+        needs="engine settings",
+    )
+    attention_backend: Text | None = field(
+        "Attention back end",
+        "kernels of attention, by the engine's name; efficiency factors stand for the usual ones",
+        default=DEFAULT,
+        otherwise="the framework's",
+        listed="settings",
+        aliases=("attn_backend",),
+        needs="engine settings",
+    )
+    moe_backend: Text | None = field(
+        "MoE back end",
+        "kernels of routed experts, by the engine's name; efficiency factors stand for the usual ones",
+        default=DEFAULT,
+        otherwise="the framework's",
+        listed="settings",
+        aliases=("moe_runner_backend",),
+        needs="engine settings",
     )
     max_model_len: Whole | None = field(
         "Longest request",
@@ -1491,7 +1559,9 @@ _STATED = (
     "own build",
     "memory share",
     "other models",
+    "adapters",
     "longest request",
+    "engine settings",
     "engine defaults",
     "TP padding",
     "devices",
