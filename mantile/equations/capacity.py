@@ -29,6 +29,7 @@ from mantile.equations.cost import Cost
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.load import Arrivals
 from mantile.equations.serving import Serving
+from mantile.equations.typed import Faults
 from mantile.graph.quantity import (
     NOT_KNOWN,
     Input,
@@ -41,6 +42,7 @@ from mantile.graph.quantity import (
     as_node,
     choose,
     defined,
+    if_error,
     if_known,
     index,
     is_number,
@@ -126,7 +128,7 @@ class Capacity:
     carried: tuple[Quantity, Quantity]
     cells: Mapping[str, Input]
     parts: Mapping[str, tuple[Quantity, ...]]
-    titles: tuple[Quantity, Quantity, Quantity, Quantity]
+    titles: tuple[Quantity, ...]
     profile: Input
     shares: tuple[Input, ...]
     binds: Quantity
@@ -1247,6 +1249,12 @@ class _Money:
             for year, (of, by) in enumerate(zip(output, discount, strict=True), 1)
         ]
         tokens = rows("tokens", "Output tokens, discounted", "Mtoken", sum_range(span(served)))
+        some = rows(
+            "tokens_some",
+            "Output tokens, discounted, where there are any",
+            "Mtoken",
+            where(tokens > 0, tokens, NOT_KNOWN),
+        )
         both = rows(
             "tokens_all",
             "Input and output tokens, discounted",
@@ -1258,7 +1266,7 @@ class _Money:
                 f"price.{option}{of}",
                 f"USD of a million {what}, {_OPTIONS[option]}",
                 "USD/Mtoken",
-                if_known(-worth / maximum(_LITTLE, count), worth),
+                if_known(-worth / maximum(_LITTLE, count), worth, some),
             )
             for of, what, count in (("", "output tokens", tokens), ("_all", "tokens, both ways", both))
             for option, worth in npv.items()
@@ -1278,7 +1286,7 @@ class _Money:
             "price.load",
             "Of it electricity that follows load",
             "USD/Mtoken",
-            if_known(price["buy"] * load / minimum(-_DOLLAR, buy), load, buy),
+            if_known(price["buy"] * load / minimum(-_DOLLAR, buy), load, buy, price["buy"]),
         )
         used = self.demand.utilisation_mean
         points: dict[str, list[Quantity]] = {"buy": [], "rent": []}
@@ -1531,3 +1539,26 @@ def point(figure: Named, shown: Node) -> Node:
 def figures_of(found: Capacity) -> tuple[Named, ...]:
     """All of them, in the order of the sheet."""
     return tuple(figure for section in found.sections for figure in section.figures())
+
+
+def shown(titles: tuple[Quantity, ...], faults: Faults | None) -> tuple[Quantity, ...]:
+    """Findings in words, where all figures can be that they follow from.
+
+    Those of `titles` stand elsewhere.
+
+    Args:
+        faults: what is wrong in tables of figures that no result of a plan depends on, such as what is typed
+            here; None without such tables.
+    """
+    if faults is None:
+        return titles
+    refused = (join("! not known: ", faults.message), *[as_node(NOT_KNOWN)] * (len(titles) - 1))
+    return tuple(
+        Quantity(
+            f"capacity.shown.{title.id.rpartition('.')[2]}",
+            title.label,
+            "1",
+            where(faults.count > 0, instead, if_error(title, NOT_KNOWN)),
+        )
+        for title, instead in zip(titles, refused, strict=True)
+    )

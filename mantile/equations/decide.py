@@ -49,6 +49,7 @@ from mantile.graph.quantity import (
     exponential,
     if_error,
     index,
+    is_empty,
     is_number,
     join,
     logarithm,
@@ -446,8 +447,14 @@ def _judged(
     )
     make("limited", f"{label_} has a limit", "flag", where(make["bound"] > 0, 1, 0))
     kind = "at most" if of.lower else "at least"
-    make("said", f"Limit of {label_}, in words", "1", where(make["limited"] > 0, kind, "no limit"))
-    make("own", f"Own weight of {label_}", "1", where(wanted > 0, 0, number_of(_as_typed(weight))))
+    read = where(is_number(_as_typed(limit)), 1, 0) * where(make["bound"] >= 0, 1, 0)
+    unread = 1 - where(is_empty(_as_typed(limit)), 1, 0) - read
+    make("unread", f"Limit of {label_} is no number from 0 on", "flag", unread)
+    none = where(make["unread"] > 0, "! no number: no limit", "no limit")
+    make("unsaid", f"No limit of {label_}, in words", "1", none)
+    make("said", f"Limit of {label_}, in words", "1", where(make["limited"] > 0, kind, make["unsaid"]))
+    own = where(wanted > 0, 0, maximum(0, number_of(_as_typed(weight))))
+    make("own", f"Own weight of {label_}", "1", own)
     make("weighs", f"{label_} counts", "1", where(equal(wanted, number), 1, make["own"]))
     values = tuple(
         Quantity(f"decide.value.{of.key}.{plan}", label_, unit, _in_case(body, plan))
@@ -822,7 +829,7 @@ def _between(rows: Sequence[_Figures], pair: tuple[Input, Input], of: _Figures) 
         names[1], " is ", size, " ", way, " than ", names[0], ", range ± ", percent(error, 0), ": ", held
     )
     unknown = "! no difference is known: type numbers of two plans of which what is wanted is known"
-    of("apart.told", "Two plans, in words", "1", where(known, told, unknown))
+    of("apart.told", "Two plans, in words", "1", where(all_of(known, of["asks"] > 0), told, unknown))
 
 
 def _drawn(rows: Sequence[_Figures], judged: Sequence[Judged], of: _Figures) -> None:
