@@ -315,7 +315,8 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
     then, *seen, again, without = found
     assert again == then, "the edits were put back"
     notes = {without["texts"][f"Summary!J{row}"] for row in (32, 33)}
-    assert "! the sheet Sweep is not there" in notes and without["errors"] == then["errors"], notes
+    left = [place for place in then["errors"] if not place.startswith("Sweep!")]
+    assert "! the sheet Sweep is not there" in notes and without["errors"] == left, (notes, without["errors"])
     after = iter(_Seen(then, one) for one in seen)
     assert len(seen) > 120
 

@@ -126,10 +126,9 @@ def measured(headlines: Mapping[Metric, Quantity]) -> Measured:
         sections=(
             Section(
                 "Measured",
-                tuple(values.values()),
+                (*values.values(), *blocks.read.quantities()),
                 "type what was measured of this very scenario; an empty cell is left out",
             ),
-            blocks.read.section("Measured, as read", "a number, or 0"),
             blocks.predicted.section("Predicted", "as it stands now"),
             blocks.ratios.section(
                 "Predicted ÷ measured",
@@ -170,7 +169,7 @@ def error(result: _Result, value: Input, blocks: _Blocks) -> Quantity:
         result.unit,
         where(is_number(value), value, 0),
         "0: not measured; a text or a negative number fails a check",
-        called=f"measured {label} as read",
+        called=f"{label} as read",
     )
     ratio = blocks.ratios(
         result.name,
