@@ -337,3 +337,23 @@ def test_a_decision_needs_its_plans() -> None:
     with pytest.raises(InputError, match="take"):
         Scenario(**fields, concurrency=1, decision={"objective": "tpot_s"})
     assert isinstance(found().decided, Decided)
+
+
+def test_what_is_no_number_is_said_beside_its_limit() -> None:
+    """A limit that is a text or negative is none, and says so; a negative weight does not count."""
+    for typed, words in (
+        ("30 ms", "! no number"),
+        (-1.0, "! no number"),
+        (math.nan, "no limit"),
+        (0.01, "at most"),
+    ):
+        found = said({f"{LIMIT}tpot_s": typed}, {})
+        assert found["said.tpot_s"].startswith(words), (typed, found["said.tpot_s"])
+    found = said({OBJECTIVE: OWN_WEIGHTS, f"{WEIGHT}tpot_s": -1.0, f"{WEIGHT}power_w": 1.0}, {})
+    assert found["weighs.tpot_s"] == 0 and found["weighs.power_w"] == 1
+
+
+def test_two_plans_are_not_compared_where_nothing_is_wanted() -> None:
+    """No objective is no difference of 0 %."""
+    assert "% " in said({}, {})["apart.told"]
+    assert said({OBJECTIVE: "best"}, {})["apart.told"].startswith("! no difference is known")

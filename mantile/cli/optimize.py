@@ -110,7 +110,6 @@ def optimize(
     """
     from mantile.estimate.scheduled import require_scheduler, taken
 
-
     cluster = taken(flags)
     if cluster is not None:
         require_scheduler(cluster, workers)

@@ -723,7 +723,8 @@ def _drafts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     inputs, drafts = estimate.workers[0].inputs, estimate.workers[0].speculation
     if drafts is None:
         return
-    assert inputs.speculation is not None and inputs.draft_parameters is not None
+    assert inputs.speculation is not None
+    assert inputs.draft_parameters is not None and inputs.draft_layers is not None
     rows = sides.of()
     by_prediction = where(equal(inputs.speculation, MTP), 1, 0)
     asked = rows("asks_prediction", "Prediction layers draft", "flag", by_prediction)
@@ -736,7 +737,8 @@ def _drafts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     )
     rows.add(held)
     yield Check("NO_PREDICTION_LAYER", asked, held)
-    stated = rows("draft_stated", "A draft model is stated", "flag", where(inputs.draft_parameters > 0, 1, 0))
+    both = all_of(inputs.draft_parameters > 0, inputs.draft_layers > 0)
+    stated = rows("draft_stated", "A draft model is stated", "flag", where(both, 1, 0))
     yield Check("NO_DRAFT_MODEL", drafts.by_model, stated)
     yield Check("ACCEPTANCE_UNKNOWN", drafts.unknown, sides.fixed(0, "flag"))
 
@@ -1044,14 +1046,19 @@ class Verdict:
 
 
 def verdict(
-    checked: Checks, readable: Sequence[Check], tables: Faults | None, unchanged: Check, scenarios: int
+    checked: Checks,
+    readable: Sequence[Check],
+    tables: Faults | None,
+    unchanged: Check,
+    edited: Quantity,
+    scenarios: int,
 ) -> Verdict:
     """The verdict over all checks of a number of scenarios.
 
     Args:
         readable: that overrides, and the tables of figures, hold what can be read.
         tables: those that do not, and that no headline result depends on.
-        unchanged: the alert that inputs changed.
+        unchanged: the alert that inputs changed; `edited` the first such edit, in words.
     """
     checks = (*readable, *checked.checks, unchanged)
     errors = [check for check in checks if check.error]
@@ -1101,7 +1108,12 @@ def verdict(
             "1",
             where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"),
         ),
-        inputs=rows("inputs", "Inputs that cannot be", "1", _invalid_inputs(checked, tables, scenarios)),
+        inputs=rows(
+            "inputs",
+            "Inputs that cannot be, and the first edit",
+            "1",
+            join(_invalid_inputs(checked, tables, scenarios), in_scenario(edited, 0)),
+        ),
     )
 
 
@@ -1117,7 +1129,7 @@ def _invalid_inputs(checked: Checks, tables: Faults | None, scenarios: int) -> N
         faults.append(in_all)
         messages.append(join(message, ". "))
     told = [where(fault > 0, message, "") for fault, message in zip(faults, messages, strict=True)]
-    fine = where(sum_of(faults) > 0, "", "Every input is filled, of its type and in its range.")
+    fine = where(sum_of(faults) > 0, "", "Every input is filled, of its type and in its range. ")
     return join(fine, *told)
 
 

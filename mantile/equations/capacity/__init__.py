@@ -27,7 +27,7 @@ from mantile.equations.capacity.fixed import (
     WHOLE,
     YEAR,
 )
-from mantile.equations.capacity.found import NO_POINT, Capacity, Ranked, figures_of, point
+from mantile.equations.capacity.found import NO_POINT, Capacity, Ranked, figures_of, point, shown
 from mantile.equations.capacity.money import Money
 from mantile.equations.cost import Cost
 from mantile.equations.inputs import Ranks, Workload
@@ -36,7 +36,17 @@ from mantile.graph.quantity import Input, Node, Quantity, Section, as_node, wher
 from mantile.graph.rows import Rows
 from mantile.library.capacity import CapacityAsked
 
-__all__ = ["NO_POINT", "PROFILE", "Capacity", "Ranked", "capacity", "demand_profile", "figures_of", "point"]
+__all__ = [
+    "NO_POINT",
+    "PROFILE",
+    "Capacity",
+    "Ranked",
+    "capacity",
+    "demand_profile",
+    "figures_of",
+    "point",
+    "shown",
+]
 
 
 def capacity(

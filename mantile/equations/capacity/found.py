@@ -6,13 +6,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mantile.equations.typed import Faults
 from mantile.graph.quantity import (
+    NOT_KNOWN,
     Input,
     Named,
     Node,
     Quantity,
     Section,
+    as_node,
+    if_error,
     is_number,
+    join,
     where,
 )
 
@@ -66,7 +71,7 @@ class Capacity:
     carried: tuple[Quantity, Quantity]
     cells: Mapping[str, Input]
     parts: Mapping[str, tuple[Quantity, ...]]
-    titles: tuple[Quantity, Quantity, Quantity, Quantity]
+    titles: tuple[Quantity, ...]
     profile: Input
     shares: tuple[Input, ...]
     binds: Quantity
@@ -96,3 +101,26 @@ def point(figure: Named, shown: Node) -> Node:
 def figures_of(found: Capacity) -> tuple[Named, ...]:
     """All of them, in the order of the sheet."""
     return tuple(figure for section in found.sections for figure in section.figures())
+
+
+def shown(titles: tuple[Quantity, ...], faults: Faults | None) -> tuple[Quantity, ...]:
+    """Findings in words, where all figures can be that they follow from.
+
+    Those of `titles` stand elsewhere.
+
+    Args:
+        faults: what is wrong in tables of figures that no result of a plan depends on, such as what is typed
+            here; None without such tables.
+    """
+    if faults is None:
+        return titles
+    refused = (join("! not known: ", faults.message), *[as_node(NOT_KNOWN)] * (len(titles) - 1))
+    return tuple(
+        Quantity(
+            f"capacity.shown.{title.id.rpartition('.')[2]}",
+            title.label,
+            "1",
+            where(faults.count > 0, instead, if_error(title, NOT_KNOWN)),
+        )
+        for title, instead in zip(titles, refused, strict=True)
+    )

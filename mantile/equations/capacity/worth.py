@@ -237,6 +237,12 @@ def per_token(
         for year, (of, by) in enumerate(zip(output, discount, strict=True), 1)
     ]
     tokens = rows("tokens", "Output tokens, discounted", "Mtoken", sum_range(span(served)))
+    some = rows(
+        "tokens_some",
+        "Output tokens, discounted, where there are any",
+        "Mtoken",
+        where(tokens > 0, tokens, NOT_KNOWN),
+    )
     both = rows(
         "tokens_all",
         "Input and output tokens, discounted",
@@ -248,7 +254,7 @@ def per_token(
             f"price.{option}{of}",
             f"USD of a million {what}, {OPTIONS[option]}",
             "USD/Mtoken",
-            if_known(-worth / maximum(LITTLE, count), worth),
+            if_known(-worth / maximum(LITTLE, count), worth, some),
         )
         for of, what, count in (("", "output tokens", tokens), ("_all", "tokens, both ways", both))
         for option, worth in npv.items()
@@ -269,7 +275,7 @@ def curves_of(
         "price.load",
         "Of it electricity that follows load",
         "USD/Mtoken",
-        if_known(price["buy"] * load / minimum(-DOLLAR, buy), load, buy),
+        if_known(price["buy"] * load / minimum(-DOLLAR, buy), load, buy, price["buy"]),
     )
     points: dict[str, list[Quantity]] = {"buy": [], "rent": []}
     for number, at in enumerate(used_at, 1):

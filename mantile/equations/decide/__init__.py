@@ -62,6 +62,7 @@ from mantile.graph.quantity import (
     equal,
     if_error,
     index,
+    is_empty,
     is_number,
     logarithm,
     match,
@@ -373,8 +374,14 @@ def _judged(
     )
     make("limited", f"{label_} has a limit", "flag", where(make["bound"] > 0, 1, 0))
     kind = "at most" if of.lower else "at least"
-    make("said", f"Limit of {label_}, in words", "1", where(make["limited"] > 0, kind, "no limit"))
-    make("own", f"Own weight of {label_}", "1", where(wanted > 0, 0, number_of(as_typed(weight))))
+    read = where(is_number(as_typed(limit)), 1, 0) * where(make["bound"] >= 0, 1, 0)
+    unread = 1 - where(is_empty(as_typed(limit)), 1, 0) - read
+    make("unread", f"Limit of {label_} is no number from 0 on", "flag", unread)
+    none = where(make["unread"] > 0, "! no number: no limit", "no limit")
+    make("unsaid", f"No limit of {label_}, in words", "1", none)
+    make("said", f"Limit of {label_}, in words", "1", where(make["limited"] > 0, kind, make["unsaid"]))
+    own = where(wanted > 0, 0, maximum(0, number_of(as_typed(weight))))
+    make("own", f"Own weight of {label_}", "1", own)
     make("weighs", f"{label_} counts", "1", where(equal(wanted, number), 1, make["own"]))
     values = tuple(
         Quantity(f"decide.value.{of.key}.{plan}", label_, unit, in_case(body, plan))

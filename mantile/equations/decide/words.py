@@ -297,7 +297,7 @@ def tell_between(rows: Sequence[Figures], pair: tuple[Input, Input], of: Figures
         names[1], " is ", size, " ", way, " than ", names[0], ", range ± ", percent(error, 0), ": ", held
     )
     unknown = "! no difference is known: type numbers of two plans of which what is wanted is known"
-    of("apart.told", "Two plans, in words", "1", where(known, told, unknown))
+    of("apart.told", "Two plans, in words", "1", where(all_of(known, of["asks"] > 0), told, unknown))
 
 
 def tell_drawn(rows: Sequence[Figures], judged: Sequence[Judged], of: Figures) -> None:
