@@ -45,8 +45,8 @@ class BoxTold:
 
     Args:
         name: with the number of accelerators; `layers` that it holds; `figures` of its memory.
-        rate: kind of the link and what transfers reach; `line` it is drawn with; `details`: latency, time of a
-            prefill, and what is to be said of it, as `BUSIEST`. All three None of the last device.
+        rate: kind of the link and what transfers reach; `line` it is drawn with; `details`: latency, time
+            of a prefill, and what is to be said of it, as `BUSIEST`. All three None of the last device.
     """
 
     name: Node
