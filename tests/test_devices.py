@@ -150,10 +150,12 @@ def test_a_slower_link_is_slower_and_none_is_no_plan() -> None:
 
 def test_devices_fit_where_each_has_room_for_its_own_layers() -> None:
     """Not where the first had room for the most that any of them holds."""
-    devices = [UNLIKE[0] | {"layers": 20}, UNLIKE[1] | {"layers": 60}]
-    assert ask(**HOME | {"model": "llama-3.3-70b"}, devices=devices).to_dict()["fits"] is True
-    devices = [UNLIKE[0] | {"layers": 60}, UNLIKE[1] | {"layers": 20}]
-    assert ask(**HOME | {"model": "llama-3.3-70b"}, devices=devices).to_dict()["fits"] is False
+    for layers, fits in ((8, True), (24, False)):
+        devices = [
+            UNLIKE[0] | {"layers": layers, "memory": 3},
+            UNLIKE[1] | {"layers": 32 - layers},
+        ]
+        assert ask(**HOME, devices=devices).to_dict()["fits"] is fits
 
 
 def test_what_cannot_be_is_named() -> None:

@@ -45,8 +45,8 @@ class BoxTold:
 
     Args:
         name: with the number of accelerators; `layers` that it holds; `figures` of its memory.
-        rate: kind and bandwidth of the link; `line` it is drawn with; `details`: latency, time of a prefill,
-            and what is to be said of it, as `BUSIEST`. All three None of the last device.
+        rate: kind of the link and what transfers reach; `line` it is drawn with; `details`: latency, time
+            of a prefill, and what is to be said of it, as `BUSIEST`. All three None of the last device.
     """
 
     name: Node
@@ -125,7 +125,12 @@ def box_told(devices: Devices, device: Device, before: Quantity) -> BoxTold:
     of_prefill = join(rounded(converted(devices.sent["prefill"][place], "s", "ms"), 2), " ms of a prefill")
     return replace(
         box,
-        rate=join(where(link.stated > 0, kind, INFERRED_WORD), " · ", rounded(link.bandwidth, 2), " GB/s"),
+        rate=join(
+            where(link.stated > 0, kind, INFERRED_WORD),
+            " · ",
+            rounded(converted(link.rate, "B/s", "GB/s"), 2),
+            " GB/s",
+        ),
         line=where(link.stated > 0, _DRAWN, _DASHED),
         details=join(
             rounded(converted(link.latency, "s", "us"), 0),
