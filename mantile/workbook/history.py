@@ -484,6 +484,12 @@ _POWER_OF_0_12 = {
 
 CHANGES: tuple[Change, ...] = (
     Change(
+        since=(0, 15),
+        ids=r"decide\.name\.\d+",
+        formula="=" + r'&" · "&'.join([_ID] * 4),
+        why="the name of a plan says how much of it lies on the host",
+    ),
+    Change(
         since=(0, 13),
         ids=r"serving\.first_step",
         formula=r"=\[inputs\.continuous\]\*MIN\(1,(?:\[[\w.]+\]|IF\(.*\))\)\*\[efficiency\.step_lag\]\*\[serving\.\w+\]",
