@@ -62,6 +62,7 @@ _LISTS = {
     "systems": "an id of `mantile hardware list`",
     "frameworks": "a file of profiles/frameworks",
     "datatypes": "an id of profiles/datatypes.yaml, such as fp8",
+    "settings": "a name that the framework has, profiles/frameworks",
 }
 _PARTS = {"experts": "experts", "dense FFNs": "dense FFNs", "images": "a vision tower"}
 

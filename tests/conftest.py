@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import sys
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -15,9 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.estimate.estimate import Estimate, estimate
-from mantile.ir.modules import ModelGraph
 from mantile.library.from_code.process import can_record
 from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Library, load_library
@@ -44,7 +40,6 @@ DEFAULTS: dict[str, Any] = {
     "concurrency": 16,
 }
 
-GRAPHS = 64  # kept at a time: one takes some 5 MB
 ESTIMATES = 256  # kept at a time: one takes some 2 MB
 YOUNG = 2_000_000  # objects made before Python looks for garbage among them: one verification makes some
 
@@ -57,31 +52,6 @@ def pytest_configure() -> None:
     Objects are many and most of them stay, so that searches took a third of the time.
     """
     gc.set_threshold(YOUNG, 3, 10)
-
-
-Graphs = OrderedDict[tuple[Any, ...], tuple[Library, EstimateGraph]]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def graphs() -> Iterator[Graphs]:
-    """One graph for all estimates of a model with the same library.
-
-    Graphs are immutable and hold no plan and no workload.
-    """
-    graphs: Graphs = OrderedDict()
-
-    def shared(ir: ModelGraph, library: Library, *apart: Any) -> EstimateGraph:
-        key = (ir.model.model_dump_json(), id(library), *apart)
-        if key not in graphs:
-            graphs[key] = library, build_graph(ir, library, *apart)
-        graphs.move_to_end(key)
-        while len(graphs) > GRAPHS:
-            graphs.popitem(last=False)
-        return graphs[key][1]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules["mantile.estimate.estimate"], "build_graph", shared)
-        yield graphs
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,8 @@
 EDITS.json holds cells to look at, as [sheet, cell], and edits, each a list of [sheet, cell, what is
 typed]: null deletes, "=..." is a formula. For each the workbook is recalculated, what it says is kept, and
 the cells get back what they held. Printed as JSON, for the workbook as it is, for each edit, and at the end
-again: texts by cell, and the places of error values.
+again: texts by cell, and the places of error values. A sheet that EDITS.json names as "deleted" is then taken
+out, and there is one more.
 """
 
 from __future__ import annotations
@@ -64,6 +65,10 @@ def main(path: str, task: str, profile: str) -> None:
                 cell.setFormula(content)
         document.calculate()
         found.append(seen(document, asked["look"]))
+        if asked.get("deleted"):
+            document.Sheets.removeByName(asked["deleted"])
+            left = [place for place in asked["look"] if place[0] != asked["deleted"]]
+            found.append(seen(document, left))
     print(json.dumps(found))
 
 

@@ -54,7 +54,8 @@ SMALL: dict[str, dict[str, Any]] = {
             for name in ("runtime_reserve", "communication_reserve", "graph_memory", "sampler_copies")
         ],
     },
-    "t4": {"weights_dtype": "q4_k_m"},
+    **{chip: {"weights_dtype": "q4_k_m"} for chip in ("t4", "rtx-4080", "rtx-5080", "rtx-5060-ti-16gb")},
+    "arc-b580": {"weights_dtype": "q4_k_m", "framework": "llama.cpp"},
     "tpu-v5e": {"weights_dtype": "int4"},
 }
 SHORT = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
@@ -82,9 +83,9 @@ def _estimate(fields: dict[str, Any]) -> Estimate:
     return estimate(parse_scenario(fields, "scenario"))
 
 
-def test_there_are_52_with_a_system_each() -> None:
+def test_there_are_62_with_a_system_each() -> None:
     """The list the library promises."""
-    assert len(ALL) == len(set(ALL)) == 52
+    assert len(ALL) == len(set(ALL)) == 62
     assert {load_library().usual_system(item).accelerator for item in ALL} == set(ALL)
 
 
@@ -104,8 +105,8 @@ def test_a_model_that_fits_is_answered_without_an_error(accelerator: str) -> Non
     assert found["checks"]["errors"] == []
 
 
-# All 52 take six minutes of a core; MANTILE_EVERY=1 asks for them. The workbooks differ in values only: each
-# holds the whole library.
+# All of them take six minutes of a core; MANTILE_EVERY=1 asks for them. The workbooks differ in values only:
+# each holds the whole library.
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("accelerator", ALL if os.environ.get("MANTILE_EVERY") else SAMPLE[1::3])
 def test_its_workbook_builds_lints_and_verifies(accelerator: str, tmp_path: Path) -> None:

@@ -850,3 +850,18 @@ def test_lint_lists_its_rules(run: Any, workbook: Path) -> None:
     assert all(name in printed and meaning in printed for name, meaning in rules.items())
     refused(run("lint"), "FILE", "--rules")
     refused(run("lint", str(workbook), "--rules"), "--rules alone")
+
+
+@pytest.mark.parametrize(("columns", "beside"), [("80", False), ("120", True)])
+def test_what_an_id_means_is_told_whatever_the_terminal(
+    run: Any, monkeypatch: pytest.MonkeyPatch, columns: str, beside: bool
+) -> None:
+    """Beside it, or below it where there is no room; an id is never split."""
+    monkeypatch.setenv("COLUMNS", columns)
+    lines = run("find", "all-reduce").out.splitlines()
+    assert max(map(len, lines)) <= int(columns)
+    place = next(
+        at for at, line in enumerate(lines) if "efficiency.all_reduce_latency_scale.global/exo" in line
+    )
+    assert ("all-reduce latency scale" in lines[place]) == beside
+    assert beside or "all-reduce latency scale" in lines[place + 1]

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Graphs
 from live import as_written, exit_status, few, loaded, place, typed_into
 
 from mantile.equations.constant import ONE_REQUEST
+from mantile.estimate import structure
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
@@ -101,7 +101,7 @@ def test_scenarios_and_figures_that_only_one_has() -> None:
     assert {"model.layers", "model.experts"} <= {item["id"] for item in other.inputs}
 
 
-def test_a_formula_that_is_another(graphs: Graphs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_formula_that_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found by id, whether the graph has another or somebody typed it."""
     made = _made()
     file = as_written(lay_out(made))
@@ -114,9 +114,9 @@ def test_a_formula_that_is_another(graphs: Graphs, monkeypatch: pytest.MonkeyPat
     assert found.formulas == ({"id": "serving.tpot", "cell": cell, "a": then, "b": "=H10+1"},)
     assert [item["id"] for item in found.inputs] == ["inputs.tp"] and found.b == "edited.xlsx"
     monkeypatch.undo()
-    graphs.clear()
+    structure._made.cache_clear()
     whole = _made()
-    graphs.clear()  # no other estimate has the formula that is changed now
+    structure._made.cache_clear()  # no other estimate has the formula that is changed now
     object.__setattr__(whole.equations.serving.e2e, "body", whole.equations.serving.e2e.body + ONE_REQUEST)
     changed = compare(made, whole)
     assert [item["id"] for item in changed.formulas] == ["serving.e2e"] and changed.formulas[0][
@@ -140,7 +140,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert set(found) == {"a", "b", "differ", "inputs", "formulas", "headlines", "results"}
     assert exit_status("compare", str(path), str(tmp_path / "edited.xlsx")) == 1
     out = capsys.readouterr().out
-    assert "Inputs: 1" in out and "metrics.tpot" in out and "B ÷ A − 1" in out
+    assert "Inputs: 1" in out and "TPOT, ms" in out and "B ÷ A − 1" in out
     flags = ("--accelerator", "l40s", "--isl", "1000", "--osl", "100", "--concurrency", "4")
     assert exit_status("compare", "llama-3.2-1b", "llama-3.2-1b", *flags) == 0
     assert exit_status("compare", str(path), str(path), "--tp", "2") == 2

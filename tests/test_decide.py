@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from conftest import few_of
 from live import edit, few
+from office import asked_of_office, needs_office
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.decide import LIMIT, OBJECTIVE, ONE, OTHER, OWN_WEIGHTS, TAKE, WEIGHT, Decided
 from mantile.equations.measures import MEASURES, Measure
@@ -246,6 +248,50 @@ def test_edits_are_recalculated_and_read_back(tmp_path: Path) -> None:
     assert verify(again).ok
 
 
+def address(identifier: str) -> list[str]:
+    """The sheet and cell of a figure of the choice."""
+    at = next(
+        at for figure, at in book().addresses.items() if getattr(figure, "id", "") == f"decide.{identifier}"
+    )
+    return [at.sheet, xl_rowcol_to_cell(at.row, at.column)]
+
+
+@pytest.mark.exhaustive
+@needs_office
+def test_a_hundred_edits_in_libreoffice_are_what_the_engine_says(tmp_path: Path) -> None:
+    """Winner, its words and every rank, once limits, objective, weights, prices and factors are typed."""
+    path = build_workbook(found().estimate, tmp_path / "best.xlsx")
+    last = len(found().scenario.variants)
+    cells = {name: address(name) for name in ("winner", "title", *(f"rank.{n}" for n in range(1, last + 1)))}
+    typed = [edits(seed) for seed in range(100)]
+
+    def typings(of_base: dict[str, Any], of_plans: dict[int, dict[str, Any]]) -> list[list[Any]]:
+        columns = {0: of_base, **of_plans}
+        return [
+            [
+                sheet,
+                xl_rowcol_to_cell(row, column),
+                what if what is None or isinstance(what, str) else float(what),
+            ]
+            for plan, changes in columns.items()
+            for identifier, what in changes.items()
+            for sheet, row, column in (book().input_cells[identifier, plan],)
+        ]
+
+    task = {"look": [*cells.values()], "edits": [typings(*one) for one in typed]}
+    then, *seen, again = asked_of_office("libreoffice_edits.py", path, task, tmp_path)
+    assert again == then and not then["errors"] and len(seen) == 100
+    winners = set()
+    for (of_base, of_plans), one in zip(typed, seen, strict=True):
+        now = said(of_base, of_plans)
+        shown = {name: one["texts"]["!".join(cell)] for name, cell in cells.items()}
+        expected = {name: now[name] if isinstance(now[name], str) else f"{now[name]:.0f}" for name in cells}
+        assert shown == expected and not one["errors"], (of_base, of_plans)
+        assert now["winner"] == best(of_base, of_plans)
+        winners.add(now["winner"])
+    assert len(winners) > 2
+
+
 def test_two_plans_are_as_far_apart_as_the_engine_says() -> None:
     """Whichever are chosen; those of which nobody knows it, and numbers of none, are told."""
     last = len(found().scenario.variants)
@@ -291,3 +337,23 @@ def test_a_decision_needs_its_plans() -> None:
     with pytest.raises(InputError, match="take"):
         Scenario(**fields, concurrency=1, decision={"objective": "tpot_s"})
     assert isinstance(found().decided, Decided)
+
+
+def test_what_is_no_number_is_said_beside_its_limit() -> None:
+    """A limit that is a text or negative is none, and says so; a negative weight does not count."""
+    for typed, words in (
+        ("30 ms", "! no number"),
+        (-1.0, "! no number"),
+        (math.nan, "no limit"),
+        (0.01, "at most"),
+    ):
+        found = said({f"{LIMIT}tpot_s": typed}, {})
+        assert found["said.tpot_s"].startswith(words), (typed, found["said.tpot_s"])
+    found = said({OBJECTIVE: OWN_WEIGHTS, f"{WEIGHT}tpot_s": -1.0, f"{WEIGHT}power_w": 1.0}, {})
+    assert found["weighs.tpot_s"] == 0 and found["weighs.power_w"] == 1
+
+
+def test_two_plans_are_not_compared_where_nothing_is_wanted() -> None:
+    """No objective is no difference of 0 %."""
+    assert "% " in said({}, {})["apart.told"]
+    assert said({OBJECTIVE: "best"}, {})["apart.told"].startswith("! no difference is known")

@@ -72,6 +72,13 @@ HEAVY = (
     "calibrate",
     "=512:25600:512",
     "--gpus-max 16",
+    "macs.yaml",
+    "shared_prefix=0",
+    "newchip.yaml",
+    "pareto.png",
+    "price_basis=cloud",
+    "estimate config.json",
+    "--speculation eagle",
     "size gpt-oss-120b",
 )
 HEAVY_CALLS = ("verify(", "import_workbook(", "reconcile(", "calibrate(")
@@ -104,7 +111,27 @@ runs:
 """
 TRACE = "arrival,input_tokens,output_tokens,class\n0,600,200,chat\n1.5,6000,300,documents\n2,800,150,chat\n"
 
-FILES = {"scenario.yaml": SCENARIO, "config.json": CONFIG, "runs.yaml": RUNS, "requests.csv": TRACE}
+MACS = """\
+model: qwen3-235b-a22b
+framework: llama.cpp
+weights_dtype: q4_k_m
+input_tokens: 2048
+output_tokens: 256
+concurrency: 1
+devices:
+  - {accelerator: rtx-5090}
+  - {accelerator: m3-ultra, link: thunderbolt-5-rdma}
+  - {accelerator: m3-ultra}
+  - {accelerator: m3-ultra}
+"""
+
+FILES = {
+    "scenario.yaml": SCENARIO,
+    "config.json": CONFIG,
+    "runs.yaml": RUNS,
+    "requests.csv": TRACE,
+    "macs.yaml": MACS,
+}
 """Files that documents speak of as the reader's own."""
 
 

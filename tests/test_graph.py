@@ -346,6 +346,11 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.sum_where(WORDS, NUMBERS, A + 1), 0.0),
         (q.sum_where(q.span((TEXTS[3], *COLUMN[:3])), NUMBERS, q.at_least(0)), 14.0),
     ],
+    "sum_products": [
+        (q.sum_products(NUMBERS), 18.0),
+        (q.sum_products(NUMBERS, NUMBERS), 100.0),
+        (q.sum_products(WORDS, NUMBERS), 0.0),
+    ],
     "count_where": [
         (q.count_where(NUMBERS, A + 1), 2.0),
         (q.count_where(NUMBERS, A), 0.0),

@@ -81,11 +81,9 @@ def test_ids_of_accelerators_and_systems_are_apart(library: Library) -> None:
     assert len(library.accelerators) >= 52 and all(chip.system for chip in library.accelerators)
 
 
+_GEFORCE = "GeForce halves the 16-bit rate where sums are fp32, as they are here; fp4 runs at the full rate"
 DENSE = {
-    (
-        "rtx-5090",
-        "peak_fp4",
-    ): "GeForce halves the 16-bit rate where sums are fp32, as they are here; fp4 runs at the full rate",
+    **{(chip, "peak_fp4"): _GEFORCE for chip in ("rtx-5090", "rtx-5080", "rtx-5060-ti-16gb")},
     (
         "dgx-spark-gb10",
         "peak_fp8",
@@ -130,9 +128,9 @@ def test_figures_are_those_of_the_reference_table(library: Library, shared_data:
     """The collected table of 2026-08 recommends one figure of each kind per chip."""
     with (shared_data / "hardware.csv").open(encoding="utf-8", newline="") as file:
         rows = {row["id"]: row for row in csv.DictReader(file)}
-    assert rows.keys() == {chip.id for chip in library.accelerators}
+    assert rows.keys() <= {chip.id for chip in library.accelerators}  # later ones are not in it
     differing: dict[str, set[str]] = {}
-    for chip in library.accelerators:
+    for chip in (chip for chip in library.accelerators if chip.id in rows):
         price = library.price(chip.id)
         links = {system.link_bandwidth.value for system in library.systems if system.accelerator == chip.id}
         ours: dict[str, set[float | None]] = {

@@ -120,7 +120,7 @@ LINES: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
     "all-to-all": (
         "python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --moe-a2a-backend deepep "
         "--moe-runner-backend deep_gemm --tp 8 --ep 8",
-        {"model": "deepseek-v3", "tp": 8, "ep": 8},
+        {"model": "deepseek-v3", "tp": 8, "ep": 8, "moe_backend": "deep_gemm"},
         {},
     ),
     "a container of SGLang": (
@@ -282,10 +282,10 @@ def test_what_no_field_stands_for_is_told() -> None:
     """Listed with its meaning, and what is secret is named without its value."""
     launch = mt.read_launch(
         "HF_TOKEN=hidden vllm serve Qwen/Qwen3-32B --enforce-eager --api-key hidden "
-        "--enable-lora --enable-dbo",
+        "--fully-sharded-loras --enable-dbo",
         **LOAD,
     )
-    assert [remark.flag for remark in launch.not_modelled] == ["--enable-lora", "--enable-dbo"]
+    assert [remark.flag for remark in launch.not_modelled] == ["--fully-sharded-loras", "--enable-dbo"]
     assert launch.fields["enforce_eager"] == "on"
     assert launch.ignored == ("HF_TOKEN", "--api-key")
     assert "hidden" not in str(launch)
@@ -374,9 +374,8 @@ def test_a_configuration_file_is_read(tmp_path: Path) -> None:
     assert launch.fields["attention_dp"] == launch.fields["ep"] == 8
     assert launch.fields["max_requests"] == 64 * 8
     assert launch.fields["kv_dtype"] == "fp8"
-    assert {remark.flag for remark in launch.not_modelled} == {
-        "moe_config.backend",
-    }
+    assert launch.fields["moe_backend"] == "DEEPGEMM"
+    assert not launch.not_modelled
     flags = tmp_path / "flags.yaml"
     flags.write_text("tensor-parallel-size: 4\nenable-expert-parallel: true\nasync-scheduling: false\n")
     fields = mt.read_launch(f"vllm serve Qwen/Qwen3-30B-A3B -tp 2 --config {flags}", **LOAD).fields
@@ -436,16 +435,18 @@ CASE = ("--accelerator", "h100-sxm", "--isl", "1024", "--osl", "128", "--concurr
 def test_the_command_writes_a_scenario(run: Any, tmp_path: Path) -> None:
     """Which the other commands take; a load beyond the engine's own limits is bounded by them."""
     path = tmp_path / "chat.yaml"
-    line = "vllm serve Qwen/Qwen3-32B -tp 2 --enforce-eager --enable-lora"
+    line = "vllm serve Qwen/Qwen3-32B -tp 2 --enforce-eager --fully-sharded-loras"
     ran = run("from-command", line, *CASE, "-o", str(path), "--set", "efficiency.gemm_compute=0.7")
     assert ran.status == 0, ran.err
     assert f"{path}: written: model qwen3-32b" in ran.out
-    assert "--enable-lora: adapters take memory" in ran.out
+    assert "--fully-sharded-loras: both sides" in ran.out
     scenario = mt.load_scenario(str(path))
     assert (scenario.tp, scenario.concurrency, scenario.max_requests) == (2, 2000, 1024)
     assert scenario.enforce_eager == "on"
     assert [override.id for override in scenario.overrides] == ["efficiency.gemm_compute"]
-    assert path.read_text().startswith("# from a launch line of vllm\n# not modelled:\n#   --enable-lora:")
+    assert path.read_text().startswith(
+        "# from a launch line of vllm\n# not modelled:\n#   --fully-sharded-loras:"
+    )
     assert all(len(text) <= 80 for text in path.read_text().splitlines())
 
 

@@ -28,7 +28,8 @@ from mantile.measured.match import match_runs
 from mantile.measured.metrics import errors
 from mantile.measured.recipes import Match, Recipes
 from mantile.measured.reconcile import reconcile
-from mantile.measured.runs import Measurements, Run
+from mantile.measured.runs import Environment, Measurements, Metrics, Run
+from mantile.measured.template import run_template
 
 OWN: dict[str, Any] = {
     "id": "r1",
@@ -182,6 +183,21 @@ def test_a_record_of_ours_is_read_from_any_file(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("form", ["yaml", "csv"])
+def test_the_template_is_a_file_of_measured_runs(tmp_path: Path, form: str) -> None:
+    """The same run in both forms; times may be in milliseconds, every metric is told of."""
+    text = run_template(form)
+    (tmp_path / f"runs.{form}").write_text(text)
+    run = one(load_measurements(tmp_path / f"runs.{form}"))
+    assert run.metrics.given() == {"ttft_s": 0.21, "tpot_s": 0.0147}
+    assert (run.tp, run.environment.framework_version) == (8, "0.11.0")
+    if form == "yaml":
+        assert all(f"{name}:" in text for name in (*Metrics.model_fields, *Environment.model_fields))
+    other = text.replace("tpot_s", "tpot_ms").replace("0.0147", "14.7")
+    (tmp_path / f"ms.{form}").write_text(other)
+    assert one(load_measurements(tmp_path / f"ms.{form}")).metrics == run.metrics
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -189,7 +205,9 @@ def test_a_record_of_ours_is_read_from_any_file(tmp_path: Path) -> None:
         ({"metrics": {"tpot_s": 0}}, "metrics.tpot_s"),
         ({"metrics": {"tpot_s": -1}}, "metrics.tpot_s"),
         ({"metrics": {"tpot_s": math.inf}}, "metrics.tpot_s"),
-        ({"metrics": {"tpot_ms": 3}}, "metrics"),
+        ({"metrics": {"tpot_ms": 3, "tpot_s": 0.003}}, "expected tpot_s or tpot_ms, not both"),
+        ({"concurrency": 0, "colour": "red"}, "field colour: there is no such field"),
+        ({"colour": "red", "concurrency": 0}, "field concurrency: "),
         ({"concurrency": 0}, "concurrency"),
         ({"concurrency": 2.5}, "concurrency"),
         ({"input_tokens": "long"}, "input_tokens"),

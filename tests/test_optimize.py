@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
+from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +17,7 @@ import pandas as pd
 import pytest
 from conftest import few_of
 
-from mantile import optimize, sweep
+from mantile import estimate, optimize, sweep
 from mantile.cli import main
 from mantile.estimate.sweep import FRONT, pareto
 from mantile.library.errors import InputError
@@ -244,6 +248,106 @@ COMMAND = (
 )
 
 
+HOSTED: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "framework": "vllm",
+    "weights_dtype": "bf16",
+    "kv_dtype": "bf16",
+    "input_tokens": 20_000,
+    "output_tokens": 100,
+    "concurrency": 2,
+    "gpus_max": 1,
+}
+
+
+def test_what_fits_nowhere_is_looked_for_on_the_host(library: Library) -> None:
+    """Parts of the weights within host memory, with and without KV cache: all that fit, no others."""
+    found = optimize(**HOSTED, over={"accelerator": ["t4", "l4"]}, host_memory=14, library=library)
+    table = found.to_frame()
+    assert not table[table["accelerator"] == "l4"][["offload_weights", "offload_kv"]].to_numpy().any()
+    hosted = table[table["accelerator"] == "t4"]
+    shown = {
+        (row.offload_weights, row.offload_kv): row.interactivity_tokens_per_s for row in hosted.itertuples()
+    }
+    parts = (0.0, 4.1, 8.1)  # of 16.06 GB; all of them are more than the host has
+    tried = {(of, kv) for of in parts for kv in (0.0, round(14 - of, 1)) if of + kv}
+    fitting = {}
+    for weights, cache in tried:
+        fields = {key: value for key, value in HOSTED.items() if key != "gpus_max"}
+        case = parse_scenario(
+            {**fields, "accelerator": "t4", "offload_weights": weights, "offload_kv": cache}, "case"
+        )
+        results = estimate(case, library=library).results()
+        if results["feasibility"] == "fits_with_offload":
+            fitting[weights, cache] = results["interactivity_tokens_per_s"]
+    assert shown == fitting and 0 < len(fitting) < len(tried)
+    assert found.found.tried == len(tried) + 2
+    assert found.found.infeasible["INSUFFICIENT_MEMORY"] == found.found.tried - len(table)
+    [named] = {one.name for one in found.candidates if one.plan["accelerator"] == "t4"}
+    assert named.endswith("GB on the host")
+
+
+@pytest.mark.exhaustive
+def test_the_host_is_looked_at_where_that_is_asked_or_allowed(library: Library) -> None:
+    fitting = optimize(**HOSTED, accelerator="l4", search=["offload"], library=library).to_frame()
+    assert fitting["offload_weights"].nunique() > 2
+    with pytest.raises(InputError, match="INSUFFICIENT_MEMORY: 1"):
+        optimize(**HOSTED, accelerator="t4", host_memory=0, library=library)
+
+
+class Here:
+    """A scheduler's client whose workers get only what travels; this process does their work."""
+
+    def __init__(self) -> None:
+        self.parts: list[int] = []
+
+    def submit(self, work: Any, *arguments: Any, **_: Any) -> Any:
+        function, given = pickle.loads(pickle.dumps((work, arguments)))
+        self.parts.append(len(given[2]))
+        return SimpleNamespace(result=lambda: function(*given))
+
+    def cancel(self, futures: list[Any], force: bool) -> None:
+        """Nothing is on its way."""
+
+
+SPREAD: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "input_tokens": 60_000,
+    "output_tokens": 100,
+    "accelerator": "h100-sxm",
+    "framework": "vllm",
+    "limits": {"ttft_p95": 20, "tpot": 0.05},
+    "gpus_max": 2,
+    "weights_dtype": "fp8",
+    "workers": 2,
+    "part": 4,
+}
+
+
+def same(one: Optimum, other: Optimum) -> None:
+    """Two answers are equal to the last digit."""
+    pd.testing.assert_frame_equal(one.to_frame(), other.to_frame(), check_exact=True)
+    assert one.to_dict() == other.to_dict()
+
+
+@pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")
+def test_parts_of_plans_on_workers_are_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans in parts, each from what travels alone, in the order of the plans."""
+    client = Here()
+    monkeypatch.setattr(
+        sys.modules["mantile.optimize.scheduled"], "connected", lambda *_: nullcontext(client)
+    )
+    stated = SPREAD | {"concurrency": 2}
+    same(optimize(**stated), optimize(**stated, cluster="local"))
+    assert len(client.parts) == 8 and max(client.parts) == 4
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")
+def test_a_cluster_gives_the_same_answer() -> None:
+    same(optimize(**SPREAD), optimize(**SPREAD, cluster="local"))
+
+
 def ran(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: str
 ) -> tuple[int, str, str]:
@@ -283,7 +387,9 @@ def test_limits_that_nothing_meets(
         (("--over", "input_tokens=1,2"), "expected a field of a plan"),
         (("--over", "accelerator=b200-sxm"), "fixed and listed"),
         (("--makers", "nobody"), "nobody"),
-        (("--search", "everything"), "expected cp or disaggregated"),
+        (("--search", "everything"), "expected cp, disaggregated, offload"),
+        (("--workers", "2"), "only with --scheduler"),
+        (("--scheduler", "http://there:1"), "expected local, or an address"),
         (("-o", "best.pdf"), "best.pdf"),
     ],
 )

@@ -15,8 +15,9 @@ from mantile.graph.quantity import NOT_KNOWN
 from mantile.library.dates import day_of, serial
 from mantile.library.documents import load
 from mantile.library.errors import InputError
+from mantile.library.likeness import write_likeness
 from mantile.library.profile_facts import PriceFact, check_sources
-from mantile.library.profiles import Library, Prices, data_folder
+from mantile.library.profiles import Library, Prices, data_folder, load_library
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.import_workbook import import_workbook
 from mantile.verify.compiled_formulas import CompiledSheets
@@ -148,3 +149,15 @@ def test_a_later_day_typed_into_the_workbook_raises_the_alert(tmp_path: Path) ->
 
 def _column(book: EstimateBook) -> int:
     return place(book, "inputs.as_of")[2]
+
+
+def test_a_price_that_was_told_when_a_chip_was_added_is_ones_own(tmp_path: Path) -> None:
+    """No alert on the same day, nor later; of one that is assumed it says so."""
+    library = load_library()
+    write_likeness(
+        "my-chip", "b200-sxm", {"peak_fp8": 2000.0}, 30_000.0, tmp_path, library, date(2026, 8, 22)
+    )
+    fields = FIELDS | {"accelerator": str(tmp_path / "my-chip.yaml"), "price_basis": "owned"}
+    assert "PRICE_OLD" not in codes(estimate(parse_scenario(fields, "test")))
+    alerts = estimate(parse_scenario(FIELDS | {"accelerator": "t4"}, "test")).results()["checks"]["alerts"]
+    assert any("is assumed, nobody read it" in alert["message"] for alert in alerts)

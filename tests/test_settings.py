@@ -134,6 +134,80 @@ def test_who_arrives_joins_the_next_step_where_none_is_scheduled_ahead() -> None
     assert loop[0] == loop[1]
 
 
+def test_a_batch_beyond_the_largest_graph_is_started_by_the_host() -> None:
+    """As without graphs; one within it as with graphs, and so is a step of a single request."""
+    small = ASKED | {"model": "qwen2.5-0.5b", "framework": "vllm"}
+    load = {"concurrency": 40}
+    eager, graphs, beyond, within = (
+        float(estimate(Scenario(**small | load | word))["serving.tpot"].value)
+        for word in (
+            {"enforce_eager": "on"},
+            {"enforce_eager": "off"},
+            {"graph_max_batch": 32},
+            {"graph_max_batch": 40},
+        )
+    )
+    assert within == graphs < 0.95 * beyond and beyond == pytest.approx(eager, rel=1e-3)
+    rate = small | {"concurrency": None, "request_rate": 0.1, "graph_max_batch": 1}
+    assert figures(estimate(Scenario(**rate)), "serving.decode_host_of_one") == [0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "codes"),
+    [
+        ({"schedule_policy": "fcfs", "moe_backend": "AUTO"}, []),
+        ({"schedule_policy": "priority"}, ["SETTING_NOT_MODELLED"]),
+        ({"attention_backend": "flashinfer"}, ["SETTING_NOT_MODELLED"]),
+        ({"framework": "trtllm", "attention_backend": "TRTLLM", "moe_backend": "auto"}, []),
+        ({"framework": "sglang", "scheduling_policy": "lpm"}, ["SETTING_NOT_MODELLED"]),
+    ],
+)
+def test_order_and_kernels_are_accepted_by_the_names_of_the_engine(
+    fields: dict[str, Any], codes: list[str]
+) -> None:
+    """What they change is not modelled: the figures are those without, and an alert says so."""
+    engine = {"framework": fields.get("framework", "vllm"), "model": "qwen3-30b-a3b", "concurrency": 4}
+    made, plain = ask(**engine | fields), ask(**engine)
+    alerts = [alert["code"] for alert in made.results()["checks"]["alerts"]]
+    assert [code for code in alerts if code.startswith("SETTING")] == codes
+    assert made.results()["tpot_s"] == plain.results()["tpot_s"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"schedule_policy": "lpm"}, r"schedule_policy 'lpm': vLLM .* expected one of fcfs, priority"),
+        ({"framework": "trtllm", "moe_backend": "fa3"}, r"TensorRT-LLM .* AUTO, CUTLASS"),
+        ({"framework": "trtllm", "schedule_policy": "fcfs"}, "TensorRT-LLM .* none that Mantile knows of"),
+    ],
+)
+def test_a_name_of_another_engine_is_refused_with_those_there_are(fields: dict[str, Any], told: str) -> None:
+    """In a scenario, and in a launch line."""
+    with pytest.raises(InputError, match=told):
+        ask(**fields)
+    with pytest.raises(InputError, match=r"attention_backend 'fa3': vLLM .* FLASH_ATTN"):
+        read_launch("vllm serve Qwen/Qwen3-8B --attention-backend fa3")
+
+
+def test_a_framework_typed_into_a_workbook_has_settings_of_its_own() -> None:
+    """What the other one does not know makes the plan one that cannot be, by its code."""
+    short = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
+    asked = ASKED | {"framework": "vllm", "attention_backend": "FLASHINFER", "overrides": short}
+    made = estimate(parse_scenario(asked, "scenario"), None, few())
+    book = lay_out(made)
+    sheets = CompiledSheets(as_written(book).contents)
+
+    def reason(**typed: Any) -> Any:
+        cells = {place(book, f"inputs.{name}"): value for name, value in typed.items()}
+        address = book.addresses[made.figure("checks.reason")]
+        return sheets.calculate(book.sheets, cells)[address.sheet, address.row, FIRST]
+
+    assert reason() != "SETTING_UNKNOWN"
+    assert reason(framework="sglang") != "SETTING_UNKNOWN"  # names are alike but for their case
+    assert reason(attention_backend="fa3") == "SETTING_UNKNOWN"
+    assert reason(attention_backend="fa3", framework="sglang") != "SETTING_UNKNOWN"
+
+
 def test_a_request_longer_than_the_engine_takes_is_refused() -> None:
     """By its code, without a latency; up to the limit it is answered."""
     for tokens, codes in ((575, ["REQUEST_TOO_LONG"]), (576, []), (0, [])):
@@ -195,6 +269,10 @@ def test_all_settings_stand_on_sheets(load: dict[str, Any]) -> None:
         "gpu_memory_utilization": 0.9,
         "mem_fraction_static": 0,
         "memory_taken": 2,
+        "graph_max_batch": 8,
+        **{"schedule_policy": "priority", "attention_backend": "FLASHINFER", "moe_backend": "auto"},
+        "lora_adapters": 2,
+        "lora_rank": 8,
         "max_model_len": 4096,
         "tp_padding": "default",
         **{"speculation": "eagle", "draft_tokens": 2, "acceptance_rate": 0.8, "acceptance_decline": 0.9},
@@ -290,6 +368,9 @@ def test_a_name_that_no_engine_knows_is_no_setting(capsys: pytest.CaptureFixture
         ("trtllm", {"max_requests": 64, "token_budget": 4096, "max_model_len": 8192}),
         ("vllm", {"enforce_eager": "on", "async_scheduling": "off", "max_model_len": 8192}),
         ("sglang", {"enforce_eager": "on", "async_scheduling": "off", "max_model_len": 8192}),
+        ("vllm", {"schedule_policy": "priority", "graph_max_batch": 64, "max_model_len": 8192}),
+        ("sglang", {"schedule_policy": "lpm", "attention_backend": "fa3", "max_model_len": 8192}),
+        ("trtllm", {"attention_backend": "FLASHINFER", "graph_max_batch": 64, "max_model_len": 8192}),
     ],
 )
 def test_settings_go_to_a_launch_line_and_back(framework: str, fields: dict[str, Any]) -> None:

@@ -148,6 +148,44 @@ def test_the_builds_are_those_of_every_combination(seed: int) -> None:
             assert miss is not None and miss[2] == pytest.approx(min(misses), rel=1e-9)
 
 
+@pytest.mark.exhaustive
+def test_builds_may_have_prefill_and_decode_apart() -> None:
+    """The builds are those of every combination of workers on three accelerators, together and apart."""
+    fixed = {"accelerator": "h100-sxm", "framework": "vllm", "weights_dtype": "fp8", "kv_dtype": "fp8"}
+    fixed |= {"input_tokens": 8000, "output_tokens": 200, "concurrency": 12}
+    over = {"tp": (1, 2), "pp": (1,), "attention_dp": (1,)}
+    limits = {"ttft_p95": 3.0, "tpot": 0.012}
+    found = size(
+        model=MODEL, limits=limits, gpus_max=3, over=over, spare=0, search=["disaggregated"], **fixed
+    )
+    reached = []
+    for tp, dp, decode in (
+        *((tp, dp, None) for tp, dp in ((1, 1), (1, 2), (1, 3), (2, 1))),
+        *(
+            (tp, dp, {"tp": other, "dp": more})
+            for tp, dp in ((1, 1), (1, 2), (2, 1))
+            for other, more in TPS_DPS
+        ),
+    ):
+        used = tp * dp + (decode["tp"] * decode["dp"] if decode else 0)
+        if used > 3:
+            continue
+        apart = {"serving": "disaggregated", "decode": decode} if decode else {}
+        made = mantile.estimate(model=MODEL, tp=tp, dp=dp, **fixed, **apart).results()
+        if made["tpot_s"] <= 0.012 and made["ttft_p95_s"] <= 3:
+            reached.append(
+                (used, made["usd_per_hour"], made["interactivity_tokens_per_s"], decode is not None)
+            )
+    assert found.found.tried == 9 and 1 < len(reached) < 9
+    least, best = found.tiers["minimum"], found.tiers["best"]
+    assert least.accelerators == min(reached)[0]
+    assert best.results and best.results["interactivity_tokens_per_s"] == max(of[2] for of in reached)
+    assert (best.plan or {}).get("serving") == "disaggregated" and max(reached, key=lambda of: of[2])[3]
+
+
+TPS_DPS = ((1, 1), (1, 2), (2, 1))
+
+
 def test_a_good_build_leaves_memory_free() -> None:
     """Where no limit binds it is the cheapest of those with 30 % of the memory free."""
     load = {"concurrency": 200}
@@ -273,7 +311,7 @@ def test_a_scenario_file_brings_its_own_load(
         ("size llama-3.1-8b --users 2 --concurrency 3", "--users: --concurrency states the load as well"),
         ("size llama-3.1-8b --requests-per-hour 3", "--requests-per-hour: is of each user; expected --users"),
         ("size llama-3.1-8b --users 0", "--users: expected a whole number from 1 on, found 0"),
-        ("size llama-3.1-8b --tpot 0", "--tpot: tpot_s: expected a number above 0, found 0"),
+        ("size llama-3.1-8b --tpot 0", "--tpot-max: tpot_s: expected a number above 0, found 0"),
         ("size llama-3.1-8b --budget-usd-month nan", "--budget-usd-month nan: expected a number"),
         ("size llama-3.1-8b --gpus-max 0", "--gpus-max: expected a whole number from 1"),
         ("size llama-3.1-8b --spare 1", "--spare: expected a share from 0 to below 1"),

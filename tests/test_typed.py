@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from live import few
 from office import asked_of_office, needs_office
 from xlsxwriter.utility import xl_rowcol_to_cell
 
@@ -115,6 +116,21 @@ FIGURES = (
 )
 # Figures that no headline result depends on: these stay.
 NOT_BEHIND = ("evidence.", "offer.")
+# Bandwidths of 0: no path, and the cell is named.
+NO_PATH = (
+    ("hardware.link_bandwidth.override", "Override, Link bandwidth"),
+    ("system.hgx-h100.link_bandwidth", "Link bandwidth"),
+)
+# Figures of the library typed over: two of them with each other's, and the words about them.
+MOVED = (
+    (
+        {"library.h100-sxm.memory_bandwidth": 5300.0, "library.mi300x.memory_bandwidth": 3350.0},
+        "more than one of Memory bandwidth, Hardware!G",
+    ),
+    ({"library.h100-sxm.memory_bandwidth": 3000.0}, "Memory bandwidth, {} changed by -350"),
+    ({"library.a10.tdp": 151.0}, "Power limit, {} changed by 1"),
+    ({"offer.most_days": 31.0}, "{}"),
+)
 TWO_FIGURES = (
     ("library.h100-sxm.memory_bandwidth", EMPTY),
     ("library.mi300x.memory_bandwidth", EMPTY),
@@ -270,18 +286,23 @@ def looked_at(profile: Path) -> list[dict[str, Any]]:
     chips = [chip.id for chip in book.estimate.library.accelerators]
     deleted = [(item.input.id, EMPTY) for item in guarded()]
     wrong = [(identifier, what) for identifier, what, _ in (*WRONG, *FIGURES, *OVERRIDES)]
-    others = [edit for edit, _ in PLANS] + [("inputs.accelerator", chip) for chip in chips]
+    moved = [[[*place(identifier), what] for identifier, what in edit.items()] for edit, _ in MOVED]
+    others = (
+        [(identifier, 0) for identifier, _ in NO_PATH]
+        + [edit for edit, _ in PLANS]
+        + [("inputs.accelerator", chip) for chip in chips]
+    )
     edits = [[[*place(identifier), what]] for identifier, what in (*deleted, *wrong)]
     after_figures = len(deleted) + len(WRONG) + len(FIGURES)
     edits.insert(after_figures, [[*place(identifier), what] for identifier, what in TWO_FIGURES])
-    edits += [[[*place(identifier), what]] for identifier, what in others]
+    edits += moved + [[[*place(identifier), what]] for identifier, what in others]
     look = [
         ["Summary", cell] for cell in ("B1", "B2", "J1", "J2", *(f"{column}11" for column in "BCDEFGHIJ"))
     ]
     look += [["Checks", "A7"], *(["Checks", f"H{row + 1}"] for row in book.sheets["Checks"].ids)]
-    look += [["Log", f"C{row}"] for row in range(5, 22)]
+    look += [["Log", f"C{row}"] for row in range(5, 22)] + [["Summary", "J32"], ["Summary", "J33"]]
     found: list[dict[str, Any]] = asked_of_office(
-        "libreoffice_edits.py", path, {"look": look, "edits": edits}, profile
+        "libreoffice_edits.py", path, {"look": look, "edits": edits, "deleted": "Sweep"}, profile
     )
     return found
 
@@ -291,8 +312,11 @@ def looked_at(profile: Path) -> list[dict[str, Any]]:
 def test_edits_as_people_make_them(tmp_path: Path) -> None:
     """No wrong statement, and no error value without a failed check that names the cell."""
     book, found = made(), looked_at(tmp_path)
-    then, *seen, again = found
+    then, *seen, again, without = found
     assert again == then, "the edits were put back"
+    notes = {without["texts"][f"Summary!J{row}"] for row in (32, 33)}
+    left = [place for place in then["errors"] if not place.startswith("Sweep!")]
+    assert "! the sheet Sweep is not there" in notes and without["errors"] == left, (notes, without["errors"])
     after = iter(_Seen(then, one) for one in seen)
     assert len(seen) > 120
 
@@ -333,6 +357,16 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
         one = next(after)
         assert code in one.failed and one.verdict.startswith("✗"), (identifier, what, one.failed)
         assert any("!".join(place(identifier)) in line for line in one.listed) or what == ERROR
+    for edit, words in MOVED:
+        one = next(after)
+        told = words.format("!".join(place(next(iter(edit)))))
+        assert "INPUTS_CHANGED" in one.failed and told in one.message, (edit, one.message)
+        assert any(told in line for line in one.listed), (edit, one.listed)
+    for identifier, words in NO_PATH:
+        one = next(after)
+        assert one.title.endswith(": not possible, NO_LINK_BETWEEN_RANKS"), (identifier, one.title)
+        assert set(one.tiles[1:]) == {"not known"} and not one.errors, (identifier, one.tiles, one.errors)
+        assert f"{words}, {'!'.join(place(identifier))}" in one.message, (identifier, one.message)
     for _, code in PLANS:
         one = next(after)
         assert not one.errors and (code in one.failed and code in one.title if code else "ms to" in one.title)
@@ -410,3 +444,89 @@ def test_edits_of_classes_drafts_and_settings(tmp_path: Path) -> None:
     assert f"{'!'.join(cell(broken))} is missing or cannot be" in texts["Checks!A7"]
     assert texts["Summary!B1"].endswith("not possible, FIGURE_INVALID"), texts
     assert "!".join(cell(broken)) in texts["Summary!B2"] and "#" not in texts["Summary!B2"], texts
+
+
+DRAFTED = ASKED | {
+    "speculation": "draft-model",
+    "draft_parameters": 1,
+    "draft_layers": 16,
+    "draft_kv_channels": 1024,
+    "acceptance_rate": 0.7,
+    "variants": [],
+}
+
+
+def test_a_draft_model_without_layers_is_none() -> None:
+    """Its parameters alone would draft for nothing."""
+    one = estimate(parse_scenario(DRAFTED, "test"))
+    reason = one.equations.checks.reason
+    assert one.values()[reason] == "fits"
+    for name in ("layers", "parameters"):
+        found = one.program.run(one.inputs(0) | {f"inputs.draft_{name}": 0.0})
+        assert found[reason] == "NO_DRAFT_MODEL"
+
+
+OF_MONEY = ASKED | {
+    "tp": 1,
+    "capacity": {"users": 200, "requests_per_user": 36, "purchase": 30000, "rent": 2.5, "years": 2},
+    "measured": {"ttft_ms": 60, "tpot_ms": 9},
+}
+# What is typed on Capacity and Calibration: the check that fails, none where it may be typed.
+ON_SHEETS: tuple[tuple[str, Any, str], ...] = (
+    ("capacity.asked.users", EMPTY, "FIGURE_INVALID"),
+    ("capacity.asked.users", "many", "FIGURE_INVALID"),
+    ("capacity.asked.users", -5, "FIGURE_INVALID"),
+    ("capacity.asked.users", 0, ""),
+    ("capacity.asked.growth", 70, "FIGURE_INVALID"),
+    ("capacity.asked.residual", 12, "FIGURE_INVALID"),
+    ("capacity.asked.spares", -1, "FIGURE_INVALID"),
+    ("capacity.asked.rent", "2,50", "FIGURE_INVALID"),
+    ("capacity.asked.peak_factor", 0, "FIGURE_INVALID"),
+    ("capacity.asked.requests_per_user", 1e12, "FIGURE_INVALID"),
+    ("capacity.asked.years", 0, "FIGURE_INVALID"),
+    ("capacity.hour.3.share", -1, "FIGURE_INVALID"),
+    ("capacity.hour.3.share", "x", "FIGURE_INVALID"),
+    ("measured.ttft", 0, ""),
+    ("measured.ttft", "60 ms", "OVERRIDE_INVALID"),
+    ("measured.tpot", -9, "OVERRIDE_INVALID"),
+    ("measured.tpot", EMPTY, ""),
+    ("efficiency.queueing.override", "x", "OVERRIDE_INVALID"),
+    ("efficiency.queueing.override", 0, ""),
+)
+
+
+@pytest.mark.exhaustive
+@needs_office
+def test_edits_of_capacity_and_calibration(tmp_path: Path) -> None:
+    """Findings say which cell cannot be, or are true; what was measured is a number or fails a check."""
+    book = lay_out(estimate(parse_scenario(OF_MONEY, "test"), library=few()))
+    path = write_workbook(book, tmp_path / "run.xlsx")
+
+    def cell(identifier: str) -> tuple[str, str]:
+        sheet, row, column = book.input_cells[identifier, 0]
+        return sheet, xl_rowcol_to_cell(row, column)
+
+    findings = [f"Capacity!A{row}" for row in (3, 40, 58, 59)]
+    codes = {f"Checks!H{row + 1}": code for row, code in book.sheets["Checks"].ids.items()}
+    look = [place.split("!") for place in (*findings, *codes, "Checks!A7", "Capacity!D57")]
+    look += [["Compare", xl_rowcol_to_cell(*at)] for at in book.sheets["Compare"].cells]
+    task = {"look": look, "edits": [[[*cell(identifier), what]] for identifier, what, _ in ON_SHEETS]}
+    then, *seen, again = asked_of_office("libreoffice_edits.py", path, task, tmp_path)
+    assert again == then
+    for (identifier, what, code), one in zip(ON_SHEETS, seen, strict=True):
+        texts, at = one["texts"], "!".join(cell(identifier))
+        failed = {codes[place] for place in codes if texts[place] != then["texts"][place]}
+        told = (identifier, what, {place: texts[place] for place in findings}, one["errors"])
+        assert failed == {"INPUTS_CHANGED", code} - {""} and at in texts["Checks!A7"], (failed, told)
+        assert not any("#" in texts[place] for place in findings), told
+        if code == "FIGURE_INVALID":
+            assert texts[findings[0]].startswith("! not known: ") and at in texts[findings[0]], told
+            assert {texts[place] for place in findings[1:]} == {"not known"}, told
+        else:
+            new = [place for place in one["errors"] if place not in then["errors"]]
+            assert all(place.startswith("Capacity!") for place in new), (
+                told
+            )  # of charts, which leave them out
+        assert not any("#" in text for place, text in texts.items() if place.startswith("Compare!")), told
+    none = seen[[what for _, what, _ in ON_SHEETS].index(0)]["texts"]
+    assert none["Capacity!D57"] == "not known", "nothing is served, so a token has no price"

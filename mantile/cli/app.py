@@ -16,6 +16,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from mantile.cli.commands import App, Commands
+from mantile.cli.completion import completes_no_flag
 from mantile.cli.flags import flagged
 from mantile.cli.gc_paused import gc_paused
 from mantile.library.errors import InputError
@@ -28,14 +29,13 @@ class Program(Commands):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that the arguments begin with, and the rest of them."""
         name, command, rest = super().resolve_command(ctx, args)
-        return name, flagged(command), rest
+        return name, command if completes_no_flag() else flagged(command), rest
 
 
 app = App(
     cls=Program,
     help="What an LLM deployment can really reach, as a workbook in which every number is a live formula.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

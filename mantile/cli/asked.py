@@ -23,7 +23,7 @@ def asked(data: Mapping[str, Any] | None, flags: Mapping[str, Any]) -> dict[str,
     Raises:
         InputError: naming the flag, and a way out.
     """
-    fields = dict(flags)
+    fields = _of_devices(dict(flags))
     if data is None:
         from mantile.cli.config import defaults
 
@@ -39,6 +39,25 @@ def asked(data: Mapping[str, Any] | None, flags: Mapping[str, Any]) -> dict[str,
             fields[name] = own_file(fields[name])
             tell_chip(name, fields[name])
     return fields
+
+
+def _of_devices(fields: dict[str, Any]) -> dict[str, Any]:
+    """The flags with --device as fields of a scenario."""
+    if "device" not in fields:
+        return fields
+    from mantile.cli.devices import device_fields
+
+    found = device_fields(fields.pop("device"))
+    for name in ("accelerator", "tp", "system", "gpus"):
+        if name in fields:
+            raise InputError(
+                f"--{name} beside --device: a device states its own; expected CHIP:COUNT,system=NAME of "
+                "the first --device"
+            )
+    for device in found["devices"][1:]:
+        device["accelerator"] = own_file(device["accelerator"])
+        tell_chip("device", device["accelerator"])
+    return fields | found
 
 
 def _spread(total: int, data: Mapping[str, Any], fields: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 import typer.core
 
+from mantile.cli.completion import completed
 from mantile.cli.numbers import real, span, whole
 from mantile.library.errors import InputError, near, quoted
 
@@ -235,7 +236,7 @@ def shared(function: Callable[..., Any]) -> Callable[..., Any]:
         with shown(form or "table", bool(given["quiet"]), path):
             function(**arguments)
 
-    set_parameters(run, [*parameters, *extra])
+    set_parameters(run, [*map(completed, parameters), *map(completed, extra)])
     return run
 
 

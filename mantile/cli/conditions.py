@@ -82,6 +82,8 @@ def _side(node: ast.expr, table: pd.DataFrame, text: str) -> Any:
     name = ast.unparse(node) if isinstance(node, ast.Name | ast.Attribute) else None
     if name is None:
         raise InputError(f"--where {text!r:.80}: expected names and numbers; such as {EXAMPLE}")
+    if name.endswith("_ms") and f"{name.removesuffix('_ms')}_s" in table.columns:
+        return table[f"{name.removesuffix('_ms')}_s"] * 1e3
     return table[column(name, table.columns, "--where")]
 
 

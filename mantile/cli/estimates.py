@@ -178,18 +178,42 @@ def estimate(
 
 @app.command(
     group="Ask about a deployment",
-    examples=("mantile plan deepseek-r1 --gpu h200 --gpus 8 --ep 8 --isl 2k --osl 512 --concurrency 64",),
+    examples=(
+        "mantile plan deepseek-r1 --gpu h200 --gpus 8 --ep 8 --isl 2k --osl 512 --concurrency 64",
+        "mantile plan llama-3.3-70b --framework exo --device m3-ultra,link=10g --device 5090 --isl 2k "
+        "--osl 256 --concurrency 1 --svg plan.svg",
+    ),
 )
 @with_flags
-def plan(what: What, flags: dict[str, Any], as_json: AsJson = False) -> None:
+def plan(
+    what: What,
+    flags: dict[str, Any],
+    svg: Annotated[
+        Path | None,
+        typer.Option(
+            "--svg",
+            metavar="FILE.svg",
+            help="Also draw it: machines, links with bandwidth, the busiest link, dashed where inferred.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
     """Print which accelerator holds what, the messages between them, and every reason why a plan is not
     possible.
     """
+    if svg is not None and svg.suffix != ".svg":
+        raise InputError(f"--svg {svg}: expected a file name that ends in .svg")
+    if svg is not None and not svg.parent.is_dir():
+        raise InputError(f"--svg {svg}: there is no folder {svg.parent}")
     estimates = estimate_of(what, flags)
     from mantile.cli.output.tables import print_json, print_plan
     from mantile.estimate import plan as planning
 
     plans = [planning.plan(estimates, column) for column in range(len(estimates.columns))]
+    if svg is not None:
+        from mantile.cli.output.topology import svg as drawn
+
+        svg.write_text(drawn(plans, estimates.model.name), encoding="utf-8")
     if as_json:
         base, *variants = plans
         print_json(base | {"variants": variants} if variants else base)

@@ -64,6 +64,17 @@ def _document_flags(
             rich_help_panel="Deployment",
         ),
     ] = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--device",
+            metavar="CHIP:COUNT,FIELD=VALUE",
+            help="A machine of a pipeline over unlike ones, in order; repeatable. Behind the chip what it "
+            "states: layers, memory (GB), system, and of the cable to the next device (of the last: from the "
+            "one before) link, bandwidth (GB/s), latency (us): m3-ultra:2,link=10gbe.",
+            rich_help_panel="Deployment",
+        ),
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -196,6 +207,7 @@ _METAVARS = {
     "systems": "<system>",
     "frameworks": "<framework>",
     "datatypes": "<format>",
+    "settings": "<name>",
 }
 
 

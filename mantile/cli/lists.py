@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mantile.cli.app import AsJson, app
+from mantile.cli.completion import beginning
 from mantile.library.errors import InputError, near
 
 _KINDS = (
@@ -24,6 +25,7 @@ _KINDS = (
     "evidence",
 )
 _LIBRARY = "Library and set-up"
+_MEANING = 30  # columns beside an id for what it means
 Words = Annotated[list[str] | None, typer.Argument(metavar="[WORDS]", help="Only what has all these words.")]
 
 
@@ -85,9 +87,35 @@ def _having(rows: Iterator[tuple[str, str]], words: list[str]) -> list[tuple[str
     return [row for row in rows if all(word in plain(" ".join(row)) for word in wanted)]
 
 
+def _is_narrow(rows: list[tuple[str, str]]) -> bool:
+    """Whether the terminal has no room for what ids mean beside them."""
+    from mantile.cli.output import look
+
+    return look.now().form == "table" and max(len(one) for one, _ in rows) + _MEANING > look.width()
+
+
+def _print_in_pairs(rows: list[tuple[str, str]]) -> None:
+    """Each id in a line of its own, and below it what it means."""
+    from textwrap import fill
+
+    from mantile.cli.output import look
+
+    for one, said in rows:
+        typer.echo(one)
+        indent = "    "
+        typer.echo(fill(said, look.width(), initial_indent=indent, subsequent_indent=indent))
+
+
 @app.command("list", group=_LIBRARY, examples=("mantile list systems", "mantile list formats 4 bit"))
 def list_(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(_KINDS)}.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help=f"One of {', '.join(_KINDS)}.",
+            autocompletion=lambda incomplete: beginning(_KINDS, incomplete),
+        ),
+    ],
     words: Words = None,
     as_json: AsJson = False,
 ) -> None:
@@ -104,7 +132,11 @@ def list_(
     if as_json:
         print_json({kind: [{"id": one, "meaning": said} for one, said in found]})
         return
-    table = new_table(kind, f"{len(found):,} of them")
+    heads = kind, f"{len(found):,} of them"
+    if _is_narrow(found):
+        _print_in_pairs(found)
+        return
+    table = new_table(*heads)
     for row in found:
         table.add_row(*row)
     open_console().print(table)
@@ -125,10 +157,14 @@ def find(
         print_json({"found": [{"kind": kind, "id": one, "meaning": said} for kind, one, said in found]})
         return
     out = open_console()
-    table = new_table("id", "meaning", "of", drop=(2,))
-    for kind, one, said in found[:40]:
-        table.add_row(one, said, kind)
-    out.print(table)
+    shown = [(one, f"{said} ({kind})") for kind, one, said in found[:40]]
+    if _is_narrow(shown):
+        _print_in_pairs(shown)
+    else:
+        table = new_table("id", "meaning", "of", drop=(2,))
+        for kind, one, said in found[:40]:
+            table.add_row(one, said, kind)
+        out.print(table)
     if len(found) > 40:
         out.print(f"{number(len(found) - 40)} more; further words narrow it, --json has all")
 

@@ -26,6 +26,20 @@ MeasurementsArgument = Annotated[
         help="Measured runs, .csv, .json or .yaml; conditions FIELD=VALUE may follow.",
     ),
 ]
+MaybeMeasurements = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="MEASUREMENTS",
+        help="Measured runs, .csv, .json or .yaml; conditions FIELD=VALUE may follow.",
+    ),
+]
+Template = Annotated[
+    bool,
+    typer.Option(
+        "--template",
+        help="Print a file of measured runs to change, each field explained; --format csv: a table.",
+    ),
+]
 Where = Annotated[
     list[str] | None,
     typer.Option(
@@ -96,19 +110,23 @@ _FOLDER = Path("calibrated")
 
 @app.command(
     group="Measured runs, traces and launch lines",
-    examples=("mantile reconcile runs.csv"),
+    examples=("mantile reconcile runs.csv", "mantile reconcile --template > runs.yaml"),
 )
 def reconcile(
-    measurements: MeasurementsArgument,
+    measurements: MaybeMeasurements = None,
     where: Where = None,
     output: Reports = None,
     profile: Profiles = None,
     override: Changes = None,
+    template: Template = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare predictions with measured runs, or with start-up figures of servers: how far off, and where. A
     row that cannot be read is reported and skipped."""
-    path, conditions = _file_and_conditions(measurements, where)
+    if template:
+        _print_template(measurements)
+        return
+    path, conditions = _file_and_conditions(measurements or [], where)
     reports = list(output or ())
     _check_reports(reports, path)
     from mantile.measured.startups import is_startup_table
@@ -145,6 +163,16 @@ def reconcile(
         print_json(reconciliation.to_dict())
     else:
         print_reconciliation(reconciliation, len(measured.rejected) if conditions else 0, reports)
+
+
+def _print_template(measurements: list[str] | None) -> None:
+    """A file of measured runs to change, in YAML, or as a table where that is asked for."""
+    from mantile.cli.output import look
+    from mantile.measured.template import run_template
+
+    if measurements:
+        raise InputError(f"--template: prints the form of a file; leave {measurements[0]} out")
+    typer.echo(run_template("csv" if look.now().form == "csv" else "yaml"), nl=False)
 
 
 def _reconcile_startups(path: Path, profiles: tuple[str, ...], as_json: bool) -> None:
@@ -297,7 +325,10 @@ def _file_and_conditions(arguments: list[str], where: list[str] | None) -> tuple
     condition = re.compile(r"^\w+!?=")
     files = [text for text in arguments if not condition.match(text) or Path(text).is_file()]
     if not files:
-        raise InputError("missing MEASUREMENTS: expected a .csv, .json or .yaml file")
+        raise InputError(
+            "missing MEASUREMENTS: expected a .csv, .json or .yaml file; such as: mantile reconcile "
+            "runs.csv; --template prints the form of one"
+        )
     if len(files) > 1:
         raise InputError(f"{files[1]}: expected one file, and conditions of the form field=value")
     must_exist(Path(files[0]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +10,7 @@ import typer
 
 from mantile.cli.app import AsJson, app
 from mantile.cli.flags import AUTO, swept_values, with_flags
+from mantile.cli.limits import with_limits
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,28 +20,24 @@ if TYPE_CHECKING:
 _LISTED = ("accelerator", "framework", "weights_dtype", "kv_dtype", "system")  # lists with commas
 
 
-def _at_most(what: str, unit: str) -> Any:
-    return typer.Option(metavar=f"<{unit}>", help=f"{what}, at most.")
-
-
-def _at_least(what: str, unit: str) -> Any:
-    return typer.Option(metavar=f"<{unit}>", help=f"{what}, at least.")
-
-
 @app.command(
     group="Choose a deployment",
     examples=(
         "mantile optimize llama-3.3-70b --concurrency 200 --isl 2k --osl 300 --ttft-p95-max 2 "
         "--tpot-max 0.04 --gpu h100-sxm,b200-sxm",
+        "mantile optimize llama-3.1-8b --device dgx-spark --device m3-ultra --framework exo --isl 8k "
+        "--osl 32 --concurrency 1",
     ),
 )
 @with_flags
+@with_limits
 def optimize(
     what: Annotated[
         str,
         typer.Argument(metavar="MODEL_OR_SCENARIO", help="As in `mantile estimate`, for its workload."),
     ],
     flags: dict[str, Any],
+    limits: list[Any],
     objective: Annotated[
         str,
         typer.Option(
@@ -53,29 +50,6 @@ def optimize(
     gpus_max: Annotated[
         int, typer.Option("--gpus-max", "--gpus", help="Accelerators of a deployment, at most.")
     ] = 8,
-    ttft_max: Annotated[float | None, _at_most("TTFT, mean", "s")] = None,
-    ttft_p95_max: Annotated[float | None, _at_most("TTFT, p95", "s")] = None,
-    tpot_max: Annotated[float | None, _at_most("TPOT", "s")] = None,
-    e2e_max: Annotated[float | None, _at_most("End to end, mean", "s")] = None,
-    e2e_p95_max: Annotated[float | None, _at_most("End to end, p95", "s")] = None,
-    interactivity_min: Annotated[float | None, _at_least("Tokens per second and user", "token/s")] = None,
-    usd_per_million_max: Annotated[float | None, _at_most("USD per million output tokens", "USD")] = None,
-    usd_per_hour_max: Annotated[float | None, _at_most("USD per hour", "USD/h")] = None,
-    usd_per_month_max: Annotated[float | None, _at_most("USD per month", "USD")] = None,
-    kw_max: Annotated[float | None, _at_most("Power in the building", "kW")] = None,
-    headroom_min: Annotated[float | None, _at_least("Share of memory that stays free", "share")] = None,
-    evidence_min: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=3, help="3: runs of such plans were measured; 2: of the framework; 1: none, at least."
-        ),
-    ] = None,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="MEASURE<=N", help="A limit of any measure, in SI units: power_w<=9e3; repeatable."
-        ),
-    ] = None,
     over: Annotated[
         list[str] | None,
         typer.Option(
@@ -86,7 +60,16 @@ def optimize(
         str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
     ] = None,
     search: Annotated[
-        str | None, typer.Option(metavar="cp,disaggregated", help="What is looked at beyond the usual.")
+        str | None,
+        typer.Option(metavar="cp,disaggregated,offload", help="What is looked at beyond the usual."),
+    ] = None,
+    host_memory: Annotated[
+        float | None,
+        typer.Option(
+            metavar="<GB>",
+            help="Host memory for each accelerator, in which weights and KV cache may lie where nothing fits "
+            "without; 0: none.  [default: 2 GB for each GiB of the accelerator]",
+        ),
     ] = None,
     plans: Annotated[
         int, typer.Option(metavar="N", help="Plans of the answer, at most 24: live columns of the workbook.")
@@ -110,26 +93,28 @@ def optimize(
     kubernetes: Annotated[
         bool, typer.Option("--kubernetes", help="With --launch: write a manifest too.")
     ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes of --scheduler local.  [default: one for each core]"),
+    ] = None,
+    partition_points: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="With --scheduler: plans of a part that a worker gets, at most.  [default: 16384]"
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the best deployment: every plan on every accelerator allowed, within limits, with reasons."""
-    from mantile.optimize.objective import read_limit
+    """Find the best deployment: every plan on every accelerator allowed, within limits, with reasons. With
+    --device A --device B: what each of these machines shall do.
+    """
+    from mantile.estimate.scheduled import require_scheduler, taken
 
-    bounds = {
-        "ttft": ttft_max,
-        "ttft_p95": ttft_p95_max,
-        "tpot": tpot_max,
-        "e2e": e2e_max,
-        "e2e_p95": e2e_p95_max,
-        "interactivity": interactivity_min,
-        "usd_per_million": usd_per_million_max,
-        "usd_per_hour": usd_per_hour_max,
-        "usd_per_month": usd_per_month_max,
-        "power": None if kw_max is None else kw_max * 1e3,
-        "headroom": headroom_min,
-        "evidence": evidence_min,
-    }
-    limits = [*bounds_of(bounds), *(read_limit(text) for text in limit or ())]
+    cluster = taken(flags)
+    if cluster is not None:
+        require_scheduler(cluster, workers)
+    elif workers or partition_points:
+        raise InputError(f"{'--workers' if workers else '--partition-points'}: only with --scheduler")
     if output is not None and output.suffix not in (".xlsx", ".yaml", ".csv"):
         raise InputError(f"{output}: expected a file name that ends in .xlsx, .yaml or .csv")
     if launch is not None and (not launch.parent.is_dir() or (launch.exists() and not launch.is_dir())):
@@ -138,15 +123,31 @@ def optimize(
         )
     if output is not None and not output.parent.is_dir():
         raise InputError(f"{output}: there is no folder {output.parent}")
+    if "device" in flags:
+        from mantile.cli.assignments import assign
+
+        if limits or over or launch is not None:
+            raise InputError("--device: expected no limits, --over or --launch beside it; use --objective")
+        assign(what, flags, objective, output, as_json)
+        return
     question = question_of(
-        what, flags, over or [], objective, limits, gpus_max, parts_of(makers), parts_of(search), plans
+        what,
+        flags,
+        over or [],
+        objective,
+        limits,
+        gpus_max,
+        parts_of(makers),
+        parts_of(search),
+        plans,
+        host_memory,
     )
     from mantile.cli.output.optimize import print_optimum
     from mantile.cli.output.tables import print_json, working
     from mantile.optimize.optimize import solve
 
     with working("looking at plans"):
-        found = solve(question)
+        found = solve(question, cluster=cluster, workers=workers, part=partition_points)
         if output is not None:
             _write(found, output)
     if launch is not None and found.has_winner:
@@ -157,18 +158,6 @@ def optimize(
         print_optimum(found, top, output)
     if not found.has_winner:
         raise typer.Exit(1)
-
-
-def bounds_of(
-    bounds: Mapping[str, float | None], measures: Mapping[str, str] | None = None
-) -> Iterator[Limit]:
-    """Limits of flags, by their names; `measures` are those that are not called as their flag."""
-    from mantile.optimize.objective import limit
-
-    for name, bound in bounds.items():
-        if bound is not None:
-            of = (measures or {}).get(name, name)
-            yield limit(of, float(bound), f"--{name.replace('_', '-')}")
 
 
 def parts_of(text: str | None) -> tuple[str, ...]:
@@ -186,6 +175,7 @@ def question_of(
     makers: tuple[str, ...] = (),
     search: tuple[str, ...] = (),
     plans: int = 12,
+    host_memory: float | None = None,
 ) -> Question:
     """The question of a command line: a model, or the workload of a scenario file, and flags.
 
@@ -226,6 +216,7 @@ def question_of(
         bundle.library if bundle else None,
         name,
         plans,
+        host_memory,
     )
 
 

@@ -9,12 +9,9 @@ import typer
 
 from mantile.cli.app import AsJson, app
 from mantile.cli.flags import AUTO, document_of, field_flag, with_flags
-from mantile.cli.optimize import bounds_of, parts_of, question_of
+from mantile.cli.limits import with_limits
+from mantile.cli.optimize import parts_of, question_of
 from mantile.library.errors import InputError
-
-
-def _limit(what: str, unit: str, *names: str) -> Any:
-    return typer.Option(*names, metavar=f"<{unit}>", help=what)
 
 
 @app.command(
@@ -25,36 +22,18 @@ def _limit(what: str, unit: str, *names: str) -> Any:
     ),
 )
 @with_flags
+@with_limits
 def size(
     what: Annotated[
         str,
         typer.Argument(metavar="MODEL_OR_SCENARIO", help="As in `mantile estimate`, for its workload."),
     ],
     flags: dict[str, Any],
+    limits: list[Any],
     users: Annotated[int | None, typer.Option(help="Users who ask at the same time.")] = None,
     requests_per_hour: Annotated[
         float | None,
         typer.Option(metavar="<request/h>", help="Requests of each user; with --users it is a request rate."),
-    ] = None,
-    ttft: Annotated[float | None, _limit("TTFT, mean, at most.", "s", "--ttft", "--ttft-max")] = None,
-    ttft_p95: Annotated[
-        float | None, _limit("TTFT, p95, at most.", "s", "--ttft-p95", "--ttft-p95-max")
-    ] = None,
-    tpot: Annotated[float | None, _limit("TPOT, at most.", "s", "--tpot", "--tpot-max")] = None,
-    e2e_p95: Annotated[
-        float | None, _limit("End to end, p95, at most.", "s", "--e2e-p95", "--e2e-p95-max")
-    ] = None,
-    interactivity_min: Annotated[
-        float | None, _limit("Tokens per second and user, at least.", "token/s", "--interactivity-min")
-    ] = None,
-    budget_usd_month: Annotated[
-        float | None, _limit("USD per month, at most.", "USD", "--budget-usd-month")
-    ] = None,
-    limit: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="MEASURE<=N", help="A limit of any measure, in SI units: power_w<=9e3; repeatable."
-        ),
     ] = None,
     gpus_max: Annotated[
         int, typer.Option("--gpus-max", "--gpus", help="Accelerators of a deployment, at most.")
@@ -75,6 +54,9 @@ def size(
     makers: Annotated[
         str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
     ] = None,
+    search: Annotated[
+        str | None, typer.Option(metavar="cp,disaggregated", help="What is looked at beyond the usual.")
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="The workbook of the answer, .xlsx."),
@@ -84,7 +66,6 @@ def size(
     """Say what is needed for a target: the smallest build that keeps the limits, a good one, the best, and
     what is needed of every accelerator. Exit status 1 if nothing keeps the limits.
     """
-    from mantile.optimize.objective import read_limit
     from mantile.optimize.optimize import workload_of
     from mantile.optimize.size import ORDER, size_of, with_load
 
@@ -96,21 +77,14 @@ def size(
         raise InputError(f"--spare: expected a share from 0 to below 1, such as 0.3, found {spare:g}")
     if not 1 <= gpus_max <= 1024:
         raise InputError(f"--gpus-max: expected a whole number from 1 to 1,024, found {gpus_max}")
-    bounds = {
-        "ttft": ttft,
-        "ttft_p95": ttft_p95,
-        "tpot": tpot,
-        "e2e_p95": e2e_p95,
-        "interactivity_min": interactivity_min,
-        "budget_usd_month": budget_usd_month,
-    }
-    limits = [*bounds_of(bounds, _MEASURES), *(read_limit(text) for text in limit or ())]
     _require_chips(flags.get("accelerator"))
     data, _ = document_of(what)
     stated = workload_of(data, what) if isinstance(data, dict) else {}
     merged, assumed = with_load({**stated, **flags}, users, requests_per_hour, what, field_flag)
     loaded = {key: value for key, value in merged.items() if key in flags or key not in stated}
-    question = question_of(what, loaded, over or [], ORDER, limits, gpus_max, parts_of(makers))
+    question = question_of(
+        what, loaded, over or [], ORDER, limits, gpus_max, parts_of(makers), parts_of(search)
+    )
     from mantile.cli.output.size import print_size
     from mantile.cli.output.tables import print_json, working
 
@@ -136,9 +110,6 @@ def _require_chips(text: Any) -> None:
                 load_library().accelerator(name)
             except InputError as error:
                 raise InputError(f"--accelerator: {error}; mantile hardware list shows them") from None
-
-
-_MEASURES = {"interactivity_min": "interactivity", "budget_usd_month": "usd_per_month"}
 
 
 @app.command(group="Choose a deployment", examples=("mantile fits rtx-4090:2",))

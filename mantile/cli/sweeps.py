@@ -15,6 +15,7 @@ from mantile.cli.flags import swept_values, with_flags
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
+    from mantile.cli.output.charts import Chart
     from mantile.estimate.partitions import Partitions
     from mantile.estimate.sweep import Digest, Grid
     from mantile.library.scenario import Scenario
@@ -51,8 +52,26 @@ def sweep(
             "--output",
             "-o",
             metavar="FILE",
-            help="The table of all points, .csv or .parquet; repeatable. With --scheduler local or "
-            "tcp://HOST:PORT a folder of partitions; the same command goes on with what a stopped run left.",
+            help="The table of all points, .csv or .parquet, or a chart of them, .png, .svg or .html; "
+            "repeatable. With --scheduler local or tcp://HOST:PORT a folder of partitions; the same command "
+            "goes on with what a stopped run left.",
+        ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            metavar="<front|histogram|heatmap>",
+            help="The chart: the points that no other beats, how a figure is spread, or its best over the "
+            "first two parameters.  [default: front]",
+        ),
+    ] = None,
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            "--figure",
+            metavar="COLUMN",
+            help="What a histogram or heat map shows.  [default: output_tokens_per_s_per_accelerator]",
         ),
     ] = None,
     feasible: Annotated[bool, typer.Option("--feasible", help="Keep only points that fit.")] = False,
@@ -94,13 +113,17 @@ def sweep(
     from mantile.cli.output.sweep import ROWS, json_rows, print_points, print_sweep
     from mantile.cli.output.tables import print_json
     from mantile.estimate.partitions import POINTS, partitions
+    from mantile.estimate.scheduled import taken
     from mantile.estimate.sweep import grid
     from mantile.library.scenario import field_name
 
     written = output or []
-    if (condition or sort or top) and is_scheduled(flags):
-        raise InputError("--where, --sort and --top: not with --scheduler; read its partitions instead")
-    scheduler = _taken(flags)
+    chart, files, charts = _outputs(written, kind, figure, [*map(field_name, values)])
+    if (condition or sort or top or chart) and is_scheduled(flags):
+        raise InputError(
+            "--where, --sort, --top and charts: not with --scheduler; read its partitions instead"
+        )
+    scheduler = taken(flags)
     if scheduler is None and (workers or partition_points):
         raise InputError(f"{'--workers' if workers else '--partition-points'}: only with --scheduler")
     if scheduler is not None:
@@ -112,8 +135,9 @@ def sweep(
         digest = _in_partitions(asked, written[0], scheduler, workers)
     elif condition or sort or top:
         table, total, fits = _chosen_points(
-            grid(scenario, values, model, library, name), condition, sort, top, written
+            grid(scenario, values, model, library, name), condition, sort, top, files
         )
+        _draw(chart, table, scenario.title or scenario.model, charts)
         if as_json:
             print_json({"points": total, "feasible": fits, "chosen": len(table), "rows": json_rows(table)})
         else:
@@ -130,13 +154,41 @@ def sweep(
             raise typer.Exit(1)
         return
     else:
-        digest = _in_tables(grid(scenario, values, model, library, name), written, feasible, ROWS)
+        digest = _in_tables(grid(scenario, values, model, library, name), files, feasible, ROWS, chart)
+        _draw(chart, None, scenario.title or scenario.model, charts)
     if as_json:
         print_json(digest.to_dict() | {"files": [str(path) for path in output or ()]})
     else:
         print_sweep(digest, [*map(field_name, values)], scenario.title or scenario.model, output or ())
     if not digest.feasible:
         raise typer.Exit(1)
+
+
+def _outputs(
+    written: Sequence[Path], kind: str | None, figure: str | None, parameters: Sequence[str]
+) -> tuple[Chart | None, list[Path], list[Path]]:
+    """The chart that was asked for, files of tables, and files of charts."""
+    from mantile.cli.output.charts import ENDINGS, chart_of
+
+    charts = [path for path in written if path.suffix.lower() in ENDINGS]
+    if not charts and (kind or figure):
+        raise InputError(f"--{'kind' if kind else 'figure'}: only with a chart: -o pareto.png, .svg or .html")
+    chart = chart_of(kind, figure, parameters, charts) if charts else None
+    return chart, [path for path in written if path not in charts], charts
+
+
+def _draw(chart: Chart | None, table: Any, title: str, files: Sequence[Path]) -> None:
+    """Write the charts, of a table where it was chosen, else of all that passed by."""
+    if chart is None:
+        return
+    from mantile.cli.output.charts import write_chart
+    from mantile.cli.output.tables import working
+
+    if table is not None:
+        chart.add(table)
+    for path in files:
+        with working(f"drawing {path.name}"):
+            write_chart(chart, title, path)
 
 
 def is_scheduled(flags: Mapping[str, Any]) -> bool:
@@ -153,16 +205,16 @@ def _chosen_points(
     import pandas as pd
 
     from mantile.cli.conditions import column, where
-    from mantile.cli.output.runs import progress
+    from mantile.cli.output.runs import counting
     from mantile.equations.metrics import METRICS
     from mantile.estimate.sweep import possible
     from mantile.estimate.tables import table_file
 
     kept, total, fits = [], 0, 0
-    with progress("sweeping", len(points)) as step:
+    with counting("sweeping", len(points)) as step:
         for table in points.tables():
             total += len(table)
-            step(f"{total:,} of {len(points):,} points")
+            step(total)
             table = table[possible(table)]
             fits += len(table)
             kept.append(table[where(condition, table)] if condition else table)
@@ -180,13 +232,6 @@ def _chosen_points(
     return found, total, fits
 
 
-def _taken(flags: dict[str, Any]) -> str | None:
-    """The scheduler of workers, out of the flags; one of an engine, which has the same flag, stays there."""
-    from mantile.estimate.scheduled import is_address
-
-    return flags.pop("scheduler") if is_address(flags.get("scheduler")) else None
-
-
 def _scenario(
     what: str, values: Mapping[str, tuple[Any, ...]], flags: Mapping[str, Any]
 ) -> tuple[Scenario, str, Bundle | None]:
@@ -200,23 +245,28 @@ def _scenario(
     )
 
 
-def _in_tables(points: Grid, files: Sequence[Path], feasible: bool, shown: int) -> Digest:
-    """Work all points out here, and write them to files."""
+def _in_tables(
+    points: Grid, files: Sequence[Path], feasible: bool, shown: int, chart: Chart | None
+) -> Digest:
+    """Work all points out here, and write them to files; all are counted, also those that do not fit."""
     from contextlib import ExitStack
 
-    from mantile.cli.output.runs import progress
-    from mantile.estimate.sweep import FRAME, Digest
+    from mantile.cli.output.runs import counting
+    from mantile.estimate.sweep import Digest, possible
     from mantile.estimate.tables import table_file
 
     with ExitStack() as stack:
         appends = [stack.enter_context(table_file(path)) for path in files]
-        digest = Digest(shown)
-        with progress("sweeping", max(1, len(points) // FRAME)) as step:
-            for table in points.tables(feasible):
-                step(f"{digest.points:,} of {len(points):,} points")
+        digest = Digest(shown, feasible)
+        with counting("sweeping", len(points)) as step:
+            for table in points.tables():
                 digest.add(table)
+                step(digest.points)
+                if chart is not None:
+                    chart.add(table)
+                kept = table[possible(table)] if feasible else table
                 for append in appends:
-                    append(table)
+                    append(kept)
     return digest
 
 
@@ -231,14 +281,14 @@ def _require_folder(scheduler: str, workers: int | None, output: Sequence[Path])
 
 def _in_partitions(asked: Partitions, path: Path, scheduler: str, workers: int | None) -> Digest:
     """Work all points out on the workers of a scheduler, into a folder."""
-    from mantile.cli.output.runs import progress
+    from mantile.cli.output.runs import counting
     from mantile.estimate.partitions import PartitionFolder
     from mantile.estimate.scheduled import sweep_into
 
-    folder, total = PartitionFolder(path, asked), f"{len(asked.grid):,} points"
+    folder = PartitionFolder(path, asked)
     try:
-        with progress("sweeping", len(asked)) as step:
-            return sweep_into(folder, scheduler, workers, lambda points: step(f"{points:,} of {total}"))
+        with counting("sweeping", len(asked.grid)) as step:
+            return sweep_into(folder, scheduler, workers, step)
     except KeyboardInterrupt:
         typer.echo(f"mantile: stopped; {path}: the same command goes on from here", err=True)
         raise typer.Exit(_STOPPED) from None

@@ -14,6 +14,7 @@ from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, SPLIT
 from mantile.equations.cost import Cost
 from mantile.equations.devices import Devices
 from mantile.equations.display import LETTERS, in_scenario, sum_across
+from mantile.equations.engine import Settings
 from mantile.equations.forward import Pass
 from mantile.equations.gain import Gain
 from mantile.equations.inputs import ON, Workload
@@ -184,6 +185,7 @@ class Checked:
     cost: Cost
     floors: Floors
     gain: Gain | None = None
+    settings: Settings | None = None
 
 
 class _Sides:
@@ -721,7 +723,8 @@ def _drafts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     inputs, drafts = estimate.workers[0].inputs, estimate.workers[0].speculation
     if drafts is None:
         return
-    assert inputs.speculation is not None and inputs.draft_parameters is not None
+    assert inputs.speculation is not None
+    assert inputs.draft_parameters is not None and inputs.draft_layers is not None
     rows = sides.of()
     by_prediction = where(equal(inputs.speculation, MTP), 1, 0)
     asked = rows("asks_prediction", "Prediction layers draft", "flag", by_prediction)
@@ -734,7 +737,8 @@ def _drafts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     )
     rows.add(held)
     yield Check("NO_PREDICTION_LAYER", asked, held)
-    stated = rows("draft_stated", "A draft model is stated", "flag", where(inputs.draft_parameters > 0, 1, 0))
+    both = all_of(inputs.draft_parameters > 0, inputs.draft_layers > 0)
+    stated = rows("draft_stated", "A draft model is stated", "flag", where(both, 1, 0))
     yield Check("NO_DRAFT_MODEL", drafts.by_model, stated)
     yield Check("ACCEPTANCE_UNKNOWN", drafts.unknown, sides.fixed(0, "flag"))
 
@@ -775,6 +779,8 @@ def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     if heads is not None:
         yield Check("PREFIX_EXCEEDS_INPUT", heads.least, inputs.input_tokens)
     yield from _drafts(sides, estimate)
+    if estimate.settings is not None:
+        yield Check("SETTING_UNKNOWN", estimate.settings.unknown, fixed(0, "flag"))
     if inputs.image_tokens is not None:
         yield Check("IMAGES_EXCEED_INPUT", inputs.image_tokens, inputs.input_tokens)
     useless = rows(
@@ -982,6 +988,8 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     if found is not None and any(isinstance(module.operation, Recurrence) for module in estimate.ir.modules):
         yield Check("PREFIX_OF_STATES", found.hit_rate, sides.fixed(0, "1"))
     yield from _gain(sides, estimate)
+    if estimate.settings is not None:
+        yield Check("SETTING_NOT_MODELLED", estimate.settings.left_out, sides.fixed(0, "flag"))
     yield Check("POWER_UNKNOWN", money.power_known, yes)
     unread = estimate.ir.model.architecture.unread
     if unread is not None:
@@ -1038,14 +1046,19 @@ class Verdict:
 
 
 def verdict(
-    checked: Checks, readable: Sequence[Check], tables: Faults | None, unchanged: Check, scenarios: int
+    checked: Checks,
+    readable: Sequence[Check],
+    tables: Faults | None,
+    unchanged: Check,
+    edited: Quantity,
+    scenarios: int,
 ) -> Verdict:
     """The verdict over all checks of a number of scenarios.
 
     Args:
         readable: that overrides, and the tables of figures, hold what can be read.
         tables: those that do not, and that no headline result depends on.
-        unchanged: the alert that inputs changed.
+        unchanged: the alert that inputs changed; `edited` the first such edit, in words.
     """
     checks = (*readable, *checked.checks, unchanged)
     errors = [check for check in checks if check.error]
@@ -1095,7 +1108,12 @@ def verdict(
             "1",
             where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"),
         ),
-        inputs=rows("inputs", "Inputs that cannot be", "1", _invalid_inputs(checked, tables, scenarios)),
+        inputs=rows(
+            "inputs",
+            "Inputs that cannot be, and the first edit",
+            "1",
+            join(_invalid_inputs(checked, tables, scenarios), in_scenario(edited, 0)),
+        ),
     )
 
 
@@ -1111,7 +1129,7 @@ def _invalid_inputs(checked: Checks, tables: Faults | None, scenarios: int) -> N
         faults.append(in_all)
         messages.append(join(message, ". "))
     told = [where(fault > 0, message, "") for fault, message in zip(faults, messages, strict=True)]
-    fine = where(sum_of(faults) > 0, "", "Every input is filled, of its type and in its range.")
+    fine = where(sum_of(faults) > 0, "", "Every input is filled, of its type and in its range. ")
     return join(fine, *told)
 
 

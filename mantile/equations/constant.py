@@ -249,6 +249,14 @@ JOINED = _constant(
     "the embedding of a token and the hidden state before it",
     "2 vectors",
 )
+NARROW_PRODUCTS = _constant(
+    "narrow_products",
+    "Products of an adapter beside a matrix",
+    "1",
+    2,
+    "down to the rank of the adapter, and up again",
+    "2 products",
+)
 TOKENS_PER_STEP = _constant(
     "tokens_per_step",
     "Tokens of a request in a decode step",

@@ -143,19 +143,24 @@ class _Deployment:
     costs: tuple[AcceleratorCost, ...]
     apart: Quantity | None
 
-    def sum_of(self, figure: Callable[[AcceleratorCost], Quantity]) -> Node:
-        """A figure of all accelerators; not known where that of some is not."""
+    def sum_of(self, rows: Rows, name: str, figure: Callable[[AcceleratorCost], Quantity]) -> Node:
+        """A figure of all accelerators; not known where that of some is not.
+
+        Args:
+            name: what ids of the rows begin with that say it of each device, where devices are not alike.
+        """
         each = [figure(of) for of in self.costs]
         if self.apart is not None:
             return if_known(each[0] + self.apart * each[-1], *dict.fromkeys((each[0], each[-1])))
-        counted = (
-            [
-                where(device.count > 0, own, 0)
-                for device, own in zip(self.pools[0].inputs.devices, each, strict=True)
-            ]
-            if self.pools[0].inputs.devices
-            else each
-        )
+        counted: list[Quantity] = [
+            rows(
+                f"{name}.of_device.{device.number}",
+                f"{own.label}, counted for device {device.number}",
+                own.unit,
+                where(device.count > 0, own, 0),
+            )
+            for device, own in zip(self.pools[0].inputs.devices, each, strict=False)
+        ] or each
         return if_known(sum_of(counted), *dict.fromkeys(counted))
 
 
@@ -625,7 +630,7 @@ def power(rows: Rows, deployment: _Deployment, tokens: _Tokens, served: Serving)
         "power",
         "Power in the building",
         "W",
-        deployment.sum_of(lambda of: of.total),
+        deployment.sum_of(rows, "power", lambda of: of.total),
         "mean over the paid hours",
     )
     joules = rows(
@@ -644,7 +649,7 @@ def power(rows: Rows, deployment: _Deployment, tokens: _Tokens, served: Serving)
         "provisioned_power",
         "Power to provide for",
         "W",
-        deployment.sum_of(lambda of: of.provisioned),
+        deployment.sum_of(rows, "provisioned_power", lambda of: of.provisioned),
     )
     rows(
         "tokens_per_provisioned_watt",
@@ -664,7 +669,7 @@ def usd_per_million(
         "usd_per_hour",
         "Cost per hour",
         "USD/h",
-        deployment.sum_of(lambda of: of.hourly),
+        deployment.sum_of(rows, "usd_per_hour", lambda of: of.hourly),
     )
     kinds = {"output": tokens.output, "input": tokens.prompt, "blended": tokens.blended}
     return hourly, {

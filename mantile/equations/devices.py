@@ -42,13 +42,15 @@ from mantile.graph.quantity import (
     maximum,
     minimum,
     remainder,
+    span,
     substitute,
     sum_of,
+    sum_range,
     where,
 )
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
-from mantile.ir.modules import ModelGraph
+from mantile.ir.modules import Layer, ModelGraph
 from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
 
@@ -145,6 +147,8 @@ class Devices:
         sections: of the Network sheet; `passes` by sheet, below the rows of the pass.
         other_splits: other ways to split layers; `best` the shortest decode step of those that fit.
         of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.
+        sent: by phase, seconds of the activations of a pass over the link behind each device but the last.
+        busiest: of each of these links, 1 where it takes longest in a prefill.
     """
 
     devices: tuple[Device, ...]
@@ -156,6 +160,8 @@ class Devices:
     best: Quantity | None = None
     of_layer: Mapping[str, tuple[Mapping[Input, Quantity], ...]] = field(default_factory=dict)
     layered: Mapping[str, Quantity] = field(default_factory=dict)
+    sent: Mapping[str, tuple[Quantity, ...]] = field(default_factory=dict)
+    busiest: tuple[Quantity, ...] = ()
 
     @property
     def sets(self) -> tuple[Workers, ...]:
@@ -199,12 +205,7 @@ def unlike(
         sequences.id,
         sequences.label,
         sequences.unit,
-        minimum(
-            *(
-                where(device.layers > 0, capacity, NO_BOUND)
-                for device, capacity in zip(inputs.devices, capacities, strict=True)
-            )
-        ),
+        minimum(*(chip.bound(capacity) for chip, capacity in zip(chips, capacities, strict=True))),
         note="of the device with least room",
         name=sequences.name,
     )
@@ -298,6 +299,17 @@ class _Chips:
         self.own = dict(holding.rewritten) | self.own
         self.extra.append(room)
         return room
+
+    def bound(self, room: Quantity) -> Quantity:
+        """The same where the device holds layers; no bound where it holds none."""
+        bound = self._row(
+            "memory.room_of_layers",
+            "Requests that it has room for, if it holds layers",
+            "request",
+            where(self.inputs.layers > 0, room, NO_BOUND),
+        )
+        self.extra.append(bound)
+        return bound
 
     def device(
         self, settled: Workers, ways: Mapping[str, Quantity], capacity: Quantity, link: Link | None
@@ -402,16 +414,18 @@ def splits(
     for number, (device, ways) in enumerate(zip(devices, found, strict=True), start=1):
         default = device.layers.default
         assert isinstance(default, LateDefault)
+        by_weight = rows(
+            f"{number}.by_weight",
+            f"Layers of device {number}, by memory or bandwidth",
+            "layer",
+            where(equal(inputs.device_split, "memory"), ways["memory"], ways["bandwidth"]),
+        )
         default.set(
             rows(
                 f"{number}.split",
                 f"Layers of device {number}, as they are split",
                 "layer",
-                where(
-                    equal(inputs.device_split, "even"),
-                    ways["even"],
-                    where(equal(inputs.device_split, "memory"), ways["memory"], ways["bandwidth"]),
-                ),
+                where(equal(inputs.device_split, "even"), ways["even"], by_weight),
                 "what its cell follows; where the split was solved, the engine states the cells",
             )
         )
@@ -507,29 +521,45 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
         if isinstance(figure, Quantity)
     ]
     passes = [_pass_of(device, work, listed, blocks) for device in devices.devices]
-    rows = Rows(f"devices.{phase.id}", f", {phase.id}")
+    first = Rows(f"devices.{phase.id}", f", {phase.id}")  # what the rows of the pass follow from
     replaced: dict[Node, Node] = {}
+    runs: dict[str, list[Node]] = {}
+    sent: tuple[Quantity, ...] = ()
     for place, block in enumerate(work.blocks):
         of_each = [one.blocks[place] for one in passes]
         if block.id == "p2p":
-            replaced |= _handed_on(rows, devices, base, block, phase.id)
+            sent = _sent(first, devices, base, block)
+            mean = sum_of(sent) / maximum(1, base.inputs.pp - 1)
+            replaced[block.layer_time] = replace(
+                block.layer_time, body=mean, note="mean over the links in use"
+            )
         elif block.id == "host":
-            replaced |= _hosts(base, block, of_each)
+            replaced |= _hosts(first, base, block, of_each)
         else:
-            replaced |= _means(ir, base, devices, block, of_each)
-    replaced |= _step(devices, work, passes)
+            if block.repeats is not None:
+                runs[block.id] = _runs(first, base, devices, block)
+            replaced |= _means(first, devices, block, of_each, runs.get(block.id, []))
+    replaced |= _step(first, devices, work, passes)
     whole = GraphRewrite(replaced, (), "", "", tuple(listed)).rewrite(work)
-    times = stage_times(rows, ir, base, devices, whole, passes)
-    whole = _held_against(devices, whole, times.stages)
-    sections = _sections(devices, whole, times, listed)
+    rows = Rows(f"devices.{phase.id}", f", {phase.id}")
+    times = stage_times(rows, ir, base, devices, whole, passes, runs)
+    whole = _held_against(rows, devices, whole, times.stages)
+    busiest = _busiest(first, sent) if phase.id == "prefill" else devices.busiest
+    modules = _sections(devices, whole, times, listed)
     found = replace(
         devices,
+        sent={**devices.sent, phase.id: sent},
+        busiest=busiest,
         stages={**devices.stages, phase.id: times.stages},
         of_layer={**devices.of_layer, phase.id: times.of_layer},
         layered={**devices.layered, phase.id: times.layered},
         passes={
             **devices.passes,
-            phase.id: (*sections, rows.section(f"Stages of {phase.id}, by device", "seconds of a pass")),
+            phase.id: (rows.section(f"Stages of {phase.id}, by device", "seconds of a pass"),),
+            f"{phase.id}.modules": (
+                *modules,
+                first.section(f"All devices together, {phase.id}", "what the rows of the pass are means of"),
+            ),
         },
     )
     return replace(whole, slowest=times.slowest), found
@@ -561,47 +591,89 @@ def _in_counts(body: Node, counts: frozenset[Node]) -> Node:
     return substitute(body, {figure: node for figure, node in between.items()})
 
 
-def _runs(base: Workers, devices: Devices, block: Block) -> list[Node]:
+def _runs(rows: Rows, base: Workers, devices: Devices, block: Block) -> list[Node]:
     """How often a module runs on each device, from how often it runs in the model.
 
     A message that is sent once beside those of the layers is the last device's.
     """
     assert block.repeats is not None
     held = base.plan.stages.layers
-    unfolded = _in_counts(block.repeats, frozenset(held))
+    unfolded = _in_counts(_repeats(block), frozenset(held))
     runs = [
         substitute(unfolded, {kind: of_stages[device.number - 1] for kind, of_stages in held.items()})
         for device in devices.devices
     ]
     if not block.network:
         return runs
-    once = substitute(unfolded, dict.fromkeys(held, as_node(0)))
+    once = rows(
+        f"{block.id}.once",
+        f"Messages outside layers, {block.label}",
+        "number",
+        1 * substitute(unfolded, dict.fromkeys(held, as_node(0))),
+    )
+    own = Rows(rows.prefix, f", {block.label}{rows.suffix}", rows.rows)
+    every = [
+        own(
+            f"{device.number}.{block.id}.all",
+            f"Messages with those outside, device {device.number}",
+            "number",
+            run,
+        )
+        for run, device in zip(runs, devices.devices, strict=True)
+    ]
     return [
-        number - where(device.last, 0, once) for number, device in zip(runs, devices.devices, strict=True)
+        own(
+            f"{device.number}.{block.id}.runs",
+            f"Messages of device {device.number}",
+            "number",
+            number - where(device.last, 0, once),
+        )
+        for number, device in zip(every, devices.devices, strict=True)
     ]
 
 
-_OF_RUN = ("layer_time", "launch", "compute", "memory", "flops", "bytes", "reads")
+def _repeats(block: Block) -> Node:
+    """How often a module runs; of messages what the row says, which stands below what is made here."""
+    assert block.repeats is not None
+    return block.repeats.body if block.network and isinstance(block.repeats, Quantity) else block.repeats
+
+
+_OF_RUN = {
+    "layer_time": "s",
+    "launch": "s",
+    "compute": "s",
+    "memory": "s",
+    "flops": "FLOP",
+    "bytes": "B",
+    "reads": "B",
+}
+"""Figures of one run of a module, and their units."""
 
 
 def _means(
-    ir: ModelGraph, base: Workers, devices: Devices, block: Block, of_each: Sequence[Block]
+    rows: Rows, devices: Devices, block: Block, of_each: Sequence[Block], runs: Sequence[Node]
 ) -> dict[Node, Node]:
     """The figures of one run of a module: the mean over its runs, or that of the end where it stands."""
     replaced: dict[Node, Node] = {}
     at_start = block.id in ("embedding", "vision")
-    for name in _OF_RUN:
+    own = Rows(rows.prefix, f", {block.label}{rows.suffix}", rows.rows)
+    repeats = block.repeats
+    if block.network and runs:
+        repeats = own(f"{block.id}.count", "Messages of all devices", "number", sum_of(list(runs)))
+    for name, unit in _OF_RUN.items():
         figure = getattr(block, name)
         if figure is None or figure in replaced:
             continue
         each = [getattr(one, name) for one in of_each]
-        if block.repeats is None:
+        label = figure.label if isinstance(figure, Quantity) else name.replace("_", " ").capitalize()
+        if repeats is None:
             ends = [device.first if at_start else device.last for device in devices.devices]
-            body = sum_of([where(end, own, 0) for end, own in zip(ends, each, strict=True)])
+            parts = [where(end, one, 0) for end, one in zip(ends, each, strict=True)]
+            body = own.added(f"{block.id}.{name}", label.partition(",")[0], unit, parts, 4)
         else:
-            runs = _runs(base, devices, block)
-            whole = sum_of([number * own for number, own in zip(runs, each, strict=True)])
-            body = where(block.repeats > 0, whole / maximum(SLIVER, block.repeats), 0)
+            products = [number * one for number, one in zip(runs, each, strict=True)]
+            whole = own.added(f"{block.id}.{name}", label.partition(",")[0], unit, products, 2)
+            body = where(repeats > 0, whole / maximum(SLIVER, repeats), 0)
         replaced[figure] = (
             replace(figure, body=body, note="mean over the layers of all devices")
             if isinstance(figure, Quantity)
@@ -610,65 +682,95 @@ def _means(
     return replaced
 
 
-def _handed_on(rows: Rows, devices: Devices, base: Workers, block: Block, phase: str) -> dict[Node, Node]:
-    """Activations from device to device: the mean over the links in use."""
+def _sent(rows: Rows, devices: Devices, base: Workers, block: Block) -> tuple[Quantity, ...]:
+    """Seconds of the activations of a pass from each device to the next; 0 over a link that is not used."""
     size = next(
         figure
         for figure in block.section.figures()
         if isinstance(figure, Quantity) and figure.id.endswith("message_bytes")
     )
+    message = rows("sent_bytes", "Activations from a device to the next", "B", size.body)
     overlap = base.efficiency.factors["p2p_overlap"]
-    times = [
+    return tuple(
         rows(
             f"{device.number}.sent",
             f"Activations from device {device.number} to the next",
             "s",
-            link.used * where(link.rate > 0, link.latency + size / link.rate, 0) * (1 - overlap),
+            link.used * where(link.rate > 0, link.latency + message / link.rate, 0) * (1 - overlap),
         )
         for device in devices.devices
         if (link := device.link) is not None
-    ]
-    body = sum_of(times) / maximum(1, base.inputs.pp - 1)
-    return {block.layer_time: replace(block.layer_time, body=body, note="mean over the links in use")}
+    )
 
 
-def _hosts(base: Workers, block: Block, of_each: Sequence[Block]) -> dict[Node, Node]:
+def _busiest(rows: Rows, sent: Sequence[Quantity]) -> tuple[Quantity, ...]:
+    """Of each link whether none takes longer."""
+    longest = rows("longest_sent", "Longest time of a link", "s", maximum(*sent))
+    return tuple(
+        rows(
+            f"{number}.busiest",
+            f"The link of device {number} is the busiest",
+            "flag",
+            where(all_of(time > 0, time >= longest), 1, 0),
+        )
+        for number, time in enumerate(sent, start=1)
+    )
+
+
+def _hosts(rows: Rows, base: Workers, block: Block, of_each: Sequence[Block]) -> dict[Node, Node]:
     """What lies on hosts: each device reads its own."""
-    body = sum_of([one.time for one in of_each]) / base.inputs.pp
+    body = rows.added("host", "Reading of hosts", "s", [one.time for one in of_each], 4) / base.inputs.pp
     return {block.time: replace(block.time, body=body, note="each device reads what lies on its own host")}
 
 
-def _step(devices: Devices, work: Pass, passes: Sequence[Pass]) -> dict[Node, Node]:
+def _step(rows: Rows, devices: Devices, work: Pass, passes: Sequence[Pass]) -> dict[Node, Node]:
     """Host time of a pass: that of the device which samples."""
     section = next(section for section in work.sections if section.title == "Step overhead")
     time = section.rows[-1]
     assert isinstance(time, Quantity)
     place = work.sections.index(section)
     each = [one.sections[place].rows[-1] for one in passes]
-    body = sum_of(
-        [
-            where(device.last, own, 0)
-            for device, own in zip(devices.devices, each, strict=True)
-            if isinstance(own, Node)
-        ]
-    )
+    parts: list[Node] = [
+        where(device.last, own, 0)
+        for device, own in zip(devices.devices, each, strict=True)
+        if isinstance(own, Node)
+    ]
+    body = rows.added("step", "Host time of a pass", "s", parts, 4)
     return {time: replace(time, body=body, note="of the device that samples")}
 
 
-def _held_against(devices: Devices, whole: Pass, stages: Sequence[Stage]) -> Pass:
+def _held_against(rows: Rows, devices: Devices, whole: Pass, stages: Sequence[Stage]) -> Pass:
     """The pass held against peaks and bandwidths of all devices, each for the time that it works."""
+    worked = rows("worked", "Time on all devices", "s", sum_of([stage.time for stage in stages]))
 
-    def mean(of_each: Sequence[Node]) -> Node:
-        work = [stage.time * own for stage, own in zip(stages, of_each, strict=True)]
-        return sum_of(work) / sum_of([stage.time for stage in stages])
+    def mean(name: str, label: str, unit: str, of_each: Sequence[Node]) -> Node:
+        work: list[Node] = [stage.time * own for stage, own in zip(stages, of_each, strict=True)]
+        return rows(name, label, unit, rows.added(f"{name}.part", label, unit, work, 4) / worked)
 
     peaks = [
-        maximum(*(kind.linear_peak for name, kind in one.formats.classes.items() if name != "router"))
-        for one in devices.sets
+        rows(
+            f"{device.number}.peak",
+            f"Largest peak of device {device.number}",
+            "FLOP/s",
+            maximum(
+                *(
+                    kind.linear_peak
+                    for name, kind in device.workers.formats.classes.items()
+                    if name != "router"
+                )
+            ),
+        )
+        for device in devices.devices
     ]
-    bandwidth = mean([one.hardware.memory_bandwidth for one in devices.sets])
+    peak = mean("peak", "Peak of the devices that work", "FLOP/s", peaks)
+    bandwidth = mean(
+        "bandwidth",
+        "Bandwidth of the devices that work",
+        "B/s",
+        [one.hardware.memory_bandwidth for one in devices.sets],
+    )
     held = {
-        whole.peak: replace(whole.peak, body=mean(peaks), note="of each device for the time that it works"),
+        whole.peak: replace(whole.peak, body=1 * peak, note="of each device for the time that it works"),
         whole.mbu: replace(whole.mbu, body=whole.bytes / (whole.time * bandwidth)),
     }
     listed = tuple(figure for section in whole.sections for figure in section.figures())
@@ -692,6 +794,7 @@ def stage_times(
     devices: Devices,
     whole: Pass,
     passes: Sequence[Pass],
+    runs: Mapping[str, Sequence[Node]],
 ) -> _Stages:
     """Seconds of a pass on each device, and on the one that takes most.
 
@@ -699,6 +802,7 @@ def stage_times(
     host time, is spread over the layers, but for the LM head and the drafter, which the last device has.
     """
     kinds, total = list(ir.layers), ir.total_layers
+    once = _in_a_layer(rows, kinds, whole)
     of_layers: list[list[Quantity]] = []
     kinds_of: list[dict[Input, Quantity]] = []
     for device, one in zip(devices.devices, passes, strict=True):
@@ -706,18 +810,11 @@ def stage_times(
         parts = []
         by_kind: dict[Input, Quantity] = {}
         for kind in kinds:
-            alone: dict[Node, Node] = {other.count: as_node(1 if other is kind else 0) for other in kinds}
-            nothing: dict[Node, Node] = dict.fromkeys(alone, as_node(0))
-            times = []
-            for block, original in zip(one.blocks, whole.blocks, strict=True):
-                if original.repeats is None or block.id == "p2p":
-                    continue
-                runs = _in_counts(original.repeats, frozenset(alone))
-                if _mentions(runs, kind.count):
-                    once: Node = substitute(runs, alone)
-                    if block.network:
-                        once = once - substitute(runs, nothing)
-                    times.append(block.layer_time * once)
+            times = [
+                block.layer_time * once[original.id, kind.count]
+                for block, original in zip(one.blocks, whole.blocks, strict=True)
+                if (original.id, kind.count) in once
+            ]
             name = kind.count.id.removeprefix("model.")
             own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
             of_kind = own(
@@ -756,48 +853,71 @@ def stage_times(
             layered + common * (device.layers / total) + where(device.last, at_end, 0),
         )
         own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
-        stages.append(Stage(time, _parts(own, base, devices, device, one, whole)))
+        stages.append(Stage(time, _parts(own, device, one, whole, runs)))
     slowest = rows("slowest", "Time on the slowest device", "s", maximum(*(stage.time for stage in stages)))
     return _Stages(tuple(stages), slowest, tuple(kinds_of), in_layers)
 
 
+def _in_a_layer(rows: Rows, kinds: Sequence[Layer], whole: Pass) -> dict[tuple[str, Input], Node]:
+    """How often a module runs in a layer of a kind, by module and count of the kind."""
+    found: dict[tuple[str, Input], Node] = {}
+    nothing: dict[Node, Node] = {kind.count: as_node(0) for kind in kinds}
+    for block in whole.blocks:
+        if block.repeats is None or block.id == "p2p":
+            continue
+        runs = _in_counts(block.repeats, frozenset(nothing))
+        for kind in kinds:
+            if not any(part is kind.count for part in expression(runs)):
+                continue
+            alone: Node = substitute(runs, nothing | {kind.count: as_node(1)})
+            if not block.network:
+                found[block.id, kind.count] = alone
+                continue
+            name = kind.count.id.removeprefix("model.")
+            own = Rows(rows.prefix, f", {block.label}, {kind.name}{rows.suffix}", rows.rows)
+            of_all = own(f"{block.id}.{name}.all", "Messages with those outside layers", "number", 1 * alone)
+            outside = own(
+                f"{block.id}.{name}.outside",
+                "Messages outside layers",
+                "number",
+                1 * substitute(runs, nothing),
+            )
+            found[block.id, kind.count] = own(
+                f"{block.id}.{name}.once", "Messages of a layer", "number", of_all - outside
+            )
+    return found
+
+
 def _parts(
-    rows: Rows, base: Workers, devices: Devices, device: Device, one: Pass, whole: Pass
+    rows: Rows, device: Device, one: Pass, whole: Pass, runs: Mapping[str, Sequence[Node]]
 ) -> dict[str, Quantity]:
     """Seconds of the layers of a device by what binds: compute, memory, network, overhead."""
-    place = device.number - 1
     times: dict[str, list[Node]] = {limit: [] for limit in (COMPUTE, MEMORY, NETWORK, OVERHEAD)}
     for block, original in zip(one.blocks, whole.blocks, strict=True):
         if original.repeats is None or block.id == "p2p":
             continue
-        runs = _runs(base, devices, original)[place]
+        number = runs[block.id][device.number - 1]
         rest: Node = block.layer_time
         if block.launch is not None:
-            times[OVERHEAD].append(block.launch * runs)
+            times[OVERHEAD].append(block.launch * number)
             rest = rest - block.launch
+        worked = rows(
+            f"{device.number}.{block.id}.worked", f"Time without launches, {block.label}", "s", rest * number
+        )
         for limit in (COMPUTE, MEMORY, NETWORK):
-            share = limited(block, limit, rest * runs)
+            share = limited(block, limit, worked)
             if share is not None:
                 times[limit].append(share)
-    return {
-        limit: rows(
-            f"{device.number}.{limit}",
-            f"{limit.capitalize()} time of its layers",
-            "s",
-            rows.added(
-                f"{device.number}.{limit}.part",
-                f"{limit.capitalize()} time of its layers",
-                "s",
-                of_limit or [as_node(0)],
-                4,
-            ),
-        )
-        for limit, of_limit in times.items()
-    }
-
-
-def _mentions(body: Node, figure: Node) -> bool:
-    return any(part is figure for part in expression(body))
+    parts: dict[str, Quantity] = {}
+    for limit, of_limit in times.items():
+        label = f"{limit.capitalize()} time of its layers"
+        some = [of_limit[start : start + 2] for start in range(0, len(of_limit), 2)] or [[as_node(0)]]
+        members = [
+            rows(f"{device.number}.{limit}.part.{place}", f"{label}, part {place}", "s", sum_of(few))
+            for place, few in enumerate(some, start=1)
+        ]
+        parts[limit] = rows(f"{device.number}.{limit}", label, "s", sum_range(span(members)))
+    return parts
 
 
 def _of_stages(times: _Stages) -> Iterator[Quantity]:
@@ -844,10 +964,15 @@ def other_splits(
     total = ir.total_layers
     for way in SPLITS:
         layers = [device.splits[way] for device in devices.devices]
-        ends = list(_ends(layers, total))
+        ends = list(_ends(rows, way, layers, total))
         steps: dict[str, tuple[list[Node], list[Node]]] = {}
         for phase, of_phase in work.items():
-            last = sum_of([block.time for block in of_phase.blocks if block.id in ("lm_head", "draft")])
+            last = rows(
+                f"{way}.{phase}.end",
+                f"LM head and drafter, {phase}, split {SPLIT_WORDS[way]}",
+                "s",
+                sum_of([block.time for block in of_phase.blocks if block.id in ("lm_head", "draft")]),
+            )
             layered: list[Node] = [count * mean for count, mean in zip(layers, means[phase], strict=True)]
             of_all = rows(
                 f"{way}.{phase}.layers",
@@ -863,8 +988,15 @@ def other_splits(
                 "as it is now",
             )
             stages: list[Node] = [
-                own + common * (count / total) + where(is_last, last, 0)
-                for own, count, (_, is_last) in zip(layered, layers, ends, strict=True)
+                rows(
+                    f"{way}.{phase}.{number}.stage",
+                    f"Time on device {number}, {phase}, split {SPLIT_WORDS[way]}",
+                    "s",
+                    own + common * (count / total) + where(is_last, last, 0),
+                )
+                for number, (own, count, (_, is_last)) in enumerate(
+                    zip(layered, layers, ends, strict=True), start=1
+                )
             ]
             steps[phase] = [of_all, common, last], stages
         parts, of_devices = steps["decode"]
@@ -888,7 +1020,7 @@ def other_splits(
                 f"{way}.{device.number}.used",
                 f"Memory used by device {device.number}, split {SPLIT_WORDS[way]}",
                 "B",
-                _held(ir, device, count, is_first, is_last),
+                _held(rows, way, ir, device, count, is_first, is_last),
             )
             for device, count, (is_first, is_last) in zip(devices.devices, layers, ends, strict=True)
         ]
@@ -909,11 +1041,20 @@ def other_splits(
         )
         name = rows(f"{way}.name", f"Way to split, {way}", "1", as_node(f"split {SPLIT_WORDS[way]}"))
         found[way] = Split(name, tuple(layers), step, through, fits)
+    fitting = [
+        rows(
+            f"{way}.counted",
+            f"Decode step if it fits, split {SPLIT_WORDS[way]}",
+            "s",
+            where(split.fits > 0, split.step, NO_BOUND_TIME),
+        )
+        for way, split in found.items()
+    ]
     best = rows(
         "best",
         "Shortest decode step of other splits that fit",
         "s",
-        minimum(*(where(split.fits > 0, split.step, NO_BOUND_TIME) for split in found.values())),
+        minimum(*fitting),
         "a day where none fits",
     )
     section = rows.section("Other ways to split layers", "a mean layer stands for layers of all kinds")
@@ -926,13 +1067,19 @@ def other_splits(
     )
 
 
-def _ends(layers: Sequence[Node], total: Node) -> Iterator[tuple[Node, Node]]:
+def _ends(rows: Rows, way: str, layers: Sequence[Node], total: Node) -> Iterator[tuple[Node, Node]]:
     """Of each device whether it has the first and the last layer."""
-    for place, count in enumerate(layers):
-        before = sum_of(list(layers[:place])) if place else None
-        first = count > 0 if before is None else all_of(count > 0, before <= 0)
-        upto = count if before is None else before + count
-        yield first, all_of(count > 0, upto >= total)
+    upto: Node = as_node(0)
+    for number, count in enumerate(layers, start=1):
+        own = Rows(f"{rows.prefix}.{way}.{number}", f", device {number}, split {SPLIT_WORDS[way]}", rows.rows)
+        before, upto = (
+            upto,
+            own("upto", "Layers up to it", "layer", 1 * count if number == 1 else upto + count),
+        )
+        is_first = count > 0 if number == 1 else all_of(count > 0, before <= 0)
+        first = own("first", "It has the embedding", "flag", where(is_first, 1, 0))
+        last = own("last", "It has the LM head", "flag", where(all_of(count > 0, upto >= total), 1, 0))
+        yield first > 0, last > 0
 
 
 def _mean_layer(rows: Rows, ir: ModelGraph, device: Device, devices: Devices, phase: str) -> Quantity:
@@ -947,16 +1094,22 @@ def _mean_layer(rows: Rows, ir: ModelGraph, device: Device, devices: Devices, ph
     )
 
 
-def _held(ir: ModelGraph, device: Device, layers: Node, first: Node, last: Node) -> Node:
+def _held(
+    rows: Rows, way: str, ir: ModelGraph, device: Device, layers: Node, first: Node, last: Node
+) -> Node:
     """Bytes that a device would hold with so many mean layers."""
-    memory = device.workers.memory
+    memory, number = device.workers.memory, device.number
+    own = Rows(f"{rows.prefix}.{way}.{number}", f", device {number}, split {SPLIT_WORDS[way]}", rows.rows)
     start, head = memory.ends
     weights = sum_of([kind * size for kind, size in memory.of_layers.items()]) / ir.total_layers
     caches = sum_of([kind * size for kind, size in memory.caches.layers.items()]) / ir.total_layers
-    beside = memory.activations + memory.logits + memory.reserve
-    return (
-        layers * (weights + memory.rank_requests * caches)
-        + where(first, start, 0)
-        + where(last, head, 0)
-        + where(layers > 0, beside, 0)
+    mean = own("layer", "Weights of a mean layer", "B", weights)
+    cache = own("cache", "KV cache of a mean layer", "B/request", caches)
+    ends = own("ends", "Embedding and LM head", "B", where(first, start, 0) + where(last, head, 0))
+    beside = own(
+        "beside",
+        "Beside layers and caches",
+        "B",
+        where(layers > 0, memory.activations + memory.logits + memory.reserve, 0),
     )
+    return layers * (mean + memory.rank_requests * cache) + ends + beside

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mantile.equations.devices import Device, Devices
+from mantile.equations.display import converted, in_unit
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -36,6 +37,29 @@ class DeviceTold:
     which: Node
     room: Node
     way: Node
+
+
+@dataclass(frozen=True)
+class BoxTold:
+    """A device in the picture: three lines, and its link to the next in three lines.
+
+    Args:
+        name: with the number of accelerators; `layers` that it holds; `figures` of its memory.
+        rate: kind and bandwidth of the link; `line` it is drawn with; `details`: latency, time of a prefill,
+            and what is to be said of it, as `BUSIEST`. All three None of the last device.
+    """
+
+    name: Node
+    layers: Node
+    figures: Node
+    rate: Node | None = None
+    line: Node | None = None
+    details: Node | None = None
+
+
+BUSIEST, INFERRED_WORD, NOT_USED, NO_LAYERS = "busiest", "inferred", "not used", "no layers"
+"""Words of the picture that colours follow."""
+_DRAWN, _DASHED = "━━━━━━━━━━━━━━▶", "╍ ╍ ╍ ╍ ╍ ╍ ╍ ╍▶"
 
 
 @dataclass(frozen=True)
@@ -70,15 +94,50 @@ def finding(devices: Devices, numbers: Sequence[Input], rate: Quantity, stages: 
 
 def device_told(device: Device, before: Quantity) -> DeviceTold:
     """A device in words; `before` are the layers of the devices before it."""
-    end = before + device.layers
-    named = join(text(before + 1, "0"), " – ", text(end, "0"))
     return DeviceTold(
         count=1 * device.inputs.count,
         layers=1 * device.layers,
-        which=where(device.layers > 0, named, "–"),
+        which=where(device.layers > 0, _named(device, before), "–"),
         room=where(device.layers > 0, device.capacity, "–"),
         way=_way(device),
     )
+
+
+def box_told(devices: Devices, device: Device, before: Quantity) -> BoxTold:
+    """A device in the picture; `before` are the layers of the devices before it."""
+    hardware, memory, count = device.workers.hardware, device.workers.memory, device.inputs.count
+    box = BoxTold(
+        name=where(count > 1, join(text(count, "0"), " × ", hardware.name), hardware.name),
+        layers=where(device.layers > 0, join("layers ", _named(device, before)), NO_LAYERS),
+        figures=join(
+            text(in_unit(hardware.memory_bandwidth, "GB/s"), "0"),
+            " GB/s · ",
+            rounded(in_unit(memory.used, "GB"), 1),
+            " of ",
+            rounded(in_unit(memory.usable, "GB"), 1),
+            " GB",
+        ),
+    )
+    link, kind = device.link, device.inputs.link
+    if link is None or kind is None:
+        return box
+    place = device.number - 1
+    of_prefill = join(rounded(converted(devices.sent["prefill"][place], "s", "ms"), 2), " ms of a prefill")
+    return replace(
+        box,
+        rate=join(where(link.stated > 0, kind, INFERRED_WORD), " · ", rounded(link.bandwidth, 2), " GB/s"),
+        line=where(link.stated > 0, _DRAWN, _DASHED),
+        details=join(
+            rounded(converted(link.latency, "s", "us"), 0),
+            " us · ",
+            where(link.used > 0, of_prefill, NOT_USED),
+            where(devices.busiest[place] > 0, f" · {BUSIEST}", ""),
+        ),
+    )
+
+
+def _named(device: Device, before: Quantity) -> Node:
+    return join(text(before + 1, "0"), " – ", text(before + device.layers, "0"))
 
 
 def _way(device: Device) -> Node:

@@ -5,6 +5,7 @@ There are rows only of what a scenario states.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mantile.equations.constant import GENERAL_BLOCK, GENERAL_TOKENS, GIBI, GIGA
@@ -21,12 +22,18 @@ from mantile.graph.quantity import (
     defined,
     equal,
     index,
+    is_number,
+    join,
     match,
     span,
+    sum_of,
+    sum_where,
     where,
 )
 from mantile.graph.rows import Rows
 from mantile.library.profiles import ALL, STATIC, Library
+from mantile.library.scenario import DEFAULT
+from mantile.library.support import SETTINGS, Setting
 
 
 @dataclass(frozen=True)
@@ -92,6 +99,82 @@ class Limits:
     max_requests: Quantity
     block: Quantity | None
     sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings by the engine's names.
+
+    Args:
+        unknown: of them, those that the framework does not know; `left_out` those whose effect is not
+            modelled.
+    """
+
+    unknown: Quantity
+    left_out: Quantity
+    sections: tuple[Section, ...]
+
+
+def settings(library: Library, inputs: Workload) -> Settings | None:
+    """Whether the framework knows the names that are stated; None where no scenario states any."""
+    asked = {name: getattr(inputs, name) for name in SETTINGS if getattr(inputs, name) is not None}
+    if not asked:
+        return None
+    known = {
+        f"{each.id}/{one.field}/{name}": (each.id, one, name)
+        for each in library.frameworks
+        for one in each.settings
+        for name in one.names
+    }
+    names = _of_settings(known, "name", {key: key for key in known})
+    odd = _of_settings(
+        known, "odd", {key: int(name not in one.usual) for key, (_, one, name) in known.items()}
+    )
+    rows = Rows("engine")
+    unknown: list[Node] = []
+    left_out: list[Node] = []
+    for name, entry in asked.items():
+        key = join(inputs.framework, f"/{name}/", entry)
+        places = where(is_number(match(key, span(names))), 1, 0)
+        listed = rows(f"{name}_listed", f"The framework has it, {entry.label.lower()}", "flag", places)
+        stated = where(equal(entry, DEFAULT), 0, 1)
+        told = rows(f"{name}_stated", f"It is stated, {entry.label.lower()}", "flag", stated)
+        unknown.append(told * (1 - listed))
+        left_out.append(sum_where(span(odd), span(names), key))
+    return Settings(
+        unknown=rows(
+            "settings_unknown", "Settings that the framework does not have", "flag", sum_of(unknown)
+        ),
+        left_out=rows(
+            "settings_left_out",
+            "Settings whose effect is not modelled",
+            "flag",
+            sum_of(left_out),
+            "the estimate is that of the usual ones",
+        ),
+        sections=(
+            Section("Settings of frameworks", (*names, *odd), "by the names that each has for them"),
+            rows.section("Settings", "as they are stated"),
+        ),
+    )
+
+
+def _of_settings(
+    known: Mapping[str, tuple[str, Setting, str]], name: str, values: Mapping[str, str | int]
+) -> tuple[Input, ...]:
+    label, unit = {"name": ("Setting", "1"), "odd": ("Not modelled", "flag")}[name]
+    return tuple(
+        defined(
+            f"engine.{key.lower()}.{name}",
+            f"{label}: {key}",
+            unit,
+            values[key],
+            "of its release" if name == "name" else "0: as the estimate has it",
+            f"{one.status} {one.date:%Y-%m}: {one.source}",
+            name="names of settings" if name == "name" else "1 for what is not modelled",
+        )
+        for key, (_, one, _) in known.items()
+    )
 
 
 SMALL, LARGE = "small", "large"

@@ -11,6 +11,7 @@ from mantile.equations.constant import ONE_REQUEST
 from mantile.equations.draft import draft
 from mantile.equations.elementwise import elementwise
 from mantile.equations.linear import linear
+from mantile.equations.lora import lora
 from mantile.equations.moe import experts
 from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope
@@ -42,6 +43,7 @@ from mantile.ir.modules import (
     GroupedMatMul,
     Indexer,
     LatentAttention,
+    LowRank,
     MatMul,
     ModelGraph,
     Module,
@@ -65,6 +67,7 @@ def group_names(ir: ModelGraph) -> dict[str, str]:
         "messages": "Other messages",
         "p2p": "Stage to stage",
         "host": "Host memory",
+        "lora": "Adapters",
         "draft": "Drafter",
         "step": "Step overhead",
     }
@@ -135,6 +138,9 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
         blocks.insert(0, vision(phase, ir.vision, workers))
     sent = messages(phase, workers, ir)
     blocks += [*sent.blocks, host(phase, workers)]
+    adapted = lora(phase, ir, workers)
+    if adapted is not None:
+        blocks.append(adapted)
     step_overhead, step_section = step(phase, workers)
     drafter = draft(phase, ir, workers, blocks, sent.after, step_section)
     if drafter is not None:
@@ -212,8 +218,8 @@ def block(phase: Phase, module: Module, workers: Workers) -> Block:
             return recurrence(phase, module, operation, workers)
         case Elementwise() as operation:
             return elementwise(phase, module, operation, workers)
-        case Vision():
-            raise AssertionError("the vision tower is no module of the decoder")
+        case Vision() | LowRank():
+            raise AssertionError("vision tower and adapters are no modules of the decoder")
 
 
 def host(phase: Phase, workers: Workers) -> Block:

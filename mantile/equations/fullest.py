@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Quantity, Section, choose, match, maximum, span, where
+from mantile.graph.quantity import Quantity, Section, choose, match, maximum, minimum, span, where
 from mantile.graph.rows import Rows
 
 FULLEST = "fullest."
@@ -31,6 +31,7 @@ class Fullest:
 
     Args:
         capacity: of the accelerator; `usable` what of it a framework may use.
+        fits: 1 where accelerators hold their part: those that decode, or all devices.
         section: the rows that choose between prefill and decode workers; None where these are the same.
     """
 
@@ -44,6 +45,7 @@ class Fullest:
     free: Quantity
     outside: Quantity
     capacity: Quantity
+    fits: Quantity
     section: Section | None
 
 
@@ -52,7 +54,7 @@ def fullest(sets: tuple[Workers, ...]) -> Fullest:
     first, last = sets[0], sets[-1]
     if first is last:
         parts = {name: getattr(first.memory, name) for name in _PARTS}
-        return Fullest(**parts, capacity=first.hardware.memory_capacity, section=None)
+        return Fullest(**parts, capacity=first.hardware.memory_capacity, fits=first.memory.fits, section=None)
     if first.ranks.disaggregated is None:
         return _of_devices(sets)
     rows = Rows(f"{FULLEST}memory")
@@ -74,7 +76,8 @@ def fullest(sets: tuple[Workers, ...]) -> Fullest:
 
     parts = {name: chosen(name, getattr(first.memory, name), getattr(last.memory, name)) for name in _PARTS}
     capacity = chosen("capacity", first.hardware.memory_capacity, last.hardware.memory_capacity)
-    return Fullest(**parts, capacity=capacity, section=rows.section("Fullest accelerator", "of both workers"))
+    section = rows.section("Fullest accelerator", "of both workers")
+    return Fullest(**parts, capacity=capacity, fits=last.memory.fits, section=section)
 
 
 def _of_devices(sets: tuple[Workers, ...]) -> Fullest:
@@ -100,6 +103,6 @@ def _of_devices(sets: tuple[Workers, ...]) -> Fullest:
 
     parts = {name: chosen(name, [getattr(of.memory, name) for of in sets]) for name in _PARTS}
     capacity = chosen("capacity", [of.hardware.memory_capacity for of in sets])
-    return Fullest(
-        **parts, capacity=capacity, section=rows.section("Fullest device", "by the share of usable memory")
-    )
+    fits = rows("fits", "Every device fits", "flag", minimum(*(of.memory.fits for of in sets)))
+    section = rows.section("Fullest device", "by the share of usable memory")
+    return Fullest(**parts, capacity=capacity, fits=fits, section=section)

@@ -15,7 +15,7 @@ from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import Devices, on_devices, other_splits, unlike
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
-from mantile.equations.engine import Limits, limits
+from mantile.equations.engine import Limits, Settings, limits, settings
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
@@ -59,6 +59,7 @@ class EstimateGraph:
 
     Args:
         frameworks: what each does by default; `limits` how much it takes, None where nobody asks;
+            `settings` that are stated by name;
             `scheduler` how prompts get their turn.
         workers: the accelerators: those that do everything, or prefill and decode workers.
         input_sections: blocks of what is asked; `typed` what the cells of inputs hold.
@@ -80,6 +81,7 @@ class EstimateGraph:
     library: Library
     frameworks: Frameworks
     limits: Limits | None
+    settings: Settings | None
     scheduler: Scheduler
     workers: tuple[Workers, ...]
     input_sections: tuple[Section, ...]
@@ -235,6 +237,7 @@ def build_graph(
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
     bounds = limits(library, inputs, prefill_workers.hardware)
+    named = settings(library, inputs)
     if bounds is not None:
         inputs.set_default("token_budget", bounds.token_budget)
         inputs.set_default("max_requests", bounds.max_requests)
@@ -343,6 +346,7 @@ def build_graph(
             cost=money,
             floors=lowest,
             gain=bring,
+            settings=named,
         )
     )
     shown = dict(headlines(by_id, verdict.possible, inputs.output_tokens))
@@ -351,6 +355,7 @@ def build_graph(
         library=library,
         frameworks=known,
         limits=bounds,
+        settings=named,
         scheduler=turns,
         workers=sets,
         input_sections=input_sections,
@@ -465,6 +470,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             graph.frameworks.section,
             *(() if graph.links is None else graph.links.sections()),
             *(() if graph.limits is None else graph.limits.sections),
+            *(() if graph.settings is None else graph.settings.sections),
             graph.scheduler.in_use,
             *(
                 ()
@@ -490,10 +496,9 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *of_workers(lambda workers: workers.network.sections),
             *(() if graph.devices is None else graph.devices.sections),
         ),
-        "Prefill": (*graph.prefill.sections, *_on_devices(graph, "prefill"), *graph.prompt.sections),
+        "Prefill": (*_of_pass(graph, graph.prefill), *graph.prompt.sections),
         "Decode": (
-            *graph.decode.sections,
-            *_on_devices(graph, "decode"),
+            *_of_pass(graph, graph.decode),
             *_on_devices(graph, "splits"),
             *(() if graph.single is None else graph.single.sections),
             *(() if graph.gain is None else graph.gain.sections),
@@ -525,6 +530,20 @@ def _of_devices(graph: EstimateGraph, place: int) -> Iterator[Section]:
     for device in () if graph.devices is None else graph.devices.devices:
         if device.sections[place].rows:
             yield device.sections[place]
+
+
+def _of_pass(graph: EstimateGraph, work: Pass) -> Iterator[Section]:
+    """The blocks of a pass; where devices are not alike, those of each stand before the rest."""
+    enters, *rest = work.sections
+    phase = work.phase.id
+    used = [section for section in rest if work.mfu in section.rows]
+    if graph.devices is None:
+        used = []
+    yield enters
+    yield from _on_devices(graph, f"{phase}.modules")
+    yield from (section for section in rest if section not in used)
+    yield from _on_devices(graph, phase)
+    yield from used
 
 
 def _on_devices(graph: EstimateGraph, phase: str) -> tuple[Section, ...]:

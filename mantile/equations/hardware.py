@@ -17,6 +17,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
+    all_of,
     as_node,
     equal,
     index,
@@ -324,7 +325,7 @@ def _memory_visible(chip: _Chosen, facts: Mapping[str, Quantity]) -> tuple[Quant
         "hardware.memory_seen",
         "Memory that the accelerator may use",
         "B",
-        where(stated > 0, whole * minimum(1, stated / listed), whole),
+        where(all_of(stated > 0, listed > 0), whole * minimum(1, stated / listed), whole),
         note="all of it where no driver shows less and no CPU shares it",
         name="memory for the accelerator",
     )

@@ -104,6 +104,8 @@ class Workload:
     gpu_memory_utilization: Input | None = None
     mem_fraction_static: Input | None = None
     memory_taken: Input | None = None
+    lora_adapters: Input | None = None
+    lora_rank: Input | None = None
     tp_padding: Input | None = None
     device_split: Input | None = None
     compute_speed: Input
@@ -121,6 +123,10 @@ class Workload:
     token_budget: Input
     enforce_eager: Input | None = None
     async_scheduling: Input | None = None
+    graph_max_batch: Input | None = None
+    schedule_policy: Input | None = None
+    attention_backend: Input | None = None
+    moe_backend: Input | None = None
     max_model_len: Input | None = None
     prefix_hit_rate: Input | None = None
     shared_prefix: Input | None = None
@@ -325,6 +331,15 @@ def _listed(field: ScenarioField, library: Library) -> tuple[str, ...]:
             return tuple(framework.id for framework in library.frameworks)
         case "links":
             return (INFERRED, NO_PORT, *(kind.id for kind in library.links.links))
+        case "settings":
+            names = (
+                name
+                for each in library.frameworks
+                for one in each.settings
+                if one.field == field.name
+                for name in one.names
+            )
+            return (*no_id, *dict.fromkeys(names))
         case "datatypes":
             return (*no_id, *(kind.id for kind in library.datatypes if field.role in kind.roles))
 

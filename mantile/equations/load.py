@@ -211,8 +211,8 @@ def step_times(
     )
     all_slots = at_all_slots.rewrite(step)
     alone = single.time
-    if paced.host is not None:
-        alone = rows("single", "Decode step with one request", "s", maximum(single.time, paced.host))
+    if paced.host_of_one is not None:
+        alone = rows("single", "Decode step with one request", "s", maximum(single.time, paced.host_of_one))
     experts = routed_experts(rows, workers, single, full, at_all_slots)
     return StepTimes(
         single=alone,

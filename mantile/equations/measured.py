@@ -84,8 +84,9 @@ class _Result:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Rows of each result: what is predicted, how that compares, whether it is missing, how far it is off."""
+    """Rows of each result: what was measured and is predicted, how that compares, and how far it is off."""
 
+    read: Rows = field(default_factory=lambda: Rows("measured.read"))
     predicted: Rows = field(default_factory=lambda: Rows("measured.predicted"))
     ratios: Rows = field(default_factory=lambda: Rows("measured.ratio"))
     missing: Rows = field(default_factory=lambda: Rows("measured.missing"))
@@ -125,7 +126,7 @@ def measured(headlines: Mapping[Metric, Quantity]) -> Measured:
         sections=(
             Section(
                 "Measured",
-                tuple(values.values()),
+                (*values.values(), *blocks.read.quantities()),
                 "type what was measured of this very scenario; an empty cell is left out",
             ),
             blocks.predicted.section("Predicted", "as it stands now"),
@@ -162,18 +163,26 @@ def error(result: _Result, value: Input, blocks: _Blocks) -> Quantity:
     prediction = blocks.predicted(
         result.name, f"Predicted: {label}", result.unit, result.body, called=f"predicted {label}"
     )
+    read = blocks.read(
+        result.name,
+        f"Measured, as read: {label}",
+        result.unit,
+        where(is_number(value), value, 0),
+        "0: not measured; a text or a negative number fails a check",
+        called=f"{label} as read",
+    )
     ratio = blocks.ratios(
         result.name,
         f"Ratio: {label}",
         "1",
-        where(all_of(is_number(value), is_number(prediction)), prediction / value, 0),
+        where(all_of(read > 0, is_number(prediction)), prediction / read, 0),
         called=f"ratio of {label}",
     )
     blocks.missing(
         result.name,
         f"Not predicted: {label}",
         "flag",
-        where(is_number(value), 1, 0) * where(is_number(prediction), 0, 1),
+        where(read > 0, 1, 0) * where(is_number(prediction), 0, 1),
         "1 where it was measured of a plan that cannot be",
         called=f"whether {label} is not predicted",
     )

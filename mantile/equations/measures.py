@@ -80,6 +80,9 @@ class Measure:
     of: Callable[[EstimateGraph], Named]
     aliases: tuple[str, ...] = ()
 
+    def __reduce__(self) -> tuple[Callable[[str], Measure], tuple[str]]:
+        return measure, (self.key,)  # another process has it by its key
+
     @property
     def lower(self) -> bool:
         """Whether less is better."""

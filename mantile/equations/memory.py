@@ -26,8 +26,9 @@ id behind "memory"                                              function
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mantile.equations.adapters import Adapters, adapters
 from mantile.equations.constant import (
     BILLION,
     BOTH_WAYS,
@@ -119,6 +120,7 @@ class Memory:
             the last behind them.
         heads, prefix: what prompts have at their head, and what is found of it; None where no scenario caches
             prefixes.
+        adapters: of LoRA; None where no scenario states any.
     """
 
     stage_weights: tuple[Quantity, ...]
@@ -152,6 +154,7 @@ class Memory:
     ends: tuple[Quantity, Quantity]
     heads: Heads | None
     prefix: Prefix | None
+    adapters: Adapters | None
     sections: tuple[Section, ...]
 
 
@@ -174,6 +177,9 @@ def memory(
     prompts = heads(inputs, of_classes)
     caches = kv_bytes(ir, inputs, formats, plan, held, prompts, policy(ir, inputs, known))
     drafter = None if drafts is None else drafting(ir, inputs, formats, stored, caches, held, drafts)
+    carried = adapters(ir, inputs, plan, stored.layers)
+    if carried is not None:
+        stored = replace(stored, layers=carried.layers)
     on_stages = stages(inputs, plan.stages, stored, caches, drafter)
     told = share(inputs, efficiency, known)
     extra = working(ir, inputs, ranks, known, efficiency, plan, hardware, held.full, checked(drafts))
@@ -231,9 +237,11 @@ def memory(
         ends=(stored.start, stored.head if drafter is None else drafter.weights),
         heads=prompts,
         prefix=found,
+        adapters=carried,
         sections=(
             *(() if prompts is None else (prompts.section,)),
             stored.section,
+            *(() if carried is None else (carried.section,)),
             held.section,
             caches.section,
             *(() if drafter is None else (drafter.section,)),

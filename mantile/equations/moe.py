@@ -109,7 +109,6 @@ def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Worke
         "B",
         phase.in_all_passes(touched * parameters * bytes_per_weight(rows, module, product, workers)),
     )
-    sent = where(plan.experts.ranks.sends_tokens > 0, efficiency["moe_sent"], 1)
     row_bytes = rows(
         "row_bytes",
         "Bytes of a row in and out",
@@ -117,7 +116,8 @@ def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Worke
         inputs * formats.activation_bytes + outputs * RESULT_BYTES,
         called="bytes of a row",
     )
-    fastest = efficiency["moe_flops"] * sent
+    sends = plan.experts.ranks.sends_tokens > 0
+    fastest = where(sends, efficiency["moe_sent_flops"], efficiency["moe_flops"])
     multiplied = rows(
         "row_product", "Product of a row", "s", FLOPS_PER_MAC * ONE_TOKEN * parameters / fastest
     )

@@ -169,6 +169,7 @@ class _Group:
         size: how many ranks it has.
         inside, domains: ranks in one domain, and how many domains the group spans.
         bandwidth: B/s that a rank has to the others in its domain.
+        joined: 1 if links join the ranks in a domain, or there is one.
         share: of a message that a rank sends.
         hops: across a torus.
         gather: what a gather takes.
@@ -179,18 +180,19 @@ class _Group:
     inside: Quantity
     domains: Quantity
     bandwidth: Quantity
+    joined: Quantity
     share: Quantity
     hops: Quantity
     gather: _Gather
     section: Section
 
     def within(self, *more: Node) -> Node:
-        """All ranks stand in one domain, and more."""
-        return all_of(self.domains <= 1, *more) if more else self.domains <= 1
+        """All ranks stand in one domain, whose links join them, and more."""
+        return all_of(self.domains <= 1, self.joined > 0, *more)
 
     def across(self, out: Node) -> Node:
-        """The ranks stand in several domains that a network joins."""
-        return all_of(self.domains > 1, out > 0)
+        """The ranks stand in several domains that a network joins, as links do inside each."""
+        return all_of(self.domains > 1, out > 0, self.joined > 0)
 
 
 @dataclass(frozen=True)
@@ -287,6 +289,14 @@ def group(name: str, label: str, size: Node, links: _Links, shown: bool = True) 
         "in a mesh there is one link to each of the others",
         called=f"link bandwidth of {label} ranks",
     )
+    joined = more(
+        "joined",
+        "Links join the ranks in a domain",
+        "flag",
+        where(all_of(inside > 1, bandwidth <= 0), 0, 1),
+        "a bandwidth of 0 is no link; a rank alone needs none",
+        called=f"links join {label} ranks in a domain",
+    )
     share = more(
         "share",
         "Share of the message a rank sends",
@@ -310,6 +320,7 @@ def group(name: str, label: str, size: Node, links: _Links, shown: bool = True) 
         inside=inside,
         domains=domains,
         bandwidth=bandwidth,
+        joined=joined,
         share=share,
         hops=hops,
         gather=times,
@@ -353,7 +364,7 @@ def _gather_times(rows: Rows, name: str, links: _Links, domain: _Domain) -> _Gat
         "inner",
         "Time per byte inside a domain",
         "s/B",
-        where(inside > 1, (inside - 1) / inside / reached, 0),
+        where(all_of(inside > 1, reached > 0), (inside - 1) / inside / reached, 0),
         "scattered or gathered once",
         called=f"time per byte inside a domain of {label} ranks",
     )
@@ -610,13 +621,17 @@ def inside_and_outside(stage: _Group, links: _Links, per_token: Node, ep: Node) 
         "inner_torus",
         "Time per byte inside the domain, across a torus",
         "s/B",
-        where(hardware.torus > 0, around / (factors["torus_bandwidth"] * stage.bandwidth), 0),
+        where(
+            all_of(hardware.torus > 0, stage.joined > 0),
+            around / (factors["torus_bandwidth"] * stage.bandwidth),
+            0,
+        ),
     )
     straight = rows(
         "inner_direct",
         "Time per byte inside the domain, direct",
         "s/B",
-        where(all_of(stage.inside > 1, hardware.torus <= 0), direct, 0),
+        where(all_of(stage.inside > 1, stage.joined > 0, hardware.torus <= 0), direct, 0),
     )
     start = rows(
         "start",

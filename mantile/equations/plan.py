@@ -488,12 +488,20 @@ def _on_devices(ir: ModelGraph, inputs: Workload, numbers: tuple[Input, ...], ro
     )
     layers = _layers(ir, before, numbers, rows)
     fullest = rows("layers", "Layers of the fullest stage", "layer", maximum(*held))
-    first = tuple(all_of(start <= 0, end > 0) for start, end in pairwise((*before, ir.total_layers)))
-    last = tuple(
-        all_of(start < ir.total_layers, end >= ir.total_layers)
-        for start, end in pairwise((*before, ir.total_layers))
-    )
+    ends = [*pairwise((*before, ir.total_layers))][: len(held)]
+    first = _flags(rows, "first", "the embedding", [all_of(start <= 0, end > 0) for start, end in ends])
+    total = ir.total_layers
+    last = _flags(rows, "last", "the LM head", [all_of(start < total, end >= total) for start, end in ends])
     return Stages(numbers, before, layers, fullest, first, last, rows.section("Stages", STAGES_NOTE))
+
+
+def _flags(rows: Rows, name: str, what: str, conditions: Sequence[Node]) -> tuple[Node, ...]:
+    """Of each stage there can be whether it holds an end of the model."""
+    flags = [
+        rows(f"{name}.{place}", f"Stage {place} holds {what}", "flag", where(condition, 1, 0)) > 0
+        for place, condition in enumerate(conditions)
+    ]
+    return (*flags, *(as_node(0) > 0 for _ in range(MOST_STAGES - len(flags))))
 
 
 def _layers(

@@ -23,6 +23,7 @@ Where the formula of an id is, for prefill and decode alike ("decode.qkv.time" i
     .linear_core .mamba_core ...                 recurrence.recurrence, with .macs .state_moved
     .embedding .ffn_norm .rope .activation ...   elementwise.elementwise
     .vision                                      vision.vision
+    .lora                                        lora.lora
     .all_reduce .sequence .gather .dispatch      collectives.messages: messages between ranks, of the fixed
       .combine .context .p2p .after                times and times per byte that network.network works out
     .host .step                                  forward.host, forward.step

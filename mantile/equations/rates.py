@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mantile.equations.constant import HALF
 from mantile.equations.factors import KINDS
 from mantile.equations.formats import Formats, class_label
 from mantile.equations.hardware import Hardware
@@ -186,6 +187,14 @@ class _Rates:
         compute = self.fraction("moe_compute", "expert compute", self.factors["moe_compute"] / slower)
         peak = self.formats.classes["experts"].linear_peak
         self.rate("moe_flops", "Expert FLOP/s reached", "FLOP/s", compute * peak * self.speed)
+        sent = self.fraction(
+            "moe_sent",
+            "expert compute over sent tokens",
+            maximum(compute, minimum(HALF, compute * self.factors["moe_sent"])),
+        )
+        self.rate(
+            "moe_sent_flops", "Expert FLOP/s reached over sent tokens", "FLOP/s", sent * peak * self.speed
+        )
         streaming = self.fraction(
             "moe_bandwidth",
             "expert bandwidth",

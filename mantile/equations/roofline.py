@@ -34,7 +34,8 @@ class Block:
     """A module's rows in one phase, and the rows other places need.
 
     `time` is that of the whole pass; the others are of one execution. `reads` are weights and cache it reads.
-    `reached` is what its time follows from where a limit binds: the rate, the launch, the time of a message.
+    `reached` is what its time follows from where a limit binds: the rate, the launch, the time of a message;
+    `kernels` that it starts, where they are not one in each layer.
     """
 
     id: str
@@ -54,6 +55,7 @@ class Block:
     module: Module | None = None
     reached: Mapping[str, Quantity] = field(default_factory=dict)
     ways: Ways | None = None
+    kernels: Quantity | None = None
 
     @property
     def group(self) -> str:

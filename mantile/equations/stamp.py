@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mantile.equations.altered import Altered, altered
 from mantile.equations.checks import TOLERANCE, Check
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
@@ -50,6 +51,7 @@ STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILL
 
 EDITS = "What was edited"
 NO_EDIT = "–"
+_NOT_EDITED = "None was edited."
 NONE = "none"
 """In place of what an empty override holds."""
 _LISTED = 8  # edits that are named
@@ -69,11 +71,12 @@ class Edits:
     """Cells that inputs and overrides are typed into, and what they held when the file was made.
 
     Args:
-        entries: inputs, overrides, dimensions and assumptions; `cells` the words for their cells, `stored`
-            what they held, in the same order: of the first two per scenario. Whoever lays out the file fills
-            in both.
+        entries: inputs, overrides, measured values, dimensions and assumptions; `cells` the words for their
+            cells, `stored` what they held, in the same order: of the first three per scenario. Whoever lays
+            out the file fills in both.
         of_base: 1 in the base scenario, 0 in others; whoever lays out the file fills it in.
-        invalid: how many overrides are neither empty nor a number from 0 on.
+        invalid: how many overrides and measured values are neither empty nor a number from 0 on.
+        told: the first that holds something else in words, else of tables of the library.
         count: how many hold something else now; `all` with the headline results that do. Cells of all
             scenarios, those of dimensions and assumptions, count in the base.
         listed: the first of these, of a scenario.
@@ -85,6 +88,7 @@ class Edits:
     stored: tuple[Input, ...]
     of_base: Input
     invalid: Quantity
+    told: Quantity
     count: Quantity
     all: Quantity
     left: Quantity
@@ -100,7 +104,8 @@ class Stamp:
         figures: live results; `stored` their values at generation, per scenario, in the same order.
         edits: inputs and overrides that hold something else now.
         tables: of figures that may be typed over; first those that headline results depend on, then, if
-            there are any, all others. `of_tables` are their blocks.
+            there are any, all others. `altered` are those that hold something else. `of_tables` are the
+            blocks of both.
         readable: that overrides and these tables hold what can be read; `unchanged` the alert that inputs or
             results changed.
     """
@@ -109,6 +114,7 @@ class Stamp:
     stored: tuple[Input, ...]
     edits: Edits
     tables: tuple[FigureTables, ...]
+    altered: Altered
     of_tables: tuple[Section, ...]
     readable: tuple[Check, ...]
     unchanged: Check
@@ -132,10 +138,8 @@ def stamp(graph: EstimateGraph) -> Stamp:
         for worked_out, figure, then in zip(behind, figures, stored, strict=True)
     ]
     changed = rows("changed", "Headline results that changed", "flag", sum_range(span(flags)))
-    edited = edits(graph, changed)
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
     rows.add(none)
-    alert = Check("INPUTS_CHANGED", edited.all, none)
     of_results, others = graph.tables, _others(graph)
     count: Quantity = of_results.faults.count
     in_all = Rows("stamp.figures")
@@ -144,6 +148,8 @@ def stamp(graph: EstimateGraph) -> Stamp:
         tables.append(others)
         words = "Tables of figures that cannot be, of all"
         count = in_all("faults", words, "flag", count + others.faults.count)
+    library = altered(tables)
+    edited = edits(graph, changed, library)
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
@@ -152,15 +158,17 @@ def stamp(graph: EstimateGraph) -> Stamp:
         stored=stored,
         edits=edited,
         tables=tuple(tables),
+        altered=library,
         of_tables=(
             *(section for each in tables for section in each.sections),
             *([in_all.section("All tables of figures")] if others is not None else []),
+            *library.sections,
         ),
         readable=(
             Check("OVERRIDE_INVALID", edited.invalid, none),
             Check("FIGURE_INVALID", count, none),
         ),
-        unchanged=alert,
+        unchanged=Check("INPUTS_CHANGED", edited.all, none),
         section=section,
     )
 
@@ -173,13 +181,15 @@ def _others(graph: EstimateGraph) -> FigureTables | None:
     return found if found.tables else None
 
 
-def edits(graph: EstimateGraph, results: Quantity) -> Edits:
+def edits(graph: EstimateGraph, results: Quantity, library: Altered) -> Edits:
     """Every input and override against what its cell held when the file was made.
 
     Args:
         results: how many headline results changed.
+        library: tables of the library that hold something else, which count in the base.
     """
     overrides = [overridable.cell for overridable in graph.overridable.values()]
+    overrides += graph.measured.values.values()
     of_all_scenarios = (*graph.model.typed.typed, *graph.typed.shared)
     told = {override.id for override in overrides} | {item.input.id for item in of_all_scenarios}
     assumed = [figure for figure in graph.replaceable.values() if figure.id not in told]
@@ -200,9 +210,15 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
         "inputs and overrides; in the base also dimensions and assumptions, which all scenarios share",
     )
     listed = tuple(_edit(rows, number, count, own, shared) for number in range(1, _LISTED + 1))
-    both = rows("all", "Inputs and headline results that changed", "flag", count + results)
+    both = rows(
+        "all",
+        "Inputs, tables of the library and headline results that changed",
+        "flag",
+        count + results + library.count * of_base,
+    )
     most = defined("stamp.edit.most", "Edits that are listed", "flag", _LISTED, "of each scenario")
     rows.add(most)
+    told = _told(rows, listed[0], count, library)
     left = rows("left", "Edits that are not listed", "flag", maximum(0, count - most))
     return Edits(
         entries=(*own.entries, *shared.entries),
@@ -210,6 +226,7 @@ def edits(graph: EstimateGraph, results: Quantity) -> Edits:
         stored=(*own.held, *shared.held),
         of_base=of_base,
         invalid=invalid,
+        told=told,
         count=count,
         all=both,
         left=left,
@@ -278,11 +295,11 @@ def _invalid(rows: Rows, live: Sequence[Quantity]) -> Quantity:
         live: what their cells hold.
     """
     numbers = count_where(span(live), at_least(0))
-    how_many = defined("stamp.edit.overrides", "Overrides", "flag", len(live))
+    how_many = defined("stamp.edit.overrides", "Overrides and measured values", "flag", len(live))
     rows.add(how_many)
     return rows(
         "invalid",
-        "Overrides that are neither empty nor a number from 0 on",
+        "Overrides and measured values that are neither empty nor a number from 0 on",
         "flag",
         how_many - numbers - count_where(span(live), NONE),
     )
@@ -322,6 +339,14 @@ def _edit(rows: Rows, number: int, count: Quantity, own: _Cells, shared: _Cells)
         told("was", "as generated", own.held, shared.held),
         told("now", "now", own.live, shared.live),
     )
+
+
+def _told(rows: Rows, first: Edit, count: Quantity, library: Altered) -> Quantity:
+    """The first edit in words, of cells or of the library."""
+    words = rows("first", "The first edit", "1", join(first.cell, " held ", first.was, ", holds ", first.now))
+    either = rows("words", "The first edit of all", "1", where(count > 0, words, library.message))
+    edited = where(count + library.count > 0, join("Edited: ", either, "."), _NOT_EDITED)
+    return rows("told", "The first edit of all in words", "1", edited)
 
 
 def _fixed_flag(name: str, label: str) -> Input:

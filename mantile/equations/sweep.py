@@ -34,6 +34,7 @@ from mantile.graph.quantity import (
     Quantity,
     Value,
     absolute,
+    is_error,
     is_number,
     join,
     minimum,
@@ -155,6 +156,11 @@ def stored(shown: Mapping[str, Shown], here: Point, values: Mapping[str, Value])
         "! inputs changed: points are as generated",
     )
     return Stored(then, same, Quantity("sweep.note", "Points as generated", "1", note))
+
+
+def seen_from_elsewhere(note: Quantity) -> Node:
+    """What another sheet shows of the note: somebody may have deleted the sheet Sweep."""
+    return where(is_error(note), "! the sheet Sweep is not there", note)
 
 
 def varied_inputs(inputs: Sequence[Input]) -> dict[Input, Input]:

@@ -14,6 +14,8 @@ from mantile.equations.graph import EstimateGraph
 from mantile.equations.reasons import PLAUSIBILITY, REASONS, STRUCTURE
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Input, Node
+from mantile.library.scenario import DEFAULT
+from mantile.library.support import SETTINGS
 
 GB = 1e9
 _MOST_WAYS = 6  # that a message lists
@@ -141,6 +143,26 @@ def _kv_heads(raised: Raised) -> dict[str, str]:
     return {"tp": raised.asked("tp"), "heads": shown(heads), "ways": _listed(ways) or "1"}
 
 
+def _settings(raised: Raised) -> dict[str, str]:
+    """Settings that are stated by a name that the framework does not know, or that is not modelled."""
+    framework = raised.graph.library.framework(str(raised.asked("framework")))
+    known = {one.field: one for one in framework.settings}
+    named = {name: str(raised.asked(name)) for name in SETTINGS}
+    unknown = raised.check.reason == "SETTING_UNKNOWN"
+    meant = {
+        name: value
+        for name, value in named.items()
+        if value != DEFAULT
+        and (name not in known or value not in (known[name].names if unknown else known[name].usual))
+    }
+    ways = [f"{name} {_listed(list(known[name].names))}" for name in meant if name in known]
+    return {
+        "framework": f"{framework.name} {framework.release}",
+        "what": ", ".join(f"{name} {value}" for name, value in meant.items()),
+        "ways": f"expected {'; '.join(ways)}" if ways else "leave it out",
+    }
+
+
 def _runs_there(raised: Raised) -> dict[str, str]:
     vendor = str(raised.values[raised.workers.hardware.vendor])
     others = [one.name for one in raised.graph.library.frameworks if vendor in one.vendors and not one.former]
@@ -233,7 +255,7 @@ def _price(raised: Raised) -> dict[str, str]:
     return {
         "chip": raised.chip,
         "basis": basis,
-        "date": str(fact.date) if fact is not None and fact.date else "an unknown day",
+        "age": ("assumed, nobody read it" if fact is None or fact.status == "assumed" else f"of {fact.date}"),
         "ways": f"--price-basis {' or '.join(others)}, or {own}" if others else own,
         "own": own,
     }
@@ -424,6 +446,15 @@ MESSAGES: Mapping[str, Message] = {
         _nothing,
         {},
     ),
+    "SETTING_UNKNOWN": Message(
+        "{framework} has no {what}: {ways}",
+        _settings,
+        {
+            "framework": "vLLM 0.14 to 0.31",
+            "what": "moe_backend TRTLLM",
+            "ways": "expected moe_backend auto, triton or cutlass",
+        },
+    ),
     "ACCEPTANCE_UNKNOWN": Message(
         "how many drafts of {speculation} are accepted depends on the text: state --acceptance-length or "
         "--acceptance-rate",
@@ -491,9 +522,14 @@ MESSAGES: Mapping[str, Message] = {
         },
     ),
     "PRICE_OLD": Message(
-        "the {basis} price of {chip} is of {date}: ask for today's, and {own}",
+        "the {basis} price of {chip} is {age}: ask for today's, and {own}",
         _price,
-        {"basis": "cloud", "chip": "H100 SXM", "date": "2026-03-01", "own": "--set hardware.price_cloud=USD"},
+        {
+            "basis": "cloud",
+            "chip": "H100 SXM",
+            "age": "of 2026-03-01",
+            "own": "--set hardware.price_cloud=USD",
+        },
     ),
     "POWER_UNKNOWN": Message(
         "nobody states the power limit of {chip}: --set hardware.tdp=W",
@@ -597,6 +633,12 @@ MESSAGES: Mapping[str, Message] = {
         "engines keep recurrent states at few places of a prompt: fewer tokens may be found in the cache",
         _nothing,
         {},
+    ),
+    "SETTING_NOT_MODELLED": Message(
+        "{what}: other kernels, or another order of requests, than the estimate has: figures are those "
+        "without",
+        _settings,
+        {"what": "moe_backend marlin"},
     ),
     "ACCEPTANCE_ASSUMED": Message(
         "how many drafts are accepted is taken as published of one prediction layer: state --acceptance-rate",

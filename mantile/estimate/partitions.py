@@ -87,6 +87,7 @@ class Partitions:
             for table in self.grid.part(self._blocks[place]).tables(self.feasible, threads):
                 digest.add(table)
                 append(table)
+        digest.points = self.points(place)  # also of those that are left out
         return file.getvalue(), digest
 
     @cached_property
@@ -220,6 +221,7 @@ class PartitionFolder:
             return None
         if not self.asked.feasible and digest.points != self.asked.points(place):
             return None
+        digest.points = self.asked.points(place)
         return digest
 
     def write(self, place: int, partition: bytes) -> None:

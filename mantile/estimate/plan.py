@@ -7,9 +7,9 @@ from typing import Any
 from mantile.equations.forward import Pass
 from mantile.equations.placement import placement, shown
 from mantile.estimate.estimate import Estimate
+from mantile.estimate.topology import topology
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Node, Quantity
-from mantile.library.errors import InputError
 
 NAMES = {
     "used": "in_use",
@@ -26,25 +26,18 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
     Returns:
         feasibility; the reason codes of all checks that do not hold; for each set of accelerators what
         every one of them holds, as far as the Plan sheet shows them; and the messages of a prefill pass and
-        a decode step, in bytes and seconds.
+        a decode step, in bytes and seconds; the topology, as `topology` gives it. Of devices that are not
+        alike there are no sides: `devices` says what each holds.
 
     Example:
         plan = mantile.plan(estimate)
         plan["feasibility"], [check["code"] for check in plan["checks"]["errors"]]
         plan["sides"][0]["accelerators"][0]["weights_gb"]
-
-    Raises:
-        InputError: for devices that are not alike.
     """
     equations, values = estimate.equations, estimate.values(column)
-    if equations.devices is not None:
-        raise InputError(
-            "plan: expected accelerators that are alike; who holds what of devices that are not, the sheet "
-            "Devices says: mantile build"
-        )
     results = estimate.results(column)
-    sides = []
-    for workers in equations.workers:
+    sides: list[dict[str, Any]] = []
+    for workers in () if equations.devices is not None else equations.workers:
         places = placement(workers, equations.ir, "plan", shown(workers, values))
         lines = [line for line in places.lines if not line.only_short]
         shown_values = Program([figure for line in lines for figure in line.figures]).run(
@@ -75,6 +68,8 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
         "feasibility": results["feasibility"],
         "checks": results["checks"],
         "sides": sides,
+        **({} if equations.devices is None else {"devices": results["devices"]}),
+        "topology": topology(estimate, column, sides),
         "messages": {
             phase.phase.id: _messages(phase, values) for phase in (equations.prefill, equations.decode)
         },

@@ -8,6 +8,7 @@ from typing import Any
 
 from mantile.equations.capacity import Capacity
 from mantile.equations.checks import FITS, WITH_OFFLOAD
+from mantile.equations.devices import Device, Devices
 from mantile.equations.evidence import BANDED, PERCENTILES
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
@@ -32,7 +33,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         **_texts(graph, values),
         **_nested(metric_values(graph, values)),
         **_memory(graph, values),
-        "fits": all(float(values[workers.memory.fits]) for workers in graph.workers),
+        "fits": all(float(values[workers.memory.fits]) for workers in graph.pools),
         "split": {
             phase.phase.id: {
                 kind: float(values[part]) / float(values[phase.time]) for kind, part in phase.parts.items()
@@ -48,6 +49,57 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         **({} if graph.serving.sessions is None else {"sessions": float(values[graph.serving.sessions])}),
         **({"classes": _classes(graph, values)} if graph.serving.classes else {}),
         **({} if graph.capacity is None else {"capacity": _capacity(graph.capacity, values)}),
+        **({} if graph.devices is None else {"devices": of_devices(graph.devices, values)}),
+    }
+
+
+def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any]]:
+    """What each of devices that are not alike holds and takes, and its link to the next; in SI units.
+
+    A device that a column does not have is left out. Without a next one, or a way to it, `link` is None.
+    """
+    there = [device for device in found.devices if values[device.inputs.count] > 0]
+    listed = []
+    for device in there:
+        place, memory = device.number - 1, device.workers.memory
+        stages = {phase: stages[place] for phase, stages in found.stages.items()}
+        first = int(sum(values[one.layers] for one in found.devices[:place])) + 1
+        count = int(values[device.layers])
+        listed.append(
+            {
+                "number": device.number,
+                "accelerator": str(values[device.workers.inputs.accelerator]),
+                "name": str(values[device.workers.hardware.name]),
+                "accelerators": int(values[device.inputs.count]),
+                "layers": count,
+                "which_layers": [first, first + count - 1] if count else None,
+                "memory_used_bytes": float(values[memory.used]),
+                "memory_usable_bytes": float(values[memory.usable]),
+                "memory_bandwidth_bytes_per_s": float(values[device.workers.hardware.memory_bandwidth]),
+                "prefill_s": float(values[stages["prefill"].time]),
+                "decode_s": float(values[stages["decode"].time]),
+                "decode_parts_s": {
+                    limit: float(values[part]) for limit, part in stages["decode"].parts.items()
+                },
+                "link": None if device is there[-1] else _link(found, device, values),
+            }
+        )
+    return listed
+
+
+def _link(found: Devices, device: Device, values: Mapping[Node, Any]) -> dict[str, Any] | None:
+    link, place = device.link, device.number - 1
+    if link is None or device.inputs.link is None or not values[link.rate] > 0:
+        return None
+    return {
+        "kind": str(values[device.inputs.link]),
+        "bandwidth_bytes_per_s": float(values[link.rate]),
+        "latency_s": float(values[link.latency]),
+        "inferred": not values[link.stated],
+        "used": bool(values[link.used]),
+        "prefill_s": float(values[found.sent["prefill"][place]]),
+        "decode_s": float(values[found.sent["decode"][place]]),
+        "busiest": bool(values[found.busiest[place]]),
     }
 
 

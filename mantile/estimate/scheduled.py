@@ -27,13 +27,18 @@ from mantile.library.version import __version__
 LOCAL = "local"
 """In place of an address: workers of this machine, for this sweep alone."""
 _AHEAD = 2  # partitions on their way for each worker
-_ATTEMPTS = 3  # at a partition whose worker is lost
+ATTEMPTS = 3  # at a partition whose worker is lost
 _WAIT = 10  # seconds for a scheduler to answer
 
 
 def is_address(text: str | None) -> bool:
     """Whether a text names a scheduler of workers: `LOCAL`, or where one listens."""
     return text is not None and (text == LOCAL or "://" in text)
+
+
+def taken(flags: dict[str, Any]) -> str | None:
+    """The scheduler of workers, out of flags; one of an engine, which has the same flag, stays there."""
+    return flags.pop("scheduler") if is_address(flags.get("scheduler")) else None
 
 
 def require_scheduler(scheduler: str, workers: int | None) -> None:
@@ -82,7 +87,7 @@ def sweep_into(
             points += asked.points(place)
             step(points)
     if missing:
-        with _collecting(), _client(scheduler, min(workers or os.cpu_count() or 1, len(missing))) as client:
+        with collecting(), connected(scheduler, min(workers or os.cpu_count() or 1, len(missing))) as client:
             for place, partition, found in _worked_out(client, asked, missing):
                 folder.write(place, partition)
                 done.add(place, found)
@@ -108,7 +113,7 @@ class _InOrder:
 
 
 @contextmanager
-def _collecting() -> Iterator[None]:
+def collecting() -> Iterator[None]:
     """Garbage is looked for within: commands do without, but a long run would keep what it has written."""
     running = gc.isenabled()
     gc.enable()
@@ -133,8 +138,12 @@ def _deaf() -> Iterator[None]:
 
 
 @contextmanager
-def _client(scheduler: str, workers: int) -> Iterator[Any]:
-    """A connection to a scheduler; one of our own has no dashboard, and only this machine reaches it."""
+def connected(scheduler: str, workers: int) -> Iterator[Any]:
+    """A connection to a scheduler; one of our own has no dashboard, and only this machine reaches it.
+
+    Raises:
+        InputError: for a scheduler that does not answer.
+    """
     from distributed import Client, LocalCluster
 
     connect: Any = Client
@@ -176,7 +185,7 @@ def _worked_out(client: Any, asked: Partitions, missing: list[int]) -> Iterator[
             if place is not None:
                 key = f"mantile-{asked.digest}-{place}"
                 future = client.submit(
-                    _work_out, packed, place, __version__, key=key, pure=False, retries=_ATTEMPTS - 1
+                    _work_out, packed, place, __version__, key=key, pure=False, retries=ATTEMPTS - 1
                 )
                 places[future] = place
                 yield future
@@ -185,7 +194,7 @@ def _worked_out(client: Any, asked: Partitions, missing: list[int]) -> Iterator[
     try:
         for future in coming:
             place = places.pop(future)
-            partition, digest = _result(future)
+            partition, digest = _partition(future)
             future.release()
             coming.update([*send(1)])
             yield place, partition, digest
@@ -194,29 +203,39 @@ def _worked_out(client: Any, asked: Partitions, missing: list[int]) -> Iterator[
         client.cancel([*places], force=True)
 
 
-def _result(future: Any) -> tuple[bytes, Digest]:
-    """What a worker hands back.
+def _partition(future: Any) -> tuple[bytes, Digest]:
+    """A partition that a worker hands back."""
+    found: tuple[bytes, Digest] = result_of(future, "; the partitions that are done stay")
+    return found
+
+
+def result_of(future: Any, stays: str = "") -> Any:
+    """What a worker hands back; `stays` are words on what is kept where it could not.
 
     Raises:
-        InputError: where none could.
+        InputError: where it could not.
     """
     try:
-        found: tuple[bytes, Digest] = future.result()
+        return future.result()
     except InputError:
         raise
     except Exception as error:  # a worker raises whatever it lacks
         raise InputError(
             f"--scheduler: a worker failed: {type(error).__name__}: {error}; expected workers with "
-            f"mantile[dask] {__version__}; the partitions that are done stay"
+            f"mantile[dask] {__version__}{stays}"
         ) from error
-    return found
 
 
 def _work_out(packed: bytes, place: int, version: str) -> tuple[bytes, Digest]:
     """A partition, in a worker."""
+    require_version(version)
+    return _unpacked(packed).work_out(place, threads=1)
+
+
+def require_version(version: str) -> None:
+    """Refuse work of another version of Mantile, in a worker."""
     if version != __version__:
         raise InputError(f"--scheduler: a worker has Mantile {__version__}; expected {version}")
-    return _unpacked(packed).work_out(place, threads=1)
 
 
 @lru_cache(maxsize=1)

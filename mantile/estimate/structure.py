@@ -13,6 +13,8 @@ from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
 from mantile.library.scenario import RequestClass
 
+GRAPHS = 32  # kept at a time: one takes some 5 MB
+
 
 @dataclass(frozen=True)
 class _Structure:
@@ -58,7 +60,7 @@ def graph_of(
     return _made(_Structure(key, model, library, parts, classes, demand, devices))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(GRAPHS)
 def _made(asked: _Structure) -> EstimateGraph:
     return build_graph(
         build_ir(asked.model), asked.library, *asked.parts, asked.classes, asked.demand, asked.devices

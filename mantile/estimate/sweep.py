@@ -589,18 +589,20 @@ class Digest:
 
     Args:
         shown: so many points are kept as they come.
+        feasible: of these only such as fit; all are counted.
     """
 
-    def __init__(self, shown: int = 0) -> None:
+    def __init__(self, shown: int = 0, feasible: bool = False) -> None:
         self.points = self.feasible = 0
-        self.shown = shown
+        self.shown, self._only_feasible = shown, feasible
         self.first = self.front = pd.DataFrame()
         self._best: dict[str, pd.DataFrame] = {}
 
     def add(self, table: pd.DataFrame) -> None:
         """Take a table in."""
         fits = table[possible(table)]
-        self.first = _below(self.first, table.head(self.shown - len(self.first)))
+        kept = fits if self._only_feasible else table
+        self.first = _below(self.first, kept.head(self.shown - len(self.first)))
         self.points += len(table)
         self.feasible += len(fits)
         self.front = pareto(_below(self.front, pareto(fits)))

@@ -307,6 +307,14 @@ def _count_where(*pairs: Any) -> Any:
     return float(flags.sum()) if isinstance(flags, np.ndarray) else _total(*map(np.float64, flags))
 
 
+def _sum_products(*blocks: Members) -> Any:
+    """The sum of the products of members that stand side by side; what is no number counts as 0."""
+    if all(block.scalars for block in blocks):
+        return float(np.nansum(reduce(np.multiply, (block.numbers for block in blocks))))
+    products = (reduce(np.multiply, map(_number_or_nothing, row)) for row in zip(*blocks, strict=True))
+    return _total(*products)
+
+
 def _is_number(value: Any) -> Any:
     if value is None or _is_text(value):
         return False
@@ -466,6 +474,7 @@ _TABLE = (
     Operation("match_at_most", _match_at_most,             "MATCH({0},{1},{2})",  "place of the last of {1} up to {0}", ATOM,       "number"),
     Operation("sum_where",     _sum_where,                 "SUMIFS({all})",       "sum of {0} where {1} is {2}",        ATOM,       "first"),
     Operation("count_where",   _count_where,               "COUNTIFS({all})",     "number of {0} that are {1}",         ATOM,       "number"),
+    Operation("sum_products",  _sum_products,              "SUMPRODUCT({all})",   "sum of the products of {0}",         ATOM,       "number"),
     Operation("at_least",      _at_least,                  '">="&{0}',            "at least {0}",                       TEXT,       "first"),
     Operation("below",         _below,                     '"<"&{0}',             "below {0}",                          TEXT,       "first"),
     Operation("at_most",       _at_most,                   '"<="&{0}',            "at most {0}",                        TEXT,       "first"),

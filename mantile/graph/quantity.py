@@ -468,6 +468,11 @@ def count_where(*conditions: Operand) -> Apply:
     return apply("count_where", *conditions)
 
 
+def sum_products(*blocks: Span) -> Apply:
+    """The sum of the products of members that stand side by side; texts and empty cells count as 0."""
+    return apply("sum_products", *blocks)
+
+
 def at_least(bound: Operand) -> Apply:
     """A criterion of `sum_where` and `count_where`: a number from this on."""
     return apply("at_least", bound)

@@ -17,7 +17,7 @@ from mantile.library.facts import block_title
 Weights = Literal["attention", "ffn", "experts", "router", "head", "embedding"]
 """Classes of matrices that a checkpoint may store in different data types; a tied embedding is the head."""
 Split = Literal["heads", "kv heads", "columns"]
-Part = Literal["projections", "attention", "ffn", "experts", "small", "head", "vision"]
+Part = Literal["projections", "attention", "ffn", "experts", "small", "head", "vision", "lora"]
 """What a module belongs to where times are shown by kind."""
 
 
@@ -230,7 +230,22 @@ class Vision:
         return tuple(figure for figure in figures if isinstance(figure, Quantity))
 
 
-Operation = MatMul | GroupedMatMul | Attention | LatentAttention | Indexer | Recurrence | Elementwise | Vision
+@dataclass(frozen=True)
+class LowRank:
+    """Two narrow products beside every matrix of the layers, of the adapters that requests ask for."""
+
+
+Operation = (
+    MatMul
+    | GroupedMatMul
+    | Attention
+    | LatentAttention
+    | Indexer
+    | Recurrence
+    | Elementwise
+    | Vision
+    | LowRank
+)
 
 
 @dataclass(frozen=True)

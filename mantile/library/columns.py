@@ -207,6 +207,10 @@ def _check(values: dict[str, Any], library: Library, where: str) -> None:
         stands_for_itself = values.get(name) in words
         if field.listed is not None and name in values and not stands_for_itself:
             try:
+                if field.listed == "settings":
+                    framework = values.get("framework", SCENARIO_FIELDS["framework"].default)
+                    values[name] = library.framework(str(framework)).setting(name, str(values[name]))
+                    continue
                 values[name] = _find(library, field, str(values[name])).id
             except InputError as error:
                 raise InputError(f"{where}: field {name}: {error}") from None

@@ -54,7 +54,7 @@ class Strict(BaseModel, metaclass=_Validated):
         InputError: when constructed with a field or value that there is not.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     @classmethod
     def field_names(cls) -> list[str]:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 
-_ADAPTERS = (
-    "adapters take memory, and two small products in every layer, that no field stands for; "
-    "count their bytes as memory_taken, their time is not in the estimate"
-)
 _SHARED_CACHE = (
     "KV heads are split over the TP ranks and copied beyond; by tokens of a request the KV cache is shared "
     "with cp, by requests with attention_dp"
 )
 _OTHERS = "give memory_taken: the memory of the other models on each accelerator"
 _WORDS = {
-    **dict.fromkeys(("lora", "lora_rank", "lora_adapters", "max_lora_rank", "max_loras", "loras"), _ADAPTERS),
+    **dict.fromkeys(("lora", "adapters"), "give lora_adapters, how many are held at once, and lora_rank"),
     **dict.fromkeys(("kv_sharding", "kv_cache_sharding", "kv_split"), _SHARED_CACHE),
     **dict.fromkeys(("models_on_box", "other_models", "models"), _OTHERS),
     **dict.fromkeys(
@@ -23,14 +19,15 @@ _WORDS = {
     ),
     "prompts_per_prefill_step": "a step takes as many prompts as token_budget holds; give token_budget",
     "ctx_size": "tokens of all slots together; give max_model_len, tokens of one request, and max_requests",
+    "cuda_graph_config": "give graph_max_batch, requests in the largest graph, or enforce_eager: on",
     "cuda_graphs": "decode steps are launched as one graph; give enforce_eager: on where they are not",
-    "moe_backend": "which kernels compute experts; efficiency factors stand for the usual ones",
 }
 
 _FACTS = {
     "all_experts": "give ep: all ranks of a stage",
     "all_to_all": "give ep: all ranks of a stage",
     "dp_attention": "give attention_dp: the groups that hold attention each",
+    "adapters": "give lora_adapters, how many are held at once, and lora_rank",
     "quantization": "give weights_dtype",
     "sixteen_bit": "give weights_dtype",
 }

@@ -40,7 +40,7 @@ Name = Annotated[
 ]  # an id or a path
 Text = Annotated[str, StringConstraints(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f]*$")]
 Value = str | int | float
-Listed = Literal["accelerators", "systems", "frameworks", "datatypes", "links"]
+Listed = Literal["accelerators", "systems", "frameworks", "datatypes", "links", "settings"]
 Needs = Literal[
     "experts",
     "dense FFNs",
@@ -55,7 +55,9 @@ Needs = Literal[
     "own build",
     "memory share",
     "other models",
+    "adapters",
     "longest request",
+    "engine settings",
     "engine defaults",
     "TP padding",
     "windows or latents",

@@ -25,6 +25,7 @@ from mantile.library.scenario import REQUIRED, SCENARIO_FIELDS, Scenario, merge_
 MEMORY = "efficiency.memory_usable"
 _ALL_LAYERS = 99  # what people write for all of them
 _SIXTEEN_BIT = ("bf16", "fp16")
+_ADAPTERS = ("lora_adapters", "lora_rank")
 _HUMAN = {"k": 10**3, "K": 2**10, "m": 10**6, "M": 2**20, "g": 10**9, "G": 2**30}
 
 
@@ -307,6 +308,8 @@ class _Reading:
             value = flag.stands_for or "on"
         else:
             value = self._number(given)
+        if flag.field is not None and SCENARIO_FIELDS[flag.field].listed == "settings":
+            value = load_library().framework(self.table.id).setting(key, str(value))
         if key in self.facts and self.facts[key] != value:
             other = self.called[key]
             raise given.wrong(f"the same as {other.called} {other.value}, which sets {key} too")
@@ -381,12 +384,13 @@ class _Reading:
         fields |= {
             name: value
             for name, value in self.facts.items()
-            if name in SCENARIO_FIELDS and name not in ("tp", "pp", "dp", "ep")
+            if name in SCENARIO_FIELDS and name not in ("tp", "pp", "dp", "ep", *_ADAPTERS)
         }
         if "max_requests" in fields and self.called["max_requests"].flag.per_group:
             fields["max_requests"] *= fields.get("attention_dp", 1)
         if "longest" in self.facts and not self.table.of_fact("split_mode"):
             fields["max_model_len"] = self.facts["longest"]
+        fields |= self._adapters()
         overrides = list(self._overrides())
         return fields | ({"overrides": overrides} if overrides else {})
 
@@ -489,6 +493,14 @@ class _Reading:
         if stored not in _SIXTEEN_BIT or stored == loaded:
             return {}
         return {"weights_dtype": loaded}
+
+    def _adapters(self) -> dict[str, Any]:
+        """Adapters of LoRA, where the line switches them on."""
+        stated = {name: self.facts[name] for name in _ADAPTERS if name in self.facts}
+        if "adapters" in self.facts:
+            return {"lora_adapters": int(self.facts["adapters"])} | stated
+        self.ignored += [self.called[name].called for name in stated]
+        return {}
 
     def _overrides(self) -> Iterator[dict[str, Any]]:
         """Figures of the memory that the engine takes."""

@@ -18,6 +18,7 @@ _OF_ENGINE = (
     *("speculation", "draft_tokens"),
     *("serving", "batching", "token_budget", "microbatches", "max_requests", "scheduler", "kv_admission"),
     *("receive_interval", "batch_wait_steps", "max_model_len", "enforce_eager", "async_scheduling"),
+    *("graph_max_batch", "schedule_policy", "attention_backend", "moe_backend"),
 )
 _OF_MACHINE = (
     *("accelerator", "system", "framework", "compute_speed", "network_speed", "memory_taken"),
@@ -133,6 +134,9 @@ def settings_of(table: LaunchTable, stated: Mapping[str, Any]) -> Iterator[Said]
         yield from _shares(table, values)
     else:
         yield from _groups(table, values, groups)
+    switch = table.of_fact("adapters")
+    if values.get("lora_adapters") and switch is not None:
+        yield Said(switch.name, None, "lora_adapters", table.source(switch))
     for name, value in values.items():
         for flag in table.of_field(name):
             if flag.written_with and stated.get("speculation") not in flag.written_with:
@@ -259,10 +263,15 @@ def _flag(table: LaunchTable, flag: LaunchFlag, value: Any, field: str, groups: 
         return
     said = next((own for own, ours in flag.values.items() if ours == value), None)
     if said is None:
-        if isinstance(value, str):
+        if isinstance(value, str) and not _by_its_own_name(flag):
             return
-        said = f"{round(value / groups / flag.scale, 6):.12g}"
+        said = value if isinstance(value, str) else f"{round(value / groups / flag.scale, 6):.12g}"
     yield Said(flag.name, said, field, source, setting=not flag.name.startswith("-"))
+
+
+def _by_its_own_name(flag: LaunchFlag) -> bool:
+    """Whether a flag says a name of the engine's own, as the field has it."""
+    return flag.field is not None and SCENARIO_FIELDS[flag.field].listed == "settings"
 
 
 def _require_same(scenario: Scenario, said: Launch, table: LaunchTable) -> None:

@@ -30,6 +30,7 @@ Fact = Literal[
     "static_memory",  # share of free memory for weights and KV cache alone
     "free_memory",  # share of the memory that all else leaves, for the KV cache alone
     "longest",  # most tokens of a request
+    "adapters",  # of LoRA are served, so many at once unless a field says how many
     "all_experts",  # experts are divided among all ranks that share them
     "all_to_all",  # so they are with this exchange of tokens
     "dp_attention",  # groups hold attention each and share FFNs and experts

@@ -12,6 +12,7 @@ import yaml
 
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
+from mantile.library.profile_facts import OWN_PRICE
 from mantile.library.profiles import Library, data_folder, with_accelerator
 
 PEAKS = ("peak_bf16", "peak_fp16", "peak_fp8", "peak_fp6", "peak_fp4", "peak_int8", "peak_fp32", "peak_tf32")
@@ -107,7 +108,7 @@ def write_likeness(
         bought = {
             "value": price,
             "unit": "USD",
-            "provider": None,
+            "provider": OWN_PRICE,  # as one typed in a workbook: how old it is is not asked
             "region": None,
             "term": "bought",
             "source": _STATED,

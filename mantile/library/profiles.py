@@ -5,6 +5,7 @@ Also the library of them and of all other profiles.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -15,10 +16,11 @@ from pydantic import Field, model_validator
 
 from mantile.library.documents import Strict, load, validate
 from mantile.library.efficiency import EfficiencyProfile
-from mantile.library.errors import InputError, unknown
+from mantile.library.errors import InputError, quoted, unknown
 from mantile.library.evidence import EvidenceBase
 from mantile.library.ids import find_named
 from mantile.library.links import LinkKind, Links
+from mantile.library.places import data_folder as data_folder
 from mantile.library.profile_facts import (
     PriceFact,
     Profile,
@@ -28,7 +30,7 @@ from mantile.library.profile_facts import (
     check_sources,
 )
 from mantile.library.runs import MeasuredRuns
-from mantile.library.support import Block, Limits, Statement
+from mantile.library.support import Block, Limits, Setting, Statement
 from mantile.library.versions import Shelf
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
@@ -255,6 +257,7 @@ class Framework(Strict):
         limits: what it takes where a scenario asks for its defaults and states no others; sampling is tried
             with as many requests when it starts.
         block: tokens of a block of its KV cache.
+        settings: what some of its settings may be.
     """
 
     id: str
@@ -283,6 +286,22 @@ class Framework(Strict):
     support: tuple[Statement, ...] = ()
     limits: Limits | None = None
     block: Block | None = None
+    settings: tuple[Setting, ...] = ()
+
+    def setting(self, field: str, name: str) -> str:
+        """What a setting is called here, as its documents spell it.
+
+        Raises:
+            InputError: for a name that the release does not know, with those that it does.
+        """
+        names = next((one.names for one in self.settings if one.field == field), ())
+        found = next((one for one in names if one.lower() == name.lower()), None)
+        if found is not None:
+            return found
+        what = f"{field} {quoted(name)}: {self.name} {self.release}".strip()
+        if not names:
+            raise InputError(f"{what} has none that Mantile knows of: leave it out")
+        raise InputError(f"{what} has no such; expected one of {', '.join(names)}")
 
     @model_validator(mode="after")
     def _formats(self) -> Framework:
@@ -448,8 +467,11 @@ class Library(Strict):
         return _pick("framework", name, self.frameworks)
 
     def link(self, name: str) -> LinkKind:
-        """A kind of link between machines by id."""
-        return _pick("link", name, self.links.links)
+        """A kind of link between machines by id, or by what people call it: tb5, tb5-rdma, 10g."""
+        plain = re.sub(r"^(tb|thunderbolt)-?(\d)", r"thunderbolt-\2", _spelling(name).replace(" ", "-"))
+        plain = re.sub(r"^([\d.]+)-?(g|gb|gige|gbit|gbps)$", r"\1gbe", plain)
+        known = any(kind.id == plain for kind in self.links.links)
+        return _pick("link", plain if known else name, self.links.links)
 
     def datatype(self, name: str, role: str) -> DataType:
         """A number format by id or another name, which must be usable for weights, activations or kv."""
@@ -543,17 +565,6 @@ def _require_units(holder: Strict, expected: dict[str, str]) -> None:
         figure = getattr(holder, field)
         if figure is not None and figure.unit != unit:
             raise ValueError(f"{field}: expected a figure in {unit}, found {figure.unit}")
-
-
-def data_folder(name: str) -> Path:
-    """Where profiles/, models/ and templates/ lie.
-
-    Inside an installed wheel or beside the package in a checkout.
-    """
-    package = Path(__file__).resolve().parents[1]
-    return next(
-        (folder for folder in (package / name, package.parent / name) if folder.is_dir()), package / name
-    )
 
 
 FOLDERS: dict[str, type[Accelerator] | type[System] | type[Prices] | type[EfficiencyProfile]] = {

@@ -124,6 +124,30 @@ class Override(Strict):
     reason: Text = "no reason given"
 
 
+def in_unit(given: Any, names: Iterable[str], unit: str, other: str, factor: float) -> Any:
+    """Times of a document in the unit that its fields have.
+
+    Args:
+        given: the fields as they were written.
+        names: of the fields.
+        unit, other: what a name ends in, and what it may end in instead.
+        factor: one of the other unit in that of the field.
+    """
+    if not isinstance(given, dict):
+        return given
+    fields = dict(given)
+    for name in names:
+        spelt = f"{name.removesuffix(unit)}{other}"
+        if not name.endswith(unit) or spelt not in fields or name.endswith(f"per{unit}"):
+            continue
+        if name in fields:
+            raise ValueError(f"expected {name} or {spelt}, not both")
+        value = fields.pop(spelt)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        fields[name] = value * factor if is_number else value
+    return fields
+
+
 class Measured(Strict):
     """What was measured of a column.
 
@@ -134,6 +158,12 @@ class Measured(Strict):
     ttft_p50_ms: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
     tpot_ms: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
     output_tokens_per_s: Annotated[float | None, Field(gt=0, le=1e9, allow_inf_nan=False)] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_milliseconds(cls, given: Any) -> Any:
+        """Times may be in seconds: ttft_s, tpot_s."""
+        return in_unit(given, Measured.model_fields, "_ms", "_s", 1e3)
 
     def given(self) -> dict[str, float]:
         """The values there are."""
@@ -442,6 +472,31 @@ class Inputs(Deployment):
         most=10_000,
         needs="other models",
     )
+    lora_adapters: Whole | None = field(
+        "LoRA adapters",
+        (
+            "adapters that an accelerator holds at once, beside every matrix of the layers; each request "
+            "asks for one, all equally often; 0: none"
+        ),
+        group=DEPLOYMENT,
+        unit="number",
+        default=0,
+        least=0,
+        most=1024,
+        aliases=("max_loras", "max_loras_per_batch", "loras"),
+        needs="adapters",
+    )
+    lora_rank: Whole | None = field(
+        "Rank of adapters",
+        "largest rank: engines keep room for it and work with it, whatever rank an adapter has",
+        group=DEPLOYMENT,
+        unit="channel",
+        default=16,
+        least=1,
+        most=512,
+        aliases=("max_lora_rank",),
+        needs="adapters",
+    )
     tp_padding: Literal["default", "padded", "refused"] | None = field(
         "TP padding",
         (
@@ -615,6 +670,49 @@ class Inputs(Deployment):
         default="on",
         aliases=("overlap_schedule",),
         needs="launches",
+    )
+    graph_max_batch: Whole | None = field(
+        "Largest graph",
+        (
+            "requests of a rank in the largest graph that is captured: a larger batch is started operation "
+            "by operation; 0: there are graphs for all"
+        ),
+        unit="request",
+        default=0,
+        least=0,
+        most=MOST_REQUESTS,
+        aliases=("cuda_graph_max_bs", "max_cudagraph_capture_size", "max_seq_len_to_capture"),
+        needs="launches",
+    )
+    schedule_policy: Text | None = field(
+        "Order of requests",
+        (
+            "in which the engine takes them up, by the name it has there; the estimate has first come, first "
+            "served"
+        ),
+        default=DEFAULT,
+        otherwise="the framework's",
+        listed="settings",
+        aliases=("scheduling_policy",),
+        needs="engine settings",
+    )
+    attention_backend: Text | None = field(
+        "Attention back end",
+        "kernels of attention, by the engine's name; efficiency factors stand for the usual ones",
+        default=DEFAULT,
+        otherwise="the framework's",
+        listed="settings",
+        aliases=("attn_backend",),
+        needs="engine settings",
+    )
+    moe_backend: Text | None = field(
+        "MoE back end",
+        "kernels of routed experts, by the engine's name; efficiency factors stand for the usual ones",
+        default=DEFAULT,
+        otherwise="the framework's",
+        listed="settings",
+        aliases=("moe_runner_backend",),
+        needs="engine settings",
     )
     max_model_len: Whole | None = field(
         "Longest request",
@@ -1461,7 +1559,9 @@ _STATED = (
     "own build",
     "memory share",
     "other models",
+    "adapters",
     "longest request",
+    "engine settings",
     "engine defaults",
     "TP padding",
     "devices",

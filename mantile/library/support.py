@@ -45,6 +45,34 @@ class Block(Strict):
     note: str = ""
 
 
+SETTINGS = ("schedule_policy", "attention_backend", "moe_backend")
+"""Fields whose values are names that each framework has its own of."""
+
+
+class Setting(Strict):
+    """What a setting of a framework may be, by the names that it gives them.
+
+    Args:
+        field: of a scenario.
+        names: all that the release knows.
+        usual: those of them with which an estimate is what it is without; others are not modelled.
+    """
+
+    field: Literal["schedule_policy", "attention_backend", "moe_backend"]
+    names: tuple[str, ...] = Field(min_length=1)
+    usual: tuple[str, ...] = ()
+    source: str = Field(min_length=3)
+    date: date
+    status: Status
+    note: str = ""
+
+    @model_validator(mode="after")
+    def _usual_are_names(self) -> Setting:
+        if not set(self.usual) <= set(self.names):
+            raise ValueError(f"{self.field}: usual: expected some of names")
+        return self
+
+
 class Limits(Strict):
     """Limits of a framework, on accelerators with a large memory and on others.
 

@@ -61,7 +61,8 @@ def load_measurements(path: str | Path) -> Measurements:
                     raise InputError(f"the id {run.id} is given twice")
                 runs[run.id] = run
         except InputError as error:
-            rejected.append(RejectedRun(name, str(error).splitlines()[0].removeprefix(f"{name}: ")))
+            reasons = [line.removeprefix(f"{name}: ") for line in str(error).splitlines()]
+            rejected.append(RejectedRun(name, "; ".join(reasons)))
     if not runs:
         raise InputError(
             f"{path}: none of its {len(records)} records is a measured run; "

@@ -26,7 +26,7 @@ from pydantic import Field, field_validator, model_validator
 
 from mantile.library.documents import Strict, validate
 from mantile.library.fields import Name, Text
-from mantile.library.scenario import Case, Scenario
+from mantile.library.scenario import Case, Scenario, in_unit
 
 Seconds = Annotated[float | None, Field(ge=1e-9, le=1e6, allow_inf_nan=False)]
 Rate = Annotated[float | None, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
@@ -51,6 +51,12 @@ class Metrics(Strict):
     prefill_tokens_per_s: Rate = None
     output_tokens_per_s: Rate = None
     output_tokens_per_s_per_accelerator: Rate = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _in_seconds(cls, given: Any) -> Any:
+        """Times may be in milliseconds: ttft_ms, tpot_ms and so on."""
+        return in_unit(given, Metrics.model_fields, "_s", "_ms", 1e-3)
 
     @model_validator(mode="after")
     def _at_least_one(self) -> Metrics:
@@ -111,8 +117,10 @@ def parse_run(record: dict[str, Any], name: str) -> Run:
         InputError: naming the field that is wrong and what was expected.
     """
     fields = {key: value for key, value in record.items() if value not in ("", None)}
-    for group, kind in (("metrics", Metrics), ("environment", Environment)):
-        columns = {key: fields.pop(key) for key in list(fields) if key in kind.model_fields}
+    in_ms = {f"{key.removesuffix('_s')}_ms" for key in Metrics.model_fields if key.endswith("_s")}
+    names = {"metrics": in_ms | set(Metrics.model_fields), "environment": set(Environment.model_fields)}
+    for group, known in names.items():
+        columns = {key: fields.pop(key) for key in list(fields) if key in known}
         if columns:
             fields[group] = columns | dict(fields.get(group) or {})
     return validate(Run, {"id": name, "source": "not stated"} | fields, name)

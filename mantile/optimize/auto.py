@@ -58,7 +58,7 @@ def chosen(
         raise InputError(f"{name}: accelerator is missing: expected an id, or auto")
     stated |= {key: value for key, value in _usual(fields, stated).items() if key not in {*stated, *free}}
     for objective in _OBJECTIVES:
-        found = solve(ask(workload | stated, objective, [], _MOST, {}, name=name), step)
+        found = solve(ask(workload | stated, objective, [], _MOST, {}, name=name, host_memory=0), step)
         if found.has_winner:
             break
     winner = found.scenario.variants[0].model_dump(exclude_none=True)

@@ -226,7 +226,9 @@ def _fit(
 ) -> Fit | None:
     """A model on a machine; None where it does not fit."""
     fields = {"model": model.id, "accelerator": chip, "concurrency": 1, **lengths}
-    question = ask(fields, _WANTED, [], count, {}, model=model, library=library, name=f"fits: {model.id}")
+    question = ask(
+        fields, _WANTED, [], count, {}, model=model, library=library, name=f"fits: {model.id}", host_memory=0
+    )
     space, _, evaluator = prepared(question)
     space = replace(
         space,

@@ -34,12 +34,14 @@ from mantile.library.scenario import (
 from mantile.library.version import __version__
 from mantile.optimize.evaluate import Evaluator
 from mantile.optimize.objective import DEFAULT, Limit, Objective, limit, merged, read_objective
-from mantile.optimize.search import FRONT, NOT_KNOWN_CODE, Found, Search, measures_of
+from mantile.optimize.scheduled import helped
+from mantile.optimize.search import FRONT, NOT_KNOWN_CODE, Found, Search, measures_of, silent
 from mantile.optimize.space import (
     APART,
     CHOSEN,
     DEGREES,
     OF_DECODE,
+    OFFLOAD,
     OFFLOADED,
     TOGETHER,
     Space,
@@ -53,7 +55,7 @@ PLANNED = (*CHOSEN, *DEGREES, "dp", *OFFLOADED)
 CANDIDATES = 12
 """Plans of an answer where nobody asks for more or fewer; a workbook holds each as live columns."""
 USUAL_MOST = 8  # accelerators, where nobody states a limit
-SEARCHED = ("cp", APART)
+SEARCHED = ("cp", APART, OFFLOAD)
 """What is looked at beyond the usual, where somebody asks for it."""
 _SHOWN = 300  # points of a picture
 _PLAIN = {"system": "default", "offload_weights": 0.0, "offload_kv": 0.0}
@@ -67,6 +69,8 @@ class Question:
         fields: of a scenario, without those that are chosen.
         over: fields to choose from, with their values.
         plans: of the answer, at most.
+        host_memory: GB for each accelerator in which weights and KV cache may lie where nothing fits without;
+            None: as `usual_space` assumes it.
         load: whether the fields state a concurrency or a request rate.
     """
 
@@ -81,6 +85,7 @@ class Question:
     library: Library
     name: str
     plans: int = CANDIDATES
+    host_memory: float | None = None
 
     @property
     def load(self) -> bool:
@@ -291,7 +296,11 @@ def optimize(
     library: Library | None = None,
     name: str = "optimize",
     plans: int = CANDIDATES,
-    step: Callable[[str], None] = lambda words: None,
+    host_memory: float | None = None,
+    step: Callable[[str], None] = silent,
+    cluster: str | None = None,
+    workers: int | None = None,
+    part: int | None = None,
     **fields: Any,
 ) -> Optimum:
     """Look at every plan, and say which is best and why.
@@ -305,10 +314,17 @@ def optimize(
         over: fields to choose from: accelerators, frameworks, data types, degrees. What is neither there nor
             among the fields is chosen among what is usual.
         makers: whose accelerators may be chosen; all without.
-        search: what is looked at beyond the usual: cp, disaggregated.
+        search: what is looked at beyond the usual: cp, disaggregated, offload.
         model, library, name: as for `estimate`.
         plans: of the answer, at most 24; the workbook holds each as a live column.
+        host_memory: GB of host memory for each accelerator. Where no plan of an accelerator fits, weights and
+            KV cache may lie there, with `search` offload those of all accelerators. None: 2 GB for each GiB
+            of the accelerator; 0: none.
         step: is told how far the search is.
+        cluster: address of a scheduler of dask.distributed, such as tcp://HOST:8786, or local for processes
+            of this machine: plans are worked out there, and the answer is the same. None: here.
+        workers: processes with local; None: one for each core.
+        part: plans that are handed to a worker at once, at most; None: 16,384.
         fields: of a scenario. Those of a plan are fixed; without concurrency and request rate the best load
             within the limits is looked for.
 
@@ -341,8 +357,9 @@ def optimize(
         library,
         name,
         plans,
+        host_memory,
     )
-    return solve(question, step)
+    return solve(question, step, cluster, workers, part)
 
 
 def workload_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -376,6 +393,7 @@ def prepared(question: Question) -> tuple[Space, Scenario, Evaluator]:
         question.most,
         question.searched,
         question.makers,
+        question.host_memory,
     )
     base = _base(question, space)
     evaluator = Evaluator(base, question.model, question.library, question.name)
@@ -388,11 +406,27 @@ def prepared(question: Question) -> tuple[Space, Scenario, Evaluator]:
     return space, base, evaluator
 
 
-def solve(question: Question, step: Callable[[str], None] = lambda words: None) -> Optimum:
-    """Look at every plan of a question."""
+def solve(
+    question: Question,
+    step: Callable[[str], None] = silent,
+    cluster: str | None = None,
+    workers: int | None = None,
+    part: int | None = None,
+) -> Optimum:
+    """Look at every plan of a question; with a scheduler on its workers, to the same answer.
+
+    Args:
+        cluster, workers, part: as for `optimize`.
+
+    Raises:
+        InputError: where the rules leave no plan; for a scheduler that does not answer.
+    """
     space, base, evaluator = prepared(question)
-    search = Search(evaluator, space, question.objective, question.limits, not question.load, step)
-    found = search.run()
+    with helped(cluster, workers, part) as others:
+        search = Search(
+            evaluator, space, question.objective, question.limits, not question.load, step, others
+        )
+        found = search.run()
     if not len(found.plans):
         broken = ", ".join(f"{code}: {count:,}" for code, count in _most_first(found.infeasible)[:6])
         raise InputError(
@@ -420,6 +454,7 @@ def ask(
     library: Library | None = None,
     name: str = "optimize",
     plans: int = CANDIDATES,
+    host_memory: float | None = None,
 ) -> Question:
     """A question, checked.
 
@@ -435,7 +470,9 @@ def ask(
         raise InputError(f"{name}: plans: expected a whole number from 1 to {MOST_PLANS}, found {plans!r}")
     wrong = next((one for one in search if one not in SEARCHED), None)
     if wrong is not None:
-        raise InputError(f"{name}: search: {wrong!r}: expected {' or '.join(SEARCHED)}")
+        raise InputError(f"{name}: search: {wrong!r}: expected {', '.join(SEARCHED)}")
+    if host_memory is not None and not (np.isfinite(host_memory) and host_memory >= 0):
+        raise InputError(f"{name}: host_memory: expected GB from 0 on, found {host_memory!r:.40}")
     given = dict(fields)
     varied = _varied(over, given, name)
     library = library or load_library(tuple(given.get("profiles", ())))
@@ -457,6 +494,7 @@ def ask(
         library=library,
         name=name,
         plans=plans,
+        host_memory=host_memory,
     )
 
 
@@ -527,7 +565,13 @@ def plan_name(plan: Mapping[str, Any], library: Library) -> str:
     formats = str(plan["weights_dtype"])
     cache = str(plan.get("kv_dtype", ""))
     formats += f", {cache} KV" if cache and cache != "bf16" else ""
-    return f"{chip} · {copies}{' '.join(degrees)} · {formats} · {plan['framework']}"
+    words = [chip, f"{copies}{' '.join(degrees)}", formats, str(plan["framework"])]
+    hosted = [
+        f"{float(plan[field]):g} GB of {what}"
+        for field, what in zip(OFFLOADED, ("weights", "KV"), strict=True)
+        if float(plan.get(field) or 0)
+    ]
+    return " · ".join([*words, *([f"{' and '.join(hosted)} on the host"] if hosted else [])])
 
 
 def _selected(found: Found, count: int) -> pd.DataFrame:

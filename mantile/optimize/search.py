@@ -34,7 +34,8 @@ from mantile.graph.quantity import Node
 from mantile.library.fields import DECODE
 from mantile.optimize.evaluate import Array, Evaluator, numbers
 from mantile.optimize.objective import Limit, Objective
-from mantile.optimize.space import APART, DEGREES, OF_DECODE, TOGETHER, Space
+from mantile.optimize.offload import fullest, others
+from mantile.optimize.space import APART, DEGREES, OF_DECODE, OFFLOADED, TOGETHER, Space
 
 NOT_KNOWN_CODE = "NOT_KNOWN"
 """Of a plan whose objective or limit nobody knows: it is counted, and has no rank."""
@@ -63,6 +64,8 @@ _STAYS = frozenset(
 _PEAKS = GOODPUT.column
 """What gains by more requests as long as they are within their limits, then loses."""
 _EQUAL = 1e-9  # scores that differ by less do so by rounding alone
+_ALL_GB = 1e6  # more than a rank holds
+_BYTES_PER_GB = 1e9
 _STEPS = 8  # loads that are looked at between two others
 KEPT = 8  # best plans whose order is exact where the load is searched for
 
@@ -96,10 +99,19 @@ class Found:
         """Of the plans with a rank those that no other beats in speed and throughput at once.
 
         Where the load is searched for, each plan counts at one request a replica, at each doubling of that,
-        at the most that memory holds, and at the load that was found.
+        at the most that memory holds, and at the load that was found; those with a part on the host at the
+        last alone, where others fit without.
         """
         kept = self.plans[self.plans["code"] == ""]
         return _front(pd.concat([kept, self.loads]) if len(self.loads) else kept)
+
+
+WORK = ("rules", "memory_of", "measured")
+"""What is worked out of plans, each by itself: methods of `Search`."""
+
+
+def silent(words: str) -> None:
+    """Tell nobody."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +123,7 @@ class Search:
         searches_load: whether the number of requests in flight is looked for; else the scenario states the
             load, and every number of replicas is looked at.
         step: is told how many plans are done.
+        helped: works plans out elsewhere: given the search, one of `WORK` and plans; None: here.
     """
 
     evaluator: Evaluator
@@ -118,7 +131,15 @@ class Search:
     objective: Objective
     limits: tuple[Limit, ...]
     searches_load: bool
-    step: Callable[[str], None] = lambda words: None
+    step: Callable[[str], None] = silent
+    helped: Callable[[Search, str, pd.DataFrame], pd.DataFrame] | None = None
+
+    def worked_out(self, work: str, plans: pd.DataFrame) -> pd.DataFrame:
+        """Columns of plans, one of `WORK`: here, or where `helped` has it done."""
+        if self.helped is not None:
+            return self.helped(self, work, plans)
+        found: pd.DataFrame = getattr(self, work)(plans)
+        return found
 
     @property
     def shown(self) -> tuple[Measure, ...]:
@@ -128,13 +149,11 @@ class Search:
 
     def run(self) -> Found:
         """Look at all plans."""
-        plans = self.space.plans().assign(dp=1)
+        plans = self.replicas_of(self.space)
         infeasible: Counter[str] = Counter()
-        if self.space.apart:
-            plans = plans.assign(serving=TOGETHER, **{f"{DECODE}accelerator": plans["accelerator"]})
-            plans = plans.assign(**{name: plans[name.removeprefix(DECODE)] for name in OF_DECODE})
         tried = int(np.sum(self._copies(plans)))
-        plans = self._with_replicas(self._by_rules(plans, infeasible))
+        single = self._by_rules(plans, infeasible)
+        plans = self._with_replicas(single)
         if self.space.apart:
             pairs = self.space.pairs().assign(serving=APART)
             tried += len(pairs)
@@ -142,13 +161,58 @@ class Search:
         self.step(f"{len(plans):,} of {tried:,} plans keep the rules")
         plans, reasons = self._by_memory(plans)
         infeasible.update(reasons)
+        if self.space.host:
+            more, count = self._offloaded(single, {*plans["accelerator"]}, infeasible)
+            plans, tried = pd.concat([plans, more], ignore_index=True), tried + count
         if not self.searches_load:
             return self._ranked(self._at(plans), tried, infeasible)
         found = self._ranked(self._with_load(plans), tried, infeasible)
-        for _, _, done in self._doubled(plans):
+        own = (plans[[*OFFLOADED]] == 0).all(axis=1).to_numpy()
+        for _, _, done in self._doubled(plans[own] if own.any() else plans):
             kept = done[(done["code"] == "") & np.isfinite(done["score"])]
             found.loads = _front(pd.concat([found.loads, kept]) if len(found.loads) else kept)
         return found
+
+    def replicas_of(self, space: Space) -> pd.DataFrame:
+        """Plans of a space of one replica each, with workers that do both."""
+        plans = space.plans().assign(dp=1)
+        if self.space.apart:
+            plans = plans.assign(serving=TOGETHER, **{f"{DECODE}accelerator": plans["accelerator"]})
+            plans = plans.assign(**{name: plans[name.removeprefix(DECODE)] for name in OF_DECODE})
+        return plans
+
+    def _offloaded(
+        self, plans: pd.DataFrame, fitting: set[str], infeasible: Counter[str]
+    ) -> tuple[pd.DataFrame, int]:
+        """Plans with a part on the host that have room, and how many were tried: of accelerators that have
+        none without, or of all where that is asked for.
+
+        Args:
+            plans: of one replica, without offload, that keep the rules.
+            fitting: accelerators that have plans with room.
+        """
+        host = self.space.host
+        lost = [chip for chip in host if self.space.host_for_all or chip not in fitting]
+        plans = plans[plans["accelerator"].isin(lost)].reset_index(drop=True)
+        if not len(plans):
+            return plans.assign(room=[]), 0
+        weights = self._weights(plans)
+        most = fullest(plans, weights, host)
+        first = self._with_replicas(self._by_rules(most, infeasible))
+        found, reasons = self._by_memory(first)
+        infeasible.update(reasons)
+        kinds = [name for name in plans if name not in (*OFFLOADED, "dp", OF_DECODE[-1])]
+        roomy = plans.merge(found[kinds].drop_duplicates(), on=kinds)
+        second = self._with_replicas(others(roomy, self._weights(roomy), host))
+        rest, reasons = self._by_memory(second)
+        infeasible.update(reasons)
+        return pd.concat([found, rest]), int(np.sum(self._copies(most))) + len(second)
+
+    def _weights(self, plans: pd.DataFrame) -> Array:
+        """GB of weights of a rank."""
+        wanted = {"weights": self.evaluator.graph.figures["memory.host_weights"]}
+        values = self.evaluator.run(plans.assign(**{OFFLOADED[0]: _ALL_GB}), wanted)
+        return np.asarray(numbers(values["weights"]) / _BYTES_PER_GB)
 
     def _copies(self, plans: pd.DataFrame) -> Array:
         """How many numbers of replicas each row stands for."""
@@ -193,12 +257,16 @@ class Search:
 
     def _broken(self, plans: pd.DataFrame) -> Array:
         """The code of the first rule that each plan breaks; empty where it keeps all."""
+        return np.array(self.worked_out("rules", plans)["code"], object)
+
+    def rules(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """The code of the first rule that each plan breaks, as a column; empty where it keeps all."""
         checks = self.evaluator.plan_checks
         results = self.evaluator.run(plans, {check.code: check.result for check in checks})
         codes = np.full(len(plans), "", dtype=object)
         for check in reversed(checks):
             codes[results[check.code] <= 0] = check.code
-        return codes
+        return pd.DataFrame({"code": codes}, index=plans.index)
 
     def _with_replicas(self, plans: pd.DataFrame) -> pd.DataFrame:
         counts = [self._replicas(int(ranks)) for ranks in _ranks(plans)]
@@ -209,28 +277,36 @@ class Search:
 
     def _by_memory(self, plans: pd.DataFrame) -> tuple[pd.DataFrame, Counter[str]]:
         """Plans in whose memory one request has room, with the room of a replica."""
+        found = self.worked_out("memory_of", plans)
+        fits = found["reason"].isin((FITS, WITH_OFFLOAD)).to_numpy(bool)
+        codes = Counter(reason.upper() for reason in found["reason"][~fits])
+        return plans.assign(room=found["room"])[fits], codes
+
+    def memory_of(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """Whether one request has room in plans, and how many have in a replica: columns reason, room."""
         graph = self.evaluator.graph
         held = plans.assign(concurrency=_running(plans)) if self.searches_load else plans
         room = KV_CAPACITY_SEQUENCES.worked_out(graph.figures)
         wanted: dict[str, Node] = {"reason": graph.checks.reason, "room": room}
         values = self.evaluator.run(held, wanted)
-        fits = (
-            np.isin(values["reason"].astype(str), (FITS, WITH_OFFLOAD)) if len(plans) else np.array([], bool)
-        )
-        codes = Counter(str(reason).upper() for reason in values["reason"][~fits])
-        rooms = np.maximum(1, np.floor(numbers(values["room"])))
-        return plans.assign(room=np.minimum(rooms, MOST_IN_FLIGHT))[fits], codes
+        rooms = np.minimum(np.maximum(1, np.floor(numbers(values["room"]))), MOST_IN_FLIGHT)
+        reasons = np.array([str(reason) for reason in values["reason"]], dtype=object)
+        return pd.DataFrame({"reason": reasons, "room": rooms}, index=plans.index)
 
     def _at(self, plans: pd.DataFrame) -> pd.DataFrame:
-        """Measures of plans at a load, and the first limit that each misses."""
+        """Plans with their measures at a load, and the first limit that each misses."""
+        found = self.worked_out("measured", plans)
+        return plans.assign(**{name: found[name] for name in found})
+
+    def measured(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """Measures of plans at a load, the score, the first limit that each misses and by how much."""
         graph = self.evaluator.graph
         wanted: dict[str, Node] = {of.key: self.evaluator.measures[of.key] for of in self.shown}
         wanted["score"] = self.objective.score(wanted)
         wanted |= {check.code: check.result for check in graph.checks.checks if check.reason == OVERLOADED}
         values = self.evaluator.run(plans, wanted)
-        done = plans.assign(
-            **{of.key: numbers(values[of.key]) for of in self.shown}, score=numbers(values["score"])
-        )
+        shown = {of.key: numbers(values[of.key]) for of in self.shown}
+        done = pd.DataFrame(shown | {"score": numbers(values["score"])}, index=plans.index)
         code = np.full(len(plans), "", dtype=object)
         for limit in reversed(self.limits):
             found = done[limit.measure.key].to_numpy()

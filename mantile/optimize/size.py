@@ -43,7 +43,7 @@ from mantile.optimize.optimize import (
     workload_of,
 )
 from mantile.optimize.search import Found, Search
-from mantile.optimize.space import APART, Space, caches, formats_for
+from mantile.optimize.space import APART, OFFLOAD, Space, caches, formats_for
 
 USUAL: Mapping[str, int] = {"input_tokens": 1024, "output_tokens": 256}
 """Lengths where nobody states them."""
@@ -141,8 +141,9 @@ class Sizes(Search):
         self.ruled.append(plans)
         return super()._by_memory(plans)
 
-    def _at(self, plans: pd.DataFrame) -> pd.DataFrame:
-        return super()._at(plans).assign(**{NEEDED: self.memory(plans)})
+    def measured(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """As of any search, and the memory of all accelerators."""
+        return super().measured(plans).assign(**{NEEDED: self.memory(plans)})
 
     def memory(self, plans: pd.DataFrame) -> Array:
         """Memory of all accelerators together, in B."""
@@ -159,7 +160,7 @@ class Sizes(Search):
 
     def fitting(self, space: Space) -> pd.DataFrame:
         """Plans of one replica that keep the rules and have room for a request."""
-        plans = self._by_rules(space.plans().assign(dp=1), Counter())
+        plans = self._by_rules(self.replicas_of(space), Counter())
         return super()._by_memory(plans.reset_index(drop=True))[0]
 
     def most_input(self, plans: pd.DataFrame, most: int) -> Array:
@@ -354,6 +355,7 @@ def size(
     spare: float = SPARE,
     over: Mapping[str, Iterable[Any]] | None = None,
     makers: Sequence[str] = (),
+    search: Sequence[str] = (),
     model: Model | str | None = None,
     library: Library | None = None,
     name: str = "size",
@@ -374,7 +376,8 @@ def size(
         budget_usd_month: a limit of every build.
         gpus_max: accelerators of a deployment at most.
         spare: what a good build has to spare, as a share from 0 to below 1.
-        over, makers, model, library, name, step: as for `optimize`.
+        over, makers, search, model, library, name, step: as for `optimize`; nothing lies on the host but with
+            `search` offload.
         fields: of a scenario. Without a load a single user is meant.
 
     Raises:
@@ -394,7 +397,7 @@ def size(
     if budget_usd_month is not None:
         bounds.append(limit(USD_PER_MONTH.column, float(budget_usd_month), f"{name}: budget_usd_month"))
     asked, assumed = with_load(merge_fields(given, stated, name), users, requests_per_hour, name)
-    question = ask(asked, ORDER, bounds, gpus_max, over or {}, makers, (), model, library, name)
+    question = ask(asked, ORDER, bounds, gpus_max, over or {}, makers, search, model, library, name)
     return size_of(question, spare, assumed, step)
 
 
@@ -463,9 +466,11 @@ def size_of(
     if question.fields.get("serving") == APART or question.fields.get("decode"):
         raise InputError(
             f"{question.name}: serving: builds have prefill and decode on the same workers; workers of their "
-            "own: mantile optimize --search disaggregated"
+            "own: --search disaggregated"
         )
-    space, base, evaluator = prepared(question)
+    space, base, evaluator = prepared(
+        question if OFFLOAD in question.searched else replace(question, host_memory=0.0)
+    )
     sizes = Sizes(evaluator, space, replace(question.objective, terms=_FEWEST), question.limits, False, step)
     found = sizes.run()
     if not len(found.plans):
@@ -596,7 +601,7 @@ def _why(sizes: Sizes, chips: Sequence[str]) -> dict[str, str]:
     if not chips:
         return {}
     space = replace(sizes.space, chosen={**sizes.space.chosen, "accelerator": tuple(chips)})
-    plans = space.plans().assign(dp=1)
+    plans = sizes.replicas_of(space)
     codes = pd.Series(sizes.codes(plans), index=plans["accelerator"].to_numpy())
     told: dict[str, str] = {}
     for chip in chips:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -25,6 +25,10 @@ APART, TOGETHER = "disaggregated", "aggregated"
 OF_DECODE = tuple(f"{DECODE}{name}" for name in (*DEGREES, "dp"))
 """Degrees and number of decode workers, where prefill and decode may be apart."""
 MOST_PLANS = 5_000_000
+HOST_SHARE = 2.0
+"""GB of host memory for each GiB of an accelerator's own, where nobody states it: an assumption."""
+OFFLOAD = "offload"
+"""What is searched for where host memory shall be looked at of every accelerator."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,9 @@ class Space:
         apart: whether prefill and decode may have workers of their own.
         decode_chips: accelerators of decode workers; empty: those of the prefill workers.
         left_out: accelerators and frameworks that are not looked at together.
+        host: GB of host memory for each accelerator, by id; weights and KV cache may lie there. Empty: none
+            is looked at beyond `offload`.
+        host_for_all: whether it is looked at too where an accelerator has plans without.
     """
 
     chosen: Mapping[str, tuple[str, ...]]
@@ -52,6 +59,8 @@ class Space:
     apart: bool = False
     decode_chips: tuple[str, ...] = ()
     left_out: frozenset[tuple[str, str]] = frozenset()
+    host: Mapping[str, float] = field(default_factory=dict)
+    host_for_all: bool = False
 
     def replica_degrees(self) -> pd.DataFrame:
         """The degrees of every replica within the limit of accelerators, each once; a column for each."""
@@ -122,6 +131,7 @@ def usual_space(
     most: int,
     searched: Sequence[str] = (),
     makers: Sequence[str] = (),
+    host_memory: float | None = None,
 ) -> Space:
     """What is looked at where somebody fixes or lists a part of it.
 
@@ -134,8 +144,9 @@ def usual_space(
         scenario: fields that are fixed.
         over: fields with values to choose from.
         most: accelerators at most.
-        searched: what is looked at beyond the usual: cp, disaggregated.
+        searched: what is looked at beyond the usual: cp, disaggregated, offload.
         makers: whose accelerators may be chosen; all without.
+        host_memory: GB of the host for each accelerator; None: twice what the accelerator has; 0: none.
 
     Raises:
         InputError: for a name that the library does not have, a degree that cannot be, a maker without
@@ -181,7 +192,18 @@ def usual_space(
         left_out=frozenset()
         if {"framework", "weights_dtype"} & given.keys()
         else _smaller(chosen["accelerator"], chosen["framework"], formats, model, library),
+        host={} if given.keys() & {*OFFLOADED} else _host(chosen["accelerator"], host_memory, library),
+        host_for_all=OFFLOAD in searched,
     )
+
+
+def _host(chips: Sequence[str], stated: float | None, library: Library) -> dict[str, float]:
+    """Host memory in GB for each accelerator; those without a link to such memory are left out."""
+    known = [library.accelerator(chip) for chip in chips]
+    linked = [chip for chip in known if chip.host_bandwidth is not None and chip.host_bandwidth.value]
+    if stated is not None:
+        return {chip.id: stated for chip in linked if stated > 0}
+    return {chip.id: HOST_SHARE * chip.memory_capacity.value for chip in linked if chip.memory_capacity.value}
 
 
 def _smaller(

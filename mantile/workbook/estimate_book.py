@@ -12,11 +12,13 @@ from typing import Any
 
 from xlsxwriter.utility import xl_col_to_name, xl_range, xl_rowcol_to_cell
 
+from mantile.equations.altered import Altered
 from mantile.equations.display import SIDE_BY_SIDE, Currency, as_known, in_unit
 from mantile.equations.metrics import MEMORY_PER_ACCELERATOR, METRICS
 from mantile.equations.stamp import NONE
 from mantile.equations.typed import FigureTables, Typed
 from mantile.estimate.estimate import Estimate
+from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.scenario import SAME, SCENARIO_FIELDS, own_name
 from mantile.workbook import style
@@ -122,6 +124,13 @@ class EstimateBook(Book):
             }
             for stamps in self.stamps:
                 stamps |= stored
+
+    def store_sums(self, altered: Altered) -> None:
+        """Store the sums of tables of the library as they are now."""
+        values = Program(altered.live).run(self.estimate.inputs(0))
+        stored = {then.id: float(values[now]) for now, then in zip(altered.live, altered.stored, strict=True)}
+        for stamps in self.stamps:
+            stamps |= stored
 
     def stored(self, figure: Input, column: int) -> Value:
         """What a row holds that says what was there when the file was made."""

@@ -55,6 +55,8 @@ _LINKS = (
     "a transfer hides behind prefill only as far as it lasts, and goes over ports where there is no network; "
     "the last stage counts with its LM head"
 )
+_NO_LINK = "a bandwidth of 0 is no link: ranks that it should join make the plan one that cannot be"
+_READ = "what cannot be is left out and said; 0.14 took it for a number or gave an error"
 _LOAD = (
     "at a request rate the batch follows by Little's law in a formula, from step times that are lines over "
     "the batch, beside which the reading of experts follows what the batch touches; 0.6.0 took one line "
@@ -766,6 +768,18 @@ CHANGES: tuple[Change, ...] = (
         )
     ),
     *(
+        Change(since=(0, 15), ids=ids, formula=r"=.*", why=why)
+        for why, ids in (
+            (
+                _NO_LINK,
+                r"network\.\w+\.\w+\.latency|network\.(?:tp|stage)\.inner|network\.all_to_all\.inner_\w+",
+            ),
+            (_READ, r"measured\.(?:ratio|missing)\.\w+|hardware\.memory_seen|checks\.draft_stated"),
+            (_READ, r"capacity\.price\.\w+|decide\.(?:said|own)\.\w+|decide\.apart\.told|sweep\.note"),
+            (_READ, r"checks\.inputs|capacity\.title\w*"),
+        )
+    ),
+    *(
         Change(
             since=(0, 14),
             ids=ids,
@@ -824,13 +838,13 @@ def _version(generator: str) -> tuple[int, int]:
 
 
 def counts_edits_otherwise(identifier: str, generator: str) -> bool:
-    """Whether a row counts edits or guards inputs, in a file of before 0.14.
+    """Whether a row counts edits or guards inputs, in a file of before 0.15.
 
     Since 0.11 an edit of a cell of all scenarios counts once, since 0.12 there are more inputs, and since
-    0.13 more assumptions of machines, since 0.14 tables of figures are looked at in two groups; these
-    rows stand elsewhere. What they come to is worked out again.
+    0.13 more assumptions of machines, since 0.14 tables of figures are looked at in two groups, since 0.15
+    edits of them count; these rows stand elsewhere. What they come to is worked out again.
 
     Args:
         generator: the program that made the file, with its version, as its bundle says.
     """
-    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 14)
+    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 15)

@@ -116,7 +116,12 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     tables = headline_stamp.tables
     others = tables[1].faults if len(tables) > 1 else None
     check_verdict = verdict(
-        equations.checks, headline_stamp.readable, others, headline_stamp.unchanged, book.columns
+        equations.checks,
+        headline_stamp.readable,
+        others,
+        headline_stamp.unchanged,
+        headline_stamp.edits.told,
+        book.columns,
     )
     master = check_verdict.headline
     sections = {**equations.sheets, "Cost": (*equations.sheets["Cost"], headline_stamp.section)}
@@ -146,7 +151,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     _add_workings(book, sections, master, "Serving", "Cost")
     if equations.capacity is not None:
         _add_workings(book, sections, master, "Finance")
-        capacity_sheet(book, master)
+        capacity_sheet(book, master, others)
     if book.columns > 1:
         compare_sheet(book, master)
     decide_sheet(book, master)
@@ -162,6 +167,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
         stamps[edits.of_base.id] = 0 if column else 1
     for each in tables:
         book.store_tables(each)
+    book.store_sums(headline_stamp.altered)
     signatures = sign_off(edits, book.digest, book.columns)
     of_edits = (*headline_stamp.of_tables, *edits.sections, signatures.section)
     _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
@@ -239,7 +245,7 @@ def _names(book: EstimateBook, inputs: Workload, master: Quantity, error: Quanti
     equations = book.estimate.equations
     results = {metric.defined_name: metric.of(equations.figures) for metric in METRICS if metric.defined_name}
     results |= {
-        "fits": equations.decode_workers.memory.fits,
+        "fits": equations.fullest.fits,
         "feasibility": equations.checks.feasibility,
         "master_check": master,
         "calibration_error": error,

@@ -28,7 +28,7 @@ CHUNK = 32_000  # characters of a hidden text in one cell; Excel's limit is 32,7
 _AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
 _PAGE_WIDTH, _PAGE_HEIGHT = (
     985,
-    690,
+    713,
 )  # pixels of A4 landscape inside its margins at 100 %; LibreOffice draws columns wider
 _SPARE = 1.06  # what is to spare
 _A4, _A3 = 9, 8
@@ -36,8 +36,7 @@ _LEAST_ZOOM = 80  # percent
 _FULL = 0.9  # share of a page from which a block that would be cut begins on the next one
 _BEGINNING = 3  # rows that stay together: air, the head of a block, its first row
 _WIDER = 2**0.5  # A3 against A4, on both sides
-_MARGINS = {"left": 0.39, "right": 0.39, "top": 0.39, "bottom": 0.55}
-_NARROW_MARGINS = {"left": 0.39, "right": 0.39, "top": 0.25, "bottom": 0.45}
+_MARGINS = {"left": 0.39, "right": 0.39, "top": 0.25, "bottom": 0.45}
 _PROTECTED = {
     "select_locked_cells": True,
     "select_unlocked_cells": True,
@@ -292,7 +291,7 @@ class _Writer:
     def _page(self, worksheet: Any, sheet: Sheet) -> None:
         worksheet.set_landscape()
         worksheet.set_paper(sheet.paper or (_A4 if sheet.one_page or _fits_a4(sheet) else _A3))
-        worksheet.set_margins(**(_NARROW_MARGINS if sheet.one_page else _MARGINS))
+        worksheet.set_margins(**_MARGINS)
         worksheet.center_horizontally()
         document = self.book.document
         grey = f"&K{style.GREY[1:]}"  # in the size of the workbook's font, which print scales

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from mantile.cli.output import look
+from mantile.cli.output.capacity import demand_lines
 from mantile.cli.output.tables import (
     FittedTable,
     hung,
@@ -215,6 +216,8 @@ def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
             f"80 % of runs: {', '.join(sure)}; by {result['evidence']}" if sure else result["evidence"],
         )
     )
+    if "capacity" in result:
+        lines += demand_lines(estimate, result["capacity"])
     return [_hung(head, text) for head, text in lines]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +20,37 @@ from mantile.equations.metrics import (
 from mantile.equations.reasons import REASONS
 
 if TYPE_CHECKING:
+    from mantile.optimize.devices import Assignment
     from mantile.optimize.optimize import Candidate, Optimum
 
 _ALWAYS = (TTFT_P95, TPOT, OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS)
 _CODES = 8  # that are listed
+
+
+def print_assignments(found: Sequence[Assignment], written: Path | None) -> None:
+    """What machines may do, the best first, and why."""
+    out = open_console()
+    best = found[0]
+    out.print(Text(best.name if not best.refused else "no way to use these machines works", style="bold"))
+    if not best.refused:
+        out.print(f"{best.because[:1].upper()}{best.because[1:]}.")
+    table = new_table("way", "TTFT s", "TPOT ms", "e2e s", "tokens/s", "why", right=(1, 2, 3, 4))
+    for one in found:
+        shown = one.results
+        figures = [
+            ("ttft_s", 1),
+            ("tpot_s", 1e3),
+            ("e2e_s", 1),
+            ("output_tokens_per_s", 1),
+        ]
+        table.add_row(
+            one.name,
+            *("–" if shown.get(key) is None else number(shown[key] * by, 4) for key, by in figures),
+            one.refused or one.because,
+        )
+    out.print(table)
+    if written is not None and not best.refused:
+        out.print(f"{written}: written")
 
 
 def print_optimum(found: Optimum, top: int, written: Path | None) -> None:

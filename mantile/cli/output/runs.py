@@ -10,9 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.text import Text
 
+from mantile.cli.output import look
 from mantile.cli.output.tables import new_table, number, open_console
 from mantile.measured.metrics import COMPARED, ERROR_FIGURES, PREFILL_RATE
 from mantile.measured.reconcile import GROUPS, OF_CASE
@@ -24,7 +32,7 @@ if TYPE_CHECKING:
 IN_GROUPS = ("tpot", "ttft", "throughput", "prefill")  # metrics that are shown by group
 OF_GROUPS = ("mape", "median", "bias")  # their errors
 MOST_GROUPS, EXTREMES, REASONS = 12, 5, 12  # lines shown of each; --json and the report have all
-LONGEST = 140  # characters of a reason
+LONGEST = 300  # characters of a reason
 LONGEST_NAME = 48  # of a group
 MOST_PREDICTIONS = 12  # lines of predictions after a fit
 FEW = 5  # runs for each factor; where there are fewer, it is said
@@ -39,26 +47,45 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[str], None]]:
         what: is done.
         total: number of steps, None where it is not known.
     """
-    console = Console(stderr=True, markup=False)
-    if not console.is_terminal:
-        yield lambda step: None
-        return
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        *([MofNCompleteColumn()] if total else []),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        begun = -1
+    begun = -1
+    with _bar(what, total, MofNCompleteColumn()) as told:
 
         def step(name: str) -> None:
             nonlocal begun
             begun += 1
-            bar.update(task, completed=begun if total else None, description=f"{what}: {name}")
+            told(begun if total else None, f"{what}: {name}")
 
         yield step
+
+
+@contextmanager
+def counting(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on stderr that is told how many points are done; nothing where stderr is not a terminal.
+
+    Args:
+        what: is done.
+        total: points in all.
+    """
+    with _bar(what, total, TextColumn("{task.completed:,.0f} of {task.total:,.0f} points")) as told:
+        yield lambda done: told(done, what)
+
+
+@contextmanager
+def _bar(what: str, total: int | None, count: ProgressColumn) -> Iterator[Callable[[int | None, str], None]]:
+    """What tells a bar how much is done, and of what."""
+    console = Console(stderr=True, markup=False)
+    if look.now().quiet or not console.is_terminal:
+        yield lambda done, name: None
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        *([count] if total else []),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done, name: bar.update(task, completed=done, description=name)
 
 
 def percent(value: float, signed: bool = False) -> str:

@@ -181,6 +181,7 @@ _SIZES: dict[str, tuple[tuple[str, float], ...]] = {
     "s": (("h", 7200), ("min", 120), ("s", 1), ("ms", 1e-3), ("µs", 1e-6)),
     "B": (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1)),
     "W": (("MW", 1e6), ("kW", 1e3), ("W", 1)),
+    "USD": (("million USD", 1e6), ("thousand USD", 1e3), ("USD", 1)),
 }
 
 
@@ -298,6 +299,8 @@ def print_plan(plan: dict[str, Any], title: str) -> None:
                 if key in band[0]:
                     table.add_row(label, *(number(accelerator[key], 4) for accelerator in band))
             console.print(table)
+    _print_devices(console, plan.get("devices", ()))
+    _print_links(console, plan["topology"])
     for phase, messages in plan["messages"].items():
         if messages:
             title = f"messages of {'a prefill pass' if phase == 'prefill' else 'a decode step'}"
@@ -316,6 +319,54 @@ def print_plan(plan: dict[str, Any], title: str) -> None:
                 )
             console.print(table)
     print_checks(console, [plan])
+
+
+def _print_devices(console: Console, devices: Sequence[dict[str, Any]]) -> None:
+    """Who holds which layers of devices that are not alike, and how long each takes."""
+    if not devices:
+        return
+    table = new_table(
+        "device",
+        "count",
+        "layers",
+        "which",
+        "used GB",
+        "usable GB",
+        "prefill ms",
+        "decode ms",
+        right=range(1, 8),
+    )
+    for device in devices:
+        which = device["which_layers"]
+        table.add_row(
+            f"{device['number']} {device['name']}",
+            number(device["accelerators"]),
+            number(device["layers"]),
+            "–" if which is None else f"{which[0]} – {which[1]}",
+            *(number(device[f"memory_{name}_bytes"] / 1e9, 4) for name in ("used", "usable")),
+            *(number(device[f"{phase}_s"] * 1e3, 4) for phase in ("prefill", "decode")),
+        )
+    console.print(table)
+
+
+def _print_links(console: Console, shown: dict[str, Any]) -> None:
+    """Links with their bandwidth, the busiest named; a wave where one is inferred."""
+    if not shown["links"]:
+        return
+    named = {box["id"]: box["title"] for box in shown["boxes"]}
+    table = new_table("link", "kind", "GB/s", "us", "ms of a prefill", "", right=(2, 3, 4))
+    for link in shown["links"]:
+        ends = named[link["from"]], named[link["to"]]
+        arrow = "~~>" if link["inferred"] else "-->"
+        state = link["state"] if link["state"] in ("busiest", "unused") else ""
+        table.add_row(
+            f"in {ends[0]}" if link["from"] == link["to"] else f"{ends[0]} {arrow} {ends[1]}",
+            link["label"],
+            *("–" if link[key] is None else number(link[key], 4) for key in ("gb_per_s", "latency_us")),
+            "–" if link["prefill_ms"] is None else number(link["prefill_ms"], 4),
+            ", ".join(word for word in (state, "inferred" if link["inferred"] else "") if word),
+        )
+    console.print(table)
 
 
 def print_explanation(explained: Explanation, title: str) -> None:

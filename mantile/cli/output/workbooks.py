@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from mantile.cli.output.tables import new_table, number, open_console
+from mantile.equations.metrics import METRICS
 from mantile.equations.signature import HOLDS
 from mantile.verify.severity import SEVERITIES
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 WORST = 20  # mismatches listed; --json lists all
 _NAMED = 6  # ids of a line
 _LISTED = 40  # lines of a table; --json has all
+_BEHIND = 12  # lines of what only explains other lines
+_SHOWN_DIGITS = 4
 _DIGITS = 12
 _WIDEST = 100  # characters of what is shown otherwise
 
@@ -60,31 +63,62 @@ def print_import(imported: Imported, output: Path) -> None:
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """Inputs, formulas and results that differ."""
+    """What differs: results first, then the inputs they follow from, then all else."""
     console = open_console()
     if not comparison.differ:
         console.print(f"{comparison.a} and {comparison.b}: no difference")
         return
     console.print(f"A: {comparison.a}\nB: {comparison.b}")
-    _differences(console, "Inputs", comparison.inputs, ("id", "scenario", "a", "b"))
-    _differences(console, "Formulas", comparison.formulas, ("id", "cell", "a", "b"))
+    _headlines(console, comparison.headlines)
+    _differences(console, "Inputs", comparison.inputs, ("id", "scenario", "a", "b"), _LISTED)
     _differences(
-        console, "Headline results", comparison.headlines, ("id", "scenario", "unit", "a", "b", "relative")
+        console,
+        "Other figures",
+        comparison.results,
+        ("id", "scenario", "unit", "a", "b", "relative"),
+        _BEHIND,
     )
-    _differences(
-        console, "Other results", comparison.results, ("id", "scenario", "unit", "a", "b", "relative")
-    )
+    _differences(console, "Formulas", comparison.formulas, ("id", "cell", "a", "b"), _BEHIND)
 
 
-def _differences(console: Console, title: str, items: Sequence[dict[str, Any]], keys: Sequence[str]) -> None:
+def _headlines(console: Console, items: Sequence[dict[str, Any]]) -> None:
+    """Headline results that differ, as people call them and in the units in which they quote them."""
+    metrics = {metric.shown_id: metric for metric in METRICS}
+    order = {identifier: place for place, identifier in enumerate(metrics)}
+    known = sorted(
+        (item for item in items if item["id"] in metrics),
+        key=lambda item: (item["scenario"], order[item["id"]]),
+    )
+    if not known:
+        console.print("Results: the same")
+        return
+    several = len({item["scenario"] for item in known}) > 1
+    heads = ("result", *(("scenario",) if several else ()), "A", "B", "B ÷ A − 1")
+    table = new_table(*heads, right=range(len(heads) - 3, len(heads)))
+    for item in known:
+        metric = metrics[item["id"]]
+        cells = (
+            value if isinstance(value, str) else number(metric.shown(value), _SHOWN_DIGITS)
+            for value in (item["a"], item["b"])
+        )
+        said = (item["scenario"],) if several else ()
+        table.add_row(metric.head, *said, *cells, _relative(item["relative"]))
+    console.print(table)
+
+
+def _differences(
+    console: Console, title: str, items: Sequence[dict[str, Any]], keys: Sequence[str], most: int
+) -> None:
     if not items:
         return
+    one = len({item["scenario"] for item in items} - {None}) <= 1 if "scenario" in keys else False
+    keys = [key for key in keys if not (key == "scenario" and one)]
     heads = {"a": "A", "b": "B", "relative": "B ÷ A − 1"}
     table = new_table(
         *(heads.get(key, key) for key in keys),
         right=[keys.index(key) for key in ("a", "b", "relative") if key in keys and "unit" in keys],
     )
-    for item in items[:_LISTED]:
+    for item in items[:most]:
         table.add_row(
             *(
                 _relative(item[key])
@@ -97,8 +131,8 @@ def _differences(console: Console, title: str, items: Sequence[dict[str, Any]], 
         )
     console.print(f"{title}: {len(items):,}")
     console.print(table)
-    if len(items) > _LISTED:
-        console.print(f"  {len(items) - _LISTED:,} more; --json lists all")
+    if len(items) > most:
+        console.print(f"  {len(items) - most:,} more; --json lists all")
 
 
 def _relative(value: float | None) -> str:

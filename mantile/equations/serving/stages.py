@@ -13,6 +13,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
+    all_of,
     as_node,
     defined,
     equal,
@@ -49,13 +50,14 @@ class DecodeStep:
 
     Args:
         host: seconds in which the host starts it without graphs, and its section, of the Decode sheet; None
-            where no scenario asks.
+            where no scenario asks. `host_of_one` of a step of one request.
     """
 
     step: Quantity
     rows: tuple[Quantity, ...]
     host: Quantity | None
     launches: Section | None
+    host_of_one: Quantity | None = None
 
 
 def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pass) -> DecodeStep:
@@ -76,7 +78,7 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
     of_stage = decoding.microbatches * stage
     taken: Node = where(pp > 1, maximum(step_time, of_stage), step_time)
     launches = Rows("serving")
-    host = started(launches, workers, decode)
+    host, host_of_one = started(launches, workers, decode)
     if host is not None:
         taken = maximum(taken, host)
     step = rows("decode_step", "Decode step", "s", taken)
@@ -88,7 +90,7 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
         "the pipeline's bubble",
     )
     section = None if host is None else launches.section("Launches of a decode step", "without graphs")
-    return DecodeStep(step, rows.quantities(), host, section)
+    return DecodeStep(step, rows.quantities(), host, section, host_of_one)
 
 
 def operations(rows: Rows, work: Pass, of: str = "a prefill pass", prefix: str = "") -> Quantity:
@@ -97,8 +99,10 @@ def operations(rows: Rows, work: Pass, of: str = "a prefill pass", prefix: str =
     Args:
         of: which pass, in words; `prefix` of the ids.
     """
-    counts = Counter(block.module.layers for block in work.blocks if block.module is not None)
-    of_groups: list[Node] = []
+    counts = Counter(
+        block.module.layers for block in work.blocks if block.module is not None and block.kernels is None
+    )
+    of_groups: list[Node] = [block.kernels for block in work.blocks if block.kernels is not None]
     for number, (layers, count) in enumerate(counts.items(), start=1):
         once = defined(
             f"serving.{prefix}operations.{number}",
@@ -122,16 +126,34 @@ def operations(rows: Rows, work: Pass, of: str = "a prefill pass", prefix: str =
     return rows(f"{prefix}operations", f"Operations of {of}", "1", total)
 
 
-def started(rows: Rows, workers: Workers, decode: Pass) -> Quantity | None:
-    """Seconds in which the host starts a decode step without graphs, 0 with; None where no scenario asks."""
-    asked = workers.inputs.enforce_eager
-    if asked is None:
-        return None
+def started(rows: Rows, workers: Workers, decode: Pass) -> tuple[Quantity | None, Quantity | None]:
+    """Seconds in which the host starts a decode step without graphs, 0 with, and one of a single request;
+    None where no scenario asks."""
+    asked, largest = workers.inputs.enforce_eager, workers.inputs.graph_max_batch
+    if asked is None or largest is None:
+        return None, None
     count = operations(rows, decode, "a decode step", "decode_")
-    return rows(
-        "decode_host",
-        "Time of the host to start the operations of a decode step",
+    of_one = rows(
+        "decode_host_of_one",
+        "Time of the host to start the operations of a decode step of one request",
         "s",
         where(equal(asked, ON), count * workers.efficiency["eager_launch"], 0),
         "one by one; 0 where a graph holds them",
     )
+    batch = decode.phase.rank_requests
+    beyond = rows(
+        "beyond_graphs",
+        "The batch is larger than the largest graph",
+        "flag",
+        where(all_of(largest > 0, batch > largest), 1, 0),
+        "of a rank",
+    )
+    of_all = beyond * count * workers.efficiency["eager_launch"]
+    host = rows(
+        "decode_host",
+        "Time of the host to start the operations of a decode step",
+        "s",
+        maximum(of_one, of_all),
+        "one by one; 0 where a graph holds them",
+    )
+    return host, of_one

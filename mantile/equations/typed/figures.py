@@ -54,12 +54,14 @@ class FigureTables:
         tables: the figures of each.
         places: words for several of its cells; `columns` words for one of them but for its row, and `firsts`
             the row of the first. Whoever lays out the file fills in all three.
+        numbers: of places in a table, from `BEFORE_FIRST` + 1 on.
     """
 
     tables: tuple[tuple[Input, ...], ...]
     places: tuple[Input, ...]
     columns: tuple[Input, ...]
     firsts: tuple[Input, ...]
+    numbers: tuple[Input, ...]
     faults: Faults
     sections: tuple[Section, ...]
 
@@ -75,8 +77,8 @@ def figure_tables(
     """
     tables = tuple(table for table in _tables(figures) if table[0] not in guarded)
     bounds, behind = Bounds("figures" if kind == RESULTS else kind), _BEHIND[kind]
-    places = tuple(_fixed(table, "cells_of", "Cells of", _name(table)) for table in tables)
-    columns = tuple(_fixed(table, "column_of", "Column of", _name(table)) for table in tables)
+    places = tuple(_fixed(table, "cells_of", "Cells of", name_of(table)) for table in tables)
+    columns = tuple(_fixed(table, "column_of", "Column of", name_of(table)) for table in tables)
     firsts = tuple(_fixed(table, "first_of", "First row of", 0) for table in tables)
     numbers = _numbers(kind, max(map(len, tables), default=0))
     faulty = [_faulty(table, numbers, bounds) for table in tables]
@@ -120,6 +122,7 @@ def figure_tables(
         places=places,
         columns=columns,
         firsts=firsts,
+        numbers=numbers,
         faults=Faults(faults, message),
         sections=(
             Section(f"Bounds of figures{behind}", tuple(bounds.rows), "between which they lie"),
@@ -190,10 +193,10 @@ def _faulty(table: tuple[Input, ...], numbers: tuple[Input, ...], bounds: Bounds
         conditions = (*conditions, members, at_most(bounds.of(max(highest), first.unit)))
     places = span(numbers[: len(table)])
     body = sum_range(places) - sum_where(places, *conditions)
-    return Quantity(f"typed.faulty.{first.id}", f"Cannot be: {_name(table)}", "number", body)
+    return Quantity(f"typed.faulty.{first.id}", f"Cannot be: {name_of(table)}", "number", body)
 
 
-def _name(table: tuple[Input, ...]) -> str:
+def name_of(table: tuple[Input, ...]) -> str:
     """What the labels of its figures have in common."""
     between = " · " if " · " in table[0].label else ", "
     labels = [figure.label.split(between) for figure in table]
@@ -203,7 +206,7 @@ def _name(table: tuple[Input, ...]) -> str:
 def _fixed(table: tuple[Input, ...], kind: str, label: str, value: Value) -> Input:
     return Input(
         f"typed.{kind}.{table[0].id}",
-        f"{label}: {_name(table)}",
+        f"{label}: {name_of(table)}",
         "1",
         value,
         note="of a table of figures",

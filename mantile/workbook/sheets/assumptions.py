@@ -165,8 +165,8 @@ def assumptions_sheet(
             f"{MEANING}; with * as generated.",
         )
     )
-    sheet.widths = [34, 338, 60, 64, 86, 62, 60, 322, 98, 62, 62, 62]
-    sheet.default_height = 20
+    sheet.widths = [34, 358, 60, 62, 80, 58, 56, 344, 92, 55, 55, 55]
+    sheet.default_height = 18
     add_title_rows(book, sheet, "Assumptions", _LAST, master)
     sheet.heights |= {2: 6, 3: 22}
     for column, head in enumerate(_HEADS):

@@ -6,8 +6,10 @@ What is asked is typed here, in yellow cells; Finance works it out. All else is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from mantile.equations.capacity import NO_POINT, Capacity, point
+from mantile.equations.capacity import NO_POINT, Capacity, point, shown
+from mantile.equations.typed import Faults
 from mantile.graph.quantity import Input, Named, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import Cell, CellAddress, Sheet
@@ -111,10 +113,15 @@ def _typed(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Inpu
         book.input_cells[figure.id, scenario] = (sheet.name, row, column)
 
 
-def capacity_sheet(book: EstimateBook, master: Quantity) -> None:
-    """Fill the sheet of a scenario that asks for capacity."""
-    found = book.estimate.equations.capacity
-    assert found is not None
+def capacity_sheet(book: EstimateBook, master: Quantity, faults: Faults | None) -> None:
+    """Fill the sheet of a scenario that asks for capacity.
+
+    Args:
+        faults: figures that cannot be, of those that no result of a plan depends on.
+    """
+    asked = book.estimate.equations.capacity
+    assert asked is not None
+    found = replace(asked, titles=shown(asked.titles, faults))
     sheet = book.sheets[_SHEET]
     sheet.freeze, sheet.repeat_rows = (3, 1), (0, 1)
     add_title_rows(book, sheet, _SHEET, _LAST, master)
@@ -129,6 +136,8 @@ def capacity_sheet(book: EstimateBook, master: Quantity) -> None:
     row = _assumptions(book, sheet, found, row + 1)
     sheet.print_area = (0, 0, row, _LAST)
     _pictures(book, sheet, found, row + 2)
+    for at, figure in enumerate(asked.titles, 2 + max(at for at, _ in sheet.cells)):
+        book.add_quantity(sheet, at, _LABEL, figure, _SMALL)
 
 
 def _section(sheet: Sheet, row: int, text: str, first: int = _LABEL, last: int = _LAST) -> None:

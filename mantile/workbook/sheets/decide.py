@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from mantile.equations.decide import Decided, Judged, decide
+from mantile.equations.decide import Decided, decide
+from mantile.equations.decide.figures import Judged
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.decision import Decision
 from mantile.workbook import charts, style

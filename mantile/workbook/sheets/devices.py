@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from xlsxwriter.utility import xl_rowcol_to_cell
+
 from mantile.equations.devices import Devices
-from mantile.equations.devices_told import device_told, finding, splits_told, totals
+from mantile.equations.devices_told import (
+    BUSIEST,
+    INFERRED_WORD,
+    NO_LAYERS,
+    NOT_USED,
+    box_told,
+    device_told,
+    finding,
+    splits_told,
+    totals,
+)
 from mantile.graph.quantity import Node, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
@@ -35,6 +47,14 @@ _HEADS = (
     "KV room, req.",
     "link to the next",
 )
+_BOXES = ((1, 1), (5, 7), (11, 13))  # columns of the boxes of the picture; links stand between them
+_EDGE = (style.THIN, style.SECOND)
+_BOX = style.Style(size=9.5, align="center_across")
+_LINK = style.Style(size=9.5, align="center_across")
+_NO_ALTERNATIVE = (
+    "The sheets Plan and Alternative are left out: they are of equal accelerators. Other splits stand above; "
+    "other devices are variants of the scenario."
+)
 DEVICES_PURPOSE = (
     "Devices that are not alike, one behind the other. Layers, memory and links are cells of Inputs; decode "
     "and prefill are times of one pass, decode split by what binds its layers."
@@ -52,6 +72,7 @@ def devices_sheet(book: EstimateBook, master: Quantity) -> None:
     add_title_rows(book, sheet, DEVICES_SHEET, _LAST, master)
     _finding(book, sheet, found)
     row = _table(book, sheet, found)
+    row = _topology(book, sheet, found, row + 1)
     _chart(sheet, found, row + 1)
     _splits(book, sheet, found, row + 14)
 
@@ -105,6 +126,62 @@ def _table(book: EstimateBook, sheet: Sheet, found: Devices) -> int:
     return total + 1
 
 
+def _topology(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> int:
+    """Devices as boxes of cells, three side by side, with the link to the next between them.
+
+    Colours follow the words in the cells.
+    """
+    words = "Topology: the busiest link brown, a stated one green, an inferred one dashed, an unused one grey"
+    sheet.set_text(row, 1, words, style.SECTION_HEAD)
+    sheet.heights[row], sheet.heights[row + 1] = 22, 6
+    before = book.estimate.equations.prefill_workers.plan.stages.before
+    for place, device in enumerate(found.devices):
+        band, across = divmod(place, len(_BOXES))
+        top, (first, last) = row + 2 + band * 4, _BOXES[across]
+        told = box_told(found, device, before[place])
+        fill = style.STAGES[place % len(style.STAGES)]
+        looks = (_BOX.but(bold=True, size=11, colour=style.NAVY), _BOX, _BOX)
+        for below, (line, look) in enumerate(zip((told.name, told.layers, told.figures), looks, strict=True)):
+            edges = {
+                "top": _EDGE if below == 0 else None,
+                "bottom": _EDGE if below == len(looks) - 1 else None,
+            }
+            sheet.set_formula(top + below, first, line, look.but(fill=fill, **edges))
+            sheet.set_style(top + below, first, last, look.but(fill=fill, **edges))
+        empty = _has(NO_LAYERS, top + 1, first)
+        rule = {"type": "formula", "criteria": empty, "format": style.Style(fill=style.PANEL)}
+        sheet.conditional.append(((top, first, top + 2, last), rule))
+        if told.rate is None or told.line is None or told.details is None:
+            continue
+        start, end = last + 1, (_BOXES[across + 1][0] if across + 1 < len(_BOXES) else _LAST + 1) - 1
+        for below, line in enumerate((told.rate, told.line, told.details)):
+            look = _LINK.but(colour=style.NETWORK_TEXT if below == 1 else style.INK, bold=below < 2)
+            sheet.set_formula(top + below, start, line, look)
+            sheet.set_style(top + below, start, end, look)
+        _link_colours(sheet, top, start, end)
+        sheet.heights[top + 3] = 10
+    last_row = row + 2 + (len(found.devices) - 1) // len(_BOXES) * 4 + 3
+    sheet.blocks.append((row, last_row))
+    return last_row
+
+
+def _link_colours(sheet: Sheet, top: int, first: int, last: int) -> None:
+    """Colours of the line, and of what is said of the busiest one."""
+    for word, row, colour, rows in (
+        (BUSIEST, top + 2, style.ALERT, (top, top + 2)),
+        (NOT_USED, top + 2, style.SECOND, (top, top + 2)),
+        (INFERRED_WORD, top, style.SECOND, (top + 1, top + 1)),
+    ):
+        look = style.Style(colour=colour, bold=word == BUSIEST)
+        rule = {"type": "formula", "criteria": _has(word, row, first), "format": look}
+        sheet.conditional.append(((rows[0], first, rows[1], last), rule))
+
+
+def _has(word: str, row: int, column: int) -> str:
+    """Whether a cell has a word, as a rule asks."""
+    return f'=ISNUMBER(SEARCH("{word}",{xl_rowcol_to_cell(row, column, True, True)}))'
+
+
 def _chart(sheet: Sheet, found: Devices, row: int) -> None:
     """Decode on each device by what binds its layers."""
     first, last = _TABLE + 1, _TABLE + len(found.devices)
@@ -156,3 +233,4 @@ def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
         sheet.set_formula(at, 12, through, tenth)
         sheet.set_formula(at, 13, split.fits, style.table("whole").but(align="right"))
         sheet.set_formula(at, _LAST, split.layers, style.Style(size=9.5))
+    sheet.set_text(row + len(names) + 2, 1, _NO_ALTERNATIVE, style.Style(size=9.5, colour=style.GREY))

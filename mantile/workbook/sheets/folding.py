@@ -32,6 +32,7 @@ _NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and Model
 _FAULTS = ("typed.faults", "typed.message", "typed.figures.faults", "typed.figures.message")
 # On Calibration: parts of the error, where a solver starts and between what it stays.
 _OF_SOLVERS = (
+    "measured.read.",
     "measured.error.",
     "measured.missing.",
     "measured.in_use.",

@@ -9,7 +9,7 @@ from mantile.equations.metrics import Metric, worked_out_id
 from mantile.equations.sensitivity import JUDGED
 from mantile.equations.signature import HOLDS, NOT_SIGNED, SignOff
 from mantile.equations.since import Followed, followed, followed_input
-from mantile.equations.stamp import STAMPED, Edits, Stamp, unchanged
+from mantile.equations.stamp import STAMPED, Stamp, unchanged
 from mantile.equations.trace import Trace
 from mantile.estimate.overrides import by_scenario
 from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Quantity, Value
@@ -48,7 +48,7 @@ def log_sheet(book: EstimateBook, stamp: Stamp, signatures: SignOff, found: Trac
     row = _versions(book, sheet, 5, stamp)
     row = _overrides(book, sheet, row)
     _live(book, sheet, row, stamp)
-    row = _edits(book, sheet, row + 1, stamp.edits)
+    row = _edits(book, sheet, row + 1, stamp)
     row = _since(book, sheet, row + 1)
     row = _sign_off(book, sheet, row + 1, signatures)
     sheet.print_area = (0, 0, add_trace(book, sheet, row + 2, _LAST, found), _LAST)
@@ -125,9 +125,9 @@ def _live(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> None:
         sheet.set_formula(row, column + 1, _shown(book, figure), look.but(colour=style.LINK))
 
 
-def _edits(book: EstimateBook, sheet: Sheet, row: int, edits: Edits) -> int:
+def _edits(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
     """What was edited since, and of each further scenario how much; the row after it."""
-    grey = style.HEADER.but(bottom=_RULE)
+    edits, grey = stamp.edits, style.HEADER.but(bottom=_RULE)
     texts = ("edits", "", "cell that holds something else", "as generated", "now")
     for column, text in enumerate(texts):
         sheet.set_text(row, column, text, grey)
@@ -144,6 +144,12 @@ def _edits(book: EstimateBook, sheet: Sheet, row: int, edits: Edits) -> int:
     for place, letter in enumerate(LETTERS[: book.side_by_side]):
         look = style.VALUE.but(bottom=_RULE, colour=style.LINK, form=f'"{letter}: "0')
         sheet.set_formula(row, 3 + place, edits.count if place else edits.left, look, scenario=place)
+    sheet.set_style(row, 0, _LAST, _LINE)
+    row += 1
+    library = stamp.altered
+    sheet.set_formula(row, 2, library.message, _LINE.but(colour=style.LINK))
+    look = style.VALUE.but(bottom=_RULE, colour=style.LINK, form='[=0]"";[=1]"1 table";0" tables"')
+    sheet.set_formula(row, 3, library.count, look)
     sheet.set_style(row, 0, _LAST, _LINE)
     return row + 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mantile.equations.checks import Verdict
 from mantile.equations.stamp import Stamp
 from mantile.equations.summary import heading, trust
+from mantile.equations.sweep import seen_from_elsewhere
 from mantile.graph.quantity import Input
 from mantile.library.fields import DECODE
 from mantile.workbook import style
@@ -97,7 +98,7 @@ def summary_sheet(
     _section_head(sheet, _OUTLOOK, "How far from the limits, and what would change it")
     if sweep_sheet.note is not None:
         look = style.SECTION_HEAD.but(size=9.5, colour=style.GREY, align="right", bold=False)
-        sheet.set_formula(_OUTLOOK, LAST, sweep_sheet.note, look, scenario=ACROSS)
+        sheet.set_formula(_OUTLOOK, LAST, seen_from_elsewhere(sweep_sheet.note), look, scenario=ACROSS)
     for row in (_LIMITS, _OUTLOOK):
         sheet.set_style(row, FIRST + 1, LAST, style.SECTION_HEAD)
     SummaryCharts(book, sheet).lay_out(sensitivity_sheet, sweep_sheet)

@@ -48,7 +48,8 @@ from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_h
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 from mantile.workbook.text_width import cut_to, height
 
-_NARROWEST = (76, 206, 62, 288, 96, 168)  # widths of these columns
+_NARROWEST = (58, 206, 62, 294, 96, 180)  # widths of these columns
+_OF_LIBRARY = (50, 214, 46, 300, 80, 206)  # on sheets of the library, whose labels and ids are long
 _SHARES = (0, 0.12, 0, 0.2, 0, 0.68)  # that they have of what is left of the screen
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
@@ -87,7 +88,8 @@ def workings(
     """
     sheet = book.add_sheet(Sheet(name, family, purpose))
     shared = shared or any(_has_shared(section) for section in sections)
-    sheet.widths = _widths(book.side_by_side, shared)
+    narrowest = _OF_LIBRARY if name in LIBRARY_SHEETS else _NARROWEST
+    sheet.widths = _widths(narrowest, book.side_by_side, shared)
     sheet.widths += [_SCENARIO] * (book.columns - book.side_by_side)
     last = FIRST + book.columns - 1
     printed = FIRST + book.side_by_side - 1
@@ -142,11 +144,11 @@ def workings(
     return sheet
 
 
-def _widths(columns: int, shared: bool) -> list[float]:
+def _widths(narrowest: tuple[int, ...], columns: int, shared: bool) -> list[float]:
     """Widths with which the values of the scenarios are seen on a laptop beside what they are."""
     values = [_ALL_SCENARIOS if shared else 4, *([_SCENARIO] * columns)]
-    spare = max(0, style.SCREEN - sum(_NARROWEST) - sum(values))
-    return [*(int(width + share * spare) for width, share in zip(_NARROWEST, _SHARES, strict=True)), *values]
+    spare = max(0, style.SCREEN - sum(narrowest) - sum(values))
+    return [*(int(width + share * spare) for width, share in zip(narrowest, _SHARES, strict=True)), *values]
 
 
 def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
