@@ -95,6 +95,8 @@ def _typed(row: dict[str, str]) -> dict[str, Any]:
 def _value(text: str) -> int | float | str:
     """A cell as a whole number, a number or a text, the first that it can be."""
     text = text.strip()
+    if not text:
+        return text
     for kind in (int, float):
         try:
             return kind(text)
