@@ -189,11 +189,11 @@ def test_all_figures_make_a_table(several: mt.Estimate) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"tp": -4}, r"field tp: .*greater than or equal to 1 \(found -4\)"),
+        ({"tp": -4}, r"field tp: .*at least 1 \(found -4\)"),
         ({"tpp": 4}, r"field tpp: there is no such field; did you mean tp"),
         ({"decode_tp": 0.5}, r"field decode\.tp: .*found 0\.5"),
         ({"accelerator": None}, "accelerator is missing"),
-        ({"model": 8}, r"field model: .*string \(found 8\)"),
+        ({"model": 8}, r"field model: expected a text \(found 8\)"),
         ({"variants": [{"concurency": 1}]}, r"field variants\.0\.concurency: .*did you mean concurrency"),
     ],
 )

@@ -248,7 +248,7 @@ def test_prefill_workers_alone_have_what_decode_workers_keep() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"tp": -4}, r"field tp: .*greater than or equal to 1 \(found -4\)"),
+        ({"tp": -4}, r"field tp: .*at least 1 \(found -4\)"),
         ({"concurency": 4}, r"field concurency: there is no such field; did you mean concurrency"),
         ({"decode_tpp": 4}, r"field decode\.tpp: there is no such field; did you mean .*tp"),
         ({"variants": [{"out_tokens": 4}]}, r"field variants\.0\.out_tokens: .*did you mean .*output_tokens"),

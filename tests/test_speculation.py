@@ -165,7 +165,7 @@ def test_an_acceptance_by_position_is_summed(make: Make) -> None:
     assert value(made, "inputs.draft_tokens") == 3
     fewer = make(speculation="eagle", acceptance_by_position="0.85,0.61,0.38", draft_tokens=2)
     assert fewer.results()["tokens_per_step"] == pytest.approx(2.46)
-    for wrong, words in (([0.5, 0.6], "shares that fall"), ([1.2], "less than or equal to 1")):
+    for wrong, words in (([0.5, 0.6], "shares that fall"), ([1.2], "at most 1")):
         with pytest.raises(InputError, match=words):
             make(speculation="eagle", acceptance_by_position=wrong)
 

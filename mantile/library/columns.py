@@ -118,7 +118,7 @@ def _require_use(given: Iterable[str], model: Model, where: str) -> None:
     for name in given:
         part = lacking.get(SCENARIO_FIELDS[name].needs or "") if name in SCENARIO_FIELDS else ""
         if part:
-            raise InputError(f"{where}: field {name}: {model.id} has no {part}; expected no such field")
+            raise InputError(f"{where}: field {name}: {model.id} has no {part}; leave it out")
 
 
 def _given(case: Case) -> dict[str, Any]:

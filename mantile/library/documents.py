@@ -327,11 +327,42 @@ def _problem(document: type[BaseModel], details: Any) -> str:
         inner = _document_at(document, outer)
         said = inner.explained(str(given)) if issubclass(inner, Strict) else None
         return f"field {field}: there is no such field; {said or near(str(given), _field_names(inner))}"
-    text = details["msg"].removeprefix("Value error, ")
+    text = _expected(details)
     value = details.get("input")
     if not isinstance(value, dict | list) and details["type"] != "missing":
         text += f" (found {quoted(value)})"
     return f"field {field}: {text}" if field else text
+
+
+def _expected(details: Any) -> str:
+    """What pydantic found wrong, as what was expected."""
+    context = details.get("ctx") or {}
+    words = _EXPECTED.get(details["type"])
+    if words is not None:
+        return words.format(
+            **{
+                key: f"{value:,}" if isinstance(value, int | float) else value
+                for key, value in context.items()
+            }
+        )
+    return str(details["msg"]).removeprefix("Value error, ")
+
+
+_EXPECTED = {
+    "greater_than_equal": "expected at least {ge}",
+    "greater_than": "expected more than {gt}",
+    "less_than_equal": "expected at most {le}",
+    "less_than": "expected less than {lt}",
+    "literal_error": "expected one of {expected}",
+    "int_type": "expected a whole number",
+    "int_parsing": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "float_type": "expected a number",
+    "float_parsing": "expected a number",
+    "string_type": "expected a text",
+    "bool_type": "expected true or false",
+}
+"""By the kind of problem."""
 
 
 def _field_names(document: type[BaseModel]) -> list[str]:

@@ -25,7 +25,7 @@ class InputError(ValueError):
         try:
             scenario.replace(tp=-4)
         except mantile.InputError as error:
-            print(error)    # scenario: field tp: Input should be greater than or equal to 1 (found -4)
+            print(error)    # scenario: field tp: expected at least 1 (found -4)
     """
 
     def __init__(self, message: object = "") -> None:
