@@ -218,7 +218,7 @@ def edits(graph: EstimateGraph, results: Quantity, library: Altered) -> Edits:
     )
     most = defined("stamp.edit.most", "Edits that are listed", "flag", _LISTED, "of each scenario")
     rows.add(most)
-    told = _told(rows, listed[0], count, library)
+    first_told = _told(rows, listed[0], count, library)
     left = rows("left", "Edits that are not listed", "flag", maximum(0, count - most))
     return Edits(
         entries=(*own.entries, *shared.entries),
@@ -226,7 +226,7 @@ def edits(graph: EstimateGraph, results: Quantity, library: Altered) -> Edits:
         stored=(*own.held, *shared.held),
         of_base=of_base,
         invalid=invalid,
-        told=told,
+        told=first_told,
         count=count,
         all=both,
         left=left,

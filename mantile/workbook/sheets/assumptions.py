@@ -165,7 +165,7 @@ def assumptions_sheet(
             f"{MEANING}; with * as generated.",
         )
     )
-    sheet.widths = [34, 358, 60, 62, 80, 58, 56, 344, 92, 55, 55, 55]
+    sheet.widths = [34, 352, 60, 62, 86, 58, 56, 338, 98, 55, 55, 55]
     sheet.default_height = 18
     add_title_rows(book, sheet, "Assumptions", _LAST, master)
     sheet.heights |= {2: 6, 3: 22}
