@@ -117,7 +117,7 @@ def _of_kind(kind: FigureTables, number: int) -> Altered:
     named = _named(rows, kind, (sums, by_place), (place, tolerance))
     some = rows("told", "The first of them in words", "1", where(plain > 0, named, _AN_ERROR))
     message = rows("message", "In words", "1", where(count > 0, some, _AS_GENERATED))
-    blocks = (
+    blocks: tuple[tuple[str, tuple[Input | Quantity, ...], str], ...] = (
         ("Sums of tables", (tolerance, *sums.now), "of all figures of a table of the library"),
         ("Sums of tables as generated", sums.then, "when the file was made"),
         ("Sums of tables by places", by_place.now, "each figure times the cube of its place"),

@@ -218,7 +218,7 @@ def edits(graph: EstimateGraph, results: Quantity, library: Altered) -> Edits:
     )
     most = defined("stamp.edit.most", "Edits that are listed", "flag", _LISTED, "of each scenario")
     rows.add(most)
-    told = _told(rows, listed[0], count, library)
+    first_told = _told(rows, listed[0], count, library)
     left = rows("left", "Edits that are not listed", "flag", maximum(0, count - most))
     return Edits(
         entries=(*own.entries, *shared.entries),
@@ -226,7 +226,7 @@ def edits(graph: EstimateGraph, results: Quantity, library: Altered) -> Edits:
         stored=(*own.held, *shared.held),
         of_base=of_base,
         invalid=invalid,
-        told=told,
+        told=first_told,
         count=count,
         all=both,
         left=left,
@@ -346,7 +346,9 @@ def _told(rows: Rows, first: Edit, count: Quantity, library: Altered) -> Quantit
     words = rows("first", "The first edit", "1", join(first.cell, " held ", first.was, ", holds ", first.now))
     either = rows("words", "The first edit of all", "1", where(count > 0, words, library.message))
     edited = where(count + library.count > 0, join("Edited: ", either, "."), _NOT_EDITED)
-    return rows("told", "The first edit of all in words", "1", edited)
+    found = rows("found", "The first edit of all, where cells can be read", "1", edited)
+    told = where(is_error(found), "Edited: a cell holds an error.", found)
+    return rows("told", "The first edit of all in words", "1", told)
 
 
 def _fixed_flag(name: str, label: str) -> Input:

@@ -298,8 +298,8 @@ MESSAGES: Mapping[str, Message] = {
         {},
     ),
     "OVERRIDE_INVALID": Message(
-        "an override is a text or negative: the sheet Log names it; expected a number from 0 "
-        "on, or an empty cell",
+        "an override or measured value is a text or negative: the sheet Log names it; expected a number "
+        "from 0 on, or an empty cell",
         _nothing,
         {},
     ),

@@ -37,6 +37,7 @@ _HEADS = (
 _FIRST_EFFECT, _LAST = 9, 11
 _SOURCE, _STATUS = 7, 8
 _LINE = 17  # height of a remark
+_TIGHT = 1  # pixel less beside a text than elsewhere: the list is long, and prints on two pages
 _UNDER = (style.THIN, style.FAINT)
 _SAID = style.ROW_LABEL.but(size=9.5)
 _ORIGIN = style.SOURCE.but(bottom=_UNDER)
@@ -165,8 +166,8 @@ def assumptions_sheet(
             f"{MEANING}; with * as generated.",
         )
     )
-    sheet.widths = [34, 358, 60, 62, 80, 58, 56, 344, 92, 55, 55, 55]
-    sheet.default_height = 18
+    sheet.widths = [32, 344, 54, 64, 86, 60, 59, 336, 98, 59, 59, 59]
+    sheet.default_height = 17
     add_title_rows(book, sheet, "Assumptions", _LAST, master)
     sheet.heights |= {2: 6, 3: 22}
     for column, head in enumerate(_HEADS):
@@ -267,7 +268,7 @@ def _words(sheet: Sheet, row: int, number: str, said: str, sheets: str) -> None:
     sheet.set_text(row, 0, number, _ORIGIN)
     sheet.set_text(row, 1, said, _SAID.but(bottom=_UNDER))
     sheet.set_text(row, 2, cut_to(sheets, _ORIGIN.size, sheet.widths[2]), _ORIGIN)
-    sheet.heights[row] = max(sheet.default_height or 0, needed_height(said, _SAID, sheet.widths[1]))
+    sheet.heights[row] = max(sheet.default_height or 0, needed_height(said, _SAID, sheet.widths[1]) - _TIGHT)
 
 
 def _origin(book: EstimateBook, sheet: Sheet, row: int, origins: Sequence[Quantity | str]) -> None:
@@ -280,7 +281,7 @@ def _origin(book: EstimateBook, sheet: Sheet, row: int, origins: Sequence[Quanti
     mark_beginning(sheet, row, _STATUS, "assumed", style.ALERT)
     source = origins[1]
     now = source if isinstance(source, str) else str(Program([source]).run(book.estimate.inputs(0))[source])
-    sheet.heights[row] = max(sheet.heights[row], needed_height(now, _ORIGIN, sheet.widths[_SOURCE]))
+    sheet.heights[row] = max(sheet.heights[row], needed_height(now, _ORIGIN, sheet.widths[_SOURCE]) - _TIGHT)
 
 
 def _figures(
