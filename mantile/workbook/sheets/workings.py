@@ -49,7 +49,7 @@ from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 from mantile.workbook.text_width import cut_to, height
 
 _NARROWEST = (58, 206, 62, 294, 96, 180)  # widths of these columns
-_OF_LIBRARY = (50, 214, 46, 300, 80, 206)  # on sheets of the library, whose labels and ids are long
+_OF_LIBRARY = (58, 214, 46, 292, 80, 206)  # on sheets of the library, whose labels and ids are long
 _SHARES = (0, 0.12, 0, 0.2, 0, 0.68)  # that they have of what is left of the screen
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
