@@ -336,7 +336,7 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     more and longer ones wait less.
 
     Where the token budget is what limits, requests pass at the rate of full steps; those grow with what
-    decodes beside.
+    decodes beside, and near that rate the ends of a benchmark weigh a little less with more requests.
     """
     made = make(model=model, tp=1)
     inputs = anything(library, made, seed=11, count=3000)
@@ -379,7 +379,7 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     full = after[limit] > after[base]
     assert (full & held).sum() < 0.2 * held.sum()
     assert (after[output] >= before[output] * (1 - tiny))[held & ~full].all()
-    assert (after[output] * after[served] >= before[output] * before[served] * (1 - tiny))[held & full].all()
+    assert (after[output] * after[served] >= before[output] * before[served] * 0.998)[held & full].all()
     assert (after[tpot] >= before[tpot] * (1 - tiny))[held].all()
     assert (after[ttft] >= before[ttft] * (1 - tiny))[held].all()
     longer = program.sweep(inputs | {"inputs.input_tokens": inputs["inputs.input_tokens"] * 2})

@@ -30,7 +30,7 @@ def graphs(library: Library) -> tuple[EstimateGraph, ...]:
 def checks_of(graph: EstimateGraph) -> tuple[Check, ...]:
     """All checks of a workbook, with the alert that inputs changed."""
     made = stamp(graph)
-    return verdict(graph.checks, made.readable, None, made.unchanged, 1).checks
+    return verdict(graph.checks, made.readable, None, made.unchanged, made.edits.told, 1).checks
 
 
 def test_every_reason_is_of_a_check_and_every_check_has_one(graphs: tuple[EstimateGraph, ...]) -> None:

@@ -121,8 +121,12 @@ class Stamp:
     section: Section
 
 
-def stamp(graph: EstimateGraph) -> Stamp:
-    """The rows that compare live results with those of generation; the maker of the file fills these in."""
+def stamp(graph: EstimateGraph, measured: bool = True) -> Stamp:
+    """The rows that compare live results with those of generation; the maker of the file fills these in.
+
+    Args:
+        measured: whether there are cells for what was measured.
+    """
     figures = tuple(metric.of(graph.figures) for metric in STAMPED)
     behind = [metric.worked_out(graph.figures) for metric in STAMPED]
     stored = tuple(_stored(figure) for figure in behind)
@@ -149,7 +153,7 @@ def stamp(graph: EstimateGraph) -> Stamp:
         words = "Tables of figures that cannot be, of all"
         count = in_all("faults", words, "flag", count + others.faults.count)
     library = altered(tables)
-    edited = edits(graph, changed, library)
+    edited = edits(graph, changed, library, measured)
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
@@ -181,15 +185,16 @@ def _others(graph: EstimateGraph) -> FigureTables | None:
     return found if found.tables else None
 
 
-def edits(graph: EstimateGraph, results: Quantity, library: Altered) -> Edits:
+def edits(graph: EstimateGraph, results: Quantity, library: Altered, measured: bool) -> Edits:
     """Every input and override against what its cell held when the file was made.
 
     Args:
         results: how many headline results changed.
         library: tables of the library that hold something else, which count in the base.
+        measured: whether there are cells for what was measured.
     """
     overrides = [overridable.cell for overridable in graph.overridable.values()]
-    overrides += graph.measured.values.values()
+    overrides += graph.measured.values.values() if measured else ()
     of_all_scenarios = (*graph.model.typed.typed, *graph.typed.shared)
     told = {override.id for override in overrides} | {item.input.id for item in of_all_scenarios}
     assumed = [figure for figure in graph.replaceable.values() if figure.id not in told]

@@ -111,7 +111,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     """
     book = EstimateBook(estimate, bundle)
     equations = estimate.equations
-    headline_stamp = stamp(equations)
+    calibrates = CALIBRATION in (estimate.template.sheets or (CALIBRATION,))
+    headline_stamp = stamp(equations, calibrates)
     _store_headlines(book, headline_stamp)
     tables = headline_stamp.tables
     others = tables[1].faults if len(tables) > 1 else None
@@ -126,7 +127,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     master = check_verdict.headline
     sections = {**equations.sheets, "Cost": (*equations.sheets["Cost"], headline_stamp.section)}
     tuned = None
-    if CALIBRATION in (estimate.template.sheets or (CALIBRATION,)):
+    if calibrates:
         tuned = tuning(equations.workers, equations.figures)
         sections["Efficiency"] = _without(sections["Efficiency"], tuned.cells)
 
