@@ -187,11 +187,7 @@ class _Rates:
         compute = self.fraction("moe_compute", "expert compute", self.factors["moe_compute"] / slower)
         peak = self.formats.classes["experts"].linear_peak
         self.rate("moe_flops", "Expert FLOP/s reached", "FLOP/s", compute * peak * self.speed)
-        sent = self.fraction(
-            "moe_sent",
-            "expert compute over sent tokens",
-            maximum(compute, minimum(HALF, compute * self.factors["moe_sent"])),
-        )
+        sent = maximum(compute, minimum(HALF, compute * self.factors["moe_sent"]))
         self.rate(
             "moe_sent_flops", "Expert FLOP/s reached over sent tokens", "FLOP/s", sent * peak * self.speed
         )

@@ -51,6 +51,7 @@ _LAWS = (
     "Little's law, peaks and floors hold in every state: steps are worked out at the requests that decode; "
     "the host's time counts in full steps; a benchmark's only burst is no shorter than its prompts"
 )
+_SENT = "expert kernels over tokens that were sent to them reach at most half the dense peak"
 _LINKS = (
     "a transfer hides behind prefill only as far as it lasts, and goes over ports where there is no network; "
     "the last stage counts with its LM head"
@@ -484,7 +485,7 @@ _POWER_OF_0_12 = {
 
 CHANGES: tuple[Change, ...] = (
     Change(
-        since=(0, 15),
+        since=(0, 14),
         ids=r"decide\.name\.\d+",
         formula="=" + r'&" · "&'.join([_ID] * 4),
         why="the name of a plan says how much of it lies on the host",
@@ -770,11 +771,12 @@ CHANGES: tuple[Change, ...] = (
         for why, ids in (
             (_LAWS, r"serving\.(?:lockstep|stall|full_step|fills|ttft_p50|in_flight_share|base)"),
             (_LAWS, r"disaggregated\.[\w.]+|load\.[\w.]+|(?:prefill|decode)\.peak|floor\.(?:ttft|tpot)"),
+            (_SENT, _OF_PASS + r"experts_\w+\.(?:rate|row_product)"),
             (_LINKS, r"serving\.(?:transfer(?:_bandwidth|_time)?|(?:prefill|decode)_stage)|checks\.linked"),
         )
     ),
     *(
-        Change(since=(0, 15), ids=ids, formula=r"=.*", why=why)
+        Change(since=(0, 14), ids=ids, formula=r"=.*", why=why)
         for why, ids in (
             (
                 _NO_LINK,
@@ -844,13 +846,13 @@ def _version(generator: str) -> tuple[int, int]:
 
 
 def counts_edits_otherwise(identifier: str, generator: str) -> bool:
-    """Whether a row counts edits or guards inputs, in a file of before 0.15.
+    """Whether a row counts edits or guards inputs, in a file of before 0.14.
 
     Since 0.11 an edit of a cell of all scenarios counts once, since 0.12 there are more inputs, and since
-    0.13 more assumptions of machines, since 0.14 tables of figures are looked at in two groups, since 0.15
-    edits of them count; these rows stand elsewhere. What they come to is worked out again.
+    0.13 more assumptions of machines, since 0.14 tables of figures are looked at in two groups and edits of
+    them count; these rows stand elsewhere. What they come to is worked out again.
 
     Args:
         generator: the program that made the file, with its version, as its bundle says.
     """
-    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 15)
+    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 14)
