@@ -319,7 +319,11 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 def test_metrics_are_declared_in_one_place() -> None:
     """No other file of the package writes the JSON key of a metric in a table of its own."""
     keys = {metric.key for metric in METRICS if metric.unit == "s"}
-    readers = {"measured/dialects.py", "measured/runs.py", "measured/template.py"}  # fields of measured runs as others write them
+    readers = {
+        "measured/dialects.py",
+        "measured/runs.py",
+        "measured/template.py",
+    }  # fields of measured runs as others write them
     package = Path(mt.__file__).parent
     for path in package.rglob("*.py"):
         place = path.relative_to(package).as_posix()

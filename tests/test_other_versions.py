@@ -134,8 +134,8 @@ def _differs(diff: CellDiff) -> dict[str, list[dict[str, Any]]]:
 def test_workbooks_of_older_versions_verify(name: str) -> None:
     """Every value recomputed; every formula is today's, or is listed with the reason why it was changed.
 
-    Those of a sheet that was laid out anew and only repeat a figure that stands elsewhere are in no list. Least
-    is compared of disaggregated files of 0.6.0, whose requests in decode were found in another way.
+    Those of a sheet that was laid out anew and only repeat a figure that stands elsewhere are in no list.
+    Least is compared of disaggregated files of 0.6.0: requests in decode were found in another way.
     """
     found = verify(DATA / f"{name}.xlsx").to_dict()
     assert found["ok"], found["edited"] | {"mismatches": found["mismatches"]}
@@ -144,7 +144,7 @@ def test_workbooks_of_older_versions_verify(name: str) -> None:
     assert found["compared"] + sum(map(len, apart)) > 0.92 * found["formulas"] > 6000
     anew = [item for item in found["other_version"]["not_compared"] if item["cell"].startswith("Layers!")]
     otherwise = len(found["other_version"]["worked_out_otherwise"]) + len(anew)
-    assert found["compared"] > 0.65 * (found["formulas"] - otherwise)
+    assert found["compared"] > 0.6 * (found["formulas"] - otherwise)
     edits = {item["id"]: item["found"] for item in found["edited"]["inputs"]}
     assert edits == (EDITED if "edited" in name else {})
     assert not found["edited"]["names"] and not [
