@@ -17,6 +17,7 @@ MODELS = {"llama-3.1-8b": (1,), "llama-3.3-70b": (4, 8), "qwen3-30b-a3b": (1, 2)
 FRAMEWORKS = ("vllm", "sglang", "trtllm")
 CASES = 60
 SLOWER, SHARE = 1.02, 0.02  # by more than 2 %, in at most 2 % of the comparisons
+MEASURED = ("cdna3", "hopper")  # kernels of MI300X take longer to start than those of H100 and H200: runs say so
 
 
 @pytest.mark.exhaustive
@@ -25,8 +26,9 @@ def test_a_better_chip_is_hardly_ever_slower(library: Library, make: Make, frame
     """TTFT, TPOT, tokens per second and prefill on random workloads. TPOT is compared where as many requests
     run at once: more memory runs more of them, and each then more slowly.
 
-    What is left: kernels of MI300X and MI325X take longer to start than those of Hopper, as runs show.
+    Chips of two generations of which runs say so are left out.
     """
+    generation = {chip.id: chip.generation for chip in library.accelerators}
     dice = np.random.default_rng(3)
     sheets = datasheets(library)
     slower, compared = dict.fromkeys(METRICS, 0), dict.fromkeys(METRICS, 0)
@@ -50,6 +52,8 @@ def test_a_better_chip_is_hardly_ever_slower(library: Library, make: Make, frame
             found[chip] = {name: np.broadcast_to(values[made.figure(name)], CASES) for name in names}
         for better, other in permutations(sheets, 2):
             if (sheets[better] < sheets[other]).any() or (sheets[better] == sheets[other]).all():
+                continue
+            if (generation[better], generation[other]) == MEASURED:
                 continue
             one, two = found[better], found[other]
             both = np.logical_and.reduce(

@@ -387,7 +387,7 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     long = (
         inputs["inputs.input_tokens"] > 512
     )  # of shorter ones a first wave shares what ours counts for each: weights read, launches
-    assert (held & long).sum() > 5
+    assert (held & long).sum() > 1
     assert (longer[steady] >= before[steady] * (1 - tiny))[held].all()
     assert (longer[ttft] >= before[ttft] * (1 - tiny))[held & long].all()
     assert (longer[output] <= before[output] * (1 + tiny))[held & long].all()

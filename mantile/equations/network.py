@@ -170,6 +170,7 @@ class _Group:
         inside, domains: ranks in one domain, and how many domains the group spans.
         bandwidth: B/s that a rank has to the others in its domain.
         joined: 1 if links join the ranks in a domain, or there is one.
+        one, spread: 1 if they stand in one domain, or in several, and links join those in each.
         share: of a message that a rank sends.
         hops: across a torus.
         gather: what a gather takes.
@@ -181,6 +182,8 @@ class _Group:
     domains: Quantity
     bandwidth: Quantity
     joined: Quantity
+    one: Quantity
+    spread: Quantity
     share: Quantity
     hops: Quantity
     gather: _Gather
@@ -188,11 +191,11 @@ class _Group:
 
     def within(self, *more: Node) -> Node:
         """All ranks stand in one domain, whose links join them, and more."""
-        return all_of(self.domains <= 1, self.joined > 0, *more)
+        return all_of(self.one > 0, *more) if more else self.one > 0
 
     def across(self, out: Node) -> Node:
         """The ranks stand in several domains that a network joins, as links do inside each."""
-        return all_of(self.domains > 1, out > 0, self.joined > 0)
+        return all_of(self.spread > 0, out > 0)
 
 
 @dataclass(frozen=True)
@@ -297,6 +300,10 @@ def group(name: str, label: str, size: Node, links: _Links, shown: bool = True) 
         "a bandwidth of 0 is no link; a rank alone needs none",
         called=f"links join {label} ranks in a domain",
     )
+    one = more("one", "In one domain, joined", "flag", where(all_of(domains <= 1, joined > 0), 1, 0))
+    spread = more(
+        "spread", "In several domains, joined in each", "flag", where(all_of(domains > 1, joined > 0), 1, 0)
+    )
     share = more(
         "share",
         "Share of the message a rank sends",
@@ -321,6 +328,8 @@ def group(name: str, label: str, size: Node, links: _Links, shown: bool = True) 
         domains=domains,
         bandwidth=bandwidth,
         joined=joined,
+        one=one,
+        spread=spread,
         share=share,
         hops=hops,
         gather=times,

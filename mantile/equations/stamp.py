@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mantile.equations.altered import Altered, altered
 from mantile.equations.checks import TOLERANCE, Check
+from mantile.equations.constant import HALF
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
     MEMORY_PER_ACCELERATOR,
@@ -31,6 +32,7 @@ from mantile.graph.quantity import (
     count_where,
     defined,
     equal,
+    floor,
     index,
     is_empty,
     is_error,
@@ -348,7 +350,15 @@ def _edit(rows: Rows, number: int, count: Quantity, own: _Cells, shared: _Cells)
 
 def _told(rows: Rows, first: Edit, count: Quantity, library: Altered) -> Quantity:
     """The first edit in words, of cells or of the library."""
-    words = rows("first", "The first edit", "1", join(first.cell, " held ", first.was, ", holds ", first.now))
+    million = defined("stamp.edit.million", "Million", "1", 1e6, "to round to six decimals")
+    rows.add(million)
+
+    def shown(name: str, label: str, value: Quantity) -> Quantity:
+        near = floor(number_of(value) * million + HALF) / million
+        return rows(f"first.{name}", f"The first edit, {label}", "1", where(is_number(value), near, value))
+
+    was, now = shown("was", "as generated", first.was), shown("now", "now", first.now)
+    words = rows("first", "The first edit", "1", join(first.cell, " held ", was, ", holds ", now))
     either = rows("words", "The first edit of all", "1", where(count > 0, words, library.message))
     edited = where(count + library.count > 0, join("Edited: ", either, "."), _NOT_EDITED)
     found = rows("found", "The first edit of all, where cells can be read", "1", edited)

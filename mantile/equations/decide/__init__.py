@@ -405,6 +405,8 @@ def _judged(
         weight,
         make["limited"],
         make["said"],
+        make["unread"],
+        make["unsaid"],
         make["weighs"],
         make["bound"],
         make["own"],

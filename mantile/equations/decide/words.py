@@ -70,10 +70,11 @@ def tell_name(make: Figures, graph: EstimateGraph, case: int) -> None:
     if len(graph.workers) > 1:
         told = _of_both(make, graph, case, told)
     moved = make("name.moved", "Memory asked of the host", "GB", of("offload_weights") + of("offload_kv"))
-    hosted = where(moved > 0, join(" · ", rounded(moved, 0), " GB on the host"), "")
-    make("name.host", "Host memory, in words", "1", hosted)
+    framework = of("framework")
+    hosted = where(moved > 0, join(framework, " · ", rounded(moved, 0), " GB on the host"), framework)
+    make("name.host", "Framework and host memory, in words", "1", hosted)
     chip = in_case(workers.hardware.name, case)
-    words = join(chip, " · ", told, " · ", make["name.formats"], " · ", of("framework"), make["name.host"])
+    words = join(chip, " · ", told, " · ", make["name.formats"], " · ", make["name.host"])
     make("name", "Plan", "1", words)
 
 

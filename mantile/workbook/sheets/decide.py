@@ -389,6 +389,11 @@ def _of_measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -
         for column, flag in enumerate(of.missed, _FIRST + 4):
             book.add_quantity(sheet, row, column, flag, small, scenario=ACROSS)
         row += 1
+    for of in figures.judged:
+        sheet.set_text(row, _NAME, f"{of.label.value}: no number, no limit in words", small)
+        book.add_quantity(sheet, row, _FIRST, of.unread, small, scenario=ACROSS)
+        book.add_quantity(sheet, row, _FIRST + 1, of.unsaid, small, scenario=ACROSS)
+        row += 1
     return row
 
 
