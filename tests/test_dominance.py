@@ -17,7 +17,10 @@ MODELS = {"llama-3.1-8b": (1,), "llama-3.3-70b": (4, 8), "qwen3-30b-a3b": (1, 2)
 FRAMEWORKS = ("vllm", "sglang", "trtllm")
 CASES = 60
 SLOWER, SHARE = 1.02, 0.02  # by more than 2 %, in at most 2 % of the comparisons
-MEASURED = ("cdna3", "hopper")  # kernels of MI300X take longer to start than those of H100 and H200: runs say so
+MEASURED = (
+    "cdna3",
+    "hopper",
+)  # kernels of MI300X take longer to start than those of H100 and H200: runs say so
 
 
 @pytest.mark.exhaustive
