@@ -214,9 +214,6 @@ def follow_edits(book: EstimateBook, folder: Path, sets: int, seed: str) -> tupl
             edits = {
                 name: random_value(inputs[name], dice) for name in sorted(names)
             }  # sorted: sets have no order of their own
-            edits |= {
-                name: max(1.0, edits[name]) for name in edits if name.startswith("cost.pue")
-            }  # or refused
             touched |= set(edits)
             typed = {book.input_cells[name, 0]: value for name, value in edits.items()}
             solution = model.calculate(book.sheets, typed)

@@ -38,6 +38,7 @@ from mantile.graph.quantity import (
     is_error,
     is_number,
     match,
+    maximum,
     minimum,
     number_of,
     span,
@@ -413,7 +414,13 @@ def draw(rows: Rows, inputs: Workload, ranks: Ranks, hardware: Hardware, running
         match(hardware.machine, span(CLASSES)),
         "in the assumptions above",
     )
-    pue = rows("pue_default", "PUE by the class of machine", "1", index(span(PUES), place))
+    pue = rows(
+        "pue_default",
+        "PUE by the class of machine",
+        "1",
+        maximum(1, index(span(PUES), place)),
+        "a building draws no less than what stands in it",
+    )
     assumed = rows(
         "idle_assumed",
         "Idle power of an accelerator, assumed",

@@ -486,6 +486,12 @@ _POWER_OF_0_12 = {
 CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 14),
+        ids=r"cost\.pue_default",
+        formula=rf"=INDEX\({_LIST},{_ID}\)",
+        why="a building draws no less than what stands in it: a PUE below 1 that is typed counts as 1",
+    ),
+    Change(
+        since=(0, 14),
         ids=r"decide\.name\.\d+",
         formula="=" + r'&" · "&'.join([_ID] * 4),
         why="the name of a plan says how much of it lies on the host",
