@@ -21,6 +21,7 @@ from mantile.library.scenario import parse_scenario
 
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1795046400")  # 2026-11-19: prices do not age between two runs
 os.environ.setdefault("COLUMNS", "200")  # as in a pipe without a terminal, wherever tests run
+EVERY = "MANTILE_EVERY" in os.environ
 settings.register_profile(
     "mantile",
     deadline=None,
@@ -203,6 +204,16 @@ def _one_of_each() -> list[str]:
         kinds = frozenset(block.kind for block in architecture.blocks.values())
         found.setdefault((architecture.model_type, kinds), name)
     return list(found.values())
+
+
+def models_to_try(*more: str) -> list[str]:
+    """One of each architecture, and more; all with MANTILE_EVERY."""
+    return model_ids() if EVERY else list(dict.fromkeys([*_one_of_each(), *more]))
+
+
+def few_models(*few: str) -> list[Any]:
+    """Models to try: a few in every run, the others in the exhaustive one."""
+    return few_of(models_to_try(*few), *few)
 
 
 @pytest.fixture(scope="session", params=few_of(_one_of_each(), *KINDS))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import KINDS, few_of
+from conftest import KINDS, few_models, few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,7 +20,6 @@ from mantile.estimate.estimate import Estimate
 from mantile.floors import Core, Dimensions, Machine, Weights, floors
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, precedents
-from mantile.library.models import model_ids
 from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES, SCHEDULERS, Library
 from mantile.library.scenario import CLASS_DTYPES, DEFAULT, DEFAULT_SYSTEM, SAME
 
@@ -119,7 +118,7 @@ def test_floors_share_nothing_with_the_equations() -> None:
     assert ours == {"mantile.graph.quantity"}
 
 
-@pytest.mark.parametrize("model", few_of(model_ids(), *KINDS))
+@pytest.mark.parametrize("model", few_models(*KINDS))
 def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> None:
     """Times above the floor, use of the hardware at most 1, all finite, and sums that add up, on any plan."""
     made = make(model=model, tp=1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import few_of
+from conftest import few_models
 from live import exit_status, few, loaded
 from small_models import CONFIGS
 
@@ -60,7 +60,7 @@ def shown(book: EstimateBook, sheet: str, edited: dict[str, Any] | None = None) 
     }
 
 
-@pytest.mark.parametrize("name", few_of(model_ids(), *FEW))
+@pytest.mark.parametrize("name", few_models(*FEW))
 def test_modules_and_shapes_hold_every_parameter_once(name: str) -> None:
     """Rows sum to the model, every shape multiplies out, and a module's bytes are those of its tensors."""
     made = ask(model=name)
@@ -92,7 +92,7 @@ def test_modules_and_shapes_hold_every_parameter_once(name: str) -> None:
             assert values[row.parameters] == parameters, row.name.value
 
 
-@pytest.mark.parametrize("name", few_of(model_ids(), *FEW))
+@pytest.mark.parametrize("name", few_models(*FEW))
 def test_ranges_cover_each_layer_once(name: str) -> None:
     """However the kinds of layers interleave; words in one run are first and last layer."""
     made = ask(model=name)
@@ -111,7 +111,7 @@ def test_ranges_cover_each_layer_once(name: str) -> None:
             assert said in (f"{low} – {high}", str(low) if low == high else "")
 
 
-@pytest.mark.parametrize("name", few_of(model_ids(), *FEW))
+@pytest.mark.parametrize("name", few_models(*FEW))
 def test_the_matrix_sums_to_the_pass(name: str) -> None:
     """Of both phases: columns to a layer, layers and ends to the pass, bars to cells, steps to a layer."""
     made = ask(model=name, pp=2)

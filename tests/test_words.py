@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import KINDS, Make, few_of
+from conftest import KINDS, Make, few_of, models_to_try
 from live import loaded
 
 from mantile.equations import prefill
@@ -37,7 +37,6 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.sentence import called, how_worked_out, names, sentence
-from mantile.library.models import model_ids
 from mantile.workbook.write import build_workbook
 
 HOW = re.compile(r"[×÷−+]|\bsum of\b|\brounded up\b|\bthe largest of\b|\blargest of\b|\bthe rows above\b")
@@ -157,7 +156,7 @@ def _unnamed(quantity: Quantity) -> list[str]:
     return missing
 
 
-SCENARIOS: list[dict[str, Any]] = [{"model": model} for model in model_ids()]
+SCENARIOS: list[dict[str, Any]] = [{"model": model} for model in models_to_try()]
 FEW: list[dict[str, Any]] = [{"model": model} for model in KINDS]
 for model in ("llama-3.3-70b", "deepseek-r1", "qwen3-next-80b", "gemma-3-27b", "llava-1.5-7b"):
     SCENARIOS += [
