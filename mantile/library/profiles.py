@@ -580,7 +580,6 @@ def shelf(folder: str) -> Shelf[Any]:
     return Shelf(f"profiles/{folder}", data_folder("profiles") / folder, FOLDERS[folder], as_promised)
 
 
-@cache
 def load_library(pins: tuple[str, ...] = ()) -> Library:
     """All profiles we ship.
 
@@ -595,6 +594,12 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
         mantile.load_library().accelerator("h100-sxm").name
         mantile.estimate(scenario, library=mantile.load_library())
     """
+    return library_with(pins)  # one of each, however a caller spells "no pins"
+
+
+@cache
+def library_with(pins: tuple[str, ...]) -> Library:
+    """All profiles we ship, some in an older version; read once."""
     folder = data_folder("profiles")
     profiles: dict[str, dict[str, Any]] = {name: {} for name in FOLDERS}
     for name in FOLDERS:
