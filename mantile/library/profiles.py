@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from mantile.library.documents import Strict, load, validate
+from mantile.library.documents import Strict, load, load_ours, validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, quoted, unknown
 from mantile.library.evidence import EvidenceBase
@@ -622,23 +622,23 @@ def library_with(pins: tuple[str, ...]) -> Library:
                 *(single for single in singles if single.id not in profiles["systems"]),
             ],
             "frameworks": frameworks,
-            "datatypes": load(DataTypes, folder / "datatypes.yaml").datatypes,
-            "evidence": load(EvidenceBase, folder / "evidence.yaml"),
-            "measured": load(MeasuredRuns, folder / "runs.yaml"),
+            "datatypes": load_ours(DataTypes, folder / "datatypes.yaml").datatypes,
+            "evidence": load_ours(EvidenceBase, folder / "evidence.yaml"),
+            "measured": load_ours(MeasuredRuns, folder / "runs.yaml"),
             "links": _links(folder / "links.yaml"),
         }
     )
 
 
 def _links(path: Path) -> Links:
-    known = load(Links, path)
+    known = load_ours(Links, path)
     for kind in known.links:
         check_sources(kind, f"{path}: {kind.id}")
     return known
 
 
 def _framework(path: Path) -> Framework:
-    framework = load(Framework, path)
+    framework = load_ours(Framework, path)
     check_sources(framework, str(path))
     return framework
 
