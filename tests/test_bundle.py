@@ -20,7 +20,7 @@ from mantile.library.documents import parse_yaml
 from mantile.library.dump import dump_yaml
 from mantile.library.errors import InputError
 from mantile.library.models import Model, load_model
-from mantile.library.profiles import Library, data_folder, load_library
+from mantile.library.profiles import Library, data_folder
 from mantile.library.scenario import Scenario, load_scenario, parse_scenario
 from mantile.library.template import Template
 from mantile.workbook.bundle import BUNDLE_SHEET, FORMAT, Bundle, read_bundle, write_bundle

@@ -429,8 +429,8 @@ def load(document: type[Document], path: Path) -> Document:
 def load_ours(document: type[Document], path: Path) -> Document:
     """Read and validate a YAML document that we ship.
 
-    What a stranger could do with one (nest it without end, let ten lines stand for a billion, hide characters)
-    is not looked for at every start: a test does, with `load`, of every file.
+    What a stranger could do with one is not looked for at every start: nest it without end, let ten lines
+    stand for a billion, hide characters. A test does, with `parse_yaml` and `validate`, of every file.
 
     Raises:
         InputError: naming file and field, and what was expected.
