@@ -22,6 +22,7 @@ _KINDS = (
     "quantities",
     "checks",
     "prices",
+    "presets",
     "evidence",
 )
 _LIBRARY = "Library and set-up"
@@ -65,6 +66,12 @@ def rows_of(kind: str) -> Iterator[tuple[str, str]]:
         yield "cloud", "what a cloud asks on demand, per accelerator and hour"
         yield "rental", "per accelerator and hour on a contract of three years"
         yield "owned", "purchase, upkeep and electricity over the years of use"
+    elif kind == "presets":
+        from mantile.cli.presets import PRESETS
+
+        for name, choices in PRESETS.items():
+            for field, one in choices.items():
+                yield f"{name}.{field}", f"{one.value}; {one.status}, {one.date}: {one.source}"
     elif kind == "evidence":
         yield "3", "serving runs of this chip, framework, kind of model and format were measured"
         yield "2", "serving runs of the framework were measured on other chips"
