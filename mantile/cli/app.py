@@ -81,6 +81,10 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _end_of_pipe()
+    except SystemExit as ended:  # typer and rich end with 1 where a pipe breaks
+        if isinstance(ended.__context__, BrokenPipeError):
+            _end_of_pipe()
+        raise
     except InputError as error:
         _fail(str(error))
     except OSError as error:

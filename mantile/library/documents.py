@@ -200,6 +200,7 @@ def _require_sane(text: str, name: str) -> None:
     open_: list[tuple[str | None, int, int]] = []
     count = characters = 0
     clock = Clock(name)
+    event: Any
     for event in yaml.parse(text, Loader=_Loader):
         kind = type(event)  # quicker than isinstance, and asked for every element; the most frequent first
         if kind is yaml.ScalarEvent or kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
