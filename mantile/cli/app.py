@@ -113,6 +113,8 @@ def _end_of_pipe() -> NoReturn:
 
 
 def _fail(message: str) -> NoReturn:
+    from mantile.cli.output.look import say
+
     for line in message.splitlines():
-        print(f"mantile: {line}", file=sys.stderr)
+        say(line)
     raise SystemExit(2)

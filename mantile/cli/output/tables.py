@@ -551,7 +551,9 @@ _QUOTED = (
 
 
 def print_rows(rows: Sequence[dict[str, Any]]) -> None:
-    """One line for each entry of a list, figures in the unit people quote."""
+    """One line for each entry of a list, figures in the unit people quote; where there is no room, texts
+    beside the id and what stands next to it go before figures.
+    """
     heads, scales = [], []
     for key in rows[0]:
         suffix, unit, scale = next((quoted for quoted in _QUOTED if key.endswith(quoted[0])), ("", "", 1))
@@ -561,7 +563,8 @@ def print_rows(rows: Sequence[dict[str, Any]]) -> None:
     figures = {
         index for index, key in enumerate(rows[0]) if any(isinstance(row[key], int | float) for row in rows)
     }
-    table = new_table(*heads, right=figures)
+    texts_first = [at for at in reversed(range(2, len(heads))) if at not in figures]
+    table = new_table(*heads, right=figures, drop=texts_first)
     lines = [
         [
             number(value / scale if scale != 1 and value is not None else value)
