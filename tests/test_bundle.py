@@ -20,7 +20,7 @@ from mantile.library.documents import parse_yaml
 from mantile.library.dump import dump_yaml
 from mantile.library.errors import InputError
 from mantile.library.models import Model, load_model
-from mantile.library.profiles import Library, data_folder, load_library
+from mantile.library.profiles import Library, data_folder
 from mantile.library.scenario import Scenario, load_scenario, parse_scenario
 from mantile.library.template import Template
 from mantile.workbook.bundle import BUNDLE_SHEET, FORMAT, Bundle, read_bundle, write_bundle
@@ -84,7 +84,7 @@ def test_the_same_bytes_where_the_library_is_another(tmp_path: Path, monkeypatch
     chip.write_text(chip.read_text(encoding="utf-8").replace("value: 864", "value: 860"), encoding="utf-8")
     for module in (models, profiles):
         monkeypatch.setattr(module, "data_folder", lambda name: tmp_path / "other" / name)
-    caches = (load_library, models.model_ids, models.known_models, models.ids_by_hub_id)
+    caches = (profiles.library_with, models.model_ids, models.known_models, models.ids_by_hub_id)
     for cached in caches:
         cached.cache_clear()
     try:

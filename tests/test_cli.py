@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import statistics
@@ -19,6 +21,7 @@ from conftest import few_of
 
 import mantile
 from mantile.cli import main
+from mantile.cli.output.tables import new_table, open_console
 
 CASE = ("--accelerator", "h100-sxm", "--input-tokens", "1024", "--output-tokens", "128", "--concurrency", "8")
 SCENARIO = """\
@@ -109,6 +112,33 @@ def process(arguments: Sequence[str], folder: Path, **environment: str) -> subpr
     )
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["models", "list"],
+        ["models", "list", "--json"],
+        ["list", "quantities", "--format", "csv"],
+        ["--help"],
+    ],
+    ids=" ".join,
+)
+def test_a_reader_that_has_seen_enough_is_no_error(line: list[str], unbuffered: str, tmp_path: Path) -> None:
+    """As `mantile ... | head -1` does: whoever of us or of the libraries writes, the status is 0."""
+    root = str(Path(mantile.__file__).resolve().parents[1])
+    with subprocess.Popen(
+        [sys.executable, "-m", "mantile", *line],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": root, "PYTHONUNBUFFERED": unbuffered},
+    ) as ran:
+        assert ran.stdout is not None and ran.stderr is not None
+        ran.stdout.close()
+        said = ran.stderr.read()
+    assert (ran.returncode, said) == (0, b"")
+
+
 def test_help_is_quick(tmp_path: Path) -> None:
     """--help answers at once; the bound leaves room for a busy machine."""
     times = []
@@ -120,6 +150,10 @@ def test_help_is_quick(tmp_path: Path) -> None:
     heavy = process(["--version"], tmp_path, PYTHONPROFILEIMPORTTIME="1").stderr
     for module in ("numpy", "pydantic", "yaml", "xlsxwriter", "openpyxl", "formulas", "pint"):
         assert f"| {module}\n" not in heavy.replace("|   ", "| "), f"--version imports {module}"
+    asked = ["estimate", "llama-3.1-8b", *CASE]
+    heavy = process(asked, tmp_path, PYTHONPROFILEIMPORTTIME="1").stderr
+    for module in ("pandas", "scipy", "xlsxwriter", "openpyxl", "formulas", "pint", "matplotlib"):
+        assert f" {module}\n" not in heavy, f"an estimate imports {module}"
 
 
 def test_version_and_help(run: Any) -> None:
@@ -511,6 +545,38 @@ def test_explain(run: Any) -> None:
     ):
         assert word in ran.out
     assert "built-in example" not in run("explain", "serving.tpot", "llama-3.1-8b", *CASE).out
+
+
+def test_a_time_is_told_in_the_size_that_people_say(run: Any) -> None:
+    """The exact one stands beside it; a trace is the same tree in JSON."""
+    value = run("explain", "serving.tpot", "--json").data["value"]
+    assert f"{value * 1e3:.6g} ms ({value:.6g} s)" in run("explain", "serving.tpot").out
+    tree = run("trace", "serving.tpot", "--depth", "1", "--format", "json").data
+    assert (tree["id"], tree["value"]) == ("serving.tpot", value)
+    assert sum(branch["value"] for branch in tree["branches"]) == pytest.approx(value, rel=1e-12)
+    assert f"serving.tpot = {value * 1e3:.6g} ms" in run("trace", "serving.tpot", "--depth", "1").out
+
+
+def test_a_number_is_whole_where_a_column_in_the_middle_went(run: Any, monkeypatch: Any) -> None:
+    """The column that goes first need not be the last one."""
+    monkeypatch.setenv("COLUMNS", "80")
+    table = new_table("id", "unit", "A", "B", "B ÷ A − 1", right=(2, 3, 4), drop=(1,))
+    row = "hardware.memory_bandwidth12", "B/s", "3,350,000,000,000", "4,800,000,000,000", "+43.28%"
+    table.add_row(*row)
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        open_console().print(table)
+    assert all(cell in out.getvalue() for cell in (row[0], *row[2:]))
+    assert "no room at 80 columns for: unit" in out.getvalue()
+
+
+def test_jobs_are_rows_too(run: Any, monkeypatch: Any) -> None:
+    """`guide` breaks a line between words, as a shell goes on with it; in other forms it has tables."""
+    monkeypatch.setenv("COLUMNS", "80")
+    job = run("guide", "cheapest", "--json").data["jobs"][0]
+    said = run("guide", "cheapest").out
+    assert max(map(len, said.splitlines())) <= 80
+    assert " ".join(said.replace("\\\n", " ").split()[-len(job["command"].split()) :]) == job["command"]
+    assert run("guide", "cheapest", "--format", "csv").out.startswith("how do I,command\n")
 
 
 def test_explain_adds_up(run: Any) -> None:

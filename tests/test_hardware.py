@@ -83,7 +83,7 @@ def test_ids_of_accelerators_and_systems_are_apart(library: Library) -> None:
 
 _GEFORCE = "GeForce halves the 16-bit rate where sums are fp32, as they are here; fp4 runs at the full rate"
 DENSE = {
-    **{(chip, "peak_fp4"): _GEFORCE for chip in ("rtx-5090", "rtx-5080", "rtx-5060-ti-16gb")},
+    **{(chip, "peak_fp4"): _GEFORCE for chip in ("rtx-5090", "rtx-5080", "rtx-5070-ti", "rtx-5060-ti-16gb")},
     (
         "dgx-spark-gb10",
         "peak_fp8",

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 from small_models import CONFIGS as SMALL
 
 from mantile.estimate.estimate import Estimate
@@ -157,6 +158,22 @@ def _mappings_with(data: Any, key: str) -> list[dict[str, Any]]:
             found for value in data.values() for found in _mappings_with(value, key)
         ]
     return [found for item in data for found in _mappings_with(item, key)] if isinstance(data, list) else []
+
+
+class Anything(BaseModel, extra="allow"):
+    """A document of whatever fields."""
+
+
+def test_what_we_ship_needs_no_guard() -> None:
+    """Files of ours are read without the checks that those of strangers get, so each passes them here."""
+    files = [path for kind in ("profiles", "models") for path in data_folder(kind).rglob("*.yaml")]
+    assert len(files) > 500
+    for path in files:
+        validate(Anything, parse_yaml(read_text(path), path.name), path.name)
+
+
+def test_the_library_is_read_once() -> None:
+    assert load_library() is load_library(()) is load_library(pins=())
 
 
 @pytest.mark.parametrize(
@@ -423,7 +440,7 @@ def test_a_wrong_scenario_is_told_by_field(change: dict[str, Any], message: str)
     ("change", "message"),
     [
         ({"accelerator": "h100sx"}, r"unknown accelerator 'h100sx'; did you mean h100-sxm"),
-        ({"accelerator": "abacus-9"}, r"unknown accelerator 'abacus-9'; known: a10, a100-40gb-pcie"),
+        ({"accelerator": "zither"}, r"unknown accelerator 'zither'; known: a10, a100-40gb-pcie"),
         ({"system": "hgx-h10"}, r"unknown system 'hgx-h10'; did you mean hgx-h100"),
         ({"decode": {"accelerator": "h300"}}, r"unknown accelerator 'h300'"),
         ({"framework": "vlm"}, r"unknown framework 'vlm'; did you mean vllm"),

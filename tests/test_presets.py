@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from mantile.cli.presets import PRESETS, preset_fields
 from mantile.estimate.estimate import estimate
 from mantile.library.errors import InputError
+from mantile.library.profile_facts import STATUSES
 from mantile.library.profiles import load_library
 from mantile.library.scenario import merge_fields, parse_scenario
 from mantile.workbook.layout import lay_out
@@ -31,7 +34,15 @@ def test_each_preset_is_a_scenario_and_says_what_it_chose(
     assert scenario.framework in {framework.id for framework in load_library().frameworks}
     said = capsys.readouterr().err
     assert f"--as {name}: framework {scenario.framework}" in said
-    assert ("(assumed)" in said) == (PRESETS[name].status == "assumed") and PRESETS[name].source
+    choices = [choice for field, choice in PRESETS[name].items() if field != "kv_dtype"]  # which was stated
+    assert said.count("(assumed)") == sum(choice.status == "assumed" for choice in choices)
+    for choice in PRESETS[name].values():
+        assert len(choice.source) > 20 and re.fullmatch(r"20\d\d-\d\d-\d\d", choice.date)
+        assert choice.status in STATUSES
+        if choice.status == "datasheet":
+            assert "; https://" in choice.source
+        elif choice.status == "secondary":
+            assert "citing" in choice.source
     assert preset_fields(name, {"framework": "exo"}, {}).get("framework") is None
 
 

@@ -620,6 +620,23 @@ def test_a_scenario_file_is_swept_from_its_base(run: Any, tmp_path: Path) -> Non
     assert found["points"] == 2 and found["best"]["ttft_s"]["ttft_s"] == made["ttft_s"]
 
 
+def test_accelerators_in_all_are_an_axis(run: Any) -> None:
+    """They are TP, or DP where TP is stated; what the degrees cannot make is refused with a way out."""
+    load = ("--gpu", "h100-sxm", "--isl", "1k", "--osl", "128", "--concurrency", "8")
+    found = json.loads(run("llama-3.1-8b", *load, "--over", "gpus=1,2,4", "--json").out)
+    assert found["points"] == 3 and {point["tp"] for point in found["pareto"]} == {1, 2, 4}
+    found = json.loads(run("llama-3.1-8b", *load, "--tp", "2", "--over", "gpus=2,4", "--json").out)
+    assert found["points"] == 2 and {point["dp"] for point in found["pareto"]} == {1, 2}
+    for arguments, said in (
+        (("--tp", "2", "--over", "gpus=2,3"), "3: the degrees given need a multiple of 2"),
+        (("--over", "gpus=1,2", "--over", "pp=1,2"), "--over gpus beside --over pp"),
+        (("--gpus", "2", "--over", "gpus=1,2"), "beside --gpus"),
+        (("--over", "as=vllm,sglang"), "a sweep for each, with --as"),
+    ):
+        ran = run("llama-3.1-8b", *load, *arguments)
+        assert ran.status == 2 and said in ran.err
+
+
 def test_nothing_that_fits_is_exit_status_1(run: Any, tmp_path: Path) -> None:
     """And a table that has heads all the same."""
     ran = run(

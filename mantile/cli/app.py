@@ -81,6 +81,10 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         _end_of_pipe()
+    except SystemExit as ended:  # typer and rich end with 1 where a pipe breaks
+        if isinstance(ended.__context__, BrokenPipeError):
+            _end_of_pipe()
+        raise
     except InputError as error:
         _fail(str(error))
     except OSError as error:
@@ -109,6 +113,8 @@ def _end_of_pipe() -> NoReturn:
 
 
 def _fail(message: str) -> NoReturn:
+    from mantile.cli.output.look import say
+
     for line in message.splitlines():
-        print(f"mantile: {line}", file=sys.stderr)
+        say(line)
     raise SystemExit(2)

@@ -95,6 +95,46 @@ def _spread(total: int, data: Mapping[str, Any], fields: dict[str, Any]) -> dict
     return fields | {free: total // taken}
 
 
+def swept(
+    values: Mapping[str, tuple[Any, ...]], what: str, flags: Mapping[str, Any]
+) -> dict[str, tuple[Any, ...]]:
+    """Axes of a sweep as fields: accelerators in all are TP, or DP where TP is stated or an axis.
+
+    Args:
+        values: of each axis, by the names that were given.
+        what: a model, or the file of a scenario or workbook.
+
+    Raises:
+        InputError: for accelerators in all that the degrees cannot make, and for presets, with a way out.
+    """
+    from mantile.cli.flags import document_of
+    from mantile.library.scenario import field_name
+
+    if "as" in values:
+        raise InputError("--over as: a preset sets several fields; run a sweep for each, with --as")
+    name = next((name for name in values if field_name(name) in ("gpus", "num_gpus")), None)
+    if name is None:
+        return dict(values)
+    if "gpus" in flags:
+        raise InputError(f"--over {name} beside --gpus: leave one of them out")
+    axes = {field_name(axis) for axis in values}
+    data = document_of(what)[0]
+    stated = {**(data if isinstance(data, dict) else {}), **flags}
+    free = "dp" if "tp" in axes or stated.get("tp") is not None else "tp"
+    others = [degree for degree in ("tp", "dp", *_WITHIN) if degree != free]
+    also = next((degree for degree in (*others, free) if degree in axes), None)
+    if also is not None:
+        raise InputError(f"--over {name} beside --over {also}: each sets the accelerators; leave one out")
+    within = prod(stated.get(degree) or 1 for degree in others)
+    wrong = next((total for total in values[name] if not isinstance(total, int) or total % within), None)
+    if wrong is not None:
+        raise InputError(f"--over {name}: {wrong}: the degrees given need a multiple of {within}")
+    return {
+        free if axis == name else axis: tuple(total // within for total in given) if axis == name else given
+        for axis, given in values.items()
+    }
+
+
 def own_file(name: str) -> str:
     """The file of an accelerator in a library folder of the user's own; the name as it is of any other."""
     from mantile.cli.config import library_folders

@@ -266,15 +266,18 @@ def trace(
     dependents: Annotated[
         bool, typer.Option("--dependents", help="What follows from the figure instead.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the figures that a figure follows from, as a tree."""
     estimates, title = _estimate_or_example(what, flags)
-    from mantile.cli.output.tables import print_trace
+    from mantile.cli.output.tables import print_json, print_trace
     from mantile.estimate import explain as explanation
 
-    print_trace(
-        explanation.trace(estimates, _figure_id(estimates, quantity), depth=depth, forward=dependents), title
-    )
+    root = explanation.trace(estimates, _figure_id(estimates, quantity), depth=depth, forward=dependents)
+    if as_json:
+        print_json(root.to_dict())
+    else:
+        print_trace(root, title)
 
 
 @app.command(group="Ask about a deployment", examples=("mantile ir llama-3.3-70b",))

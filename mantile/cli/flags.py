@@ -523,6 +523,11 @@ def _require_fields(model: str, flags: Mapping[str, Any]) -> None:
         if field not in flags and not (field == "concurrency" and ({"request_rate", "sessions"} & set(flags)))
     ]
     if missing:
+        if "/" not in model:  # a name that there is not comes before what it would need
+            from mantile.cli.asked import own_model
+            from mantile.library.models import load_model
+
+            load_model(own_model(model))
         raise InputError(
             f"{model}: missing {', '.join(missing)}; a model needs them, a scenario file may hold them: "
             f"mantile estimate {model} --gpu h100 --isl 1k --osl 256 --concurrency 8"

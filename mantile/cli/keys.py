@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 
 from mantile.cli.app import AsJson, app
+from mantile.cli.commands import App, Commands
 
-keys = typer.Typer(help="Keys that sign workbooks and bundles, Ed25519.", no_args_is_help=True)
-app.add_typer(keys, name="keys")
+keys = App(cls=Commands, help="Keys that sign workbooks and bundles, Ed25519.", no_args_is_help=True)
+app.add_typer(keys, name="keys", rich_help_panel="Workbooks")
 
 
-@keys.command("new")
+@keys.command("new", examples=("mantile keys new me.key",))
 def new(
     file: Annotated[
         Path, typer.Argument(metavar="FILE.key", help="The private key; the public one is FILE.pub.")
@@ -26,7 +27,7 @@ def new(
     typer.echo(f"{file}: private key {identifier}; keep it to yourself\n{public}: public key, for --trusted")
 
 
-@keys.command("list")
+@keys.command("list", examples=("mantile keys list me.pub",))
 def list_(
     file: Annotated[Path, typer.Argument(metavar="KEYS", help="File or folder of public keys.")],
     as_json: AsJson = False,
@@ -35,10 +36,12 @@ def list_(
     from mantile.library.signing import key_id, read_trusted
 
     found = {key_id(public): name for public, name in read_trusted(file).items()}
-    if as_json:
-        from mantile.cli.output.tables import print_json
+    from mantile.cli.output.tables import new_table, open_console, print_json
 
+    if as_json:
         print_json({"keys": [{"id": identifier, "name": name} for identifier, name in found.items()]})
         return
-    for identifier, name in found.items():
-        typer.echo(f"{identifier}  {name}")
+    table = new_table("id", "name")
+    for row in found.items():
+        table.add_row(*row)
+    open_console().print(table)

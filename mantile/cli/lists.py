@@ -22,6 +22,7 @@ _KINDS = (
     "quantities",
     "checks",
     "prices",
+    "presets",
     "evidence",
 )
 _LIBRARY = "Library and set-up"
@@ -65,6 +66,12 @@ def rows_of(kind: str) -> Iterator[tuple[str, str]]:
         yield "cloud", "what a cloud asks on demand, per accelerator and hour"
         yield "rental", "per accelerator and hour on a contract of three years"
         yield "owned", "purchase, upkeep and electricity over the years of use"
+    elif kind == "presets":
+        from mantile.cli.presets import PRESETS
+
+        for name, choices in PRESETS.items():
+            for field, one in choices.items():
+                yield f"{name}.{field}", f"{one.value}; {one.status}, {one.date}: {one.source}"
     elif kind == "evidence":
         yield "3", "serving runs of this chip, framework, kind of model and format were measured"
         yield "2", "serving runs of the framework were measured on other chips"
@@ -213,15 +220,28 @@ GUIDE: tuple[tuple[str, str], ...] = (
 
 
 @app.command(group=_LIBRARY, examples=("mantile guide", "mantile guide cheapest"))
-def guide(words: Words = None) -> None:
+def guide(words: Words = None, as_json: AsJson = False) -> None:
     """Answer "how do I ...": commands for usual jobs."""
+    from mantile.cli.output import look
+    from mantile.cli.output.help import broken
+    from mantile.cli.output.tables import new_table, open_console, print_json
+
     found = _having(iter(GUIDE), words or [])
     if not found:
         raise InputError(
             f"{' '.join(words or ())!r:.60}: no job here has these words; `mantile guide` has all"
         )
+    if as_json:
+        print_json({"jobs": [{"job": job, "command": line} for job, line in found]})
+        return
+    if look.now().form != "table":
+        table = new_table("how do I", "command")
+        for row in found:
+            table.add_row(*row)
+        open_console().print(table)
+        return
     for job, line in found:
-        typer.echo(f"How do I {job}?\n  {line}\n")
+        typer.echo("\n".join((f"How do I {job}?", *(f"  {part}" for part in broken(line, look.width())), "")))
 
 
 @app.command(group=_LIBRARY, examples=("mantile init chat.yaml --model llama-3.3-70b --gpu h100-sxm",))
@@ -272,6 +292,7 @@ def config(
 ) -> None:
     """Show your settings: the file, defaults of fields, folders of your own; MANTILE_ variables count too."""
     from mantile.cli.config import TEMPLATE, config_path, library_folders, wanted
+    from mantile.cli.output import look
     from mantile.cli.output.tables import new_table, open_console, print_json
 
     path = config_path()
@@ -300,7 +321,7 @@ def config(
     table = new_table("default", "value", "from")
     for name, (value, place) in held.items():
         table.add_row(name, str(value), place)
-    if held:
+    if held or look.now().form == "csv":
         out.print(table)
     for folder in folders:
         out.print(f"library folder {folder}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mantile.cli.app import AsJson, app
+from mantile.cli.asked import swept as axes_of
 from mantile.cli.estimates import What
 from mantile.cli.flags import scenario as scenario_of
 from mantile.cli.flags import swept_values, with_flags
@@ -110,6 +111,7 @@ def sweep(
         if name in values:
             raise InputError(f"--over {text}: {name} is given twice")
         values[name] = swept
+    values = axes_of(values, what, flags)
     from mantile.cli.output.sweep import ROWS, json_rows, print_points, print_sweep
     from mantile.cli.output.tables import print_json
     from mantile.estimate.partitions import POINTS, partitions

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
-from mantile.library.documents import Strict, load, validate
+from mantile.library.documents import Strict, load, load_ours, validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, quoted, unknown
 from mantile.library.evidence import EvidenceBase
@@ -580,7 +580,6 @@ def shelf(folder: str) -> Shelf[Any]:
     return Shelf(f"profiles/{folder}", data_folder("profiles") / folder, FOLDERS[folder], as_promised)
 
 
-@cache
 def load_library(pins: tuple[str, ...] = ()) -> Library:
     """All profiles we ship.
 
@@ -595,6 +594,12 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
         mantile.load_library().accelerator("h100-sxm").name
         mantile.estimate(scenario, library=mantile.load_library())
     """
+    return library_with(pins)  # one of each, however a caller spells "no pins"
+
+
+@cache
+def library_with(pins: tuple[str, ...]) -> Library:
+    """All profiles we ship, some in an older version; read once."""
     folder = data_folder("profiles")
     profiles: dict[str, dict[str, Any]] = {name: {} for name in FOLDERS}
     for name in FOLDERS:
@@ -617,23 +622,23 @@ def load_library(pins: tuple[str, ...] = ()) -> Library:
                 *(single for single in singles if single.id not in profiles["systems"]),
             ],
             "frameworks": frameworks,
-            "datatypes": load(DataTypes, folder / "datatypes.yaml").datatypes,
-            "evidence": load(EvidenceBase, folder / "evidence.yaml"),
-            "measured": load(MeasuredRuns, folder / "runs.yaml"),
+            "datatypes": load_ours(DataTypes, folder / "datatypes.yaml").datatypes,
+            "evidence": load_ours(EvidenceBase, folder / "evidence.yaml"),
+            "measured": load_ours(MeasuredRuns, folder / "runs.yaml"),
             "links": _links(folder / "links.yaml"),
         }
     )
 
 
 def _links(path: Path) -> Links:
-    known = load(Links, path)
+    known = load_ours(Links, path)
     for kind in known.links:
         check_sources(kind, f"{path}: {kind.id}")
     return known
 
 
 def _framework(path: Path) -> Framework:
-    framework = load(Framework, path)
+    framework = load_ours(Framework, path)
     check_sources(framework, str(path))
     return framework
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from mantile.library.documents import Strict, load
+from mantile.library.documents import Strict, load_ours
 from mantile.library.errors import InputError, unknown
 
 
@@ -88,7 +88,7 @@ class Shelf(Generic[Entry]):
         if identifier in self.ids and version == available[0]:
             return self._current(identifier)
         file = self.place / "versions" / f"{identifier}@{version or available[0]}.yaml"
-        return self.older(load(self.kind, file))
+        return self.older(load_ours(self.kind, file))
 
     def _current(self, identifier: str) -> Entry:
         """The entry in use.
@@ -97,7 +97,7 @@ class Shelf(Generic[Entry]):
             InputError: if it is not called as its file, or states no version.
         """
         path = self.place / f"{identifier}.yaml"
-        entry = load(self.kind, path)
+        entry = load_ours(self.kind, path)
         if entry.id != identifier:
             raise InputError(
                 f"{path}: field id: expected {identifier!r} as the file is called, found {entry.id!r}"

@@ -160,7 +160,8 @@ def _formulas(left: _Side, right: _Side) -> Iterator[dict[str, Any]]:
             figure.id: (texts[figure.id], sentence(figure)) for figure in estimates.equations.quantities()
         }
 
-    mine, theirs = of(left.estimate), of(right.estimate)
+    shared = left.estimate.equations is right.estimate.equations
+    mine, theirs = ({}, {}) if shared else (of(left.estimate), of(right.estimate))
     for identifier in dict.fromkeys((*mine, *theirs)):
         left_texts, right_texts = mine.get(identifier), theirs.get(identifier)
         if left_texts != right_texts:

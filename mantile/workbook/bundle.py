@@ -15,6 +15,7 @@ from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from mantile.estimate.drafts import DRAFT_FIGURES
 from mantile.estimate.estimate import Estimate, estimate
@@ -178,8 +179,13 @@ class Bundle:
 
     @cached_property
     def library(self) -> Library:
-        """The profiles it may choose among."""
-        return validate(Library, self.data["library"], self.name)
+        """The profiles it may choose among: one object of bundles that hold the same, whose estimates then
+        share their equations."""
+        key = hashlib.sha256(_canonical(self.data["library"]).encode()).digest()
+        found = _LIBRARIES.get(key)
+        if found is None:
+            found = _LIBRARIES[key] = validate(Library, self.data["library"], self.name)
+        return found
 
     @cached_property
     def template(self) -> Template:
@@ -190,6 +196,9 @@ class Bundle:
         """The estimate it was made of."""
         made = estimate(self.scenario, self.model, self.library, self.name, self.template)
         return replace(made, made_on=self.made_on)
+
+
+_LIBRARIES: WeakValueDictionary[bytes, Library] = WeakValueDictionary()  # by digest, while somebody uses them
 
 
 def _canonical(data: dict[str, Any]) -> str:

@@ -123,7 +123,11 @@ class _Differ:
 
     def run(self) -> CellDiff:
         for name, sheet in self.book.sheets.items():
+            here = self.file.contents.get(name, {}) if self.file.as_laid_out else {}
             for (row, column), cell in sheet.cells.items():
+                plain_text = cell.text is not None and cell.expression is None
+                if plain_text and type(found := here.get((row, column))) is str and found == cell.text:
+                    continue  # most cells are texts, and as they were
                 if not (self.file.other_version and self.file.lacks((name, row, column))):
                     self._cell(sheet, row, column, cell)
             for row, column, content in self._others(name, sheet):

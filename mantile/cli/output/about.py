@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-from mantile.cli.output.tables import number, open_console
+from mantile.cli.output import look
+from mantile.cli.output.tables import hung, number, open_console
 from mantile.cli.output.workbooks import signature_lines
 from mantile.equations import metrics
 from mantile.library.fields import DECODE
@@ -66,7 +69,13 @@ def print_about(about: About) -> None:
 
 
 def _line(console: Console, label: str, text: str) -> None:
-    console.print(f"  {label:<9} {text}")
+    """What is said of something; of it alone as CSV, below it where a line has no room."""
+    if look.now().form == "csv":
+        grid = Table.grid()
+        grid.add_row(label, text)
+        console.print(grid)
+    else:
+        console.print(hung(Text(f"  {label:<9} "), text))
 
 
 def _systems(base: dict[str, Any]) -> str:

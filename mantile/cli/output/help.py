@@ -43,7 +43,7 @@ def command_help(command: Any, ctx: Any, every: bool) -> str:
             "\n".join(
                 [
                     "For example:",
-                    *(f"{' ' * _INDENT}{line}" for one in examples for line in _broken(one, columns)),
+                    *(f"{' ' * _INDENT}{line}" for one in examples for line in broken(one, columns)),
                 ]
             )
         )
@@ -186,7 +186,7 @@ def _paragraph(text: str, columns: int) -> str:
     return _fill(" ".join(inspect.cleandoc(text).split()), columns, 0)
 
 
-def _broken(example: str, columns: int) -> list[str]:
+def broken(example: str, columns: int) -> list[str]:
     """A command line in lines that can be pasted."""
     parts = textwrap.wrap(example, columns - _INDENT - 2, break_long_words=False, break_on_hyphens=False)
     return [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -68,4 +69,14 @@ def text_width() -> int:
 def note(text: str) -> None:
     """A note on stderr beside the answer, unless none is wanted."""
     if not _now.quiet:
-        print(f"mantile: {text}", file=sys.stderr)
+        say(text)
+
+
+def say(text: str) -> None:
+    """A line on stderr; on a terminal it goes on between words, in a file it is one line."""
+    line = f"mantile: {text}"
+    if sys.stderr.isatty():
+        line = textwrap.fill(
+            line, width(), subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+    print(line, file=sys.stderr)

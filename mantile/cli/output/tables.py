@@ -128,6 +128,8 @@ class FittedTable(Table):
             room -= more
             column.width = max(1, min(needs[at] + more, width - 2))
         self.columns[:] = [column for at, column in enumerate(self.columns) if at in kept]
+        for at, column in enumerate(self.columns):
+            column._index = at  # by which rich knows the last one, which has no blank behind it
         return [head or f"column {at + 1}" for at, head in enumerate(heads) if at not in kept]
 
     def lines(self) -> list[list[str]]:
@@ -208,6 +210,13 @@ def _with_unit(value: Any, unit: str) -> str:
     return (
         number(value) if unit == "1" or value is None or isinstance(value, str) else f"{number(value)} {unit}"
     )
+
+
+def _for_people(value: Any, unit: str) -> str:
+    """A value in the size of its unit that people say, where there is one."""
+    if unit in _SIZES and value and not isinstance(value, str):
+        return scaled(float(value), unit, 6)
+    return _with_unit(value, unit)
 
 
 def print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
@@ -375,10 +384,10 @@ def print_explanation(explained: Explanation, title: str) -> None:
     console.print(Text(explained.figure.label, style="bold"), f"({explained.figure.id})")
     console.print(f"for {title}")
     figure = explained.figure
-    shown = _with_unit(figure.value, figure.unit)
+    shown, exact = _for_people(figure.value, figure.unit), _with_unit(figure.value, figure.unit)
     for label, text in (
-        ("value", shown),
-        ("unit", "" if shown.endswith(f" {figure.unit}") else figure.unit),
+        ("value", shown if shown == exact else f"{shown} ({exact})"),
+        ("unit", "" if exact.endswith(f" {figure.unit}") else figure.unit),
         ("how" if explained.formula else "meaning", explained.how),
         ("formula", explained.formula),
         ("source", explained.source),
@@ -392,7 +401,7 @@ def print_explanation(explained: Explanation, title: str) -> None:
             grid = Table.grid(padding=(0, 2))
             for term in terms:
                 grid.add_row(
-                    f"  {term.id}", Text(_with_unit(term.value, term.unit), justify="right"), term.label
+                    f"  {term.id}", Text(_for_people(term.value, term.unit), justify="right"), term.label
                 )
             console.print(grid)
 
@@ -414,7 +423,7 @@ def print_trace(root: Branch, title: str) -> None:
 def _line(branch: Branch) -> Text:
     term: Term = branch.term
     after = "  (shown elsewhere)" if branch.repeated else "  …" if branch.deeper else ""
-    value = "" if term.members else f" = {_with_unit(term.value, term.unit)}"
+    value = "" if term.members else f" = {_for_people(term.value, term.unit)}"
     return Text.assemble((term.id, "bold"), value, (f"  {term.label}{after}", "dim"))
 
 
@@ -542,7 +551,9 @@ _QUOTED = (
 
 
 def print_rows(rows: Sequence[dict[str, Any]]) -> None:
-    """One line for each entry of a list, figures in the unit people quote."""
+    """One line for each entry of a list, figures in the unit people quote; where there is no room, texts
+    beside the id and what stands next to it go before figures.
+    """
     heads, scales = [], []
     for key in rows[0]:
         suffix, unit, scale = next((quoted for quoted in _QUOTED if key.endswith(quoted[0])), ("", "", 1))
@@ -552,7 +563,8 @@ def print_rows(rows: Sequence[dict[str, Any]]) -> None:
     figures = {
         index for index, key in enumerate(rows[0]) if any(isinstance(row[key], int | float) for row in rows)
     }
-    table = new_table(*heads, right=figures)
+    texts_first = [at for at in reversed(range(2, len(heads))) if at not in figures]
+    table = new_table(*heads, right=figures, drop=texts_first)
     lines = [
         [
             number(value / scale if scale != 1 and value is not None else value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from mantile.cli.output import look
 from mantile.cli.output.tables import new_table, number, open_console
 from mantile.equations.metrics import METRICS
 from mantile.equations.signature import HOLDS
@@ -117,6 +118,7 @@ def _differences(
     table = new_table(
         *(heads.get(key, key) for key in keys),
         right=[keys.index(key) for key in ("a", "b", "relative") if key in keys and "unit" in keys],
+        drop=[keys.index("unit")] if "unit" in keys else (),
     )
     for item in items[:most]:
         table.add_row(
@@ -320,10 +322,10 @@ def _one_line(item: dict[str, Any]) -> str:
 def print_findings(findings: Sequence[Finding], path: Path) -> None:
     """Every broken rule with its cell."""
     console = open_console()
-    if findings:
-        table = new_table("rule", "sheet", "cell", "message")
-        for finding in findings:
-            table.add_row(finding.rule, finding.sheet, finding.cell, finding.message)
+    table = new_table("rule", "sheet", "cell", "message")
+    for finding in findings:
+        table.add_row(finding.rule, finding.sheet, finding.cell, finding.message)
+    if findings or look.now().form == "csv":
         console.print(table)
     console.print(f"{path}: {f'{len(findings):,} findings' if findings else 'no findings'}")
 
