@@ -298,13 +298,17 @@ class Search:
         found = self.worked_out("measured", plans)
         return plans.assign(**{name: found[name] for name in found})
 
-    def measured(self, plans: pd.DataFrame) -> pd.DataFrame:
-        """Measures of plans at a load, the score, the first limit that each misses and by how much."""
-        graph = self.evaluator.graph
+    @cached_property
+    def _judged(self) -> dict[str, Node]:
+        """What plans are judged by: measures by key, the score, and the checks of the load by code."""
         wanted: dict[str, Node] = {of.key: self.evaluator.measures[of.key] for of in self.shown}
         wanted["score"] = self.objective.score(wanted)
-        wanted |= {check.code: check.result for check in graph.checks.checks if check.reason == OVERLOADED}
-        values = self.evaluator.run(plans, wanted)
+        checks = self.evaluator.graph.checks.checks
+        return wanted | {check.code: check.result for check in checks if check.reason == OVERLOADED}
+
+    def measured(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """Measures of plans at a load, the score, the first limit that each misses and by how much."""
+        values = self.evaluator.run(plans, self._judged)
         shown = {of.key: numbers(values[of.key]) for of in self.shown}
         done = pd.DataFrame(shown | {"score": numbers(values["score"])}, index=plans.index)
         code = np.full(len(plans), "", dtype=object)
@@ -312,7 +316,7 @@ class Search:
             found = done[limit.measure.key].to_numpy()
             code[~limit.kept(found)] = limit.code
             code[~np.isfinite(found)] = NOT_KNOWN_CODE
-        for check in graph.checks.checks:
+        for check in self.evaluator.graph.checks.checks:
             if check.reason == OVERLOADED:
                 code[values[check.code] <= 0] = check.code
         beyond = [limit.excess(done[limit.measure.key].to_numpy()) for limit in self.limits]

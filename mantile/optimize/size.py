@@ -25,6 +25,7 @@ from mantile.equations.metrics import (
     USD_PER_MONTH,
 )
 from mantile.equations.size import needed
+from mantile.graph.quantity import Node
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError
 from mantile.library.profiles import CHECKPOINT, Library
@@ -147,7 +148,11 @@ class Sizes(Search):
 
     def memory(self, plans: pd.DataFrame) -> Array:
         """Memory of all accelerators together, in B."""
-        return numbers(self.evaluator.run(plans, {NEEDED: needed(self.evaluator.graph)})[NEEDED])
+        return numbers(self.evaluator.run(plans, {NEEDED: self._needed})[NEEDED])
+
+    @cached_property
+    def _needed(self) -> Node:
+        return needed(self.evaluator.graph)
 
     def codes(self, plans: pd.DataFrame) -> Array:
         """The first rule that each plan breaks, or that memory does not suffice; empty where it can be."""
