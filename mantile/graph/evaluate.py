@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -178,7 +179,8 @@ class Program:
             varying: ids of the inputs that the result takes anew for each case.
 
         Returns:
-            A function of the place of each case among the kinds, and of the inputs that vary.
+            Values of the outputs, as a function of the place of each case among the kinds, and of the inputs
+            that vary.
         """
         unlike = [key for key, value in kinds.items() if value.dtype == object and None in value.tolist()]
         stated = {key: value for key, value in kinds.items() if key not in unlike}
@@ -197,12 +199,14 @@ class Program:
         met = {part for _, _, parts in again for part in parts}.union(self.outputs)
         fixed = {node: values[node] for node in met if node not in moving}
 
+        gone = _last_uses(again, self.outputs)
+
         def work(places: Array, changes: Mapping[str, Array]) -> dict[Node, Any]:
             of_cases = {node: taken(value, places) for node, value in fixed.items()}
             own = {key: kinds[key][places] for key in unlike}
             given, remaining = _given(sources, {**own, **changes}, again)
             of_cases |= given
-            _execute(remaining, of_cases)
+            _execute(remaining, of_cases, gone)
             return of_cases
 
         return work
@@ -327,10 +331,33 @@ def _column(value: Any, count: int) -> Any:
     return values.astype(object if values.dtype.kind in "USO" else float)
 
 
-def _execute(steps: Iterable[_Step], values: dict[Node, Any]) -> None:
+def _execute(
+    steps: Iterable[_Step], values: dict[Node, Any], gone: Mapping[Node, Sequence[Node]] = MappingProxyType({})
+) -> None:
+    """Take the steps.
+
+    Args:
+        values: what is there, and what follows.
+        gone: behind which step which values are not needed any more: memory that is used again is still in
+            the processor's cache.
+    """
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         for node, function, arguments in steps:
             values[node] = function(*[values[argument] for argument in arguments])
+            for other in gone.get(node, ()):
+                values.pop(other, None)
+
+
+def _last_uses(steps: Sequence[_Step], outputs: Iterable[Node]) -> dict[Node, list[Node]]:
+    """The nodes that no later step takes, by the step that takes them last; outputs are never among them."""
+    met: set[Node] = {*outputs}
+    last: dict[Node, list[Node]] = {}
+    for node, _, arguments in reversed(steps):
+        fresh = {*arguments} - met
+        if fresh:
+            last[node] = [*fresh]
+            met |= fresh
+    return last
 
 
 def agree(left: Any, right: Any, tolerance: float) -> bool:

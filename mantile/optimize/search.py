@@ -393,9 +393,11 @@ class Search:
             where = np.flatnonzero(open_)
             part = plans.iloc[where]
             step = -(-(high - low)[where] // _STEPS)
-            for count in range(_STEPS + 1):
-                loads = np.minimum(low[where] + count * step, high[where])
-                tried = self._at(part.assign(concurrency=_running(part) * loads))
+            steps = [np.minimum(low[where] + count * step, high[where]) for count in range(_STEPS + 1)]
+            every = [part.assign(concurrency=_running(part) * loads) for loads in steps]
+            done = self._at(pd.concat(every, ignore_index=True))
+            for count, loads in enumerate(steps):
+                tried = done.iloc[count * len(part) : (count + 1) * len(part)]
                 better = self._better(tried, best.iloc[where])
                 best.iloc[where[better]] = tried[better][best.columns]
                 at[where[better]] = loads[better]
