@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +25,7 @@ from mantile.library.errors import InputError
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 from mantile.optimize.optimize import Optimum
+from mantile.optimize.search import Search
 
 MEASURES = {
     "cost": ("usd_per_million_tokens_output", 1),
@@ -340,6 +342,39 @@ def test_parts_of_plans_on_workers_are_the_same_answer(monkeypatch: pytest.Monke
     stated = SPREAD | {"concurrency": 2}
     same(optimize(**stated), optimize(**stated, cluster="local"))
     assert len(client.parts) == 8 and max(client.parts) == 4
+
+
+@pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
+def test_what_is_kept_is_not_worked_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts that are there and whole are read, to the same answer; one that is cut short is not."""
+    folder = tmp_path / "parts"
+    whole = optimize(**SPREAD)
+    same(whole, optimize(**SPREAD, keep=folder))
+    kept = sorted(folder.glob("measured-*.parquet"))
+    assert len(kept) > 8
+    worked_out: list[int] = []
+    measured = Search.measured
+
+    def counted(search: Search, plans: pd.DataFrame) -> pd.DataFrame:
+        worked_out.append(len(plans))
+        return measured(search, plans)
+
+    monkeypatch.setattr(Search, "measured", counted)
+    same(whole, optimize(**SPREAD, keep=folder))
+    assert not worked_out
+    kept[0].write_bytes(kept[0].read_bytes()[:-50])
+    kept[1].unlink()
+    same(whole, optimize(**SPREAD, keep=folder))
+    assert len(worked_out) == 2
+    for other, words in (
+        ({"output_tokens": 90}, "another scenario"),
+        ({"gpus_max": 1}, "other plans to choose from"),
+        ({"objective": "tpot"}, "another objective"),
+        ({"limits": {"tpot": 0.05}}, "other limits"),
+        ({"part": 5}, "another size of parts"),
+    ):
+        with pytest.raises(InputError, match=rf"another question \([^)]*{words}"):
+            optimize(**SPREAD | other, keep=folder)
 
 
 @pytest.mark.exhaustive

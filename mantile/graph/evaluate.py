@@ -332,7 +332,9 @@ def _column(value: Any, count: int) -> Any:
 
 
 def _execute(
-    steps: Iterable[_Step], values: dict[Node, Any], gone: Mapping[Node, Sequence[Node]] = MappingProxyType({})
+    steps: Iterable[_Step],
+    values: dict[Node, Any],
+    gone: Mapping[Node, Sequence[Node]] = MappingProxyType({}),
 ) -> None:
     """Take the steps.
 

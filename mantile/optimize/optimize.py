@@ -34,7 +34,7 @@ from mantile.library.scenario import (
 from mantile.library.version import __version__
 from mantile.optimize.evaluate import Evaluator
 from mantile.optimize.objective import DEFAULT, Limit, Objective, limit, merged, read_objective
-from mantile.optimize.scheduled import helped
+from mantile.optimize.scheduled import in_parts
 from mantile.optimize.search import FRONT, NOT_KNOWN_CODE, Found, Search, measures_of, silent
 from mantile.optimize.space import (
     APART,
@@ -301,6 +301,7 @@ def optimize(
     cluster: str | None = None,
     workers: int | None = None,
     part: int | None = None,
+    keep: str | Path | None = None,
     **fields: Any,
 ) -> Optimum:
     """Look at every plan, and say which is best and why.
@@ -324,7 +325,8 @@ def optimize(
         cluster: address of a scheduler of dask.distributed, such as tcp://HOST:8786, or local for processes
             of this machine: plans are worked out there, and the answer is the same. None: here.
         workers: processes with local; None: one for each core.
-        part: plans that are handed to a worker at once, at most; None: 16,384.
+        part: plans that are worked out at once and kept together, at most; None: 16,384.
+        keep: a folder that keeps what is worked out: the same question goes on there once it was stopped.
         fields: of a scenario. Those of a plan are fixed; without concurrency and request rate the best load
             within the limits is looked for.
 
@@ -359,7 +361,7 @@ def optimize(
         plans,
         host_memory,
     )
-    return solve(question, step, cluster, workers, part)
+    return solve(question, step, cluster, workers, part, None if keep is None else Path(keep))
 
 
 def workload_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -412,20 +414,19 @@ def solve(
     cluster: str | None = None,
     workers: int | None = None,
     part: int | None = None,
+    keep: Path | None = None,
 ) -> Optimum:
     """Look at every plan of a question; with a scheduler on its workers, to the same answer.
 
     Args:
-        cluster, workers, part: as for `optimize`.
+        cluster, workers, part, keep: as for `optimize`.
 
     Raises:
         InputError: where the rules leave no plan; for a scheduler that does not answer.
     """
     space, base, evaluator = prepared(question)
-    with helped(cluster, workers, part) as others:
-        search = Search(
-            evaluator, space, question.objective, question.limits, not question.load, step, others
-        )
+    with in_parts(cluster, workers, part, keep) as parts:
+        search = Search(evaluator, space, question.objective, question.limits, not question.load, step, parts)
         found = search.run()
     if not len(found.plans):
         broken = ", ".join(f"{code}: {count:,}" for code, count in _most_first(found.infeasible)[:6])

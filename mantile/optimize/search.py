@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -123,7 +123,7 @@ class Search:
         searches_load: whether the number of requests in flight is looked for; else the scenario states the
             load, and every number of replicas is looked at.
         step: is told how many plans are done.
-        helped: works plans out elsewhere: given the search, one of `WORK` and plans; None: here.
+        helped: works plans out in parts: given the search, one of `WORK` and plans; None: in one piece.
     """
 
     evaluator: Evaluator
@@ -134,8 +134,12 @@ class Search:
     step: Callable[[str], None] = silent
     helped: Callable[[Search, str, pd.DataFrame], pd.DataFrame] | None = None
 
+    def bare(self) -> Search:
+        """The same question for another process: without what it has been told so far."""
+        return replace(self, evaluator=replace(self.evaluator), step=silent, helped=None)
+
     def worked_out(self, work: str, plans: pd.DataFrame) -> pd.DataFrame:
-        """Columns of plans, one of `WORK`: here, or where `helped` has it done."""
+        """Columns of plans, one of `WORK`: in one piece, or as `helped` has it done."""
         if self.helped is not None:
             return self.helped(self, work, plans)
         found: pd.DataFrame = getattr(self, work)(plans)
