@@ -237,6 +237,37 @@ def test_a_plan_without_a_price_has_no_rank_by_cost(library: Library) -> None:
     assert set(fast.found.ranked["accelerator"]) == {"h100-sxm", "tpu7x"}
 
 
+def test_the_longest_request_is_chosen_as_far_as_memory_holds_one(library: Library) -> None:
+    """Of plans that are equal otherwise the one that takes the longest; what memory does not hold is out."""
+    lengths = [4096, 8192, 20_000, 131_072, 500]
+    over = {"max_model_len": lengths, "tp": [1, 2], "kv_dtype": ["bf16", "fp8"]}
+    fixed = {"accelerator": "l4", "framework": "vllm", "weights_dtype": "bf16"}
+    workload = {"model": "llama-3.1-8b", "input_tokens": 1000, "output_tokens": 200, "concurrency": 2}
+    asked: dict[str, Any] = {**workload, **fixed, "pp": 1, "attention_dp": 1, "dp": 1}
+    found = optimize(**asked, over=over, gpus_max=2, host_memory=0, library=library)
+    ranked = found.found.ranked
+    holds: dict[tuple[int, str], float] = {}
+    for tp in over["tp"]:
+        for cache in over["kv_dtype"]:
+            alone = parse_scenario(workload | fixed | {"tp": tp, "kv_dtype": cache}, "alone")
+            results = estimate(alone, library=library).results()
+            holds[tp, cache] = results["kv_capacity_tokens"]  # type: ignore[index, assignment]
+    expected = {
+        (*plan, length) for plan, tokens in holds.items() for length in lengths if 1200 <= length <= tokens
+    }
+    assert {*ranked[["tp", "kv_dtype", "max_model_len"]].itertuples(index=False, name=None)} == expected
+    assert len(expected) in range(5, 15)
+    out = found.found.infeasible
+    assert out["REQUEST_TOO_LONG"] == len(holds)
+    assert out["CONTEXT_EXCEEDS_MEMORY"] == len(holds) * (len(lengths) - 1) - len(expected)
+    for candidate in found.candidates:
+        plan = candidate.plan["tp"], candidate.plan["kv_dtype"]
+        assert candidate.plan["max_model_len"] == max(one[2] for one in expected if one[:2] == plan)
+    assert found.scenario.max_model_len == found.candidates[0].plan["max_model_len"]
+    chosen = optimize(**asked, over=over | {"max_model_len": "auto"}, gpus_max=2, library=library)
+    assert [*chosen.space.contexts] == [1 << place for place in range(17, 10, -1)]
+
+
 COMMAND = (
     "llama-3.1-8b",
     "--accelerator",

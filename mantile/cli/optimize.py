@@ -173,6 +173,7 @@ def question_of(
     from mantile.cli.flags import NO_DOCUMENT, document_of
     from mantile.library.scenario import field_name, merge_fields
     from mantile.optimize.optimize import ask, workload_of
+    from mantile.optimize.space import CONTEXT
 
     varied: dict[str, tuple[Any, ...]] = {}
     for text in over:
@@ -190,6 +191,8 @@ def question_of(
         if isinstance(value, str) and ("," in value or value in (AUTO, "all")):
             stated.pop(field)
             varied |= {} if value == AUTO else {field: parts_of(value)}
+    if stated.get(CONTEXT) == AUTO:
+        varied[CONTEXT] = (stated.pop(CONTEXT),)
     fields = merge_fields(
         {"model": own_model(what)} if data is NO_DOCUMENT else workload_of(data, name), stated, name
     )

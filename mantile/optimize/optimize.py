@@ -39,6 +39,7 @@ from mantile.optimize.search import FRONT, NOT_KNOWN_CODE, Found, Search, measur
 from mantile.optimize.space import (
     APART,
     CHOSEN,
+    CONTEXT,
     DEGREES,
     OF_DECODE,
     OFFLOAD,
@@ -388,7 +389,11 @@ def prepared(question: Question) -> tuple[Space, Scenario, Evaluator]:
         InputError: for a measure that the workload does not have.
     """
     space = usual_space(
-        {key: value for key, value in question.fields.items() if key in PLANNED},
+        {
+            key: value
+            for key, value in question.fields.items()
+            if key in (*PLANNED, "input_tokens", "output_tokens")
+        },
         question.over,
         question.model,
         question.library,
@@ -510,10 +515,10 @@ def _varied(
     varied: dict[str, tuple[Any, ...]] = {}
     for key, listed in over.items():
         field = field_name(key)
-        if field not in (*PLANNED, f"{DECODE}accelerator"):
+        if field not in (*PLANNED, CONTEXT, f"{DECODE}accelerator"):
             known = field in INPUT_NAMES
             raise InputError(
-                f"{name}: {key}: expected a field of a plan: {', '.join(PLANNED)}"
+                f"{name}: {key}: expected a field of a plan: {', '.join((*PLANNED, CONTEXT))}"
                 + ("; other fields have one value" if known else "")
             )
         if field in given:
@@ -531,6 +536,7 @@ def _base(question: Question, space: Space) -> Scenario:
     fields |= {} if question.load else {"concurrency": 1}
     fields |= {"model": question.fields.get("model", question.model.id)}
     fields["accelerator"] = space.chosen["accelerator"][0]
+    fields |= {CONTEXT: space.contexts[0]} if space.contexts else {}
     fields |= {"serving": APART} if space.apart else {}
     return parse_scenario(merge_fields({}, fields, question.name), question.name)
 
@@ -540,7 +546,7 @@ def plan_of(row: Mapping[str, Any]) -> dict[str, Any]:
     plan = {}
     flat = dict(row) | {f"{DECODE}{key}": value for key, value in (row.get("decode") or {}).items()}
     row = flat
-    for name in (*PLANNED, *_OF_PAIRS, "concurrency"):
+    for name in (*PLANNED, *_OF_PAIRS, CONTEXT, "concurrency"):
         if name not in row or row[name] is None or row[name] == _PLAIN.get(name):
             continue
         value = row[name]
@@ -572,6 +578,7 @@ def plan_name(plan: Mapping[str, Any], library: Library) -> str:
         for field, what in zip(OFFLOADED, ("weights", "KV"), strict=True)
         if float(plan.get(field) or 0)
     ]
+    words += [f"{int(plan[CONTEXT]):,} tokens at most"] if plan.get(CONTEXT) else []
     return " · ".join([*words, *([f"{' and '.join(hosted)} on the host"] if hosted else [])])
 
 

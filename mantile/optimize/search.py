@@ -35,10 +35,12 @@ from mantile.library.fields import DECODE
 from mantile.optimize.evaluate import Array, Evaluator, numbers
 from mantile.optimize.objective import Limit, Objective
 from mantile.optimize.offload import fullest, others
-from mantile.optimize.space import APART, DEGREES, OF_DECODE, OFFLOADED, TOGETHER, Space
+from mantile.optimize.space import APART, CONTEXT, DEGREES, OF_DECODE, OFFLOADED, TOGETHER, Space
 
 NOT_KNOWN_CODE = "NOT_KNOWN"
 """Of a plan whose objective or limit nobody knows: it is counted, and has no rank."""
+TOO_LONG = "context_exceeds_memory"
+"""The reason, as of a check, of a plan whose memory has no room for the longest request by itself."""
 MOST_IN_FLIGHT = 65_536  # of a replica, where nobody states a load
 FRONT = (INTERACTIVITY.column, OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column)
 _OF_ALL = frozenset(
@@ -292,9 +294,13 @@ class Search:
         held = plans.assign(concurrency=_running(plans)) if self.searches_load else plans
         room = KV_CAPACITY_SEQUENCES.worked_out(graph.figures)
         wanted: dict[str, Node] = {"reason": graph.checks.reason, "room": room}
+        wanted |= {"tokens": graph.decode_workers.memory.startup.kv_tokens} if self.space.contexts else {}
         values = self.evaluator.run(held, wanted)
         rooms = np.minimum(np.maximum(1, np.floor(numbers(values["room"]))), MOST_IN_FLIGHT)
         reasons = np.array([str(reason) for reason in values["reason"]], dtype=object)
+        if self.space.contexts:
+            short = ~(numbers(values["tokens"]) >= plans[CONTEXT].to_numpy())
+            reasons[short & np.isin(reasons, (FITS, WITH_OFFLOAD))] = TOO_LONG
         return pd.DataFrame({"reason": reasons, "room": rooms}, index=plans.index)
 
     def _at(self, plans: pd.DataFrame) -> pd.DataFrame:

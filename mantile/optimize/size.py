@@ -135,7 +135,7 @@ class Sizes(Search):
 
     def bare(self) -> Sizes:
         """As of any search."""
-        return replace(super().bare(), ruled=[])  # type: ignore[return-value]
+        return replace(cast("Sizes", super().bare()), ruled=[])
 
     @property
     def shown(self) -> tuple[Measure, ...]:
