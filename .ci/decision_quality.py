@@ -1,11 +1,15 @@
 """Would the plan that estimates choose have been the best one? Judged by measured runs alone.
 
-    python .ci/decision_quality.py FILE.csv
+    python .ci/decision_quality.py FILE.csv [--beside OTHER.csv]
 
 Measured runs of the same model, accelerator, framework, precision and lengths, at several numbers of requests
 in flight, are a curve of each plan: output tokens per second and accelerator against tokens per second and
 user. At a speed that at least four measured plans reach, the estimates choose a plan; what it reaches at that
 speed by its own measured curve, against the best of the measured plans, is what the choice costs.
+
+OTHER.csv has what another estimator says of the same plans: case and plan as this script prints them with
+`--plans`, tokens per second and user (speed), output tokens per second and accelerator (throughput). Choices
+that it answers are then judged for both.
 """
 
 from __future__ import annotations
@@ -64,11 +68,40 @@ class Curve:
 def main(arguments: Sequence[str]) -> None:
     """Print what choices by estimates lose, with the profiles as they are and with nothing fitted."""
     file = Path(arguments[0])
+    if "--plans" in arguments:
+        for case, curves in _cases(file, ()):
+            print(*(f"{case},{plan}" for plan in curves), sep="\n")
+        return
+    other = pd.read_csv(arguments[2]) if arguments[1:2] == ["--beside"] else None
     for name, pins in (("profiles as they are", ()), ("kernels as timed, nothing fitted", KERNELS)):
         cases = list(_cases(file, pins))
         choices = pd.DataFrame([choice for case in cases for choice in _choices(*case)])
         print(f"== {name}: {len(cases)} cases of {PLANS} plans or more, {choices['case'].nunique()} compared")
         _print(choices)
+        if other is not None:
+            own, theirs = _paired(cases, other)
+            print(f"-- {len(own)} choices that the other estimator answers: by {name}, then by the other")
+            _print(own)
+            _print(theirs)
+
+
+def _paired(
+    cases: Sequence[tuple[str, dict[str, tuple[Curve, Curve]]]], other: pd.DataFrame
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The choices that another estimator answers, by ours and by its estimates."""
+    said = {key: of for key, of in other.dropna().groupby(["case", "plan"])}
+    nothing = Curve(np.array([np.nan]), np.array([np.nan]))
+    pairs: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    for case, curves in cases:
+        theirs = {plan: (measured, nothing) for plan, (measured, _) in curves.items()}
+        for plan in curves:
+            of = said.get((case, plan))
+            if of is not None and of["speed"].nunique() > 1:
+                estimated = Curve.of(of["speed"].to_numpy(float), of["throughput"].to_numpy(float))
+                theirs[plan] = theirs[plan][0], estimated
+        answered = {choice["speed"]: choice for choice in _choices(case, theirs)}
+        pairs += [(one, answered[one["speed"]]) for one in _choices(case, curves) if one["speed"] in answered]
+    return pd.DataFrame([one for one, _ in pairs]), pd.DataFrame([one for _, one in pairs])
 
 
 def _cases(file: Path, pins: tuple[str, ...]) -> Iterator[tuple[str, dict[str, tuple[Curve, Curve]]]]:

@@ -601,6 +601,39 @@ def test_many_cases_at_once_equal_one_case_at_a_time(many: str) -> None:
             assert value == alone[node] or value == pytest.approx(alone[node], rel=1e-15), (node, case)
 
 
+def test_cases_of_kinds_equal_one_case_at_a_time() -> None:
+    """What follows from the kind alone is worked out once a kind: numbers, texts, look-ups, errors, criteria.
+
+    One input is stated in some kinds and follows another one, which differs by case, in the others.
+    """
+    outputs, inputs = _sweepable()
+    twice = Quantity("twice", "Twice", "1", A + A)
+    follower = Input("follower", "Follower", "1", None, default=lambda: twice)
+    counted = Quantity(
+        "counted",
+        "Counted",
+        "number",
+        q.count_where(NUMBERS, q.at_least(B)) + q.count_where(NUMBERS, q.below(A)),
+    )
+    outputs = [*outputs, counted, Quantity("both", "Both", "1", follower + A)]
+    program = Program(outputs)
+    kinds: dict[str, Any] = {
+        "word": np.array(["alpha", "Beta", "gamma"]),
+        "b": np.array([0.5, 3.0, 12.0]),
+        "follower": np.array([None, 7.0, None], dtype=object),
+    }
+    places = np.random.default_rng(1).integers(0, 3, 200)
+    each = {name: inputs[name][:200] for name in ("a", "empty")}
+    found = program.of_kinds({}, kinds, [*each])(places, each)
+    for case in range(200):
+        own = {name: values[places[case]] for name, values in kinds.items()}
+        given = {name: values[case].item() for name, values in each.items()}
+        alone = program.run({**{name: value for name, value in own.items() if value is not None}, **given})
+        for node in outputs:
+            value = np.broadcast_to(np.asarray(found[node], dtype=object), 200)[case]
+            assert value == alone[node] or value == pytest.approx(alone[node], rel=1e-15), (node, case)
+
+
 def test_errors_of_many_cases_are_those_of_one() -> None:
     """Division by zero, what is compared with it, a lookup without an entry, of numbers and of texts.
 

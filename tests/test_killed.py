@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -155,3 +157,44 @@ def test_no_half_file_whenever_a_run_is_killed(tmp_path: Path, command: str) -> 
         and found["none"] + found["old"] + found["whole"] == found["moments"] * found["files"]
     )
     assert found["left before"] > 0 and found["left after"] == 0
+
+
+SEARCH = ["llama-3.2-1b", "--accelerator", "h100-sxm,l40s", "--isl", "1000", "--osl", "100", "--tpot", "0.02"]
+IN_PARTS = ["--keep", "parts", "--partition-points", "20", "--json"]
+SEARCHES = {
+    "optimize": ["optimize", *SEARCH],
+    "size": ["size", *SEARCH, "--users", "20"],
+    "optimize on workers": ["optimize", *SEARCH, "--scheduler", "local", "--workers", "1"],
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
+@pytest.mark.parametrize("name", SEARCHES)
+def test_a_search_that_was_killed_goes_on(tmp_path: Path, name: str) -> None:
+    """kill -9, twice, then to the end: the answer of a search in one piece; no part is worked out twice."""
+    if "workers" in name and find_spec("distributed") is None:
+        pytest.skip("distributed is not installed")
+    command = [sys.executable, "-m", "mantile", *SEARCHES[name]]
+    there: dict[str, int] = {}
+    for _ in range(2):
+        with subprocess.Popen([*command, *IN_PARTS], cwd=tmp_path, stdout=subprocess.DEVNULL) as killed:
+            until = time.monotonic() + 120
+            while len(_parts(tmp_path)) < len(there) + 3:
+                assert killed.poll() is None and time.monotonic() < until, "it was over before it was killed"
+                time.sleep(0.005)
+            killed.kill()
+        now = _parts(tmp_path)
+        assert there.items() <= now.items()
+        there = now
+    ended = subprocess.run([*command, *IN_PARTS], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert there.items() <= _parts(tmp_path).items() and len(_parts(tmp_path)) > len(there)
+    assert not [*(tmp_path / "parts").glob(".*")]
+    alone = [*command[: command.index("--tpot") + 2], *(["--users", "20"] if name == "size" else [])]
+    whole = subprocess.run([*alone, "--json"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(ended.stdout) == json.loads(whole.stdout)
+
+
+def _parts(folder: Path) -> dict[str, int]:
+    """Parts that are kept, with when each was written."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "parts").glob("[!.]*.parquet")}

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +25,7 @@ from mantile.library.errors import InputError
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 from mantile.optimize.optimize import Optimum
+from mantile.optimize.search import Search
 
 MEASURES = {
     "cost": ("usd_per_million_tokens_output", 1),
@@ -235,6 +237,37 @@ def test_a_plan_without_a_price_has_no_rank_by_cost(library: Library) -> None:
     assert set(fast.found.ranked["accelerator"]) == {"h100-sxm", "tpu7x"}
 
 
+def test_the_longest_request_is_chosen_as_far_as_memory_holds_one(library: Library) -> None:
+    """Of plans that are equal otherwise the one that takes the longest; what memory does not hold is out."""
+    lengths = [4096, 8192, 20_000, 131_072, 500]
+    over = {"max_model_len": lengths, "tp": [1, 2], "kv_dtype": ["bf16", "fp8"]}
+    fixed = {"accelerator": "l4", "framework": "vllm", "weights_dtype": "bf16"}
+    workload = {"model": "llama-3.1-8b", "input_tokens": 1000, "output_tokens": 200, "concurrency": 2}
+    asked: dict[str, Any] = {**workload, **fixed, "pp": 1, "attention_dp": 1, "dp": 1}
+    found = optimize(**asked, over=over, gpus_max=2, host_memory=0, library=library)
+    ranked = found.found.ranked
+    holds: dict[tuple[int, str], float] = {}
+    for tp in over["tp"]:
+        for cache in over["kv_dtype"]:
+            alone = parse_scenario(workload | fixed | {"tp": tp, "kv_dtype": cache}, "alone")
+            results = estimate(alone, library=library).results()
+            holds[tp, cache] = results["kv_capacity_tokens"]  # type: ignore[index, assignment]
+    expected = {
+        (*plan, length) for plan, tokens in holds.items() for length in lengths if 1200 <= length <= tokens
+    }
+    assert {*ranked[["tp", "kv_dtype", "max_model_len"]].itertuples(index=False, name=None)} == expected
+    assert len(expected) in range(5, 15)
+    out = found.found.infeasible
+    assert out["REQUEST_TOO_LONG"] == len(holds)
+    assert out["CONTEXT_EXCEEDS_MEMORY"] == len(holds) * (len(lengths) - 1) - len(expected)
+    for candidate in found.candidates:
+        plan = candidate.plan["tp"], candidate.plan["kv_dtype"]
+        assert candidate.plan["max_model_len"] == max(one[2] for one in expected if one[:2] == plan)
+    assert found.scenario.max_model_len == found.candidates[0].plan["max_model_len"]
+    chosen = optimize(**asked, over=over | {"max_model_len": "auto"}, gpus_max=2, library=library)
+    assert [*chosen.space.contexts] == [1 << place for place in range(17, 10, -1)]
+
+
 COMMAND = (
     "llama-3.1-8b",
     "--accelerator",
@@ -340,6 +373,39 @@ def test_parts_of_plans_on_workers_are_the_same_answer(monkeypatch: pytest.Monke
     stated = SPREAD | {"concurrency": 2}
     same(optimize(**stated), optimize(**stated, cluster="local"))
     assert len(client.parts) == 8 and max(client.parts) == 4
+
+
+@pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
+def test_what_is_kept_is_not_worked_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts that are there and whole are read, to the same answer; one that is cut short is not."""
+    folder = tmp_path / "parts"
+    whole = optimize(**SPREAD)
+    same(whole, optimize(**SPREAD, keep=folder))
+    kept = sorted(folder.glob("measured-*.parquet"))
+    assert len(kept) > 8
+    worked_out: list[int] = []
+    measured = Search.measured
+
+    def counted(search: Search, plans: pd.DataFrame) -> pd.DataFrame:
+        worked_out.append(len(plans))
+        return measured(search, plans)
+
+    monkeypatch.setattr(Search, "measured", counted)
+    same(whole, optimize(**SPREAD, keep=folder))
+    assert not worked_out
+    kept[0].write_bytes(kept[0].read_bytes()[:-50])
+    kept[1].unlink()
+    same(whole, optimize(**SPREAD, keep=folder))
+    assert len(worked_out) == 2
+    for other, words in (
+        ({"output_tokens": 90}, "another scenario"),
+        ({"gpus_max": 1}, "other plans to choose from"),
+        ({"objective": "tpot"}, "another objective"),
+        ({"limits": {"tpot": 0.05}}, "other limits"),
+        ({"part": 5}, "another size of parts"),
+    ):
+        with pytest.raises(InputError, match=rf"another question \([^)]*{words}"):
+            optimize(**SPREAD | other, keep=folder)
 
 
 @pytest.mark.exhaustive

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 AUTO = "auto"
 """The value of a field that shall be chosen."""
-_CHOSEN = ("tp", "pp", "dp", "ep", "attention_dp", "cp")  # whole numbers that may be chosen
+_CHOSEN = ("tp", "pp", "dp", "ep", "attention_dp", "cp", "max_model_len")  # whole numbers that may be chosen
 NO_DOCUMENT: Any = object()
 """In place of what a file holds, of what is none."""
 _BOOK = "Model and workbook"  # groups of flags in help

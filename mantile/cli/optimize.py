@@ -10,6 +10,7 @@ import typer
 
 from mantile.cli.app import AsJson, app
 from mantile.cli.flags import AUTO, swept_values, with_flags
+from mantile.cli.in_parts import going_on, with_parts
 from mantile.cli.limits import with_limits
 from mantile.library.errors import InputError
 
@@ -31,6 +32,7 @@ _LISTED = ("accelerator", "framework", "weights_dtype", "kv_dtype", "system")  #
 )
 @with_flags
 @with_limits
+@with_parts
 def optimize(
     what: Annotated[
         str,
@@ -38,6 +40,7 @@ def optimize(
     ],
     flags: dict[str, Any],
     limits: list[Any],
+    parts: dict[str, Any],
     objective: Annotated[
         str,
         typer.Option(
@@ -93,28 +96,11 @@ def optimize(
     kubernetes: Annotated[
         bool, typer.Option("--kubernetes", help="With --launch: write a manifest too.")
     ] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, help="Processes of --scheduler local.  [default: one for each core]"),
-    ] = None,
-    partition_points: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="With --scheduler: plans of a part that a worker gets, at most.  [default: 16384]"
-        ),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best deployment: every plan on every accelerator allowed, within limits, with reasons. With
     --device A --device B: what each of these machines shall do.
     """
-    from mantile.estimate.scheduled import require_scheduler, taken
-
-    cluster = taken(flags)
-    if cluster is not None:
-        require_scheduler(cluster, workers)
-    elif workers or partition_points:
-        raise InputError(f"{'--workers' if workers else '--partition-points'}: only with --scheduler")
     if output is not None and output.suffix not in (".xlsx", ".yaml", ".csv"):
         raise InputError(f"{output}: expected a file name that ends in .xlsx, .yaml or .csv")
     if launch is not None and (not launch.parent.is_dir() or (launch.exists() and not launch.is_dir())):
@@ -126,8 +112,11 @@ def optimize(
     if "device" in flags:
         from mantile.cli.assignments import assign
 
-        if limits or over or launch is not None:
-            raise InputError("--device: expected no limits, --over or --launch beside it; use --objective")
+        if limits or over or launch is not None or any(parts.values()):
+            raise InputError(
+                "--device: expected no limits, --over, --launch, --scheduler or --keep beside it; "
+                "use --objective"
+            )
         assign(what, flags, objective, output, as_json)
         return
     question = question_of(
@@ -146,8 +135,8 @@ def optimize(
     from mantile.cli.output.tables import print_json, working
     from mantile.optimize.optimize import solve
 
-    with working("looking at plans"):
-        found = solve(question, cluster=cluster, workers=workers, part=partition_points)
+    with working("looking at plans"), going_on(parts["keep"]):
+        found = solve(question, **parts)
         if output is not None:
             _write(found, output)
     if launch is not None and found.has_winner:
@@ -184,6 +173,7 @@ def question_of(
     from mantile.cli.flags import NO_DOCUMENT, document_of
     from mantile.library.scenario import field_name, merge_fields
     from mantile.optimize.optimize import ask, workload_of
+    from mantile.optimize.space import CONTEXT
 
     varied: dict[str, tuple[Any, ...]] = {}
     for text in over:
@@ -201,6 +191,8 @@ def question_of(
         if isinstance(value, str) and ("," in value or value in (AUTO, "all")):
             stated.pop(field)
             varied |= {} if value == AUTO else {field: parts_of(value)}
+    if stated.get(CONTEXT) == AUTO:
+        varied[CONTEXT] = (stated.pop(CONTEXT),)
     fields = merge_fields(
         {"model": own_model(what)} if data is NO_DOCUMENT else workload_of(data, name), stated, name
     )

@@ -9,6 +9,7 @@ import typer
 
 from mantile.cli.app import AsJson, app
 from mantile.cli.flags import AUTO, document_of, field_flag, with_flags
+from mantile.cli.in_parts import going_on, with_parts
 from mantile.cli.limits import with_limits
 from mantile.cli.optimize import parts_of, question_of
 from mantile.library.errors import InputError
@@ -23,6 +24,7 @@ from mantile.library.errors import InputError
 )
 @with_flags
 @with_limits
+@with_parts
 def size(
     what: Annotated[
         str,
@@ -30,6 +32,7 @@ def size(
     ],
     flags: dict[str, Any],
     limits: list[Any],
+    parts: dict[str, Any],
     users: Annotated[int | None, typer.Option(help="Users who ask at the same time.")] = None,
     requests_per_hour: Annotated[
         float | None,
@@ -88,8 +91,8 @@ def size(
     from mantile.cli.output.size import print_size
     from mantile.cli.output.tables import print_json, working
 
-    with working("looking at plans"):
-        found = size_of(question, spare, assumed)
+    with working("looking at plans"), going_on(parts["keep"]):
+        found = size_of(question, spare, assumed, **parts)
         if output is not None and found.has_answer:
             found.to_excel(output)
     if as_json:

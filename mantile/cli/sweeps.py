@@ -13,6 +13,7 @@ from mantile.cli.asked import swept as axes_of
 from mantile.cli.estimates import What
 from mantile.cli.flags import scenario as scenario_of
 from mantile.cli.flags import swept_values, with_flags
+from mantile.cli.in_parts import going_on
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from mantile.estimate.sweep import Digest, Grid
     from mantile.library.scenario import Scenario
     from mantile.workbook.bundle import Bundle
-
-_STOPPED = 130  # exit status of a run that was interrupted
 
 
 @app.command(
@@ -288,9 +287,5 @@ def _in_partitions(asked: Partitions, path: Path, scheduler: str, workers: int |
     from mantile.estimate.scheduled import sweep_into
 
     folder = PartitionFolder(path, asked)
-    try:
-        with counting("sweeping", len(asked.grid)) as step:
-            return sweep_into(folder, scheduler, workers, step)
-    except KeyboardInterrupt:
-        typer.echo(f"mantile: stopped; {path}: the same command goes on from here", err=True)
-        raise typer.Exit(_STOPPED) from None
+    with going_on(path), counting("sweeping", len(asked.grid)) as step:
+        return sweep_into(folder, scheduler, workers, step)

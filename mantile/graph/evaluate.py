@@ -7,11 +7,12 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from mantile.graph.operations import OPERATIONS, Members
+from mantile.graph.operations import OPERATIONS, Members, taken
 from mantile.graph.quantity import (
     Apply,
     Cases,
@@ -28,6 +29,7 @@ from mantile.graph.quantity import (
 
 CHUNK = 8192  # cases at a time: a row of values then stays inside the processor's cache
 
+Array = np.ndarray[Any, np.dtype[Any]]
 _Step = tuple[Node, Callable[..., Any], tuple[Node, ...]]
 
 
@@ -166,6 +168,49 @@ class Program:
 
         return again
 
+    def of_kinds(
+        self, inputs: Mapping[str, Any], kinds: Mapping[str, Array], varying: Collection[str]
+    ) -> Callable[[Array, Mapping[str, Array]], dict[Node, Any]]:
+        """The program for cases of a few kinds: what follows from its kind alone is computed once a kind.
+
+        Args:
+            inputs: those that all cases share, as for `run`.
+            kinds: other inputs, with the value in each kind.
+            varying: ids of the inputs that the result takes anew for each case.
+
+        Returns:
+            Values of the outputs, as a function of the place of each case among the kinds, and of the inputs
+            that vary.
+        """
+        unlike = [key for key, value in kinds.items() if value.dtype == object and None in value.tolist()]
+        stated = {key: value for key, value in kinds.items() if key not in unlike}
+        values, steps = self._start({**inputs, **stated}, ())
+        sources = [node for node in self.inputs if node.id in varying or node.id in unlike]
+        moving: set[Node] = {*sources}
+        once: list[_Step] = []
+        again: list[_Step] = []
+        for step in steps:
+            if step[0] in moving or not moving.isdisjoint(step[2]):
+                moving.add(step[0])
+                again.append(step)
+            else:
+                once.append(step)
+        _execute(once, values)
+        met = {part for _, _, parts in again for part in parts}.union(self.outputs)
+        fixed = {node: values[node] for node in met if node not in moving}
+
+        gone = _last_uses(again, self.outputs)
+
+        def work(places: Array, changes: Mapping[str, Array]) -> dict[Node, Any]:
+            of_cases = {node: taken(value, places) for node, value in fixed.items()}
+            own = {key: kinds[key][places] for key in unlike}
+            given, remaining = _given(sources, {**own, **changes}, again)
+            of_cases |= given
+            _execute(remaining, of_cases, gone)
+            return of_cases
+
+        return work
+
     def vary(self, values: Mapping[Node, Any], changes: Mapping[Node, Any]) -> dict[Node, Any]:
         """Values where some figures have others; what does not follow from these stays as it is.
 
@@ -215,16 +260,34 @@ class Program:
         first = {key: value[:1].tolist()[0] for key, value in varying.items()}
         again = self.partial({**inputs, **first}, varying)
 
-        def work(start: int) -> list[Any]:
-            part = slice(start, min(start + CHUNK, count))
-            values = again({key: value[part] for key, value in varying.items()})
-            return [_column(values[node], part.stop - start) for node in keep]
+        return in_chunks(
+            lambda part: again({key: value[part] for key, value in varying.items()}), keep, count
+        )
 
+
+def in_chunks(
+    values_of: Callable[[slice], Mapping[Node, Any]], keep: Sequence[Node], count: int
+) -> dict[Node, Any]:
+    """Values of nodes in many cases, worked out in chunks on all cores.
+
+    Args:
+        values_of: a part of the cases.
+        keep: the nodes to return.
+        count: number of cases, 1 at least.
+    """
+
+    def work(start: int) -> list[Any]:
+        part = slice(start, min(start + CHUNK, count))
+        values = values_of(part)
+        return [_column(values[node], part.stop - start) for node in keep]
+
+    starts = range(0, count, CHUNK)
+    if len(starts) == 1:
+        chunks = [work(0)]
+    else:
         with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-            chunks = list(pool.map(work, range(0, count, CHUNK)))
-        return {
-            node: np.concatenate(parts) for node, parts in zip(keep, zip(*chunks, strict=True), strict=True)
-        }
+            chunks = list(pool.map(work, starts))
+    return {node: np.concatenate(parts) for node, parts in zip(keep, zip(*chunks, strict=True), strict=True)}
 
 
 def _stated(node: Node, values: Mapping[Node, Any]) -> bool:
@@ -268,10 +331,35 @@ def _column(value: Any, count: int) -> Any:
     return values.astype(object if values.dtype.kind in "USO" else float)
 
 
-def _execute(steps: Iterable[_Step], values: dict[Node, Any]) -> None:
+def _execute(
+    steps: Iterable[_Step],
+    values: dict[Node, Any],
+    gone: Mapping[Node, Sequence[Node]] = MappingProxyType({}),
+) -> None:
+    """Take the steps.
+
+    Args:
+        values: what is there, and what follows.
+        gone: behind which step which values are not needed any more: memory that is used again is still in
+            the processor's cache.
+    """
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         for node, function, arguments in steps:
             values[node] = function(*[values[argument] for argument in arguments])
+            for other in gone.get(node, ()):
+                values.pop(other, None)
+
+
+def _last_uses(steps: Sequence[_Step], outputs: Iterable[Node]) -> dict[Node, list[Node]]:
+    """The nodes that no later step takes, by the step that takes them last; outputs are never among them."""
+    met: set[Node] = {*outputs}
+    last: dict[Node, list[Node]] = {}
+    for node, _, arguments in reversed(steps):
+        fresh = {*arguments} - met
+        if fresh:
+            last[node] = [*fresh]
+            met |= fresh
+    return last
 
 
 def agree(left: Any, right: Any, tolerance: float) -> bool:

@@ -264,6 +264,15 @@ class Members(list[Any]):
         return np.array([np.nan if isinstance(member, str) else member for member in self], float)
 
 
+def taken(value: Any, places: np.ndarray[Any, np.dtype[np.intp]]) -> Any:
+    """A value of other cases: that at its place for each; what is the same in all cases stays."""
+    if isinstance(value, Members):
+        return value if value.scalars else Members(taken(member, places) for member in value)
+    if isinstance(value, _Criterion):
+        return _Criterion(value.compare, taken(value.bound, places))
+    return value[places] if isinstance(value, np.ndarray) and value.ndim else value
+
+
 def _flags(keys: Members, key: Any) -> Any:
     """Whether each member is the key or meets a criterion, which a text never does.
 

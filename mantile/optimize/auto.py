@@ -10,10 +10,8 @@ from mantile.library.models import load_model
 from mantile.library.profiles import load_library
 from mantile.library.scenario import SCENARIO_FIELDS, field_name, merge_fields
 from mantile.optimize.optimize import PLANNED, Optimum, ask, solve, workload_of
-from mantile.optimize.space import DEGREES, caches, formats_for
+from mantile.optimize.space import AUTO, CONTEXT, DEGREES, caches, formats_for
 
-AUTO = "auto"
-"""The value of a field that shall be chosen."""
 _FIXED = (*DEGREES, "dp")
 _OBJECTIVES = ("cost", "throughput-per-accelerator")  # the second where nobody knows a price
 _MOST = 8  # accelerators
@@ -44,25 +42,27 @@ def chosen(
     """
     fields = merge_fields(data, {}, name)
     free = {key for key, value in fields.items() if value == AUTO}
-    wrong = next((key for key in free if field_name(key) not in PLANNED), None)
+    can = (*PLANNED, CONTEXT)
+    wrong = next((key for key in free if field_name(key) not in can), None)
     if wrong is not None:
-        raise InputError(f"{name}: {wrong}: auto: expected a value; auto holds for {', '.join(PLANNED)}")
+        raise InputError(f"{name}: {wrong}: auto: expected a value; auto holds for {', '.join(can)}")
     if asks({key: value for key, value in fields.items() if key not in free}):
         raise InputError(f"{name}: auto stands in a variant or in decode: expected it in the base scenario")
     stated = {key: fields[key] for key in PLANNED if key in fields and key not in free}
     stated |= {degree: 1 for degree in _FIXED if degree not in fields}
-    workload = workload_of(fields, name)
+    workload = {key: value for key, value in workload_of(fields, name).items() if key not in free}
+    over = {CONTEXT: (AUTO,)} if CONTEXT in free else {}
     if not any(workload.get(load) for load in ("concurrency", "request_rate", "sessions")):
         raise InputError(f"{name}: concurrency is missing: expected a load where a plan shall be chosen")
     if "accelerator" not in stated and "accelerator" not in free:
         raise InputError(f"{name}: accelerator is missing: expected an id, or auto")
     stated |= {key: value for key, value in _usual(fields, stated).items() if key not in {*stated, *free}}
     for objective in _OBJECTIVES:
-        found = solve(ask(workload | stated, objective, [], _MOST, {}, name=name, host_memory=0), step)
+        found = solve(ask(workload | stated, objective, [], _MOST, over, name=name, host_memory=0), step)
         if found.has_winner:
             break
     winner = found.scenario.variants[0].model_dump(exclude_none=True)
-    plan = {key: value for key, value in winner.items() if key in PLANNED}
+    plan = {key: value for key, value in winner.items() if key in can}
     return fields | {key: plan[key] for key in free if key in plan}, found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from mantile.equations.override import OVERRIDE
 from mantile.equations.reasons import PLAN
 from mantile.estimate.estimate import require_override
 from mantile.estimate.structure import graph_of
-from mantile.graph.evaluate import Program
+from mantile.graph.evaluate import Program, in_chunks
 from mantile.graph.quantity import Named, Node
 from mantile.library.architecture import Model
 from mantile.library.columns import columns
@@ -28,6 +28,20 @@ from mantile.library.scenario import STATED_FIELDS, Scenario, apply_model_overri
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _FORMAT_OF = ("framework", "weights_dtype")  # other data types follow from these together
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """A program for plans of some kinds; plans of one kind differ in numbers alone.
+
+    Args:
+        places: of the kinds, by what is no number of them.
+        run: values of plans, of the places of their kinds and of their numbers.
+    """
+
+    program: Program
+    places: Mapping[tuple[Any, ...], int]
+    run: Callable[[Array, Mapping[str, Array]], dict[Node, Any]]
 
 
 @dataclass(frozen=True)
@@ -45,6 +59,7 @@ class Evaluator:
     name: str = "optimize"
     needs: frozenset[str] = frozenset()
     _formats: dict[tuple[str, ...], dict[str, Any]] = field(default_factory=dict, repr=False)
+    _prepared: dict[tuple[Any, ...], _Prepared] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def graph(self) -> EstimateGraph:
@@ -101,28 +116,63 @@ class Evaluator:
         """
         if not len(plans):
             return {name: np.array([]) for name in wanted}
-        outputs = Program(wanted.values())
-        values = outputs.sweep(self._inputs(plans))
-        return {name: np.broadcast_to(values[node], len(plans)) for name, node in wanted.items()}
+        fields = self.graph.inputs.named()
+        stated = [name for name in plans if name in fields or name.endswith(OVERRIDE)]
+        numbers_ = [name for name in stated if plans[name].dtype.kind in "if"]
+        named = [name for name in stated if name not in numbers_]
+        firsts, kinds = _unique(plans, named)
+        rows = [*plans[named].iloc[firsts].itertuples(index=False, name=None)] if named else [()]
+        nodes = tuple(wanted.values())
+        program = self._program(nodes, named, numbers_, rows)
+        places = np.array([program.places[row] for row in rows])[kinds]
+        varying = {_input(name): plans[name].to_numpy() for name in numbers_}
 
-    def _inputs(self, plans: pd.DataFrame) -> dict[str, Any]:
-        """Inputs of the graph: those that differ as arrays, all other ones once."""
-        named = self.graph.inputs.named()
-        keys, places = _unique(plans, [name for name in _FORMAT_OF if name in plans])
-        resolved = [self._resolved(plans.iloc[first]) for first in keys]
-        inputs: dict[str, Any] = dict(self._shared)
-        inputs |= {name: _array(plans[name]) for name in plans if name.endswith(OVERRIDE)}
-        for name in named:
-            if name in plans:
-                inputs[f"inputs.{name}"] = _array(plans[name])
-                continue
-            held = [column.get(name) for column in resolved]
-            if all(value == held[0] for value in held):
-                if held[0] is not None:
-                    inputs[f"inputs.{name}"] = held[0]
-            else:
-                inputs[f"inputs.{name}"] = np.array(held)[places]
-        return inputs
+        def values_of(part: slice) -> dict[Node, Any]:
+            return program.run(places[part], {name: array[part] for name, array in varying.items()})
+
+        values = in_chunks(values_of, nodes, len(plans))
+        return {name: values[node] for name, node in wanted.items()}
+
+    def _program(
+        self, nodes: tuple[Node, ...], named: list[str], numbers: list[str], rows: list[tuple[Any, ...]]
+    ) -> _Prepared:
+        """What works nodes out for plans of some kinds, made anew only for kinds that have not come up."""
+        key = (nodes, *named, *numbers)
+        before = self._prepared.get(key)
+        if before is not None and before.places.keys() >= {*rows}:
+            return before
+        known = [*dict.fromkeys([*(before.places if before else ()), *rows])]
+        kinds = pd.DataFrame(known, columns=named, index=range(len(known)))
+        shared, of_kinds = self._inputs(kinds, numbers)
+        program = before.program if before else Program(nodes)
+        self._prepared[key] = _Prepared(
+            program,
+            {row: place for place, row in enumerate(known)},
+            program.of_kinds(shared, of_kinds, {*map(_input, numbers)}),
+        )
+        return self._prepared[key]
+
+    def _inputs(self, kinds: pd.DataFrame, numbers: list[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+        """Inputs of the graph that all plans share, and those that differ by the kind of a plan.
+
+        Args:
+            kinds: what is no number of plans, a row for each kind.
+            numbers: fields that plans state beside it.
+        """
+        keys, places = _unique(kinds, [name for name in _FORMAT_OF if name in kinds])
+        resolved = [self._resolved(kinds.iloc[first]) for first in keys]
+        shared: dict[str, Any] = dict(self._shared)
+        of_kinds: dict[str, Array] = {}
+        for name in self.graph.inputs.named():
+            if name in kinds:
+                of_kinds[_input(name)] = np.array([str(value) for value in kinds[name]])
+            elif name not in numbers:
+                held = [column.get(name) for column in resolved]
+                if any(value != held[0] for value in held):
+                    of_kinds[_input(name)] = np.array(held)[places]
+                elif held[0] is not None:
+                    shared[_input(name)] = held[0]
+        return shared, of_kinds
 
     def _resolved(self, plan: pd.Series[Any]) -> dict[str, Any]:
         """A plan as a column of a scenario: every default filled in."""
@@ -149,9 +199,9 @@ def _unique(plans: pd.DataFrame, names: list[str]) -> tuple[list[int], Array]:
     return [int(first) for first in firsts], places
 
 
-def _array(column: pd.Series[Any]) -> Array:
-    values = column.to_numpy()
-    return values if values.dtype.kind in "if" else np.array([str(value) for value in values])
+def _input(name: str) -> str:
+    """The id of a field among the inputs of the graph; an override cell has one already."""
+    return name if name.endswith(OVERRIDE) else f"inputs.{name}"
 
 
 def stated_needs(fields: Iterable[str]) -> frozenset[str]:

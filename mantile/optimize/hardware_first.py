@@ -25,8 +25,8 @@ from mantile.library.profiles import Library, load_library
 from mantile.optimize.objective import read_objective
 from mantile.optimize.optimize import ask, plan_name, plan_of, prepared
 from mantile.optimize.size import USUAL, Sizes, bits_of, formats_of
+from mantile.optimize.space import MOST_CONTEXT
 
-MOST_CONTEXT = 2**20  # tokens that are looked at, of a model whose limit nobody states
 FEWEST_BITS = 4.0
 """Bits of a weight at least, where nobody states them: below, answers change more than speed tells."""
 _OFFLOADED = 8  # steps in which weights move to the host

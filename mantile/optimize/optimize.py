@@ -34,11 +34,12 @@ from mantile.library.scenario import (
 from mantile.library.version import __version__
 from mantile.optimize.evaluate import Evaluator
 from mantile.optimize.objective import DEFAULT, Limit, Objective, limit, merged, read_objective
-from mantile.optimize.scheduled import helped
+from mantile.optimize.scheduled import in_parts
 from mantile.optimize.search import FRONT, NOT_KNOWN_CODE, Found, Search, measures_of, silent
 from mantile.optimize.space import (
     APART,
     CHOSEN,
+    CONTEXT,
     DEGREES,
     OF_DECODE,
     OFFLOAD,
@@ -301,6 +302,7 @@ def optimize(
     cluster: str | None = None,
     workers: int | None = None,
     part: int | None = None,
+    keep: str | Path | None = None,
     **fields: Any,
 ) -> Optimum:
     """Look at every plan, and say which is best and why.
@@ -324,7 +326,8 @@ def optimize(
         cluster: address of a scheduler of dask.distributed, such as tcp://HOST:8786, or local for processes
             of this machine: plans are worked out there, and the answer is the same. None: here.
         workers: processes with local; None: one for each core.
-        part: plans that are handed to a worker at once, at most; None: 16,384.
+        part: plans that are worked out at once and kept together, at most; None: 16,384.
+        keep: a folder that keeps what is worked out: the same question goes on there once it was stopped.
         fields: of a scenario. Those of a plan are fixed; without concurrency and request rate the best load
             within the limits is looked for.
 
@@ -359,7 +362,7 @@ def optimize(
         plans,
         host_memory,
     )
-    return solve(question, step, cluster, workers, part)
+    return solve(question, step, cluster, workers, part, None if keep is None else Path(keep))
 
 
 def workload_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -386,7 +389,11 @@ def prepared(question: Question) -> tuple[Space, Scenario, Evaluator]:
         InputError: for a measure that the workload does not have.
     """
     space = usual_space(
-        {key: value for key, value in question.fields.items() if key in PLANNED},
+        {
+            key: value
+            for key, value in question.fields.items()
+            if key in (*PLANNED, "input_tokens", "output_tokens")
+        },
         question.over,
         question.model,
         question.library,
@@ -412,20 +419,19 @@ def solve(
     cluster: str | None = None,
     workers: int | None = None,
     part: int | None = None,
+    keep: Path | None = None,
 ) -> Optimum:
     """Look at every plan of a question; with a scheduler on its workers, to the same answer.
 
     Args:
-        cluster, workers, part: as for `optimize`.
+        cluster, workers, part, keep: as for `optimize`.
 
     Raises:
         InputError: where the rules leave no plan; for a scheduler that does not answer.
     """
     space, base, evaluator = prepared(question)
-    with helped(cluster, workers, part) as others:
-        search = Search(
-            evaluator, space, question.objective, question.limits, not question.load, step, others
-        )
+    with in_parts(cluster, workers, part, keep) as parts:
+        search = Search(evaluator, space, question.objective, question.limits, not question.load, step, parts)
         found = search.run()
     if not len(found.plans):
         broken = ", ".join(f"{code}: {count:,}" for code, count in _most_first(found.infeasible)[:6])
@@ -509,10 +515,10 @@ def _varied(
     varied: dict[str, tuple[Any, ...]] = {}
     for key, listed in over.items():
         field = field_name(key)
-        if field not in (*PLANNED, f"{DECODE}accelerator"):
+        if field not in (*PLANNED, CONTEXT, f"{DECODE}accelerator"):
             known = field in INPUT_NAMES
             raise InputError(
-                f"{name}: {key}: expected a field of a plan: {', '.join(PLANNED)}"
+                f"{name}: {key}: expected a field of a plan: {', '.join((*PLANNED, CONTEXT))}"
                 + ("; other fields have one value" if known else "")
             )
         if field in given:
@@ -530,6 +536,7 @@ def _base(question: Question, space: Space) -> Scenario:
     fields |= {} if question.load else {"concurrency": 1}
     fields |= {"model": question.fields.get("model", question.model.id)}
     fields["accelerator"] = space.chosen["accelerator"][0]
+    fields |= {CONTEXT: space.contexts[0]} if space.contexts else {}
     fields |= {"serving": APART} if space.apart else {}
     return parse_scenario(merge_fields({}, fields, question.name), question.name)
 
@@ -539,7 +546,7 @@ def plan_of(row: Mapping[str, Any]) -> dict[str, Any]:
     plan = {}
     flat = dict(row) | {f"{DECODE}{key}": value for key, value in (row.get("decode") or {}).items()}
     row = flat
-    for name in (*PLANNED, *_OF_PAIRS, "concurrency"):
+    for name in (*PLANNED, *_OF_PAIRS, CONTEXT, "concurrency"):
         if name not in row or row[name] is None or row[name] == _PLAIN.get(name):
             continue
         value = row[name]
@@ -571,6 +578,7 @@ def plan_name(plan: Mapping[str, Any], library: Library) -> str:
         for field, what in zip(OFFLOADED, ("weights", "KV"), strict=True)
         if float(plan.get(field) or 0)
     ]
+    words += [f"{int(plan[CONTEXT]):,} tokens at most"] if plan.get(CONTEXT) else []
     return " · ".join([*words, *([f"{' and '.join(hosted)} on the host"] if hosted else [])])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -35,10 +35,12 @@ from mantile.library.fields import DECODE
 from mantile.optimize.evaluate import Array, Evaluator, numbers
 from mantile.optimize.objective import Limit, Objective
 from mantile.optimize.offload import fullest, others
-from mantile.optimize.space import APART, DEGREES, OF_DECODE, OFFLOADED, TOGETHER, Space
+from mantile.optimize.space import APART, CONTEXT, DEGREES, OF_DECODE, OFFLOADED, TOGETHER, Space
 
 NOT_KNOWN_CODE = "NOT_KNOWN"
 """Of a plan whose objective or limit nobody knows: it is counted, and has no rank."""
+TOO_LONG = "context_exceeds_memory"
+"""The reason, as of a check, of a plan whose memory has no room for the longest request by itself."""
 MOST_IN_FLIGHT = 65_536  # of a replica, where nobody states a load
 FRONT = (INTERACTIVITY.column, OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column)
 _OF_ALL = frozenset(
@@ -123,7 +125,7 @@ class Search:
         searches_load: whether the number of requests in flight is looked for; else the scenario states the
             load, and every number of replicas is looked at.
         step: is told how many plans are done.
-        helped: works plans out elsewhere: given the search, one of `WORK` and plans; None: here.
+        helped: works plans out in parts: given the search, one of `WORK` and plans; None: in one piece.
     """
 
     evaluator: Evaluator
@@ -134,8 +136,12 @@ class Search:
     step: Callable[[str], None] = silent
     helped: Callable[[Search, str, pd.DataFrame], pd.DataFrame] | None = None
 
+    def bare(self) -> Search:
+        """The same question for another process: without what it has been told so far."""
+        return replace(self, evaluator=replace(self.evaluator), step=silent, helped=None)
+
     def worked_out(self, work: str, plans: pd.DataFrame) -> pd.DataFrame:
-        """Columns of plans, one of `WORK`: here, or where `helped` has it done."""
+        """Columns of plans, one of `WORK`: in one piece, or as `helped` has it done."""
         if self.helped is not None:
             return self.helped(self, work, plans)
         found: pd.DataFrame = getattr(self, work)(plans)
@@ -288,9 +294,13 @@ class Search:
         held = plans.assign(concurrency=_running(plans)) if self.searches_load else plans
         room = KV_CAPACITY_SEQUENCES.worked_out(graph.figures)
         wanted: dict[str, Node] = {"reason": graph.checks.reason, "room": room}
+        wanted |= {"tokens": graph.decode_workers.memory.startup.kv_tokens} if self.space.contexts else {}
         values = self.evaluator.run(held, wanted)
         rooms = np.minimum(np.maximum(1, np.floor(numbers(values["room"]))), MOST_IN_FLIGHT)
         reasons = np.array([str(reason) for reason in values["reason"]], dtype=object)
+        if self.space.contexts:
+            short = ~(numbers(values["tokens"]) >= plans[CONTEXT].to_numpy())
+            reasons[short & np.isin(reasons, (FITS, WITH_OFFLOAD))] = TOO_LONG
         return pd.DataFrame({"reason": reasons, "room": rooms}, index=plans.index)
 
     def _at(self, plans: pd.DataFrame) -> pd.DataFrame:
@@ -298,13 +308,17 @@ class Search:
         found = self.worked_out("measured", plans)
         return plans.assign(**{name: found[name] for name in found})
 
-    def measured(self, plans: pd.DataFrame) -> pd.DataFrame:
-        """Measures of plans at a load, the score, the first limit that each misses and by how much."""
-        graph = self.evaluator.graph
+    @cached_property
+    def _judged(self) -> dict[str, Node]:
+        """What plans are judged by: measures by key, the score, and the checks of the load by code."""
         wanted: dict[str, Node] = {of.key: self.evaluator.measures[of.key] for of in self.shown}
         wanted["score"] = self.objective.score(wanted)
-        wanted |= {check.code: check.result for check in graph.checks.checks if check.reason == OVERLOADED}
-        values = self.evaluator.run(plans, wanted)
+        checks = self.evaluator.graph.checks.checks
+        return wanted | {check.code: check.result for check in checks if check.reason == OVERLOADED}
+
+    def measured(self, plans: pd.DataFrame) -> pd.DataFrame:
+        """Measures of plans at a load, the score, the first limit that each misses and by how much."""
+        values = self.evaluator.run(plans, self._judged)
         shown = {of.key: numbers(values[of.key]) for of in self.shown}
         done = pd.DataFrame(shown | {"score": numbers(values["score"])}, index=plans.index)
         code = np.full(len(plans), "", dtype=object)
@@ -312,7 +326,7 @@ class Search:
             found = done[limit.measure.key].to_numpy()
             code[~limit.kept(found)] = limit.code
             code[~np.isfinite(found)] = NOT_KNOWN_CODE
-        for check in graph.checks.checks:
+        for check in self.evaluator.graph.checks.checks:
             if check.reason == OVERLOADED:
                 code[values[check.code] <= 0] = check.code
         beyond = [limit.excess(done[limit.measure.key].to_numpy()) for limit in self.limits]
@@ -389,9 +403,11 @@ class Search:
             where = np.flatnonzero(open_)
             part = plans.iloc[where]
             step = -(-(high - low)[where] // _STEPS)
-            for count in range(_STEPS + 1):
-                loads = np.minimum(low[where] + count * step, high[where])
-                tried = self._at(part.assign(concurrency=_running(part) * loads))
+            steps = [np.minimum(low[where] + count * step, high[where]) for count in range(_STEPS + 1)]
+            every = [part.assign(concurrency=_running(part) * loads) for loads in steps]
+            done = self._at(pd.concat(every, ignore_index=True))
+            for count, loads in enumerate(steps):
+                tried = done.iloc[count * len(part) : (count + 1) * len(part)]
                 better = self._better(tried, best.iloc[where])
                 best.iloc[where[better]] = tried[better][best.columns]
                 at[where[better]] = loads[better]

@@ -25,6 +25,7 @@ from mantile.equations.metrics import (
     USD_PER_MONTH,
 )
 from mantile.equations.size import needed
+from mantile.graph.quantity import Node
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError
 from mantile.library.profiles import CHECKPOINT, Library
@@ -42,6 +43,7 @@ from mantile.optimize.optimize import (
     scenario_of,
     workload_of,
 )
+from mantile.optimize.scheduled import in_parts
 from mantile.optimize.search import Found, Search
 from mantile.optimize.space import APART, OFFLOAD, Space, caches, formats_for
 
@@ -131,6 +133,10 @@ class Sizes(Search):
 
     ruled: list[pd.DataFrame] = field(default_factory=list)  # plans that keep the rules, each search one
 
+    def bare(self) -> Sizes:
+        """As of any search."""
+        return replace(cast("Sizes", super().bare()), ruled=[])
+
     @property
     def shown(self) -> tuple[Measure, ...]:
         """Measures of every plan."""
@@ -147,7 +153,11 @@ class Sizes(Search):
 
     def memory(self, plans: pd.DataFrame) -> Array:
         """Memory of all accelerators together, in B."""
-        return numbers(self.evaluator.run(plans, {NEEDED: needed(self.evaluator.graph)})[NEEDED])
+        return numbers(self.evaluator.run(plans, {NEEDED: self._needed})[NEEDED])
+
+    @cached_property
+    def _needed(self) -> Node:
+        return needed(self.evaluator.graph)
 
     def codes(self, plans: pd.DataFrame) -> Array:
         """The first rule that each plan breaks, or that memory does not suffice; empty where it can be."""
@@ -360,6 +370,10 @@ def size(
     library: Library | None = None,
     name: str = "size",
     step: Callable[[str], None] = lambda words: None,
+    cluster: str | None = None,
+    workers: int | None = None,
+    part: int | None = None,
+    keep: str | Path | None = None,
     **fields: Any,
 ) -> Size:
     """Say what is needed: the smallest build that keeps the limits, a good one and the best.
@@ -398,7 +412,8 @@ def size(
         bounds.append(limit(USD_PER_MONTH.column, float(budget_usd_month), f"{name}: budget_usd_month"))
     asked, assumed = with_load(merge_fields(given, stated, name), users, requests_per_hour, name)
     question = ask(asked, ORDER, bounds, gpus_max, over or {}, makers, search, model, library, name)
-    return size_of(question, spare, assumed, step)
+    where = None if keep is None else Path(keep)
+    return size_of(question, spare, assumed, step, cluster, workers, part, where)
 
 
 def _items(limits: Mapping[str, float] | Iterable[Limit]) -> Iterable[tuple[str, float]]:
@@ -455,6 +470,10 @@ def size_of(
     spare: float = SPARE,
     assumed: Mapping[str, Any] | None = None,
     step: Callable[[str], None] = lambda words: None,
+    cluster: str | None = None,
+    workers: int | None = None,
+    part: int | None = None,
+    keep: Path | None = None,
 ) -> Size:
     """Look at every plan of a question with a load, as `size` does.
 
@@ -471,23 +490,24 @@ def size_of(
     space, base, evaluator = prepared(
         question if OFFLOAD in question.searched else replace(question, host_memory=0.0)
     )
-    sizes = Sizes(evaluator, space, replace(question.objective, terms=_FEWEST), question.limits, False, step)
-    found = sizes.run()
-    if not len(found.plans):
-        empty = pd.DataFrame({key: [] for key in ("code", USED, NEEDED, *(of.key for of in sizes.shown))})
-        found = replace(found, plans=empty.astype({"code": object}).assign(rank=0))
-    ways = () if len(found.plans) else tuple(_ways(question, space, sizes))
-    return Size(
-        question=question,
-        assumed=assumed or {},
-        spare=spare,
-        found=found,
-        space=space,
-        base=base,
-        memory=_least_memory(found.plans, sizes),
-        chips=tuple(_chips(question, found.plans, sizes)),
-        ways=ways,
-    )
+    objective = replace(question.objective, terms=_FEWEST)
+    with in_parts(cluster, workers, part, keep) as parts:
+        sizes = Sizes(evaluator, space, objective, question.limits, False, step, parts)
+        found = sizes.run()
+        if not len(found.plans):
+            empty = pd.DataFrame({key: [] for key in ("code", USED, NEEDED, *(of.key for of in sizes.shown))})
+            found = replace(found, plans=empty.astype({"code": object}).assign(rank=0))
+        return Size(
+            question=question,
+            assumed=assumed or {},
+            spare=spare,
+            found=found,
+            space=space,
+            base=base,
+            memory=_least_memory(found.plans, sizes),
+            chips=tuple(_chips(question, found.plans, sizes)),
+            ways=() if len(found.plans) else tuple(_ways(question, space, sizes)),
+        )
 
 
 _USD, _COST, _SPEED = (

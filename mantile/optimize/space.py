@@ -20,11 +20,17 @@ DEGREES = ("tp", "pp", "cp", "attention_dp", "ep")
 CHOSEN = ("accelerator", "system", "framework", "weights_dtype", "kv_dtype")
 """What is chosen by name."""
 OFFLOADED = ("offload_weights", "offload_kv")
+CONTEXT = "max_model_len"
+"""The longest request that the engine takes: chosen where somebody lists it, or leaves it to be chosen."""
+AUTO = "auto"
+"""In place of values of a field: those that are usual."""
 APART, TOGETHER = "disaggregated", "aggregated"
 """Values of `serving`."""
 OF_DECODE = tuple(f"{DECODE}{name}" for name in (*DEGREES, "dp"))
 """Degrees and number of decode workers, where prefill and decode may be apart."""
 MOST_PLANS = 5_000_000
+MOST_CONTEXT = 1 << 20
+"""Tokens of the longest request, where a model states none."""
 HOST_SHARE = 2.0
 """GB of host memory for each GiB of an accelerator's own, where nobody states it: an assumption."""
 OFFLOAD = "offload"
@@ -48,6 +54,8 @@ class Space:
         host: GB of host memory for each accelerator, by id; weights and KV cache may lie there. Empty: none
             is looked at beyond `offload`.
         host_for_all: whether it is looked at too where an accelerator has plans without.
+        contexts: tokens of the longest request that the engine takes, the most first: of plans that are equal
+            otherwise the first wins. Empty: nobody asks.
     """
 
     chosen: Mapping[str, tuple[str, ...]]
@@ -61,6 +69,7 @@ class Space:
     left_out: frozenset[tuple[str, str]] = frozenset()
     host: Mapping[str, float] = field(default_factory=dict)
     host_for_all: bool = False
+    contexts: tuple[int, ...] = ()
 
     def replica_degrees(self) -> pd.DataFrame:
         """The degrees of every replica within the limit of accelerators, each once; a column for each."""
@@ -114,6 +123,8 @@ class Space:
         ]
         named = pd.DataFrame(rows, columns=[*self.chosen, "weights_dtype"])
         moved = pd.DataFrame([*product(*self.offload.values())], columns=[*self.offload])
+        if self.contexts:
+            moved = moved.merge(pd.DataFrame({CONTEXT: self.contexts}), how="cross")
         count = len(degrees) * len(named) * len(moved)
         if count > MOST_PLANS:
             raise InputError(
@@ -194,7 +205,18 @@ def usual_space(
         else _smaller(chosen["accelerator"], chosen["framework"], formats, model, library),
         host={} if given.keys() & {*OFFLOADED} else _host(chosen["accelerator"], host_memory, library),
         host_for_all=OFFLOAD in searched,
+        contexts=_contexts(given.get(CONTEXT, ()), scenario, model),
     )
+
+
+def _contexts(listed: Sequence[Any], scenario: Mapping[str, Any], model: Model) -> tuple[int, ...]:
+    """Tokens of the longest request, the most first; usual are powers of two that hold a request."""
+    if tuple(listed) != (AUTO,):
+        return tuple(sorted(_whole(CONTEXT, listed), reverse=True))
+    least = sum(int(scenario.get(name) or 0) for name in ("input_tokens", "output_tokens"))
+    most = int(model.architecture.value("max_positions") or MOST_CONTEXT)
+    powers = (1 << place for place in range(most.bit_length()))
+    return tuple(sorted({most, *(tokens for tokens in powers if least <= tokens < most)}, reverse=True))
 
 
 def _host(chips: Sequence[str], stated: float | None, library: Library) -> dict[str, float]:

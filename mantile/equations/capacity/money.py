@@ -415,9 +415,12 @@ class Money:
         )
 
     def _cash(
-        self, rows: Rows, one: Mapping[str, Quantity], by_year: Mapping[str, list[Quantity]]
+        self, rows: Rows, one: Mapping[str, Quantity], by_year: dict[str, list[Quantity]]
     ) -> dict[str, tuple[Named, ...]]:
-        """Cash of each option at the start and at the end of each year."""
+        """Cash of each option at the start and at the end of each year.
+
+        What is bought from the start on, and what it is worth in the end, join `by_year`.
+        """
         owned, price = by_year["owned"], one["price"]
         bought = [
             rows(
@@ -438,6 +441,16 @@ class Money:
             "USD",
             if_known(owned[-1] * price * self.cells["residual"], owned[-1], price),
         )
+        left = [
+            rows(
+                f"residual.{year}",
+                f"Residual value, year {year}",
+                "USD",
+                if_known(whole * last, whole),
+                "in the last year that is asked for",
+            )
+            for year, last in enumerate(by_year["last"], 1)
+        ]
         buy: list[Named] = [bought[0]]
         rent: list[Named] = [NOTHING]
         api: list[Named] = [NOTHING]
@@ -449,7 +462,7 @@ class Money:
                     f"cash.buy.{year}",
                     f"Cash, buy, year {year}",
                     "USD",
-                    if_known(sum_of([at["running"], *later, whole * at["last"]]), at["running"], whole),
+                    if_known(sum_of([at["running"], *later, left[year - 1]]), at["running"], whole),
                 )
             )
             rent.append(
@@ -461,4 +474,5 @@ class Money:
                 )
             )
             api.append(at["api"])
+        by_year |= {"bought": bought, "residual": left}
         return {"buy": tuple(buy), "rent": tuple(rent), "api": tuple(api)}

@@ -225,6 +225,9 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
     _line(book, sheet, row + 1, "Replicas, with spares", found.replicas, "#,##0", later, step)
     _line(book, sheet, row + 2, "Output tokens, billions", found.parts["output"], "#,##0.0,", later, step)
     row += 3
+    _line(book, sheet, row, "Purchases", found.parts["bought"], _MONEY, first, step)
+    _line(book, sheet, row + 1, "Residual value", found.parts["residual"], _MONEY, later, step)
+    row += 2
     for label, name in _CASH:
         _line(book, sheet, row, label, found.parts[name], _MONEY, later, step)
         row += 1

@@ -74,9 +74,9 @@ def decide_sheet(book: EstimateBook, master: Quantity) -> None:
     _findings(book, sheet, figures)
     _asked(book, sheet, figures, asked)
     row = _ranking(book, sheet, figures)
+    row = _search(book, sheet, figures, asked, first := row + 1)
     row = _prices(book, sheet, figures, asked, row + 1)
     row = _measures(book, sheet, figures, row + 1)
-    row = _search(book, sheet, figures, asked, first := row + 1)
     sheet.print_area = (0, 0, row - 1, _LAST)
     _workings(book, sheet, figures, asked, first + 1, row + 1)
     _take(book, figures)
@@ -124,9 +124,16 @@ def _typed(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Inpu
     sheet.ids.setdefault(row, figure.id)
 
 
-def _heads(sheet: Sheet, row: int, heads: Sequence[str], left: Sequence[str] = ("", "", "")) -> None:
+def _heads(
+    sheet: Sheet, row: int, heads: Sequence[str], left: Sequence[str] = ("", "", ""), words: bool = True
+) -> None:
+    """Heads of a table.
+
+    Args:
+        words: whether its last column holds words; else numbers.
+    """
     for column, head in enumerate((*left, *heads)):
-        look = style.HEADER if column in (_NAME, _LAST) else style.HEADER_RIGHT
+        look = style.HEADER if column == _NAME or (words and column == _LAST) else style.HEADER_RIGHT
         sheet.set_text(row, column, head, look)
     sheet.set_style(row, 0, _LAST, style.HEADER)
 
@@ -233,7 +240,7 @@ def _measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> i
     sheet.heights[row] = 28
     row += 1
     numbers = [f"plan {plan.number.value}" for plan in figures.plans]
-    _heads(sheet, row, ("limit", "holds", "weight", "counts", *numbers), ("", "", "measure"))
+    _heads(sheet, row, ("limit", "holds", "weight", "counts", *numbers), ("", "", "measure"), words=False)
     first = row + 1
     for row, of in enumerate(figures.judged, first):
         book.add_constant(sheet, row, _NAME, of.label, style.ROW_LABEL)
@@ -265,7 +272,7 @@ def _mark_missed(sheet: Sheet, row: int, of: Judged) -> None:
 def _search(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, row: int) -> int:
     """What the search looked at: a picture of its plans, and how many broke which rule; the row after it."""
     title = f"{asked.plans:,} plans were looked at; stored, by {asked.made_by}: a limit that is edited since"
-    sheet.set_text(row, _RANK, f"{title} recounts only the plans above", style.SECTION_HEAD)
+    sheet.set_text(row, _RANK, f"{title} recounts only the plans of this sheet", style.SECTION_HEAD)
     sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
     sheet.heights[row] = 28
     by_size = sorted(asked.infeasible.items(), key=lambda item: (-item[1], item[0]))
