@@ -466,6 +466,28 @@ def test_work_that_is_broken_off_leaves_nothing(tmp_path: Path, how: signal.Sign
     assert sorted(tmp_path.iterdir()) == [other, path] and path.read_text(encoding="utf-8") == "whole"
 
 
+_BUILD = "build llama-3.2-1b --accelerator h100-sxm --isl 1000 --osl 100 --concurrency 4"
+
+
+def test_a_disk_that_is_full_is_told_in_one_line(tmp_path: Path) -> None:
+    """Files end at 100 kB here; a workbook has 600."""
+    limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
+    command = [sys.executable, "-c", f"{limited} from mantile.cli import main; main()", *_BUILD.split()]
+    done = subprocess.run([*command, "-o", "run.xlsx"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr == "mantile: run.xlsx: cannot write: File too large\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_has_seen_enough_closes_the_pipe() -> None:
+    """As `head` does: that is no error, whatever prints."""
+    command = [sys.executable, "-m", "mantile", "estimate", *_BUILD.split()[1:], "--all"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None and run.stderr is not None
+        run.stdout.close()
+        assert (run.stderr.read(), run.wait(60)) == (b"", 0)
+
+
 def test_a_run_of_the_same_number_left_a_file(tmp_path: Path) -> None:
     """In a container each run may have the number of the one before; its own files are younger."""
     path = tmp_path / "run.csv"

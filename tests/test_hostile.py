@@ -285,6 +285,10 @@ REFUSED: dict[str, tuple[Callable[[Parts], Parts], str]] = {
         lambda parts: parts | {"xl/styles.xml": parts["xl/styles.xml"][:-20]},
         r"part xl/styles\.xml: expected XML",
     ),
+    "an encoding of nobody": (
+        lambda parts: _with(parts, "xl/styles.xml", 'encoding="UTF-8"', 'encoding="null"'),
+        r"part xl/styles\.xml: expected XML: unknown encoding: null",
+    ),
     "a sheet without part": (
         lambda parts: {name: data for name, data in parts.items() if name != _sheet(parts, "Cost")},
         "sheet 'Cost' is missing",
