@@ -198,7 +198,7 @@ DOCUMENTS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: parse_scenario(
             SCENARIO | {"sweep": {"tp": list(range(1, 20_001)), "input_tokens": list(range(1, 20_001))}}, "s"
         ),
-        "s: field sweep",
+        "s: field sweep.tp: 20,000 items; expected at most 2,000",
     ),
 }
 
@@ -547,6 +547,14 @@ def test_a_pasted_number_is_taken_where_it_can_be_only_one(text: str, number: fl
     else:
         with pytest.raises(InputError, match=r"run\.xlsx: Inputs!H7.*holds"):
             coerced(figure, text, "run.xlsx: Inputs!H7")
+
+
+def test_what_can_be_two_numbers_is_refused_with_both() -> None:
+    with pytest.raises(InputError) as caught:
+        coerced(Input("inputs.x", "x", "1", 1.0), "0,650", "run.xlsx: Inputs!H7")
+    assert str(caught.value) == (
+        "run.xlsx: Inputs!H7 (inputs.x): holds the text '0,650', which could be 650 or 0.65; expected a number"
+    )
 
 
 # --- what a digest says -------------------------------------------------------------------------------------

@@ -443,10 +443,12 @@ def coerced(figure: Input, content: Any, where: str) -> Any:
         number = (
             math.nan
             if isinstance(content, bool) or not isinstance(content, str | int | float)
-            else _pasted(content, where)
+            else _pasted(content, f"{where} ({figure.id})")
             if isinstance(content, str)
             else float(content)
         )
+    except InputError:
+        raise
     except (ValueError, OverflowError):
         number = math.nan
     if not abs(number) < LARGEST:  # NaN is not, either
@@ -470,8 +472,8 @@ def _pasted(text: str, where: str) -> float:
     if _GROUPED.fullmatch(number):
         if re.fullmatch(r"[-+]?0,[0-9]{3}", number):
             raise InputError(
-                f"{where}: holds the text {quoted(text)}, which could be {number.replace(',', '')} or "
-                f"{number.replace(',', '.')}; expected a number"
+                f"{where}: holds the text {quoted(text)}, which could be "
+                f"{float(number.replace(',', '')):g} or {float(number.replace(',', '.')):g}; expected a number"
             )
         number = number.replace(",", "")
     elif _DECIMAL_COMMA.fullmatch(number):
