@@ -1,11 +1,11 @@
-"""Sets of one to eight edits of a small workbook, and every formula as each engine works it out after each set.
+"""Sets of one to eight edits of a small workbook, and every formula as each engine works it out then.
 
     python .ci/engines_agree.py --edits 10000                               hours
     python .ci/engines_agree.py --edits 500 --engines formulas,formualizer
     python .ci/engines_agree.py --edits 10000 --seconds 3600                as many as an hour allows
 
-What the native engine gives is what the others are held against, to 1e-9. Prints a table: sets, edits, formulas
-compared, differences, and the largest; exit status 1 where two engines differ.
+What the native engine gives is what the others are held against, to 1e-9. Prints a table: sets, edits,
+formulas compared, differences, and the largest; exit status 1 where two engines differ.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def dense() -> Model:
 
 
 def small_book() -> EstimateBook:
-    """One scenario of a dense model of two layers, with the library of two accelerators and two drivers on Sensitivity."""
+    """One scenario of a dense model, the library of two accelerators, two drivers on Sensitivity."""
     library = few(("h100-sxm", "mi300x"))
     scenario = parse_scenario({"model": "dense"} | FIELDS, "scenario")
     return lay_out(estimate(scenario, dense(), library=library, template=Template(drivers=2)))
@@ -103,9 +103,7 @@ class _Followed(CompiledSheets):
             for node in ready:
                 if isinstance(node, Area):
                     again = node in others
-                    arguments[node] = (
-                        self._argument(node, values, typed) if again else self._arguments[node]
-                    )
+                    arguments[node] = self._argument(node, values, typed) if again else self._arguments[node]
                 elif node in typed:
                     values[node] = typed[node]
                 elif others.isdisjoint(self._formulas[node][1]):

@@ -567,7 +567,15 @@ _ARGUMENTS = {
     "from-command": ("vllm serve meta-llama/Llama-3.1-8B -tp 2", "llama-server -m x.gguf", "ls"),
     "compare": ("run.xlsx", "s.yaml", "llama-3.1-8b"),
 }
-_SLOW = ("lint", "optimize", "size", "fits", "calibrate", "sweep", "audit")  # seconds each: one in ten of the others
+_SLOW = (
+    "lint",
+    "optimize",
+    "size",
+    "fits",
+    "calibrate",
+    "sweep",
+    "audit",
+)  # seconds each: one in ten of the others
 
 
 @cache

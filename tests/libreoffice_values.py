@@ -1,4 +1,4 @@
-"""Values of all cells of a workbook after sets of edits, from one LibreOffice: run by a Python that has `uno`.
+"""Values of all cells of a workbook after sets of edits, from one LibreOffice; the Python has `uno`.
 
     python3 libreoffice_values.py FILE.xlsx PROFILE
 

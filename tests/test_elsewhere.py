@@ -473,7 +473,9 @@ def test_a_disk_that_is_full_is_told_in_one_line(tmp_path: Path) -> None:
     """Files end at 100 kB here; a workbook has 600."""
     limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
     command = [sys.executable, "-c", f"{limited} from mantile.cli import main; main()", *_BUILD.split()]
-    done = subprocess.run([*command, "-o", "run.xlsx"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "-o", "run.xlsx"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2, done.stderr
     assert done.stderr == "mantile: run.xlsx: cannot write: File too large\n"
     assert list(tmp_path.iterdir()) == []
@@ -553,7 +555,8 @@ def test_what_can_be_two_numbers_is_refused_with_both() -> None:
     with pytest.raises(InputError) as caught:
         coerced(Input("inputs.x", "x", "1", 1.0), "0,650", "run.xlsx: Inputs!H7")
     assert str(caught.value) == (
-        "run.xlsx: Inputs!H7 (inputs.x): holds the text '0,650', which could be 650 or 0.65; expected a number"
+        "run.xlsx: Inputs!H7 (inputs.x): holds the text '0,650', which could be 650 or 0.65; "
+        "expected a number"
     )
 
 

@@ -729,6 +729,23 @@ def test_a_renamed_sheet_is_named(parts: Parts, tmp_path: Path) -> None:
         open_file(_write(tmp_path / "run.xlsx", renamed))
 
 
+def test_a_sorted_sheet_is_named(workbook: Path, tmp_path: Path) -> None:
+    """Not as cells without number that differ."""
+
+    def turned(book: Any) -> None:
+        sheet = book["Serving"]
+        rows = [[cell.value for cell in row] for row in sheet["A10:L40"]]
+        for row, values in zip(sheet["A10:L40"], reversed(rows), strict=True):
+            for cell, value in zip(row, values, strict=True):
+                cell.value = value
+
+    with pytest.raises(
+        InputError, match=r"run\.xlsx: rows of Serving were sorted: \S+ of row 1\d stands"
+    ) as told:
+        open_file(_edit(workbook, tmp_path / "run.xlsx", turned))
+    assert len(str(told.value)) < 500
+
+
 def test_one_time_for_all_of_a_file(parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is over however many parts took it."""
     path = _write(tmp_path / "run.xlsx", parts)
