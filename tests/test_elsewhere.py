@@ -198,7 +198,7 @@ DOCUMENTS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: parse_scenario(
             SCENARIO | {"sweep": {"tp": list(range(1, 20_001)), "input_tokens": list(range(1, 20_001))}}, "s"
         ),
-        "s: field sweep",
+        "s: field sweep.tp: 20,000 items; expected at most 2,000",
     ),
 }
 
@@ -466,6 +466,30 @@ def test_work_that_is_broken_off_leaves_nothing(tmp_path: Path, how: signal.Sign
     assert sorted(tmp_path.iterdir()) == [other, path] and path.read_text(encoding="utf-8") == "whole"
 
 
+_BUILD = "build llama-3.2-1b --accelerator h100-sxm --isl 1000 --osl 100 --concurrency 4"
+
+
+def test_a_disk_that_is_full_is_told_in_one_line(tmp_path: Path) -> None:
+    """Files end at 100 kB here; a workbook has 600."""
+    limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"
+    command = [sys.executable, "-c", f"{limited} from mantile.cli import main; main()", *_BUILD.split()]
+    done = subprocess.run(
+        [*command, "-o", "run.xlsx"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2, done.stderr
+    assert done.stderr == "mantile: run.xlsx: cannot write: File too large\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_has_seen_enough_closes_the_pipe() -> None:
+    """As `head` does: that is no error, whatever prints."""
+    command = [sys.executable, "-m", "mantile", "estimate", *_BUILD.split()[1:], "--all"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout is not None and run.stderr is not None
+        run.stdout.close()
+        assert (run.stderr.read(), run.wait(60)) == (b"", 0)
+
+
 def test_a_run_of_the_same_number_left_a_file(tmp_path: Path) -> None:
     """In a container each run may have the number of the one before; its own files are younger."""
     path = tmp_path / "run.csv"
@@ -525,6 +549,15 @@ def test_a_pasted_number_is_taken_where_it_can_be_only_one(text: str, number: fl
     else:
         with pytest.raises(InputError, match=r"run\.xlsx: Inputs!H7.*holds"):
             coerced(figure, text, "run.xlsx: Inputs!H7")
+
+
+def test_what_can_be_two_numbers_is_refused_with_both() -> None:
+    with pytest.raises(InputError) as caught:
+        coerced(Input("inputs.x", "x", "1", 1.0), "0,650", "run.xlsx: Inputs!H7")
+    assert str(caught.value) == (
+        "run.xlsx: Inputs!H7 (inputs.x): holds the text '0,650', which could be 650 or 0.65; "
+        "expected a number"
+    )
 
 
 # --- what a digest says -------------------------------------------------------------------------------------

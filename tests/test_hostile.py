@@ -285,6 +285,10 @@ REFUSED: dict[str, tuple[Callable[[Parts], Parts], str]] = {
         lambda parts: parts | {"xl/styles.xml": parts["xl/styles.xml"][:-20]},
         r"part xl/styles\.xml: expected XML",
     ),
+    "an encoding of nobody": (
+        lambda parts: _with(parts, "xl/styles.xml", 'encoding="UTF-8"', 'encoding="null"'),
+        r"part xl/styles\.xml: expected XML: unknown encoding: null",
+    ),
     "a sheet without part": (
         lambda parts: {name: data for name, data in parts.items() if name != _sheet(parts, "Cost")},
         "sheet 'Cost' is missing",
@@ -723,6 +727,23 @@ def test_a_renamed_sheet_is_named(parts: Parts, tmp_path: Path) -> None:
         InputError, match=r"sheets were renamed: Checks is called 'Prüfung', Cost is called 'Kosten'"
     ):
         open_file(_write(tmp_path / "run.xlsx", renamed))
+
+
+def test_a_sorted_sheet_is_named(workbook: Path, tmp_path: Path) -> None:
+    """Not as cells without number that differ."""
+
+    def turned(book: Any) -> None:
+        sheet = book["Serving"]
+        rows = [[cell.value for cell in row] for row in sheet["A10:L40"]]
+        for row, values in zip(sheet["A10:L40"], reversed(rows), strict=True):
+            for cell, value in zip(row, values, strict=True):
+                cell.value = value
+
+    with pytest.raises(
+        InputError, match=r"run\.xlsx: rows of Serving were sorted: \S+ of row 1\d stands"
+    ) as told:
+        open_file(_edit(workbook, tmp_path / "run.xlsx", turned))
+    assert len(str(told.value)) < 500
 
 
 def test_one_time_for_all_of_a_file(parts: Parts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

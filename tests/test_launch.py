@@ -335,7 +335,7 @@ def test_what_no_field_stands_for_is_told() -> None:
         ("LLAMA_ARG_CTX_SIZE=8 llama-server -hf ggml-org/gpt-oss-20b-GGUF", "LLAMA_ARG_CTX_SIZE: a variable"),
         ("llama-server -hf ggml-org/gpt-oss-20b-GGUF -ngl ²", "-ngl ²: expected a whole number, auto or all"),
         (f"vllm serve Qwen/Qwen3-32B -tp {'9' * 5000}", "expected a whole number from 1 to 1,024"),
-        (f"vllm serve {'x/' * 1000}", "String should have at most 1000 characters"),
+        (f"vllm serve {'x/' * 1000}", "expected at most 1,000 characters"),
         ("x " * 60_000, "120,000 characters; expected at most 100,000"),
         ("bash -c \"it's 'x y\"", "starts no engine"),
     ],

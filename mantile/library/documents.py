@@ -393,6 +393,8 @@ _EXPECTED = {
     "float_parsing": "expected a number",
     "string_type": "expected a text",
     "bool_type": "expected true or false",
+    "too_long": "{actual_length} items; expected at most {max_length}",
+    "string_too_long": "expected at most {max_length} characters",
 }
 """By the kind of problem."""
 

@@ -90,9 +90,16 @@ def with_formualizer(cells: Cells, sheets: tuple[str, ...], without: Iterable[Pl
             "formualizer is not installed; it comes with the extra of its name: "
             "pip install 'mantile[formualizer]'"
         )
+    contents = _handed(cells, without)
+    table = formualizer_table(contents, sheets)
+    table.evaluate_all()
+    return formualizer_values(table, contents, sheets)
+
+
+def formualizer_table(contents: Contents, sheets: tuple[str, ...]) -> Any:
+    """A workbook of formualizer that holds the formulas of these sheets and the cells that they read."""
     import formualizer
 
-    contents = _handed(cells, without)
     read = _read_by_formulas(contents, sheets)
     table = formualizer.Workbook(mode=formualizer.WorkbookMode.Ephemeral)
     for name in sheets:  # all, before any formula refers to one
@@ -107,7 +114,13 @@ def with_formualizer(cells: Cells, sheets: tuple[str, ...], without: Iterable[Pl
             if isinstance(content, Formula):
                 with contextlib.suppress(RuntimeError):  # what it cannot parse has no value
                     sheet.set_formula(row + 1, column + 1, str(content))
-    table.evaluate_all()
+    return table
+
+
+def formualizer_values(table: Any, contents: Contents, sheets: tuple[str, ...]) -> Values:
+    """What the formulas of a workbook of formualizer came to when it was last evaluated."""
+    import formualizer
+
     values: Values = {}
     for name in sheets:
         height, width = _extent(contents[name])

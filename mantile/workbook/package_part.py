@@ -145,7 +145,7 @@ class Part:
         """
         try:
             self._parser.Parse(chunk, last)
-        except (expat.ExpatError, ValueError) as error:
+        except (expat.ExpatError, ValueError, LookupError) as error:  # an encoding that nobody knows
             if isinstance(error, InputError):
                 raise
             raise self.refuse(f"expected XML: {error}") from error

@@ -140,6 +140,26 @@ class Places:
             if entry.id not in file_ids and not entry.linked
         }
 
+    @cached_property
+    def reordered(self) -> dict[str, list[tuple[int, int]]]:
+        """By sheet, rows with ids in another order than in the book: where they should stand and do.
+
+        Rows that were put in between change no order.
+        """
+        found: dict[str, list[tuple[int, int]]] = {}
+        for name in self.book.sheets:
+            pairs = sorted(
+                (row, there[1])
+                for (sheet, row), there in self.rows.items()
+                if sheet == there[0] == name
+                and self.book_ids.get((sheet, row), 0) == self.file_ids.get(there, 1)
+            )
+            moved = [
+                pair for pair, at in zip(pairs, sorted(at for _, at in pairs), strict=True) if pair[1] != at
+            ]
+            found |= {name: moved} if moved else {}
+        return found
+
     def book_formula(self, sheet: str, formula: str) -> str:
         """A formula of the book with ids in place of rows."""
         return with_references(formula, sheet, self._book_reference)

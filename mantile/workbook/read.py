@@ -173,6 +173,9 @@ class File:
         return None if place is None else contents.get(place[0], {}).get(place[1:])
 
 
+_SORTED = 2  # rows in each other's place may be edits; more are a sorted sheet
+
+
 def open_file(path: Path) -> File:
     """Open a workbook and lay out anew what its bundle says it should be.
 
@@ -192,7 +195,30 @@ def open_file(path: Path) -> File:
     if missing and not file.other_version:
         _require_names(file, missing)
         raise InputError(f"{path}: sheet {missing[0]} is missing; expected {', '.join(file.book.sheets)}")
+    _require_order(file)
     return file
+
+
+def _require_order(file: File) -> None:
+    """Refuse a file of which a sheet was sorted: formulas that are as they were read other rows.
+
+    Where rows were moved by hand programs let formulas follow, and all is well.
+    """
+    if file.other_version or file.as_laid_out:
+        return
+    moved = {name: rows for name, rows in file.places.reordered.items() if len(rows) > _SORTED}
+    if moved and any(
+        file.content(sheet.name, row, column) == file.book.formula_text(sheet, cell)
+        and not file.is_as_printed((sheet.name, row, column))
+        for sheet, row, column, cell in file.book.formulas()
+    ):
+        name, rows = next(iter(moved.items()))
+        row, there = rows[0]
+        raise InputError(
+            f"{file.path}: rows of {name} were sorted: {file.places.book_ids[name, row].id} of row {row + 1} "
+            f"stands in row {there + 1}, and {len(rows) - 1:,} more; expected the order in which they were "
+            "made, as formulas go by it: undo the sorting, or type the edits into the file as it was"
+        )
 
 
 def _require_names(file: File, missing: list[str]) -> None:
@@ -443,10 +469,12 @@ def coerced(figure: Input, content: Any, where: str) -> Any:
         number = (
             math.nan
             if isinstance(content, bool) or not isinstance(content, str | int | float)
-            else _pasted(content, where)
+            else _pasted(content, f"{where} ({figure.id})")
             if isinstance(content, str)
             else float(content)
         )
+    except InputError:
+        raise
     except (ValueError, OverflowError):
         number = math.nan
     if not abs(number) < LARGEST:  # NaN is not, either
@@ -470,8 +498,8 @@ def _pasted(text: str, where: str) -> float:
     if _GROUPED.fullmatch(number):
         if re.fullmatch(r"[-+]?0,[0-9]{3}", number):
             raise InputError(
-                f"{where}: holds the text {quoted(text)}, which could be {number.replace(',', '')} or "
-                f"{number.replace(',', '.')}; expected a number"
+                f"{where}: holds the text {quoted(text)}, which could be {float(number.replace(',', '')):g} "
+                f"or {float(number.replace(',', '.')):g}; expected a number"
             )
         number = number.replace(",", "")
     elif _DECIMAL_COMMA.fullmatch(number):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import xlsxwriter
+from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.worksheet import Worksheet
 
 from mantile.estimate.estimate import Estimate
@@ -119,7 +120,10 @@ class _Writer:
                 raise AssertionError(f"{name} is not a name Excel takes")
         if document.opens_on is not None:
             self.workbook.get_worksheet_by_name(document.opens_on).activate()
-        self.workbook.close()
+        try:
+            self.workbook.close()
+        except FileCreateError as error:
+            raise error.args[0] from None  # the OSError that it stands for
 
     def _sheet(self, sheet: Sheet) -> None:
         worksheet = self.workbook.add_worksheet(sheet.name, worksheet_class=_Worksheet)

@@ -42,6 +42,10 @@ class Out(Console):
             else:
                 super().print(*(thing if isinstance(thing, tuple) else (thing,)), **settings)
 
+    def on_broken_pipe(self) -> None:
+        """Leave it to the command, which ends as where anything else was printed; Rich ends with status 1."""
+        raise BrokenPipeError
+
 
 def open_console() -> Console:
     """Stdout, without markup; as wide as the terminal, in a pipe without one as wide as the tables need."""
