@@ -4,6 +4,7 @@ Each command parses, calls one public function and prints; heavy modules are imp
 """
 
 from mantile.cli import (
+    bench,
     estimates,
     keys,
     launch,
@@ -11,6 +12,7 @@ from mantile.cli import (
     lists,
     measured,
     optimize,
+    records,
     roundtrip,
     size,
     sweeps,
@@ -21,6 +23,7 @@ from mantile.cli.app import app, main
 
 __all__ = [
     "app",
+    "bench",
     "estimates",
     "keys",
     "launch",
@@ -29,6 +32,7 @@ __all__ = [
     "main",
     "measured",
     "optimize",
+    "records",
     "roundtrip",
     "size",
     "sweeps",

@@ -23,14 +23,14 @@ MeasurementsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="MEASUREMENTS",
-        help="Measured runs, .csv, .json or .yaml; conditions FIELD=VALUE may follow.",
+        help="Measured runs, .csv, .json or .yaml, or records, .db; conditions FIELD=VALUE may follow.",
     ),
 ]
 MaybeMeasurements = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="MEASUREMENTS",
-        help="Measured runs, .csv, .json or .yaml; conditions FIELD=VALUE may follow.",
+        help="Measured runs, .csv, .json or .yaml, or records, .db; conditions FIELD=VALUE may follow.",
     ),
 ]
 Template = Annotated[
@@ -326,7 +326,7 @@ def _file_and_conditions(arguments: list[str], where: list[str] | None) -> tuple
     files = [text for text in arguments if not condition.match(text) or Path(text).is_file()]
     if not files:
         raise InputError(
-            "missing MEASUREMENTS: expected a .csv, .json or .yaml file; such as: mantile reconcile "
+            "missing MEASUREMENTS: expected a .csv, .json, .yaml or .db file; such as: mantile reconcile "
             "runs.csv; --template prints the form of one"
         )
     if len(files) > 1:
