@@ -104,14 +104,16 @@ class Benched:
         }
 
 
-def bench(
-    target: Target, sweep: Sweep, progress: Callable[[int, str], None] = lambda done, name: None
-) -> Benched:
+Progress = Callable[[int, str], None]
+"""Is told how many points are done, and the name of the next."""
+
+
+def bench(target: Target, sweep: Sweep, progress: Progress = lambda done, name: None) -> Benched:
     """Measure a server, and keep a record of each point of the sweep. What an interrupted sweep has left is
     gone on with: give the same manifest.
 
     Args:
-        progress: called with the number of points that are done and the name of the next.
+        progress: told of each point.
 
     Raises:
         InputError: naming what is wrong, where nothing answers at the address, the sweep is another than that
@@ -126,7 +128,7 @@ def bench(
     return asyncio.run(_bench(target, sweep, progress))
 
 
-async def _bench(target: Target, sweep: Sweep, progress: Callable[[int, str], None]) -> Benched:
+async def _bench(target: Target, sweep: Sweep, progress: Progress) -> Benched:
     async with _client(target) as client:
         server = await describe(client)
         session = _Session(target, sweep, client, server)
@@ -159,14 +161,15 @@ class _Session:
         self.lengths: dict[int, int] = {}
         self.telemetry = Telemetry() if target.telemetry else None
 
-    async def run(self, progress: Callable[[int, str], None]) -> Benched:
+    async def run(self, progress: Progress) -> Benched:
         """Measure the points that are left, one after the other."""
         points = {point.id: point for point in self.sweep.points()}
         _run(self.deployment, next(iter(points.values())), {"tpot_s": 1.0}, self.server)  # wrong fields now
         manifest = opened(self.target.manifest, self.sweep, self.deployment)
         records = _of_sweep(self.target.records, manifest.id)
-        for name, record in records.items():  # written, and interrupted before the manifest was
-            manifest = manifest.with_point(name, state="done", record=record.id)
+        for name, written in records.items():  # and interrupted before the manifest was
+            if manifest.points[name].state != "done":
+                manifest = manifest.with_point(name, state="done", record=written.id)
         left = manifest.open
         if left:
             self.form = await _understood(self.client, self.form, self.words)
@@ -252,11 +255,11 @@ def deployment_of(stated: Mapping[str, Any], server: Server) -> dict[str, Any]:
             raise InputError(
                 f"the server serves {server.model!r}: {error}; --model says which it is"
             ) from error
+    if not fields.get("accelerator"):
+        raise InputError("a server does not tell its accelerator; expected --accelerator")
     fields.setdefault("framework", server.framework or "")
     if not fields["framework"]:
         raise InputError("the server does not tell what engine it is; expected --framework")
-    if not fields.get("accelerator"):
-        raise InputError("a server does not tell its accelerator; expected --accelerator")
     told = {
         name: value for name in _TOLD if isinstance(value := server.settings.get(name), int) and value > 1
     }
@@ -326,6 +329,6 @@ async def _understood(client: httpx.AsyncClient, form: Form, words: Words) -> Fo
         if answer.failure not in ("http_400", "http_422"):
             break
     raise InputError(
-        f"{client.base_url}: {form.path}: {failure}; expected a server that answers a short prompt; --chat asks "
-        "/v1/chat/completions"
+        f"{client.base_url}: {form.path}: {failure}; expected a server that answers a short prompt; --chat "
+        "asks /v1/chat/completions"
     )

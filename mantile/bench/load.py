@@ -68,7 +68,7 @@ class Client:
 
     async def __aexit__(self, *_: object) -> None:
         """Stop."""
-        wall, used = (now - then for now, then in zip((perf_counter(), time.process_time()), self._begun))
+        wall, used = perf_counter() - self._begun[0], time.process_time() - self._begun[1]
         self.cpu = used / wall if wall > 0 else 0.0
         if self._task is not None:
             self._task.cancel()

@@ -65,7 +65,7 @@ def opened(path: Path, sweep: Sweep, of: dict[str, Any]) -> Manifest:
         new = Manifest(
             id=secrets.token_hex(8),
             of=of,
-            sweep=sweep.model_dump(),
+            sweep=sweep,
             points={point.id: PointState() for point in sweep.points()},
         )
         save(new, path)

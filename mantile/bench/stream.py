@@ -25,7 +25,7 @@ class Answer:
     """How a request went. Times are seconds of `time.perf_counter`.
 
     Args:
-        sent: when it was sent; `due` when it should have been.
+        sent: when its first byte left; `due` when it should have been sent.
         pieces: when each piece of the answer came.
         prompt_tokens, output_tokens: as the server counts them; None where it does not say.
         failure: why it failed, in a word such as http_500 or timeout; None if it did not.
@@ -101,8 +101,15 @@ async def ask(client: httpx.AsyncClient, path: str, body: bytes, due: float | No
     lines: list[tuple[float, str]] = []
     sent = perf_counter()
     due = sent if due is None else due
+
+    async def traced(event: str, _: Any) -> None:
+        """Time begins when the first byte leaves: what the client does before is told apart."""
+        nonlocal sent
+        if event == "http11.send_request_headers.started":
+            sent = perf_counter()
+
     try:
-        async with client.stream("POST", path, content=body) as response:
+        async with client.stream("POST", path, content=body, extensions={"trace": traced}) as response:
             if response.status_code != httpx.codes.OK:
                 return Answer(due, sent, failure=f"http_{response.status_code}")
             async for line in response.aiter_lines():

@@ -68,14 +68,17 @@ class Telemetry:
             self._thread.join()
 
     def _run(self) -> None:
-        while True:
-            for source in self.sources:
-                for device, figures in source().items():
-                    of_device = self._samples.setdefault(device, {})
-                    for name, value in figures.items():
-                        of_device.setdefault(name, []).append(value)
-            if self._stop.wait(self.interval):
-                return
+        self._sample()
+        while not self._stop.wait(self.interval):
+            self._sample()
+        self._sample()
+
+    def _sample(self) -> None:
+        for source in self.sources:
+            for device, figures in source().items():
+                of_device = self._samples.setdefault(device, {})
+                for name, value in figures.items():
+                    of_device.setdefault(name, []).append(value)
 
     def summary(self) -> dict[str, dict[str, float]]:
         """By device and figure: `_mean`, and `_max` where a peak says something; `samples` of each device."""

@@ -84,8 +84,7 @@ def import_(
     trusted: Trusted = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add records to a database, each verified; those that it has already are left as they are. Runs without a
-    date are refused."""
+    """Add records to a database, each verified; those that it has already stay. A run needs a date."""
     from mantile.library.signing import read_private_key
     from mantile.records.store import add, is_database, stored
 

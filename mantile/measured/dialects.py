@@ -349,6 +349,7 @@ def flat(record: Record, name: str) -> Iterable[Run]:
         "input_tokens": record["context_tokens"],
         "output_tokens": record.get("output_tokens"),
         "concurrency": record.get("concurrency"),
+        "request_rate": metrics.get("request_rate"),
         **degrees,
     }
     return [

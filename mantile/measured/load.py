@@ -1,5 +1,5 @@
-"""Files of measured runs: .csv, .json or .yaml, in our own form or in one that others publish; and databases of
-records, .db."""
+"""Files of measured runs: .csv, .json or .yaml, in our own form or in one that others publish; and databases
+of records, .db."""
 
 from __future__ import annotations
 
@@ -95,9 +95,7 @@ def _records(path: Path, clock: Clock) -> list[dict[str, Any]]:
         case ".yaml" | ".yml":
             records = _documents(parse_yaml(read_text(path), str(path)), path)
         case _:
-            raise InputError(
-                f"{path}: expected a .csv, .json or .yaml file of measured runs, or a .db of records"
-            )
+            raise InputError(f"{path}: expected a .csv, .json, .yaml or .db file of measured runs")
     if not records:
         raise InputError(f"{path}: no measured runs in it")
     return records

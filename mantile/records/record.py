@@ -104,6 +104,7 @@ class Record(Strict):
         run = self.run
         environment = dict(run.get("environment") or {})
         release = environment.get("framework_version")
+        rate = {"request_rate": run["request_rate"]} if run.get("request_rate") else {}
         telemetry = {
             f"{device}.{name}": value
             for device, figures in self.telemetry.items()
@@ -120,7 +121,7 @@ class Record(Strict):
             "output_tokens": run.get("output_tokens"),
             "concurrency": run.get("concurrency"),
             "parallelism": {name: run[name] for name in DEGREES if run.get(name)},
-            "metrics": {**(run.get("metrics") or {}), **self.metrics, **telemetry},
+            "metrics": {**(run.get("metrics") or {}), **self.metrics, **rate, **telemetry},
             "env": {**environment, **self.env.model_dump(mode="json", exclude_defaults=True)},
         }
 

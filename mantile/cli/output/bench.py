@@ -53,9 +53,8 @@ def print_bench(benched: Benched, records: Path, manifest: Path) -> None:
             out.print(f"{name}: requests failed: {reasons}")
     out.print(f"{records}: {number(done)} records of sweep {benched.manifest.id}")
     left = len(benched.manifest.open)
-    out.print(
-        f"{manifest}: {f'{number(left)} points failed; the same command asks them again' if left else 'complete'}"
-    )
+    rest = f"{number(left)} points failed; the same command asks them again" if left else "complete"
+    out.print(f"{manifest}: {rest}")
 
 
 def _print_client(out: Any, benched: Benched) -> None:
@@ -64,8 +63,10 @@ def _print_client(out: Any, benched: Benched) -> None:
     if not metrics:
         return
     lag, late, cpu = (max(figures.get(name, 0.0) for figures in metrics) for name in _WORST)
-    told = f"the client, at worst: pieces seen {scaled(lag, 's')} late and requests sent {scaled(late, 's')} late"
-    out.print(f"{told} (p95), {cpu * 100:.0f} % of a core")
+    out.print(
+        f"the client, p95 of its worst point: pieces seen {scaled(lag, 's')} late, requests sent "
+        f"{scaled(late, 's')} late; {cpu * 100:.0f} % of a core"
+    )
     if cpu > _BUSY:
         out.print("the client was as busy as a core can be: its own time may be in these figures")
 
@@ -75,8 +76,8 @@ def print_records(name: str, records: Sequence[Stored]) -> None:
     out = open_console()
     out.print(Text(f"{name}: {number(len(records))} records", style="bold"))
     table = new_table(
-        "id", "time, UTC", "model", "accelerator", "engine", "load", "in/out", "TTFT, ms", "TPOT, ms", "signature",
-        right=(7, 8), drop=(9, 1, 4),
+        "id", "time, UTC", "model", "accelerator", "engine", "load", "in/out", "TTFT, ms", "TPOT, ms",
+        "signature", right=(7, 8), drop=(9, 1, 4),
     )  # fmt: skip
     for one in records:
         flat = one.record.flat()
