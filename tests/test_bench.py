@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -79,32 +79,48 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     return moments
 
 
-def test_times_are_those_of_the_server(server: Server, sent: dict[str, float], tmp_path: Path) -> None:
-    """TTFT, TPOT, time between pieces and percentiles, against when the server sent its pieces.
+def in_quiet(attempt: Callable[[int], list[str]]) -> None:
+    """Make up to three attempts to see nothing wrong: a machine with other work makes any one of them late,
+    and a clock that is wrong is so each time."""
+    wrong = [attempt(0)]
+    while wrong[-1] and len(wrong) < 3:
+        wrong.append(attempt(len(wrong)))
+    assert [] in wrong, wrong
 
-    Medians are right to 2 ms or 2 %. On a machine with other work means and tails are right to what the
-    client says that it was late.
-    """
-    sweep = Sweep(prompts=(65,), outputs=(12,), concurrency=(4,), repeats=10)
-    found, requests = measured(server, sweep, tmp_path)
-    assert len(requests) == 40
-    figures = found.records["in65-out12-c4"].metrics
-    ttft = [one.sent[0] - sent[one.asked["prompt"]] for one in requests]
-    assert min(one.received - sent[one.asked["prompt"]] for one in requests) < 2e-3  # it had left by then
-    tpot = [(one.sent[-1] - one.sent[0]) / 11 for one in requests]
-    gaps = np.concatenate([np.diff(one.sent) for one in requests])
-    late = figures["client_lag_p95_s"]
-    for name, true in (("ttft", ttft), ("tpot", tpot), ("itl", gaps)):
-        assert near(figures[f"{name}_p50_s"], float(np.median(true))), name
-        assert near(figures[f"{name}_mean_s"], float(np.mean(true)), late), name
-        assert near(figures[f"{name}_p95_s"], float(np.percentile(true, 95)), late), name
-    assert figures["ttft_p50_s"] >= server.ttft and figures["tpot_p50_s"] >= 0.99 * server.gap
-    wall = max(one.sent[-1] for one in requests) - min(one.received for one in requests)
-    assert figures["output_tokens_per_s"] == pytest.approx(40 * 12 / wall, rel=0.03)
-    assert figures["ttft_p50_s"] <= figures["ttft_p95_s"] <= figures["ttft_p99_s"]
-    assert figures["decode_tokens_per_s"] == pytest.approx(1 / figures["tpot_mean_s"], rel=0.1)
-    assert (figures["requests"], figures["requests_failed"], figures["requests_cut_short"]) == (40, 0, 0)
-    assert 0.0 < figures["client_cpu_share"] < 2 and figures["client_lag_p50_s"] < 0.05
+
+def test_times_are_those_of_the_server(sent: dict[str, float], tmp_path: Path) -> None:
+    """TTFT, TPOT, time between pieces and percentiles, against when the server sent its pieces: right to 2 ms
+    or 2 %; means and tails to what the client says that it was late."""
+
+    def attempt(number: int) -> list[str]:
+        (folder := tmp_path / str(number)).mkdir()
+        with serving(Server()) as server:
+            sweep = Sweep(prompts=(65,), outputs=(12,), concurrency=(2,), repeats=15, seed=number)
+            found, requests = measured(server, sweep, folder)
+        assert len(requests) == 30
+        figures = found.records["in65-out12-c2"].metrics
+        ttft = [one.sent[0] - sent[one.asked["prompt"]] for one in requests]
+        tpot = [(one.sent[-1] - one.sent[0]) / 11 for one in requests]
+        gaps = np.concatenate([np.diff(one.sent) for one in requests])
+        late = figures["client_lag_p95_s"]
+        on_the_way = float(np.min([one.received - sent[one.asked["prompt"]] for one in requests]))
+        right = {"sent": 0 <= on_the_way < 2e-3}  # it had left by then
+        for name, true in (("ttft", ttft), ("tpot", tpot), ("itl", gaps)):
+            right |= {
+                f"{name} p50": near(figures[f"{name}_p50_s"], float(np.median(true))),
+                f"{name} mean": near(figures[f"{name}_mean_s"], float(np.mean(true)), late),
+                f"{name} p95": near(figures[f"{name}_p95_s"], float(np.percentile(true, 95)), late),
+            }
+        assert figures["ttft_p50_s"] >= server.ttft and figures["tpot_p50_s"] >= 0.98 * server.gap
+        assert figures["ttft_p50_s"] <= figures["ttft_p95_s"] <= figures["ttft_p99_s"]
+        wall = max(one.sent[-1] for one in requests) - min(one.received for one in requests)
+        assert figures["output_tokens_per_s"] == pytest.approx(30 * 12 / wall, rel=0.05)
+        assert figures["decode_tokens_per_s"] == pytest.approx(1 / figures["tpot_mean_s"], rel=0.1)
+        counts = [figures[f"requests{what}"] for what in ("", "_failed", "_cut_short")]
+        assert counts == [30, 0, 0] and 0.0 < figures["client_cpu_share"] < 2
+        return [name for name, fine in right.items() if not fine]
+
+    in_quiet(attempt)
 
 
 def test_in_flight_are_as_many_as_asked(server: Server, tmp_path: Path) -> None:
@@ -118,23 +134,37 @@ def test_in_flight_are_as_many_as_asked(server: Server, tmp_path: Path) -> None:
         assert sum(other.received <= one.received < other.sent[-1] for other in requests) <= 3
 
 
-def test_arrivals_are_poisson_and_on_time(server: Server, sent: dict[str, float], tmp_path: Path) -> None:
-    """In an open loop requests come when the seed says, whatever is in flight."""
-    sweep = Sweep(prompts=(65,), outputs=(4,), rates=(20.0,), repeats=4)
-    found, requests = measured(server, sweep, tmp_path)
-    (name,) = found.records
-    due = np.array(arrivals(0, name, 20.0, 40))
-    came = np.sort([one.received for one in requests])
-    assert len(came) == 40
-    left = np.sort([sent[one.asked["prompt"]] for one in requests])
-    late = (left - due) - (left - due).min()  # the earliest was on time
-    assert np.median(late) < 2e-3
-    assert left[-1] - left[0] == pytest.approx(due[-1] - due[0], rel=0.02)
-    assert np.median(came - left) < 5e-3  # on the way
-    assert np.percentile(late, 95) < 2e-3 + found.records[name].metrics["client_late_p95_s"]
+def test_arrivals_are_on_time(sent: dict[str, float], tmp_path: Path) -> None:
+    """In an open loop requests leave when the seed says, whatever is in flight: to 2 ms, or 2 % in all."""
+
+    def attempt(number: int) -> list[str]:
+        (folder := tmp_path / str(number)).mkdir()
+        with serving(Server(ttft=0.2)) as server:
+            sweep = Sweep(prompts=(65,), outputs=(4,), rates=(20.0,), repeats=4, seed=number)
+            found, requests = measured(server, sweep, folder)
+        (name,) = found.records
+        due = np.array(arrivals(number, name, 20.0, 40))
+        left = np.sort([sent[one.asked["prompt"]] for one in requests])
+        assert len(left) == 40
+        run = found.records[name].run
+        assert run["request_rate"] == 20.0 and "concurrency" not in run
+        late = (left - due) - (left - due).min()  # the earliest was on time
+        told = found.records[name].metrics["client_late_p95_s"]
+        right = {
+            "median": np.median(late) < 2e-3,
+            "in all": abs((left[-1] - left[0]) / (due[-1] - due[0]) - 1) < 0.02,
+            "tail": np.percentile(late, 95) < 2e-3 + told,
+            "in flight": any(np.diff([one.received for one in requests]) < server.ttft),
+        }
+        return [name for name, fine in right.items() if not fine]
+
+    in_quiet(attempt)
+
+
+def test_arrivals_are_poisson() -> None:
+    """Gaps have the mean of the rate, and as large a deviation."""
     gaps = np.diff(arrivals(1, "x", 20.0, 20_000))
     assert gaps.mean() == pytest.approx(1 / 20, rel=0.03) and gaps.std() == pytest.approx(1 / 20, rel=0.05)
-    assert found.records[name].run["request_rate"] == 20.0 and "concurrency" not in found.records[name].run
 
 
 def test_prompts_are_as_long_as_asked_and_never_twice_the_same(server: Server, tmp_path: Path) -> None:
@@ -148,8 +178,9 @@ def test_prompts_are_as_long_as_asked_and_never_twice_the_same(server: Server, t
     kept = (tmp_path / "records.db").read_bytes() + (tmp_path / "bench.json").read_bytes()
     assert not any(word.encode() in kept for word in prompts[-1].split() if len(word) > 5)
     assert [record.run["input_tokens"] for record in found.records.values()] == lengths
+    (tmp_path / "again").mkdir()
     with serving(Server()) as again:
-        bench(target(again, tmp_path / "data"), sweep) if (tmp_path / "data").is_dir() else None
+        bench(target(again, tmp_path / "again"), sweep)
         assert [one.asked["prompt"] for one in again.streamed] == prompts
 
 
