@@ -164,7 +164,7 @@ class _Session:
     async def run(self, progress: Progress) -> Benched:
         """Measure the points that are left, one after the other."""
         points = {point.id: point for point in self.sweep.points()}
-        _run(self.deployment, next(iter(points.values())), {"tpot_s": 1.0}, self.server)  # wrong fields now
+        _require_predicted(_run(self.deployment, next(iter(points.values())), {"tpot_s": 1.0}, self.server))
         manifest = opened(self.target.manifest, self.sweep, self.deployment)
         records = _of_sweep(self.target.records, manifest.id)
         for name, written in records.items():  # and interrupted before the manifest was
@@ -295,6 +295,19 @@ def _run(
         },
         point.id,
     )
+
+
+def _require_predicted(run: Run) -> None:
+    """Refuse, before anything is measured, a deployment that `reconcile` would refuse afterwards.
+
+    Raises:
+        InputError: saying why no run of it can be predicted.
+    """
+    from mantile.measured.match import match_runs
+
+    rejected = match_runs([run]).rejected
+    if rejected:
+        raise InputError(f"what serves: {rejected[0].reason}")
 
 
 def _of_sweep(path: Path, sweep: str) -> dict[str, Record]:

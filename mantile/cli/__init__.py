@@ -5,6 +5,7 @@ Each command parses, calls one public function and prints; heavy modules are imp
 
 from mantile.cli import (
     bench,
+    drift,
     estimates,
     keys,
     launch,
@@ -24,6 +25,7 @@ from mantile.cli.app import app, main
 __all__ = [
     "app",
     "bench",
+    "drift",
     "estimates",
     "keys",
     "launch",

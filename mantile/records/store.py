@@ -218,3 +218,9 @@ def _require_ours(database: sqlite3.Connection, path: Path, make: bool) -> None:
         database.execute(f"PRAGMA application_id = {_APPLICATION}")
     elif application != _APPLICATION or not tables:
         raise InputError(f"{path}: no database of records; expected one that mantile wrote")
+    else:
+        pages, page = (
+            database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+        )
+        if path.stat().st_size < pages * page:  # SQLite fills what lacks of the last page with zeros
+            raise sqlite3.DatabaseError("cut short")

@@ -12,6 +12,7 @@ from mantile.cli.output.tables import new_table, number, open_console, scaled
 
 if TYPE_CHECKING:
     from mantile.bench.bench import Benched
+    from mantile.measured.drift import Drift
     from mantile.records.store import Stored
 
 _SHOWN = 12  # digits of an id
@@ -122,3 +123,40 @@ def _lines(data: dict[str, Any], above: str = "") -> Sequence[tuple[str, Any]]:
         else:
             found.append((f"{above}{name}", value))
     return found
+
+
+def print_drift(found: Drift, report: Path | None) -> None:
+    """Each group by month, alarms first."""
+    from mantile.cli.output.runs import percent, print_rejected
+
+    out = open_console()
+    alarms = found.alarms
+    answered, rows = len(found.reconciliation.table), found.reconciliation.rows
+    count = f"{number(len(alarms))} alarm{'s' * (len(alarms) != 1)}" if alarms else "no alarm"
+    counts = f"{number(answered)} of {number(rows)} records predicted"
+    out.print(Text(f"{found.reconciliation.source}: {count}; {counts}", style="bold"))
+    for alarm in alarms:
+        out.print(
+            f"alarm: {alarm['model']} on {alarm['accelerator']} with {alarm['framework']} "
+            f"{alarm['version']}, {alarm['month']}: {alarm['metric']} {percent(alarm['shift'], True)} %, "
+            f"limit {percent(alarm['limit'])} %"
+        )
+    out.print("medians of measured ÷ predicted − 1, in percent; above 0 is slower or larger than predicted")
+    metrics = tuple(found.limits)
+    table = new_table(
+        "model", "accelerator", "framework", "version", "month", "runs", *metrics, "alarm", right=range(5, 9)
+    )
+    for group, periods in found.groups.items():
+        for period in periods:
+            shifts = [period.shifts[metric] for metric in metrics]
+            table.add_row(
+                *group,
+                period.month,
+                number(period.runs),
+                *("–" if shift is None else percent(shift, signed=True) for shift in shifts),
+                ", ".join(period.alarms),
+            )
+    out.print(table)
+    print_rejected(found.reconciliation.rejected)
+    if report is not None:
+        out.print(f"{report}: written")
