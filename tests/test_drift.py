@@ -148,7 +148,7 @@ def say(
     return run
 
 
-@pytest.mark.filterwarnings("ignore:Unknown extension")  # openpyxl's: bars of colour
+@pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")
 def test_command(
     predicted: dict[str, list[dict[str, Any]]], tmp_path: Path, say: Callable[..., tuple[int, str]]
 ) -> None:

@@ -78,7 +78,7 @@ def print_records(name: str, records: Sequence[Stored]) -> None:
     out.print(Text(f"{name}: {number(len(records))} records", style="bold"))
     table = new_table(
         "id", "time, UTC", "model", "accelerator", "engine", "load", "in/out", "TTFT, ms", "TPOT, ms",
-        "signature", right=(7, 8), drop=(9, 1, 4),
+        "signature", right=(6, 7, 8), drop=(9, 1, 4),
     )  # fmt: skip
     for one in records:
         flat = one.record.flat()
