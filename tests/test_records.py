@@ -286,7 +286,7 @@ def test_commands(database: Path, say: Callable[..., tuple[int, str]], tmp_path:
     listed = json.loads(text)["records"]
     assert status == 0 and [one["concurrency"] for one in listed] == [1, 2, 4]
     status, text = say("records", "list", "records.db")
-    assert status == 0 and listed[0]["run_id"][:12] in text and "llama-3.1-8b" in text
+    assert status == 0 and listed[0]["run_id"][:10] in text and "llama-3.1-8b" in text
     status, text = say("records", "show", "records.db", listed[1]["run_id"][:8], "--json")
     shown = json.loads(text)
     assert shown["run"]["concurrency"] == 2 and shown["signature"]["status"] == "unknown key"

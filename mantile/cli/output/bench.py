@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mantile.measured.drift import Drift
     from mantile.records.store import Stored
 
-_SHOWN = 12  # digits of an id
+_SHOWN = 10  # digits of an id
 _WORST = ("client_lag_p95_s", "client_late_p95_s", "client_cpu_share")
 _BUSY = 0.8  # share of a core above which the client may be what is measured
 
