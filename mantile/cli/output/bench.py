@@ -77,8 +77,8 @@ def print_records(name: str, records: Sequence[Stored]) -> None:
     out = open_console()
     out.print(Text(f"{name}: {number(len(records))} records", style="bold"))
     table = new_table(
-        "id", "time, UTC", "model", "accelerator", "engine", "load", "in/out", "TTFT, ms", "TPOT, ms",
-        "signature", right=(6, 7, 8), drop=(9, 1, 4),
+        "id", "time, UTC", "model", "accelerator", "engine", "in/out, load", "TTFT, ms", "TPOT, ms",
+        "signature", right=(6, 7), drop=(8, 1, 4),
     )  # fmt: skip
     for one in records:
         flat = one.record.flat()
@@ -90,8 +90,8 @@ def print_records(name: str, records: Sequence[Stored]) -> None:
             str(flat["model_id"]),
             str(flat["hardware_id"]),
             str(flat["runtime_id"] or "–"),
-            f"{rate:g}/s" if rate else f"c{flat['concurrency']}",
-            f"{flat['context_tokens']}/{flat['output_tokens']}",
+            f"{flat['context_tokens']}/{flat['output_tokens']} "
+            + (f"{rate:g}/s" if rate else f"c{flat['concurrency']}"),
             *(
                 number(metrics[key] * 1e3, 4) if metrics.get(key) is not None else "–"
                 for key in ("ttft_s", "tpot_s")
