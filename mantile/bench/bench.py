@@ -19,7 +19,7 @@ from mantile.bench.manifest import Manifest, opened, save
 from mantile.bench.server import Server, describe
 from mantile.bench.stream import Answer, Form, ask, settle
 from mantile.bench.sweep import Point, Sweep
-from mantile.bench.telemetry import Telemetry, driver_versions
+from mantile.bench.telemetry import Telemetry, accelerator_names, driver_versions
 from mantile.bench.words import Words, arrivals
 from mantile.library.errors import InputError
 from mantile.measured.recorded import record_of
@@ -236,7 +236,7 @@ class _Session:
             metrics=figures | ({"memory_peak_bytes": max(peaks)} if peaks else {}),
             telemetry=telemetry,
             env={"host": host_id(), **platform_words(), "flags": dict(self.server.settings)}
-            | (driver_versions() if self.telemetry else {}),
+            | ({**driver_versions(), "accelerators": accelerator_names()} if self.telemetry else {}),
             sweep={"id": sweep, "point": point.id},
         )
 
