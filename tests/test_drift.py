@@ -12,6 +12,7 @@ import pytest
 
 from mantile.cli import main
 from mantile.library.errors import InputError
+from mantile.library.profiles import load_library
 from mantile.measured import drift as module
 from mantile.measured.drift import drift
 from mantile.measured.reconcile import reconcile
@@ -39,7 +40,7 @@ def runs(framework: str) -> list[dict[str, Any]]:
     ]
     made = [parse_run({**one, "metrics": {"tpot_s": 1.0, "ttft_s": 1.0}}, "r") for one in asked]
     table = reconcile(Measurements(tuple(made))).table.set_index("id")
-    memory = module._predicted_memory(made, module.load_library())
+    memory = module._predicted_memory(made, load_library())
     return [
         {
             **one,
@@ -164,6 +165,19 @@ def test_command(
     assert status == 1 and "alarm: llama-3.1-8b on rtx-4090 with vllm 1.0, 2026-11: decode +15.0 %" in text
     assert say("drift", "records.db", "--limit", "decode=16")[0] == 0
     assert say("drift", "records.db", "--limit", "decode=x")[0] == 2
+    status, text = say("drift", "records.db", "--retrain", "new", "--json")
+    (file,) = json.loads(text)["profiles"]
+    assert status == 1 and "vllm 1.0" in Path(file).read_text()
+    assert say("drift", "records.db", "--profile", file)[0] == 0, "as fast as the new version says"
+    assert say("drift", "records.db", "--retrain", "new")[0] == 2, "a version is never overwritten"
+    status, text = say("profiles", "diff", file, file, "--json")
+    assert status == 0 and json.loads(text)["differences"] == []
+    base = Path(file).name.partition("@")[0]
+    known = load_library().efficiency
+    if any(profile.id == base for profile in known):
+        status, text = say("profiles", "diff", base, file, "--json")
+        differences = json.loads(text)["differences"]
+        assert status == 0 and differences and all(one["a"] != one["b"] for one in differences)
     import openpyxl
 
     shown, formulas = (

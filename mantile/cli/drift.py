@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mantile.cli.app import AsJson, app
-from mantile.cli.measured import Profiles
+from mantile.cli.measured import Profiles, check_folder
 from mantile.library.errors import InputError
 
 
@@ -35,12 +35,22 @@ def drift(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.xlsx", help="A report as a workbook.")
     ] = None,
+    retrain: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="On an alarm of decode or TTFT, fit efficiency factors to those months and write new "
+            "versions of profiles, for --profile.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare records with predictions by group and month. Exit status 1 if the newest month of any group is
     beyond a limit."""
     if output is not None and (output.suffix != ".xlsx" or not output.parent.is_dir()):
         raise InputError(f"{output}: expected a file name that ends in .xlsx, in a folder that there is")
+    if retrain is not None:
+        check_folder(retrain)
     limits = dict(_limit(text) for text in limit or ())
     from mantile.cli.output.bench import print_drift
     from mantile.cli.output.runs import progress
@@ -60,10 +70,17 @@ def drift(
             from mantile.measured.report.drift import write_drift
 
             write_drift(found, output)
+    files: tuple[Path, ...] = ()
+    if retrain is not None and any(alarm["metric"] != "memory" for alarm in found.alarms):
+        from mantile.library.dump import write_profiles
+
+        with progress("calibrating", None) as step:
+            fitted = watched.retrain(found, records, library, step)
+        files = write_profiles(fitted.profiles, retrain)
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_dict() | {"profiles": [str(path) for path in files]})
     else:
-        print_drift(found, output)
+        print_drift(found, [*files, *([output] if output else [])])
     if found.alarms:
         raise typer.Exit(1)
 

@@ -215,7 +215,7 @@ def calibrate(
             )
         _calibrate_workbook(path, None if output == _FOLDER else output, factor or [], spread, loss, as_json)
         return
-    _check_folder(output)
+    check_folder(output)
     from mantile.cli.output.runs import progress
     from mantile.cli.output.tables import working
     from mantile.library.dump import write_profiles
@@ -311,7 +311,7 @@ def _check_reports(files: Sequence[Path], measurements: Path) -> None:
             raise InputError(f"{file}: these are the measurements; expected another name for the report")
 
 
-def _check_folder(folder: Path) -> None:
+def check_folder(folder: Path) -> None:
     """Refuse a name that is no folder and cannot become one."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: expected a folder")

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mantile.cli.app import AsJson, app, must_exist
+from mantile.cli.commands import App, Commands
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
     from mantile.records.store import Stored
 
-records = typer.Typer(
-    help="Records of measured runs: immutable, signed, in a database.", no_args_is_help=True
+records = App(
+    cls=Commands,
+    help="Records of measured runs: immutable, in a database.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(records, name="records")
+app.add_typer(records, name="records", rich_help_panel="Measured runs, traces and launch lines")
 
 Database = Annotated[Path, typer.Argument(metavar="FILE.db", help="A database of records.")]
 Trusted = Annotated[
@@ -27,7 +32,7 @@ Trusted = Annotated[
 ]
 
 
-@records.command("list")
+@records.command("list", examples=("mantile records list records.db",))
 def list_(file: Database, trusted: Trusted = None, as_json: AsJson = False) -> None:
     """List the records of a database, each verified."""
     found = _read(file, trusted)
@@ -39,7 +44,7 @@ def list_(file: Database, trusted: Trusted = None, as_json: AsJson = False) -> N
     print_records(file.name, found)
 
 
-@records.command("show")
+@records.command("show", examples=("mantile records show records.db 3f31",))
 def show(
     file: Database,
     identifier: Annotated[str, typer.Argument(metavar="ID", help="The first digits of the id of a record.")],
@@ -65,7 +70,7 @@ def show(
     print_record(found[0])
 
 
-@records.command("import")
+@records.command("import", examples=("mantile records import records.db runs.yaml",))
 def import_(
     file: Database,
     source: Annotated[
@@ -130,7 +135,7 @@ def _runs(source: Path, trusted: Path | None) -> tuple[list[Stored], list[dict[s
     return found, rejected
 
 
-@records.command("export")
+@records.command("export", examples=("mantile records export records.db -o records.parquet",))
 def export(
     file: Database,
     output: Annotated[
@@ -164,7 +169,7 @@ def export(
     typer.echo(f"{output}: {len(found)} records")
 
 
-@records.command("verify")
+@records.command("verify", examples=("mantile records verify records.db --trusted me.pub",))
 def verify(file: Database, trusted: Trusted = None, as_json: AsJson = False) -> None:
     """Verify every record: its content, its signature, and that none lacks. Exit status 1 if anything is
     wrong."""

@@ -17,6 +17,7 @@ from mantile.equations.metrics import MEMORY_PER_ACCELERATOR
 from mantile.graph.evaluate import Program
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library, load_library
+from mantile.measured.calibrate import Calibration, calibrate
 from mantile.measured.match import match_runs
 from mantile.measured.reconcile import Reconciliation, reconcile
 from mantile.measured.recorded import run_of
@@ -41,13 +42,13 @@ class Period:
 
     Args:
         month: YYYY-MM.
-        runs: how many there are.
+        ids: of its runs.
         shifts: median of measured ÷ predicted − 1, by metric; None where it was not measured.
         alarms: metrics whose shift is beyond its limit; of the newest month of a group alone.
     """
 
     month: str
-    runs: int
+    ids: tuple[str, ...]
     shifts: Mapping[str, float | None]
     alarms: tuple[str, ...] = ()
 
@@ -73,7 +74,7 @@ class Drift:
             {
                 **dict(zip(GROUP, group, strict=True)),
                 "month": period.month,
-                "runs": period.runs,
+                "runs": len(period.ids),
                 "metric": metric,
                 "shift": period.shifts[metric],
                 "limit": self.limits[metric],
@@ -97,7 +98,7 @@ class Drift:
                     "months": [
                         {
                             "month": period.month,
-                            "runs": period.runs,
+                            "runs": len(period.ids),
                             **dict(period.shifts),
                             "alarms": list(period.alarms),
                         }
@@ -150,9 +151,49 @@ def drift(
     groups: dict[tuple[str, ...], list[Period]] = {}
     for group, months in sorted(_grouped(compared).items()):
         periods = [_period(month, ids, shifts, allowed) for month, ids in sorted(months.items())]
-        older = [Period(period.month, period.runs, period.shifts) for period in periods[:-1]]
+        older = [Period(period.month, period.ids, period.shifts) for period in periods[:-1]]
         groups[group] = [*older, periods[-1]]
     return Drift(groups, allowed, compared)
+
+
+def retrain(
+    found: Drift,
+    records: Sequence[Stored],
+    library: Library | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+) -> Calibration:
+    """Fit efficiency factors to the months that raised an alarm.
+
+    The new versions of profiles say which releases, drivers and CUDA their runs had. Nothing uses them by
+    itself.
+
+    Args:
+        found: with an alarm of a time; memory has no factor that is fitted.
+        records: that it is of.
+        library: the profiles to start from.
+        progress: told what is done next.
+
+    Raises:
+        InputError: if no time raised an alarm.
+    """
+    periods = [periods[-1] for periods in found.groups.values() if {*periods[-1].alarms} & {*COLUMNS}]
+    ids = {identifier for period in periods for identifier in period.ids}
+    source = found.reconciliation.source
+    chosen = [(one, run) for one in records if (run := run_of(one, source)).id in ids]
+    if not chosen:
+        raise InputError(f"{source}: no alarm of decode or TTFT: nothing to fit anew")
+    tags = {tag for one, run in chosen for tag in _tags(one, run)}
+    matched = match_runs([run for _, run in chosen], library, progress)
+    return calibrate(matched, source="; ".join([source, *sorted(tags)])[:200], progress=progress)
+
+
+def _tags(one: Stored, run: Run) -> list[str]:
+    """Release, driver and CUDA of a run, as far as they are known."""
+    env, told = one.record.env, run.environment
+    release = f"{run.framework} {told.framework_version}" if told.framework_version else None
+    driver = env.driver or told.driver
+    tags = (release, driver and f"driver {driver}", env.cuda and f"CUDA {env.cuda}")
+    return [tag for tag in tags if tag]
 
 
 def _grouped(compared: Reconciliation) -> dict[tuple[str, ...], dict[str, list[str]]]:
@@ -175,7 +216,7 @@ def _period(
     beyond = tuple(
         metric for metric, shift in medians.items() if shift is not None and abs(shift) > limits[metric]
     )
-    return Period(month, len(ids), medians, beyond)
+    return Period(month, tuple(ids), medians, beyond)
 
 
 def _shifts(

@@ -125,8 +125,8 @@ def _lines(data: dict[str, Any], above: str = "") -> Sequence[tuple[str, Any]]:
     return found
 
 
-def print_drift(found: Drift, report: Path | None) -> None:
-    """Each group by month, alarms first."""
+def print_drift(found: Drift, files: Sequence[Path]) -> None:
+    """Each group by month, alarms first, and the files that were written."""
     from mantile.cli.output.runs import percent, print_rejected
 
     out = open_console()
@@ -152,11 +152,11 @@ def print_drift(found: Drift, report: Path | None) -> None:
             table.add_row(
                 *group,
                 period.month,
-                number(period.runs),
+                number(len(period.ids)),
                 *("–" if shift is None else percent(shift, signed=True) for shift in shifts),
                 ", ".join(period.alarms),
             )
     out.print(table)
     print_rejected(found.reconciliation.rejected)
-    if report is not None:
-        out.print(f"{report}: written")
+    for path in files:
+        out.print(f"{path}: written")

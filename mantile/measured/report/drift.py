@@ -63,7 +63,7 @@ def _fill(book: Book, sheet: Sheet, found: Drift) -> None:
             for column, text in enumerate((*group, period.month)):
                 sheet.set_text(row, column, text, style.ROW_LABEL)
             runs = style.VALUE.but(form=COUNT)
-            add_value(book, sheet, row, first - 1, f"drift.{row}.runs", float(period.runs), runs)
+            add_value(book, sheet, row, first - 1, f"drift.{row}.runs", float(len(period.ids)), runs)
             for place, name in enumerate(names):
                 shift = period.shifts[name]
                 if shift is None:
