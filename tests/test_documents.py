@@ -59,6 +59,7 @@ NOT_RUN = {
     ".ci/run": "runs the tests",
     "python .ci/": "writes into the repository; its parts have tests of their own",
     "python workbooks/from_python.py": "is run by test_gallery.py",
+    "mantile bench http": "needs a server; test_bench.py has one",
     "mantile build workbooks/": (
         "is estimated by test_gallery.py, and built and compared byte by byte by .ci/run"
     ),
@@ -81,9 +82,11 @@ HEAVY = (
     "--speculation eagle",
     "size gpt-oss-120b",
 )
+WRITES = (" -o ", "records import", "keys new")  # what others that take seconds may need
 HEAVY_CALLS = ("verify(", "import_workbook(", "reconcile(", "calibrate(")
 EXIT_STATUS_1 = (
     "compare",
+    "drift",
     "hardware add",
     "size",
 )  # of commands that may find something, or print an error that is shown
@@ -103,11 +106,14 @@ CONFIG = """\
 RUNS = """\
 runs:
   - {id: a, model: llama-3.1-8b, accelerator: h100-sxm, framework: vllm, input_tokens: 1024,
-     output_tokens: 128, concurrency: 8, metrics: {ttft_s: 0.06, tpot_s: 0.0085}, source: made up}
+     output_tokens: 128, concurrency: 8, metrics: {ttft_s: 0.06, tpot_s: 0.0085}, source: made up,
+     date: 2026-11-20}
   - {id: b, model: llama-3.1-8b, accelerator: h100-sxm, framework: vllm, input_tokens: 1024,
-     output_tokens: 128, concurrency: 16, metrics: {ttft_s: 0.08, tpot_s: 0.01}, source: made up}
+     output_tokens: 128, concurrency: 16, metrics: {ttft_s: 0.08, tpot_s: 0.01}, source: made up,
+     date: 2026-11-20}
   - {id: c, model: llama-3.3-70b, accelerator: h100-sxm, framework: vllm, tp: 8, input_tokens: 1024,
-     output_tokens: 128, concurrency: 8, metrics: {ttft_s: 0.09, tpot_s: 0.013}, source: made up}
+     output_tokens: 128, concurrency: 8, metrics: {ttft_s: 0.09, tpot_s: 0.013}, source: made up,
+     date: 2026-11-20}
 """
 TRACE = "arrival,input_tokens,output_tokens,class\n0,600,200,chat\n1.5,6000,300,documents\n2,800,150,chat\n"
 
@@ -281,7 +287,7 @@ def run_all(document: str, heavy: bool, built: Callable[[], Path], monkeypatch: 
     for command in commands(document):
         if command.heavy and not heavy:
             continue
-        if heavy and not (command.heavy or " -o " in command.text):
+        if heavy and not (command.heavy or any(part in command.text for part in WRITES)):
             continue  # run by the test of those that take less
         if "run.xlsx" in command.text and "-o run.xlsx" not in command.text and not Path("run.xlsx").exists():
             shutil.copy(built(), "run.xlsx")
@@ -392,6 +398,9 @@ def test_every_command_and_every_reason_code_is_told_of() -> None:
     """A sentence for each command, with an example somewhere, and one for each reason code."""
     told = [line for name in DOCUMENTS for line in (ROOT / name).read_text(encoding="utf-8").splitlines()]
     examples = " ".join(command.text for name in DOCUMENTS for command in commands(name))
+    examples += " ".join(
+        block.text for name in DOCUMENTS for block in blocks(name) if block.language in ("bash", "console")
+    )  # those too that no test runs
     for command, _ in make_documents.commands():
         assert any(re.match(rf"\| `{command}` \| [A-Z].+\. \|$", line) for line in told), command
         assert f"{command} " in f"{examples} ", f"{command}: no document has an example"

@@ -230,7 +230,7 @@ def test_a_broken_record_is_set_aside_with_its_reason(
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("runs.txt", "a", r"expected a \.csv, \.json or \.yaml file"),
+        ("runs.txt", "a", r"expected a \.csv, \.json, \.yaml or \.db file"),
         ("runs.csv", "", "no measured runs in it"),
         ("runs.csv", "a,b\n", "no measured runs in it"),
         (

@@ -4,6 +4,8 @@ Each command parses, calls one public function and prints; heavy modules are imp
 """
 
 from mantile.cli import (
+    bench,
+    drift,
     estimates,
     keys,
     launch,
@@ -11,6 +13,7 @@ from mantile.cli import (
     lists,
     measured,
     optimize,
+    records,
     roundtrip,
     size,
     sweeps,
@@ -21,6 +24,8 @@ from mantile.cli.app import app, main
 
 __all__ = [
     "app",
+    "bench",
+    "drift",
     "estimates",
     "keys",
     "launch",
@@ -29,6 +34,7 @@ __all__ = [
     "main",
     "measured",
     "optimize",
+    "records",
     "roundtrip",
     "size",
     "sweeps",

@@ -60,7 +60,7 @@ _models = _library("models", "The models of the library", "model", "llama-3.3-70
 _hardware = _library(
     "hardware", "Accelerators and the systems they come in", "accelerator or system", "h100-sxm"
 )
-_library(
+_profiles = _library(
     "profiles", "Efficiency profiles: how much of the hardware is reached", "efficiency profile", "hopper"
 )
 
@@ -124,6 +124,21 @@ def _hardware_diff(
     figure.
     """
     _print_diff("hardware", *_sides(left, right, version), as_json)
+
+
+@_profiles.command("diff", examples=("mantile profiles diff hopper calibrated/hopper@2.yaml",))
+def _profiles_diff(
+    left: Annotated[
+        str, typer.Argument(metavar="A", help="Efficiency profile, by id or id@version, or its file.")
+    ],
+    right: _Other = None,
+    version: _Version = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two efficiency profiles, or two versions of one, such as files that calibrate wrote, factor by
+    factor.
+    """
+    _print_diff("profiles", *_sides(left, right, version), as_json)
 
 
 @_hardware.command(

@@ -23,14 +23,14 @@ MeasurementsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="MEASUREMENTS",
-        help="Measured runs, .csv, .json or .yaml; conditions FIELD=VALUE may follow.",
+        help="Measured runs, .csv, .json or .yaml, or records, .db; conditions FIELD=VALUE may follow.",
     ),
 ]
 MaybeMeasurements = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="MEASUREMENTS",
-        help="Measured runs, .csv, .json or .yaml; conditions FIELD=VALUE may follow.",
+        help="Measured runs, .csv, .json or .yaml, or records, .db; conditions FIELD=VALUE may follow.",
     ),
 ]
 Template = Annotated[
@@ -215,7 +215,7 @@ def calibrate(
             )
         _calibrate_workbook(path, None if output == _FOLDER else output, factor or [], spread, loss, as_json)
         return
-    _check_folder(output)
+    check_folder(output)
     from mantile.cli.output.runs import progress
     from mantile.cli.output.tables import working
     from mantile.library.dump import write_profiles
@@ -311,7 +311,7 @@ def _check_reports(files: Sequence[Path], measurements: Path) -> None:
             raise InputError(f"{file}: these are the measurements; expected another name for the report")
 
 
-def _check_folder(folder: Path) -> None:
+def check_folder(folder: Path) -> None:
     """Refuse a name that is no folder and cannot become one."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: expected a folder")
@@ -326,7 +326,7 @@ def _file_and_conditions(arguments: list[str], where: list[str] | None) -> tuple
     files = [text for text in arguments if not condition.match(text) or Path(text).is_file()]
     if not files:
         raise InputError(
-            "missing MEASUREMENTS: expected a .csv, .json or .yaml file; such as: mantile reconcile "
+            "missing MEASUREMENTS: expected a .csv, .json, .yaml or .db file; such as: mantile reconcile "
             "runs.csv; --template prints the form of one"
         )
     if len(files) > 1:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe, kv_bytes_per_token, parameters
 from mantile.library.architecture import Model
-from mantile.library.efficiency import EfficiencyProfile
+from mantile.library.documents import load
+from mantile.library.efficiency import EfficiencyProfile, Factor
 from mantile.library.errors import InputError, unknown
 from mantile.library.ids import find_named
 from mantile.library.models import load_model, model_ids
@@ -88,9 +90,9 @@ def differences(kind: str, left: str, right: str) -> dict[str, Any]:
     """Where two entries differ, field by field; hardware with units and sources.
 
     Args:
-        kind: models or hardware.
+        kind: models, hardware or profiles.
         left, right: models as `load_model` takes them, id@version too; accelerators or systems by id or
-            id@version.
+            id@version; efficiency profiles so too, or files of them.
 
     Raises:
         InputError: if there is no such entry, or one is an accelerator and the other a system.
@@ -136,6 +138,39 @@ def _hardware_differences(left: str, right: str) -> list[dict[str, Any]]:
             "source_b": b.get("source"),
         }
     return differing
+
+
+def _profile_differences(left: str, right: str) -> list[dict[str, Any]]:
+    """A factor differs by its value, or is in one of them only; with its sources."""
+    sides = [
+        {
+            "[".join(filter(None, (factor.factor, _condition(factor)))): factor
+            for factor in _efficiency(name).factors
+        }
+        for name in (left, right)
+    ]
+    differing = _differing(*({name: factor.value for name, factor in side.items()} for side in sides))
+    for item in differing:
+        a, b = (side.get(item["field"]) for side in sides)
+        item |= {"source_a": a.source if a else None, "source_b": b.source if b else None}
+    return differing
+
+
+def _condition(factor: Factor) -> str:
+    """What a factor holds for, as behind its name in --factor: fp8], or nothing."""
+    stated = [str(part) for part in factor.condition if part is not None]
+    return f"{', '.join(stated)}]" if stated else ""
+
+
+def _efficiency(name: str) -> EfficiencyProfile:
+    """An efficiency profile by id or id@version, or of a file."""
+    if Path(name).suffix in (".yaml", ".yml"):
+        return load(EfficiencyProfile, Path(name))
+    profiles = {profile.id for profile in load_library().efficiency}
+    if name.partition("@")[0] not in profiles:
+        raise unknown("efficiency profile", name, profiles)
+    profile: EfficiencyProfile = shelf("efficiency").load(name)
+    return profile
 
 
 def _fields(entry: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -251,15 +286,12 @@ def _profiles() -> list[dict[str, Any]]:
 
 
 def _profile(name: str) -> dict[str, Any]:
-    profiles = {profile.id: profile for profile in load_library().efficiency}
-    identifier = name.partition("@")[0]
-    if identifier not in profiles:
-        raise unknown("efficiency profile", identifier, profiles)
-    profile: EfficiencyProfile = shelf("efficiency").load(name)
+    profile = _efficiency(name)
+    entries = shelf("efficiency")
     return {
         "id": profile.id,
         "key": profile.key,
-        "versions": shelf("efficiency").versions(identifier),
+        "versions": entries.versions(profile.id) if profile.id in entries.ids else [profile.version],
     } | profile.model_dump(mode="json", exclude_none=True)
 
 
@@ -280,4 +312,5 @@ _ENTRIES: dict[str, Callable[[str], dict[str, Any]]] = {
 _DIFFERENCES: dict[str, Callable[[str, str], list[dict[str, Any]]]] = {
     "models": _model_differences,
     "hardware": _hardware_differences,
+    "profiles": _profile_differences,
 }

@@ -4,6 +4,7 @@
   tpot_ms, ...
 - InferenceMAX: agg_bmk.json, a list of records with hw, conc, mean_ttft, mean_tpot, tput_per_gpu, ...
 - llama-bench: a table of single-user runs with columns model, quant, system, pp_tok_s, tg_tok_s, ...
+- flat: records as `mantile records export` writes them, with model_id, runtime_id, hardware_id, metrics, ...
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from mantile.library.errors import InputError
 from mantile.library.profiles import Accelerator
 from mantile.measured.clients import recipes, sent, source_of
 from mantile.measured.numbers import require_numbers, whole
-from mantile.measured.runs import Run, parse_run
+from mantile.measured.runs import Metrics, Run, parse_run
 from mantile.measured.spellings import (
     architecture_of,
     cache_format,
@@ -331,6 +332,41 @@ def _model(record: Record, notes: list[str]) -> str:
     return identifier
 
 
+# --- flat records -------------------------------------------------------------------------------------------
+
+
+def flat(record: Record, name: str) -> Iterable[Run]:
+    """A run as one mapping: model_id, runtime_id, hardware_id, quant, context_tokens, metrics, env."""
+    metrics, env, degrees = (record.get(key) or {} for key in ("metrics", "env", "parallelism"))
+    if not all(isinstance(part, dict) for part in (metrics, env, degrees)):
+        raise InputError("fields metrics, env and parallelism: expected mappings")
+    engine, _, release = str(record["runtime_id"] or "").partition(" ")
+    fields = {
+        "model": str(record["model_id"]),
+        "accelerator": str(record["hardware_id"]),
+        "framework": framework_id(engine) or None,
+        "weights_dtype": record.get("quant"),
+        "input_tokens": record["context_tokens"],
+        "output_tokens": record.get("output_tokens"),
+        "concurrency": record.get("concurrency"),
+        "request_rate": metrics.get("request_rate"),
+        **degrees,
+    }
+    return [
+        parse_run(
+            {key: value for key, value in fields.items() if value is not None}
+            | {
+                "id": str(record.get("run_id") or name)[:12],
+                "metrics": {key: value for key, value in metrics.items() if key in Metrics.model_fields},
+                "environment": {"framework_version": release} if release else {},
+                "source": "flat record",
+                "date": str(record.get("timestamp_utc") or "")[:10] or None,
+            },
+            name,
+        )
+    ]
+
+
 def _run(name: str, record: Record, fields: Record, metrics: Record, notes: list[str]) -> Run:
     """A run of fields of a scenario and metrics, with environment, source and day as the record has them."""
     columns = {"framework_version": "framework_version", "image": "image", "note": "notes"}
@@ -367,4 +403,5 @@ _READERS: tuple[tuple[set[str], Reader], ...] = (
     ({"model", "system", "framework", "precision", "isl", "osl", "concurrency", "tp"}, serving),
     ({"model", "hw", "precision", "isl", "osl", "conc"}, inferencemax),
     ({"model", "system", "quant", "framework", "tg_tok_s"}, llama_bench),
+    ({"model_id", "runtime_id", "hardware_id", "context_tokens", "metrics"}, flat),
 )

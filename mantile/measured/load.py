@@ -1,4 +1,5 @@
-"""Files of measured runs: .csv, .json or .yaml, in our own form or in one that others publish."""
+"""Files of measured runs: .csv, .json or .yaml, in our own form or in one that others publish; and databases
+of records, .db."""
 
 from __future__ import annotations
 
@@ -9,8 +10,10 @@ from mantile.library.clock import Clock
 from mantile.library.documents import parse_json, parse_yaml, read_text
 from mantile.library.errors import InputError
 from mantile.measured.dialects import reader_of
+from mantile.measured.recorded import recorded_runs
 from mantile.measured.runs import Environment, Measurements, RejectedRun, Run
 from mantile.measured.tables import table_rows
+from mantile.records.store import is_database
 
 TEXT_COLUMNS = {
     *Environment.model_fields,
@@ -33,7 +36,8 @@ def load_measurements(path: str | Path) -> Measurements:
 
     Args:
         path: a .csv, .json or .yaml file: runs in our own form, a table of serving runs, InferenceMAX's
-            agg_bmk.json or a table of llama-bench; `mantile.measured.dialects` lists their columns.
+            agg_bmk.json or a table of llama-bench; `mantile.measured.dialects` lists their columns. Or a
+            database of records, .db: one that was changed is refused as a whole.
 
     Returns:
         The runs in the order of the file, times in seconds, and the records that were set aside.
@@ -47,6 +51,8 @@ def load_measurements(path: str | Path) -> Measurements:
         measurements.rejected                   # records that could not be read, with the reason
     """
     path = Path(path)
+    if is_database(path):
+        return _recorded(path)
     clock = Clock(str(path))
     records = _records(path, clock)
     read = reader_of(records[0], str(path))
@@ -71,6 +77,14 @@ def load_measurements(path: str | Path) -> Measurements:
     return Measurements(tuple(runs.values()), tuple(rejected))
 
 
+def _recorded(path: Path) -> Measurements:
+    """The runs of a database of records, at least one."""
+    runs = recorded_runs(path)
+    if not runs:
+        raise InputError(f"{path}: no records in it")
+    return Measurements(tuple(runs))
+
+
 def _records(path: Path, clock: Clock) -> list[dict[str, Any]]:
     """The records of a file as plain objects, at least one."""
     match path.suffix.lower():
@@ -81,7 +95,7 @@ def _records(path: Path, clock: Clock) -> list[dict[str, Any]]:
         case ".yaml" | ".yml":
             records = _documents(parse_yaml(read_text(path), str(path)), path)
         case _:
-            raise InputError(f"{path}: expected a .csv, .json or .yaml file of measured runs")
+            raise InputError(f"{path}: expected a .csv, .json, .yaml or .db file of measured runs")
     if not records:
         raise InputError(f"{path}: no measured runs in it")
     return records
