@@ -285,7 +285,8 @@ class Estimate:
 
     @cached_property
     def _values(self) -> list[dict[Node, Any]]:
-        return [self.program.run(self.inputs(column)) for column in range(len(self.columns))]
+        asked = frozenset(f"inputs.{name}" for name in self.equations.inputs.named())
+        return [self.program.run_often(self.inputs(column), asked) for column in range(len(self.columns))]
 
     def figure(self, identifier: str) -> Named:
         """A figure by id, of an input also by one it had in an earlier version.

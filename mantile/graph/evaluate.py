@@ -64,6 +64,8 @@ class Program:
         self.literals: list[Literal] = []
         self.across: list[InCase | Cases] = []
         self.words: dict[Words, Members] = {}
+        self._runs = 0
+        self._kept: Callable[[Mapping[str, Any]], dict[Node, Any]] | None = None
         self.steps: list[_Step] = []
         for node in ancestors(*self.outputs):  # the most frequent kinds first
             if isinstance(node, Apply):
@@ -95,6 +97,22 @@ class Program:
         values, steps = self._start(inputs, cases)
         _execute(steps, values)
         return values
+
+    def run_often(self, inputs: Mapping[str, Any], varying: Collection[str]) -> dict[Node, Any]:
+        """The same as `run`, for many calls: from the second on, what follows from no input that may vary is
+        kept from call to call.
+
+        Args:
+            inputs: as for `run`.
+            varying: ids of the inputs that calls give, always the same; where others are given, everything
+                is computed.
+        """
+        self._runs += 1
+        if self._runs == 1 or not inputs.keys() <= varying:
+            return self.run(inputs)
+        if self._kept is None:
+            self._kept = self.partial({}, varying)
+        return self._kept(inputs)
 
     def run_on(
         self,

@@ -142,9 +142,9 @@ def _all_finite(value: Any) -> bool:
 
 
 def _where(condition: Any, then: Any, otherwise: Any) -> Any:
-    if isinstance(condition, bool):
+    if isinstance(condition, bool | np.bool_):
         return then if condition else otherwise
-    if np.ndim(condition) == 0:
+    if isinstance(condition, float) or np.ndim(condition) == 0:
         if isinstance(condition, float) and math.isnan(condition):
             return math.nan
         return then if condition else otherwise
@@ -199,6 +199,8 @@ def _choose(position: Any, *operands: Any) -> Any:
 
 
 def _match(key: Any, members: list[Any], _exact: int) -> Any:
+    if isinstance(members, Members) and members.scalars and isinstance(key, str | float):
+        return members.places.get(key.lower() if isinstance(key, str) else key, math.nan)
     if np.ndim(key) == 0 and all(np.ndim(member) == 0 for member in members):
         return next(
             (
@@ -247,6 +249,16 @@ class Members(list[Any]):
     def scalars(self) -> bool:
         """Whether no member is an array over cases."""
         return not any(isinstance(member, np.ndarray) for member in self)
+
+    @cached_property
+    def places(self) -> dict[Any, int]:
+        """The first place of each text, without case, and of each number; an error has none."""
+        found: dict[Any, int] = {}
+        for place, member in enumerate(self, 1):
+            text = isinstance(member, str)
+            if text or member == member:
+                found.setdefault(member.lower() if text else float(member), place)
+        return found
 
     @cached_property
     def are_texts(self) -> np.ndarray[Any, np.dtype[Any]]:

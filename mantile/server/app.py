@@ -15,7 +15,6 @@ from typing import Any
 
 import anyio
 from fastapi import FastAPI
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from mantile.library.profiles import load_library
 from mantile.library.version import __version__
@@ -73,8 +72,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.include_router(router)
     if find_spec("mantile.server.page") is not None:
         app.include_router(import_module("mantile.server.page").router)
-    if settings.hosts != ("*",):
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=[*settings.hosts], www_redirect=False)
     app.add_middleware(Limits, settings=settings, counts=app.state.counts)
     app.openapi = lambda: _schema(app)  # type: ignore[method-assign]
     return app

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from mantile.library.errors import InputError, naming, quoted
 from mantile.library.models import named_model
 from mantile.library.profiles import is_file, load_library
 from mantile.library.scenario import Scenario, field_name, merge_fields, parse_scenario
+from mantile.library.template import Template, load_template
 
 NAME = "scenario"
 """Stands for the document in errors."""
@@ -68,7 +69,12 @@ def estimate_of(data: Mapping[str, Any], hub: bool, name: str = NAME) -> Estimat
         InputError: naming the field that is wrong, or that names a file.
     """
     scenario, model = scenario_of(data, hub, name)
-    return estimate(scenario, model, name=name)
+    return estimate(scenario, model, name=name, template=_template(scenario.template))
+
+
+@cache
+def _template(name: str) -> Template:
+    return load_template(name)
 
 
 def by_ids(data: Any, hub: bool, name: str) -> Any:

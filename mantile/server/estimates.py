@@ -41,10 +41,10 @@ def answer(asked: EstimateAsked, hub: bool) -> dict[str, Any]:
     """
     if asked.scenario is not None:
         if asked.model_id or asked.hardware or asked.workload or asked.plan:
-            raise InputError("scenario: expected it alone, or model_id, hardware and workload")
+            raise InputError("field scenario: expected it alone, or model_id, hardware and workload")
         return _told(estimate_of(asked.scenario, hub), None, None)
     if asked.model_id is None or asked.hardware is None or asked.workload is None:
-        raise InputError("model_id: expected it with hardware and workload, or a scenario")
+        raise InputError("field model_id: expected it with hardware and workload, or a scenario")
     found = hardware(asked.hardware, load_library())
     fields = found.fields | {
         "model": asked.model_id,

@@ -60,7 +60,7 @@ def hardware(asked: Hardware, library: Library) -> Configuration:
         InputError: naming the field that is wrong.
     """
     if (asked.hardware_id is None) == (not asked.gpus):
-        raise InputError("hardware: expected hardware_id or gpus, one of both")
+        raise InputError("field hardware: expected hardware_id or gpus, one of both")
     told = tuple(
         f"{name} ({quoted(value)}) is told back: no figure follows from it"
         for name, value in (("cpu", asked.cpu), ("storage", asked.storage))

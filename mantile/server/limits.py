@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter, OrderedDict
 from collections.abc import MutableMapping
@@ -27,11 +28,14 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 """Of every answer that does not state its own."""
-UPLOADS = ("/v1/workbooks/",)
+UPLOADS = ("/v1/workbooks/", "/upload")
 """What paths of uploads begin with; `/api/estimator` may stand before it."""
 _CLIENTS = 10_000  # whose requests are counted; those that asked longest ago are forgotten first
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _MINUTE = 60.0
+
+
+_PORT = re.compile(r":\d*$")
 
 
 class Counts:
@@ -110,8 +114,8 @@ class Limits:
                 await self._within(scope, receive, answer, state)
         finally:
             self.counts.open -= 1
-            route = scope.get("route")
-            path = getattr(route, "path_format", None) or getattr(route, "path", None) or "other"
+            route = getattr(scope.get("route"), "path", None)
+            path = "other" if route is None else route if scope.get("path_params") else scope["path"]
             method = scope["method"] if scope["method"] in _METHODS else "other"
             self.counts.add(path, method, state["status"], time.perf_counter() - started)
 
@@ -129,13 +133,19 @@ class Limits:
                 raise _TooLarge
             return message
 
+        async def kept(message: Message) -> None:
+            if read <= most:  # else the application says only that it could not read the body
+                await send(message)
+
         late: Json | None = None
         with anyio.move_on_after(self.settings.most_seconds) as clock:
             try:
-                await self.app(scope, limited, send)
+                await self.app(scope, limited, kept)
             except _TooLarge:
-                late = _too_large(most)
-        if clock.cancelled_caught:
+                pass
+        if read > most:
+            late = _too_large(most)
+        elif clock.cancelled_caught:
             late = problem(504, f"more than {self.settings.most_seconds:g} s: expected something smaller")
         if late is not None and not state["status"]:
             late.headers["Connection"] = "close"
@@ -148,6 +158,9 @@ class Limits:
     def _refused(self, scope: Scope) -> Json | None:
         """Why a request is not looked at any further, by its headers."""
         headers, most = Headers(scope=scope), self._most(scope)
+        host = _PORT.sub("", headers.get("host", "")).lower()
+        if self.settings.hosts != ("*",) and host not in self.settings.hosts:
+            return problem(400, f"Host: expected one of {', '.join(self.settings.hosts)}")
         length = headers.get("content-length", "0")
         if not length.isascii() or not length.isdigit():
             return problem(400, "Content-Length: expected a whole number")

@@ -30,7 +30,7 @@ _TITLES = {
     503: "The server is busy",
     504: "It took too long",
 }
-_FIELD = re.compile(r"(?:^|: )(?:field )?(?P<field>[a-z][\w.]*?(?:\.\d+)?(?:\.\w+)*): ")
+_FIELD = re.compile(r"\bfield (?P<a>[\w.]+):|^scenario: (?P<b>[a-z]\w*)(?::| is missing)")
 
 
 class FieldProblem(BaseModel):
@@ -135,7 +135,7 @@ def of_input(error: InputError) -> Json:
     if isinstance(error, Refused):
         return problem(422, str(error), error.field, error.code)
     errors = [
-        {"field": found["field"] if (found := _FIELD.search(line)) else None, "detail": line}
+        {"field": (found["a"] or found["b"]) if (found := _FIELD.search(line)) else None, "detail": line}
         for line in str(error).splitlines()
     ]
     return problem(422, str(error), errors[0]["field"] if errors else None, errors=errors)
