@@ -46,7 +46,7 @@ def page(template: str, state: State, here: str, status: int = 200, **what: Any)
         "changed": changed(state),
         "has_drill": False,
         "has_assumptions": False,
-        "has_paste": False,
+        "has_paste": True,
     }
     return HTMLResponse(_templates().get_template(template).render(**shared, **what), status)
 

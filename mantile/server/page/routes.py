@@ -9,13 +9,16 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from mantile.library.errors import InputError
+from mantile.server.page import files
 from mantile.server.page import run as of_run
 from mantile.server.page.answers import Answer, FieldError, answer, field_error
 from mantile.server.page.drawn import FOLDER, page
 from mantile.server.page.form import form_of
 from mantile.server.page.state import AUTO, DEGREES, GPUS, START, State, state_of
+from mantile.server.routes import here
 
 router = APIRouter(include_in_schema=False)
+router.include_router(files.router)
 
 _STATIC: Mapping[str, str] = {
     "page.css": "text/css",
@@ -46,12 +49,16 @@ def asked(request: Request) -> State:
 
 
 @router.get("/")
-def run(request: Request) -> HTMLResponse:
+async def run(request: Request) -> HTMLResponse:
     """The view `Run`."""
+    return await here(request, _run_view, request)
+
+
+def _run_view(request: Request) -> HTMLResponse:
     try:
         state = asked(request)
     except InputError as error:
-        return _not_estimated(State(dict(START)), field_error(error))
+        return _not_estimated(State(dict(START)), field_error(error), ways=False)
     try:
         found = answer(state)
     except FieldError as error:
@@ -93,10 +100,14 @@ def _run(found: Answer, state: State) -> dict[str, Any]:
 
 
 def _actions(state: State) -> list[tuple[str, str, bool]]:
-    return [("Permalink", state.link(), False)]
+    return [
+        ("Workbook .xlsx", state.link("/workbook.xlsx"), True),
+        ("Permalink", state.link(), False),
+        ("Export audit", state.link("/audit.xlsx"), False),
+    ]
 
 
-def _not_estimated(state: State, error: FieldError) -> HTMLResponse:
+def _not_estimated(state: State, error: FieldError, ways: bool = True) -> HTMLResponse:
     form = form_of(state, None, error)
     fields = state.fields
     return page(
@@ -110,5 +121,5 @@ def _not_estimated(state: State, error: FieldError) -> HTMLResponse:
         error=str(error),
         short=f"{fields.get('model', '')} on {fields.get('accelerator', '')}",
         load="",
-        ways=of_run.ways_out(state) if not form.wrong else [],
+        ways=of_run.ways_out(state) if ways and not form.wrong else [],
     )

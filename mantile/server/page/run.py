@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from mantile.equations.checks import FITS, WITH_OFFLOAD
+from mantile.equations.checks import FITS, INSUFFICIENT, WITH_OFFLOAD
 from mantile.equations.display import number_in
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.metrics import (
@@ -37,11 +37,13 @@ from mantile.library.errors import InputError
 from mantile.library.scenario import with_fields
 from mantile.server.page import charts
 from mantile.optimize.size import size
+from mantile.optimize.space import CHOSEN
 from mantile.server.documents import fields_of
 from mantile.server.page.answers import NAME, Answer, answer
-from mantile.server.page.state import DEGREES, State
+from mantile.server.page.state import DEGREES, GPUS, START, State
 from mantile.server.page.text import change, headline, number, parts, percent, scaled, signed
 
+_MOST_GPUS = 1024
 _LARGEST = 5  # modules of a pass that are shown
 _PLANS = 3  # plans of the picture
 _LOADS = tuple(2**power for power in range(9))
@@ -114,7 +116,8 @@ def verdict(found: Answer) -> str:
     """What it comes to, in one sentence."""
     results, title = found.results, found.estimate.title
     if not found.possible:
-        return f"{title} cannot run this way"
+        short = results["feasibility"] == INSUFFICIENT
+        return f"{title}: {'not enough memory' if short else 'this plan cannot be'}"
     users = number(float(results.get("batch") or results["concurrency"]))
     first = f"{title} answers in {headline(TTFT, results['ttft_s'])}"
     if results["tpot_s"] is None:
@@ -610,33 +613,43 @@ def notice_title(notices: Sequence[Mapping[str, str]]) -> str:
 
 
 def ways_out(state: State) -> list[dict[str, str]]:
-    """What would work in place of a plan that cannot be: AUTO, smaller formats, shorter prompts, more GPUs."""
-    ways = []
-    if not state.auto:
-        auto = state.by_auto()
-        try:
-            found = answer(auto)
-        except InputError:
-            pass
-        else:
-            ways.append({"words": f"Let AUTO choose: {found.estimate.title}", "link": auto.link()})
-            return ways
+    """What would work in place of a plan that cannot be: AUTO, more GPUs, other formats, shorter prompts."""
+    auto = state.by_auto()
+    if not state.auto and (found := _tried(auto)) is not None:
+        return [{"words": f"Let AUTO choose: {found.estimate.title}", "link": auto.link()}]
+    ways, most = [], state.fields.get(GPUS, START[GPUS])
+    most = most if isinstance(most, int) and 0 < most <= _MOST_GPUS else START[GPUS]
+    for count in (2 * most, 4 * most, 8 * most):
+        more = auto.with_fields(**{GPUS: count})
+        if count <= _MOST_GPUS and (found := _tried(more)) is not None:
+            ways.append({"words": f"Up to {count} GPUs: {found.estimate.title}", "link": more.link()})
+            break
     try:
-        asked = {key: value for key, value in state.fields.items() if key not in (*DEGREES, "gpus")}
-        fields, model = fields_of(asked, False, NAME)
-        chip = fields.pop("accelerator")
-        most = int(state.fields.get("gpus", 8))
-        needs = size(model=model, gpus_max=most, over={"accelerator": [chip]}, name=NAME, **fields)
+        asked = {key: value for key, value in state.fields.items() if key not in (*DEGREES, GPUS)}
+        fields, _ = fields_of(asked, False, NAME)
+        needs = size(gpus_max=most, name=NAME, **({"framework": "vllm"} | fields))
     except (InputError, TypeError, ValueError):
         return ways
+    least = needs.tiers["minimum"]
+    if least.plan is not None:
+        changed = {key: value for key, value in least.plan.items() if key in CHOSEN}
+        ways.append(
+            {
+                "words": f"Other formats: {least.label}",
+                "link": state.with_fields(**changed).by_hand(least.plan).link(),
+            }
+        )
     for way in needs.ways:
-        changed = {way.change: way.value} if way.change != "accelerators" else {"gpus": way.value}
-        if way.change == "weights_dtype" and "kv_dtype" in way.plan:
-            changed["kv_dtype"] = way.plan["kv_dtype"]
-        words = {
-            "weights_dtype": f"Weights in {way.value}",
-            "input_tokens": f"Prompts of {way.value} tokens",
-            "accelerators": f"Up to {way.value} GPUs",
-        }[way.change]
-        ways.append({"words": f"{words}: {way.label}", "link": state.by_auto().with_fields(**changed).link()})
+        if way.change == "input_tokens":
+            shorter = auto.with_fields(input_tokens=way.value)
+            ways.append({"words": f"Prompts of {way.value:,} tokens: {way.label}", "link": shorter.link()})
     return ways
+
+
+def _tried(state: State) -> Answer | None:
+    """The answer to a state where its plan can be."""
+    try:
+        found = answer(state)
+    except InputError:
+        return None
+    return found if found.possible else None
