@@ -108,7 +108,7 @@ class Program:
                 is computed.
         """
         self._runs += 1
-        if self._runs == 1 or not inputs.keys() <= varying:
+        if self._runs == 1 or not all(name in varying for name in inputs):
             return self.run(inputs)
         if self._kept is None:
             self._kept = self.partial({}, varying)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from mantile.library.scenario import MOST_RANKS, MOST_REQUESTS, MOST_TOKENS
 
@@ -29,8 +29,8 @@ Scenario = Annotated[
     ),
 ]
 
-_WORKLOAD = {"context_tokens": 1024, "output_tokens": 128, "concurrency": 8}
-_SCENARIO = {
+_WORKLOAD: dict[str, JsonValue] = {"context_tokens": 1024, "output_tokens": 128, "concurrency": 8}
+_SCENARIO: dict[str, JsonValue] = {
     "model": "llama-3.1-8b",
     "accelerator": "h100-sxm",
     "input_tokens": 1024,

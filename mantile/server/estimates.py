@@ -16,8 +16,8 @@ from mantile.library.scenario import Scenario, parse_scenario
 from mantile.optimize.optimize import Optimum, ask, solve
 from mantile.server.asked import EstimateAsked
 from mantile.server.documents import NAME, estimate_of, fields_of
+from mantile.server.errors import Refused
 from mantile.server.hardware import Configuration, hardware
-from mantile.server.problems import Refused
 
 IN_VRAM, OFFLOADED, INSUFFICIENT = "in_vram", "runs_with_offload", "insufficient_memory"
 MEMORY = "MEMORY_EXCEEDED"
@@ -64,9 +64,7 @@ def answer(asked: EstimateAsked, hub: bool) -> dict[str, Any]:
     return _told(best, found, searched, asked.recommend, stated is None)
 
 
-def _whole(
-    fields: Mapping[str, Any], plan: Mapping[str, Any], found: Configuration
-) -> dict[str, Any]:
+def _whole(fields: Mapping[str, Any], plan: Mapping[str, Any], found: Configuration) -> dict[str, Any]:
     """A scenario of all accelerators: TP over all of them where the plan does not say it."""
     own = {"tp": found.count} if "devices" not in fields and not {"tp", "pp", "dp"} & plan.keys() else {}
     return {**fields, **own, **plan}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from mantile.library.errors import InputError
@@ -45,7 +44,11 @@ def imported(path: str, name: str) -> dict[str, Any]:
     with _called(path, name):
         found = import_workbook(path)
         scenario = found.scenario.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-        return found.to_dict() | {"workbook": name, "scenario": scenario, "estimate": found.estimate.to_dict()}
+        return found.to_dict() | {
+            "workbook": name,
+            "scenario": scenario,
+            "estimate": found.estimate.to_dict(),
+        }
 
 
 def compared(paths: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
@@ -111,7 +114,10 @@ def _grid(text: str, hub: bool, most: int) -> Any:
 
     body = json.loads(text)
     over = fields_over(body["over"], hub)
-    fields = {**body["scenario"], **{name: values[0] for name, values in over.items() if "." not in name and values}}
+    fields = {
+        **body["scenario"],
+        **{name: values[0] for name, values in over.items() if "." not in name and values},
+    }
     scenario, model = scenario_of(fields, hub)
     return grid_of(question_of(scenario, over, model, None, NAME, most))
 
@@ -140,9 +146,7 @@ def swept(text: str, hub: bool, most: int, part: int) -> tuple[int, int, bytes]:
         if body["format"] == "csv":
             rows.append(csv_text(kept, head=part == 0))
         else:
-            rows += [
-                json.dumps(json_data(row), allow_nan=False) + "\n" for row in kept.to_dict("records")
-            ]
+            rows += [json.dumps(json_data(row), allow_nan=False) + "\n" for row in kept.to_dict("records")]
     return len(points), len(blocks), "".join(rows).encode("utf-8", "replace")
 
 

@@ -20,9 +20,9 @@ from mantile.library.profiles import load_library
 from mantile.library.scenario import MOST_STAGES, parse_scenario
 from mantile.server.asked import LayerMetricsAsked, LayerType, SystemMetricsAsked
 from mantile.server.documents import estimate_of, model_of
+from mantile.server.errors import Refused
 from mantile.server.estimates import require_plan
 from mantile.server.hardware import configuration
-from mantile.server.problems import Refused
 
 TYPES: tuple[LayerType, ...] = get_args(LayerType)
 NOT_EXPRESSIBLE = "PLAN_NOT_EXPRESSIBLE"
@@ -76,8 +76,8 @@ def layers(name: str, hub: bool) -> dict[str, Any]:
                 for module in modules
             ],
         }
-    for kind, ways in _parallelism(model).items():
-        kinds[kind]["available_parallelism"] = ways
+    for of, ways in _parallelism(model).items():
+        kinds[of]["available_parallelism"] = ways
     return {
         "model_id": model.id,
         "name": model.name,
@@ -138,8 +138,7 @@ def _codes(model: Model, field: str, degrees: list[int], **others: int) -> dict[
     for table in grid(scenario, {field: degrees}, model).tables(threads=1):
         reasons = table["reasons"].astype(str)
         found |= {
-            int(degree): frozenset(codes.split())
-            for degree, codes in zip(table[field], reasons, strict=True)
+            int(degree): frozenset(codes.split()) for degree, codes in zip(table[field], reasons, strict=True)
         }
     return found
 
@@ -197,14 +196,10 @@ def system_metrics(asked: SystemMetricsAsked, hub: bool) -> dict[str, Any]:
         "model_id": made.model.id,
         "scenario": _scenario(made),
         "layers": {
-            kind: {
-                one.phase.id: _total(made, one, kind) for one in (equations.prefill, equations.decode)
-            }
+            kind: {one.phase.id: _total(made, one, kind) for one in (equations.prefill, equations.decode)}
             for kind in TYPES
         },
-        "others": {
-            one.phase.id: _others(made, one) for one in (equations.prefill, equations.decode)
-        },
+        "others": {one.phase.id: _others(made, one) for one in (equations.prefill, equations.decode)},
         "phases": {
             one.phase.id: {"time_s": float(made.values()[one.time]), "split": whole["split"][one.phase.id]}
             for one in (equations.prefill, equations.decode)
@@ -302,9 +297,7 @@ def _formats(asked: Mapping[str, str | None], where: str) -> dict[str, Any]:
 
 def kind_metrics(made: Estimate, phase: Pass, kind: LayerType) -> dict[str, Any]:
     """The modules of a kind in a pass, each with all of its rows; their sums."""
-    return _total(made, phase, kind) | {
-        "modules": [_module(made, block) for block in _blocks(phase, kind)]
-    }
+    return _total(made, phase, kind) | {"modules": [_module(made, block) for block in _blocks(phase, kind)]}
 
 
 def _blocks(phase: Pass, kind: LayerType) -> Iterator[Block]:
@@ -352,8 +345,5 @@ def _module(made: Estimate, block: Block) -> dict[str, Any]:
         "layer_time_s": known(block.layer_time),
         "time_s": known(block.time),
         "bound_by": known(block.bound),
-        "rows": [
-            {"id": row.id, "label": row.label, "unit": row.unit, "value": known(row)} for row in rows
-        ],
+        "rows": [{"id": row.id, "label": row.label, "unit": row.unit, "value": known(row)} for row in rows],
     }
-

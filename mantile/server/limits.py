@@ -17,8 +17,8 @@ from mantile.server.problems import Json, problem
 from mantile.server.settings import Settings
 
 HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'self'; img-src 'self' data:; object-src 'none'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -139,10 +139,8 @@ class Limits:
 
         late: Json | None = None
         with anyio.move_on_after(self.settings.most_seconds) as clock:
-            try:
+            with suppress(_TooLarge):
                 await self.app(scope, limited, kept)
-            except _TooLarge:
-                pass
         if read > most:
             late = _too_large(most)
         elif clock.cancelled_caught:

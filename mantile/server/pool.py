@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from typing import Any, TypeVar
 
 from mantile.library.errors import InputError
-from mantile.server.problems import Limited
+from mantile.server.errors import Limited
 from mantile.server.settings import Settings
 
 Answer = TypeVar("Answer")

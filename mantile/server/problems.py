@@ -15,6 +15,8 @@ from starlette.exceptions import HTTPException
 
 from mantile.library.documents import json_data
 from mantile.library.errors import InputError
+from mantile.server.errors import Limited as Limited
+from mantile.server.errors import Refused
 
 MEDIA_TYPE = "application/problem+json"
 _TITLES = {
@@ -60,35 +62,6 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     for status in (400, 403, 413, 415, 422, 429, 500, 503, 504)
 }
 """What every endpoint may answer in place of what is asked."""
-
-
-class Refused(InputError):
-    """Something that was asked cannot be, by a rule with a reason code."""
-
-    def __init__(self, message: str, code: str, field: str | None = None) -> None:
-        super().__init__(message)
-        self.code, self.field = code, field
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """As it travels from a worker."""
-        return type(self), (str(self), self.code, self.field)
-
-
-class Limited(Exception):
-    """A limit of the server, not a fault of what was handed in.
-
-    Args:
-        status: of the answer.
-        after: seconds after which it may be tried again.
-    """
-
-    def __init__(self, status: int, message: str, after: int | None = None) -> None:
-        super().__init__(message)
-        self.status, self.after = status, after
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """As it travels from a worker."""
-        return type(self), (self.status, str(self), self.after)
 
 
 class Json(JSONResponse):
@@ -164,7 +137,9 @@ def handle(app: FastAPI) -> None:
         ]
         unreadable = any(item["type"] == "json_invalid" for item in error.errors())
         said = "; ".join(f"{one['field'] or 'body'}: {one['detail']}" for one in errors)
-        return problem(400 if unreadable else 422, said, errors[0]["field"] if errors else None, errors=errors)
+        return problem(
+            400 if unreadable else 422, said, errors[0]["field"] if errors else None, errors=errors
+        )
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Json:

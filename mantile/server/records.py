@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from mantile.library.errors import InputError
-from mantile.server.problems import Limited
+from mantile.server.errors import Limited
 
 _TABLE = "create table if not exists runs (id text primary key, stored text not null, record text not null)"
 _PATIENCE = 10.0  # seconds until another process has written
@@ -53,7 +53,9 @@ class Records:
             if found is not None:
                 if found[0] == text:
                     return False
-                raise InputError(f"field id: {record['id']!r:.60}: another run has this id; expected a new one")
+                raise InputError(
+                    f"field id: {record['id']!r:.60}: another run has this id; expected a new one"
+                )
             if self._base.execute("select count(*) from runs").fetchone()[0] >= self.most:
                 raise Limited(503, f"{self.most:,} runs are stored: no more are kept here")
             now = datetime.now(timezone.utc).isoformat(timespec="seconds")
@@ -67,11 +69,14 @@ class Records:
             most: of them.
             after: the id behind which they begin.
         """
-        with self._lock, closing(
-            self._base.execute(
-                "select stored, record from runs where id > ? order by id limit ?", (after, most)
-            )
-        ) as rows:
+        with (
+            self._lock,
+            closing(
+                self._base.execute(
+                    "select stored, record from runs where id > ? order by id limit ?", (after, most)
+                )
+            ) as rows,
+        ):
             return [json.loads(record) | {"stored": stored} for stored, record in rows]
 
     def count(self) -> int:

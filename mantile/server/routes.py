@@ -31,8 +31,9 @@ from mantile.server.asked import (
     SweepAsked,
     SystemMetricsAsked,
 )
+from mantile.server.errors import Limited
 from mantile.server.pool import Pool
-from mantile.server.problems import RESPONSES, Json, Limited, of_input
+from mantile.server.problems import RESPONSES, Json, of_input
 from mantile.server.records import Records
 from mantile.server.settings import Settings
 
@@ -86,7 +87,11 @@ async def metrics(request: Request) -> Response:
     }
     lines = [
         *request.app.state.counts.lines(),
-        *(line for name, value in gauges.items() for line in (f"# TYPE mantile_{name} gauge", f"mantile_{name} {value}")),
+        *(
+            line
+            for name, value in gauges.items()
+            for line in (f"# TYPE mantile_{name} gauge", f"mantile_{name} {value}")
+        ),
     ]
     return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -119,7 +124,7 @@ ModelId = Annotated[Identifier, Query(examples=["llama_3.3_70b"])]
 
 @router.get("/api/layers", tags=["layers"], summary="Kinds of layers of a model")
 async def api_layers(request: Request, model_id: ModelId) -> Json:
-    """Attention, feedforward, norm and embedding: how many, what they are made of, which degrees they allow."""
+    """Attention, feedforward, norm, embedding: how many, what they are made of, which degrees they allow."""
     return Json(await here(request, layers.layers, model_id, _settings(request).hub))
 
 
@@ -131,7 +136,7 @@ async def layer_metrics(request: Request, asked: LayerMetricsAsked) -> Json:
 
 @router.post("/config/system-metrics", tags=["layers"], summary="A model on a configuration")
 async def system_metrics(request: Request, asked: SystemMetricsAsked) -> Json:
-    """Times by kind of layer, and the whole estimate; degrees that no plan has are refused with their code."""
+    """Times by kind of layer, and the whole estimate; degrees that no plan has are refused with a code."""
     return Json(await here(request, layers.system_metrics, asked, _settings(request).hub))
 
 
@@ -167,7 +172,7 @@ async def catalog_hardware(request: Request) -> Json:
 
 @v1.get("/catalog/runtimes", tags=["catalog"], summary="Serving frameworks")
 async def catalog_runtimes(request: Request) -> Json:
-    """Release, back ends, CUDA where its documents state it, formats, scheduler; null where nobody states it."""
+    """Release, back ends, CUDA, formats, scheduler; null where its documents do not say it."""
     return Json(await here(request, catalog.runtimes))
 
 
@@ -179,7 +184,7 @@ async def catalog_quantizations(request: Request) -> Json:
 
 @v1.post("/calibrate", tags=["measured"], summary="Store a measured run, and say what it would change")
 async def calibrate(request: Request, record: RunRecord) -> Json:
-    """Factors of efficiency fitted to the stored runs of its accelerator and framework. No profile changes."""
+    """Factors fitted to the stored runs of its accelerator and framework. No profile changes."""
     hub, records = _settings(request).hub, _records(request)
     async with _pool(request).worker() as run:
         checked = await run(jobs.checked_run, record.model_dump(mode="json"), hub)
@@ -281,7 +286,7 @@ async def optimize(request: Request, asked: OptimizeAsked) -> Json:
     },
 )
 async def sweep(request: Request, asked: SweepAsked) -> StreamingResponse:
-    """A line for each point, as they are worked out: JSON objects, or CSV. `X-Points` says how many there are.
+    """A line for each point, as they are worked out: JSON objects, or CSV. `X-Points` is their number.
 
     Where a later part fails, the last line is a problem, in CSV behind a #.
     """
