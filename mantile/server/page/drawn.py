@@ -14,7 +14,7 @@ from mantile.server.page import charts
 from mantile.server.page.state import GPUS, START, State
 
 FOLDER = Path(__file__).parent
-VIEWS = (("/", "Run"),)
+VIEWS = (("/", "Run"), ("/drill", "Drill down"), ("/compare", "Compare"))
 """Address and name of the views in the top bar."""
 
 
@@ -44,7 +44,7 @@ def page(template: str, state: State, here: str, status: int = 200, **what: Any)
         "patterns": charts.pattern_key(),
         "limits": charts.LIMITS,
         "changed": changed(state),
-        "has_drill": False,
+        "has_drill": True,
         "has_assumptions": False,
         "has_paste": True,
     }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections.abc import Iterable, Sequence
+from csv import writer as csv_writer
 from typing import Annotated, Any
 from urllib.parse import quote
 
 from fastapi import APIRouter, File, Form, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
+from mantile.estimate.tables import RISKY
 from mantile.library.documents import json_data, parse_yaml
 from mantile.library.dump import dump_scenario
 from mantile.library.errors import InputError
@@ -203,3 +207,20 @@ def _edit(item: dict[str, Any]) -> dict[str, str]:
         "before": "" if before is None else str(before)[:300],
         "after": "" if after is None else str(after)[:300],
     }
+
+
+def csv(rows: Iterable[Sequence[str]], name: str) -> Response:
+    """Rows as a file; no cell is taken for a formula."""
+    text = io.StringIO()
+    writer = csv_writer(text)
+    for row in rows:
+        writer.writerow([f"'{cell}" if cell.startswith(RISKY) and not _is_number(cell) else cell for cell in row])
+    return _sent(text.getvalue().encode(), "text/csv; charset=utf-8", name)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -9,6 +9,8 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from mantile.library.errors import InputError
+from mantile.server.page import compare as of_compare
+from mantile.server.page import drill as of_drill
 from mantile.server.page import files
 from mantile.server.page import run as of_run
 from mantile.server.page.answers import Answer, FieldError, answer, field_error
@@ -103,6 +105,7 @@ def _actions(state: State) -> list[tuple[str, str, bool]]:
     return [
         ("Workbook .xlsx", state.link("/workbook.xlsx"), True),
         ("Permalink", state.link(), False),
+        ("Pin to compare", state.pinned().link(), False),
         ("Export audit", state.link("/audit.xlsx"), False),
     ]
 
@@ -123,3 +126,84 @@ def _not_estimated(state: State, error: FieldError, ways: bool = True) -> HTMLRe
         load="",
         ways=of_run.ways_out(state) if ways and not form.wrong else [],
     )
+
+
+@router.get("/drill")
+async def drill(request: Request) -> HTMLResponse:
+    """The view `Drill down`."""
+    return await here(request, _drill, request)
+
+
+def _drill(request: Request) -> HTMLResponse:
+    query = request.query_params
+    try:
+        state = asked(request)
+        found = answer(state)
+    except InputError as error:
+        return _refused(request, error)
+    phase = "prefill" if query.get("phase") == "prefill" else "decode"
+    shown: dict[str, Any] = {"figure": None, "module": None, "hits": None, "error": "", "timeline": None}
+    block, status = query.get("block", ""), 200
+    try:
+        if query.get("id"):
+            shown["figure"] = one = of_drill.figure(found, query["id"], state)
+            phase, block = one["phase"] or phase, one["block"]
+            title = f"{one['label']}: {one['value']}"
+        elif block:
+            shown["module"] = of_drill.module(found, phase, block)
+            title = shown["module"]["title"]
+        elif query.get("find"):
+            shown["hits"] = of_drill.search(found, query["find"][:80])
+            title = f"{len(shown['hits'])} figures have “{query['find'][:80]}” in their name"
+        else:
+            title = "Where the time of a decode step goes" if phase == "decode" else "Where a prefill goes"
+            shown["timeline"] = of_drill.timeline(found, phase)
+    except InputError as error:
+        title, status = "There is no such figure", 404
+        shown["error"] = str(error)
+    return page(
+        "drill.html",
+        state,
+        "/drill",
+        status,
+        title=title,
+        tree=of_drill.layers(found, phase),
+        block=block,
+        picked=query.get("group", ""),
+        find=query.get("find", ""),
+        tree_rows=of_drill.tree_rows,
+        tree_rows_of=of_drill.rows_of,
+        **shown,
+    )
+
+
+def _refused(request: Request, error: InputError) -> HTMLResponse:
+    """What a view says where the scenario cannot be estimated: the form, with the error at its field."""
+    try:
+        state, ways = asked(request), True
+    except InputError:
+        state, ways = State(dict(START)), False
+    return _not_estimated(state, field_error(error) if not isinstance(error, FieldError) else error, ways)
+
+
+@router.get("/compare")
+async def compare(request: Request) -> HTMLResponse:
+    """The view `Compare`."""
+    return await here(request, _compare, request)
+
+
+def _compare(request: Request) -> HTMLResponse:
+    try:
+        state = asked(request)
+    except InputError as error:
+        return _refused(request, error)
+    runs = of_compare.pinned(state)
+    found = of_compare.comparison(runs) if runs else None
+    return page("compare.html", state, "/compare", runs=runs, found=found)
+
+
+@router.get("/compare.csv")
+async def compare_csv(request: Request) -> Response:
+    """The table of `Compare`."""
+    runs = await here(request, lambda: of_compare.pinned(asked(request)))
+    return files.csv(of_compare.csv_rows(runs), "compared.csv")

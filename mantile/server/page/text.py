@@ -58,7 +58,7 @@ def scaled(value: Any, unit: str = "1", digits: int = 3) -> str:
         name, size = next(((name, size) for name, size in steps if abs(value) >= size), steps[-1])
         return f"{number(value / size, digits)}{_SPACE}{name}"
     written = number(value, max(digits, 4))
-    return written if unit in ("1", "") else f"{written}{_SPACE}{unit}"
+    return written if unit in ("1", "", "number") else f"{written}{_SPACE}{unit}"
 
 
 def percent(value: Any, digits: int = 2) -> str:
