@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("fastapi")
 
 from asking import Client
+from packages import Parts
 
 import mantile
 from mantile.cli import main
@@ -105,7 +107,7 @@ def test_layers_say_what_shapes_allow(client: Client) -> None:
 def test_an_estimate_is_that_of_the_command_line_to_the_digit(
     client: Client,
     fields: dict[str, Any],
-    tmp_path: Any,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -309,8 +311,9 @@ def test_layers_that_cannot_be_are_refused_with_their_code(
 def test_a_search_answers_as_the_library_does(client: Client) -> None:
     """Names of accelerators in any spelling; limits in SI units."""
     workload = {key: value for key, value in CHAT.items() if key != "accelerator"}
-    over = {"gpu": ["H100", "l40s"], "framework": ["vllm"], "weights_dtype": ["fp8"], "kv_dtype": ["fp8"]}
-    asked = {"scenario": workload, "over": over, "limits": {"tpot": 0.04}, "gpus_max": 1, "plans": 3}
+    over = {"framework": ["vllm"], "weights_dtype": ["fp8"], "kv_dtype": ["fp8"]}
+    chips = {"gpu": ["H100", "l40s"]}
+    asked = {"scenario": workload, "over": over | chips, "limits": {"tpot": 0.04}, "gpus_max": 1, "plans": 3}
     found = client.answer("/v1/optimize", asked)
     over = {
         "accelerator": ["h100-sxm", "l40s"],
@@ -343,7 +346,7 @@ def test_a_sweep_is_streamed_and_bounded(client: Client) -> None:
     assert len(lines) == 2500 and json.loads(lines[-1])["input_tokens"] == 149  # of two parts
 
 
-def test_a_measured_run_is_stored_and_says_what_it_would_change(tmp_path: Any) -> None:
+def test_a_measured_run_is_stored_and_says_what_it_would_change(tmp_path: Path) -> None:
     """In the file that was named; the next server has it. Nothing of the library changes."""
     run = CHAT | {
         "id": "ours-1",
@@ -363,7 +366,8 @@ def test_a_measured_run_is_stored_and_says_what_it_would_change(tmp_path: Any) -
         assert client.answer("/v1/estimate", {"scenario": CHAT})["estimate"]["tpot_s"] > 0
     with Client(records=tmp_path / "runs.db") as client:
         stored = client.get("/api/estimator/v1/calibrate").json()
-    assert stored["total"] == 1 and stored["runs"][0]["metrics"] == {"tpot_s": 0.0084, "ttft_s": 0.07}
+    assert stored["total"] == 1 and stored["runs"][0]["metrics"]["ttft_s"] == 0.07
+    assert stored["runs"][0]["metrics"]["tpot_s"] == pytest.approx(0.0084)
 
 
 def test_a_config_is_described(client: Client) -> None:
@@ -389,36 +393,35 @@ def test_a_config_is_described(client: Client) -> None:
 # --- workbooks ----------------------------------------------------------------------------------------------
 
 
-def tampered(workbook: bytes, tmp_path: Any) -> bytes:
-    """The workbook with a formula of Serving as a number."""
-    from openpyxl import load_workbook
-
-    path = tmp_path / "tampered.xlsx"
-    path.write_bytes(workbook)
-    book = load_workbook(path)
-    sheet = book["Serving"]
-    row = next(row for row in sheet.iter_rows() for cell in row if cell.value == "serving.tpot")
-    cell = next(cell for cell in row if isinstance(cell.value, str) and cell.value.startswith("="))
-    cell.value = 0.001
-    book.save(path)
-    return path.read_bytes()
+NAMED = CHAT | {"title": 'a/..\\<b>"'}
 
 
-def test_a_workbook_is_built_and_a_tampered_one_reported(client: Client, tmp_path: Any) -> None:
-    """The file that `mantile build` writes; what somebody typed over a formula fails verification."""
-    built = client.post("/v1/workbooks", {"scenario": CHAT | {"title": 'a/..\\<b>"'}})
+def test_a_workbook_is_built(client: Client) -> None:
+    """A file to be saved under the title, as far as a name of a file may have it."""
+    built = client.post("/v1/workbooks", {"scenario": NAMED})
     assert built.status_code == 200 and built.content[:2] == b"PK"
     assert built.headers["content-disposition"] == "attachment; filename*=UTF-8''a%20..%20b.xlsx"
+    assert client.refused("/v1/workbooks", {"scenario": CHAT | {"tp": 0}})["field"] == "tp"
+
+
+@pytest.mark.exhaustive
+def test_a_workbook_is_that_of_the_library_and_a_tampered_one_is_reported(
+    client: Client, tmp_path: Path
+) -> None:
+    """To the byte; a number typed over a formula fails verification, under the name that was sent."""
+    built = client.post("/v1/workbooks", {"scenario": NAMED}).content
     own = tmp_path / "own.xlsx"
-    mantile.build_workbook(mantile.estimate(parse_scenario(CHAT | {"title": 'a/..\\<b>"'}, "own")), own)
-    assert own.read_bytes() == built.content
-    wrong = tampered(built.content, tmp_path)
-    files = {"file": ("../../<script>alert(1)</script>.xlsx", wrong)}
+    mantile.build_workbook(mantile.estimate(parse_scenario(NAMED, "own")), own)
+    assert own.read_bytes() == built
+    parts = Parts(own)
+    parts.sub(parts.sheet("Serving"), "<f>[^<]*</f>", "")
+    parts.save(own)
+    files = {"file": ("../../<script>alert(1)</script>.xlsx", own.read_bytes())}
     found = client.request("POST", "/v1/workbooks/verify", files=files).json()
-    assert found["ok"] is False and found["edited"]["overwritten"][0]["id"] == "serving.tpot"
+    assert found["ok"] is False and found["edited"]["overwritten"][0]["cell"].startswith("Serving!")
     refused = client.request("POST", "/v1/workbooks/import", files=files)
-    assert refused.status_code == 422 and "serving.tpot" in refused.json()["detail"]
-    assert "/tmp" not in refused.text and "<" not in refused.text
+    assert refused.status_code == 422 and "Serving!" in refused.json()["detail"]
+    assert str(client.app.state.folder) not in refused.text and "<" not in refused.text
 
 
 @pytest.mark.exhaustive
@@ -478,7 +481,7 @@ def test_fuzzed_requests_break_nothing(client: Client) -> None:
 # --- limits of jobs -----------------------------------------------------------------------------------------
 
 
-def test_settings_travel_to_further_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_settings_travel_to_further_processes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As text in the environment."""
     from mantile.server.app import ENVIRONMENT, from_environment, told
 

@@ -252,7 +252,7 @@ def bomb() -> bytes:
     "content", [b"", b"PK\x03\x04", b"not a workbook", bomb()], ids=["", "cut", "text", "bomb"]
 )
 def test_files_go_through_the_guard_of_files(client: Client, content: bytes) -> None:
-    """What is no workbook of ours is refused under the name that it was sent with, and leaves nothing behind."""
+    """What is no workbook of ours is refused under the name that was sent, and leaves nothing behind."""
     for path in ("verify", "import"):
         found = client.request("POST", f"/v1/workbooks/{path}", files={"file": ("a.xlsx", content)})
         assert found.status_code == 422 and found.json()["detail"].startswith("a.xlsx: "), found.text
