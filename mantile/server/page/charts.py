@@ -16,7 +16,9 @@ from mantile.server.page.text import number, percent
 LIMITS = (COMPUTE, MEMORY, NETWORK, OVERHEAD)
 _LEFT, _RIGHT = 9.0, 97.0  # of the width: where a chart with axes begins and ends
 _TOP, _BOTTOM = 14, 34  # pixels above and below it
-_ROOM = 1.08  # of the largest value
+FIRST = ("now", "tier")
+"""Kinds of points whose words are written in any case; others give way to them."""
+_APART, _LINE = 0.13, 16.0  # of the width, and pixels: nearer to one another words are left out
 
 
 def tag(name: str, *inside: Markup | str, **attributes: object) -> Markup:
@@ -243,26 +245,34 @@ def chart(
                         class_=f"line {one.kind}",
                     )
                 )
-    for one in drawn_of:
+    placed: list[tuple[float, float]] = []
+    for one in sorted(drawn_of, key=lambda each: each.kind not in FIRST):
         for x, y, words in one.points:
-            parts.append(_mark(one, x_of(x), y_of(y), words))
-            if words:
-                near_end = x > 0.85 * most_x
-                parts.append(
-                    tag(
-                        "text",
-                        words,
-                        x=x_of(x),
-                        dx=-9 if near_end else 9,
-                        y=y_of(y) + (18 if one.kind == "now" else -6),
-                        text_anchor="end" if near_end else "start",
-                        class_=f"label {one.kind}",
-                    )
+            here = x / most_x, y_of(y)
+            crowded = any(abs(here[0] - x_) < _APART and abs(here[1] - y_) < _LINE for x_, y_ in placed)
+            if not words or crowded:
+                continue
+            placed.append(here)
+            near_end = x > 0.8 * most_x
+            below = one.kind in FIRST
+            parts.append(
+                tag(
+                    "text",
+                    words,
+                    x=x_of(x),
+                    dx=-9 if near_end else 9,
+                    y=here[1] + (18 if below else -6),
+                    text_anchor="end" if near_end else "start",
+                    class_=f"label {one.kind}",
                 )
+            )
+    for one in drawn_of:
+        for x, y, _ in one.points:
+            parts.append(_mark(one, x_of(x), y_of(y)))
     return tag("svg", *parts, class_="chart", height=height, role="img", aria_label=label)
 
 
-def _mark(one: Series, x: str, y: float, words: str) -> Markup:
+def _mark(one: Series, x: str, y: float) -> Markup:
     if one.mark == "circle":
         return tag("circle", cx=x, cy=y, r="4.5", class_=f"mark {one.kind}")
     size = 8 if one.mark == "square" else 11

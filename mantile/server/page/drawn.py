@@ -11,10 +11,11 @@ from starlette.responses import HTMLResponse
 
 from mantile.library.version import __version__
 from mantile.server.page import charts
-from mantile.server.page.state import GPUS, START, State
+from mantile.server.page.assumptions import count
+from mantile.server.page.state import State
 
 FOLDER = Path(__file__).parent
-VIEWS = (("/", "Run"), ("/drill", "Drill down"), ("/compare", "Compare"))
+VIEWS = (("/", "Run"), ("/drill", "Drill down"), ("/compare", "Compare"), ("/decide", "Decide"), ("/sweep", "Sweep"))
 """Address and name of the views in the top bar."""
 
 
@@ -43,14 +44,10 @@ def page(template: str, state: State, here: str, status: int = 200, **what: Any)
         "version": __version__,
         "patterns": charts.pattern_key(),
         "limits": charts.LIMITS,
-        "changed": changed(state),
+        "changed": count(state),
         "has_drill": True,
-        "has_assumptions": False,
+        "has_assumptions": True,
         "has_paste": True,
     }
     return HTMLResponse(_templates().get_template(template).render(**shared, **what), status)
 
-
-def changed(state: State) -> int:
-    """How many fields of a scenario somebody stated beyond those that it needs."""
-    return sum(1 for name in state.fields if name not in (*START, GPUS))

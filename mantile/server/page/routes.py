@@ -9,14 +9,21 @@ from fastapi import APIRouter, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from mantile.library.errors import InputError
+from mantile.library.scenario import SCENARIO_FIELDS
+from mantile.optimize.space import CHOSEN, OFFLOADED
+from mantile.server.page import assumptions as of_assumptions
 from mantile.server.page import compare as of_compare
+from mantile.server.page import decide as of_decide
 from mantile.server.page import drill as of_drill
 from mantile.server.page import files
 from mantile.server.page import run as of_run
+from mantile.server.page import sweeping as of_sweep
+from mantile.server.page import topology, work
 from mantile.server.page.answers import Answer, FieldError, answer, field_error
 from mantile.server.page.drawn import FOLDER, page
-from mantile.server.page.form import form_of
+from mantile.server.page.form import FormField, form_of
 from mantile.server.page.state import AUTO, DEGREES, GPUS, START, State, state_of
+from mantile.server.problems import Limited
 from mantile.server.routes import here
 
 router = APIRouter(include_in_schema=False)
@@ -94,6 +101,8 @@ def _run(found: Answer, state: State) -> dict[str, Any]:
         "standing": of_run.standing(found),
         "memory": of_run.memory(found),
         "money": of_run.power_and_cost(found),
+        "feel": of_run.feel(found),
+        "what_if": of_run.what_if(found, state),
         "nearest": of_run.nearest(found) if found.possible else None,
         "evidence": results["evidence"],
         "notices": notices,
@@ -207,3 +216,141 @@ async def compare_csv(request: Request) -> Response:
     """The table of `Compare`."""
     runs = await here(request, lambda: of_compare.pinned(asked(request)))
     return files.csv(of_compare.csv_rows(runs), "compared.csv")
+
+
+@router.get("/decide")
+async def decide(request: Request) -> HTMLResponse:
+    """The view `Decide`: it looks for builds once it is asked to."""
+    try:
+        state = asked(request)
+    except InputError as error:
+        return _refused(request, error)
+    target = of_decide.target_of(request.query_params)
+    limits, over, users, most = target.limits, target.over, target.users, target.most
+    found: dict[str, Any] | None = None
+    wrong = None
+    if request.query_params.get("go") and not target.errors:
+        given = {key: value for key, value in state.fields.items() if key not in _OF_PLAN}
+        try:
+            sized = await request.app.state.pool.run(work.sized, given, False, users, limits, most, over)
+            found = await here(request, of_decide.decision, sized, state, target)
+        except Limited as error:
+            wrong = FieldError(str(error))
+        except InputError as error:
+            wrong = field_error(error)
+    return await here(request, _decided, state, target, found, wrong)
+
+
+_OF_PLAN = (*DEGREES, *CHOSEN, *OFFLOADED, GPUS, "concurrency", "request_rate", "sessions", "decode", "serving")
+"""Fields that are looked for, or that the target states."""
+
+
+def _decided(
+    state: State, target: of_decide.Target, found: dict[str, Any] | None, wrong: FieldError | None
+) -> HTMLResponse:
+    form = form_of(state, None, wrong)
+    placed, name = None, ""
+    tiers = found["tiers"] if found else []
+    good = next((tier for tier in tiers if "good" in tier["names"]), next(iter(tiers), None))
+    if good is not None:
+        try:
+            placed, name = topology.placement(answer(good["run"])), good["names"][0]
+        except InputError:
+            placed = None
+    said = str(wrong) if wrong is not None else next(iter(target.errors.values()), "")
+    return page(
+        "decide.html",
+        state,
+        "/decide",
+        422 if said else 200,
+        form=form,
+        target=of_decide.fields(target),
+        asked_words=f"{state.fields.get('model', '')}, {target.typed['users']} users",
+        error=said,
+        found=found,
+        placed=placed,
+        placed_name=name.capitalize(),
+    )
+
+
+@router.get("/assumptions")
+async def assumptions(request: Request) -> HTMLResponse:
+    """The view `Assumptions`."""
+    return await here(request, _assumptions, request)
+
+
+def _assumptions(request: Request) -> HTMLResponse:
+    try:
+        state = asked(request)
+        found = answer(state)
+    except InputError as error:
+        return _refused(request, error)
+    panel = of_assumptions.panel(found, state)
+    count = of_assumptions.count(state)
+    said = f"{count} field{'s' if count != 1 else ''} or figures" if count else "Nothing"
+    title = f"{said} of {found.estimate.title} differ{'s' if count < 2 else ''} from the default"
+    return page("assumptions.html", state, "/assumptions", title=title, panel=panel)
+
+
+@router.get("/sweep")
+async def sweep(request: Request) -> HTMLResponse:
+    """The view `Sweep`."""
+    return await here(request, _sweep, request)
+
+
+def _sweep(request: Request) -> HTMLResponse:
+    try:
+        state = state_of(_of_scenario(request))
+        found = answer(state)
+    except InputError as error:
+        return _refused(request, error)
+    wanted = of_sweep.asked_of(request.query_params)
+    shown, wrong = None, None
+    try:
+        shown = of_sweep.shown(of_sweep.table_of(found, wanted), wanted, found, state)
+    except InputError as error:
+        wrong = error if isinstance(error, FieldError) else field_error(error)
+    return page(
+        "sweep.html",
+        state,
+        "/sweep",
+        422 if wrong else 200,
+        fields=_sweep_fields(wanted, wrong),
+        asked_words=f"{found.estimate.title}, {of_run.load_words(found)}",
+        error=str(wrong) if wrong else "",
+        found=shown,
+        csv=state.link("/sweep.csv", **vars(wanted)),
+    )
+
+
+def _of_scenario(request: Request) -> list[tuple[str, str]]:
+    """What of an address says of the scenario: fields of other forms have names of their own."""
+    return [pair for pair in request.query_params.multi_items() if pair[0] in ("s", "pin")]
+
+
+def _sweep_fields(wanted: of_sweep.Asked, wrong: FieldError | None) -> dict[str, FormField]:
+    names = tuple((name, SCENARIO_FIELDS[name].label) for name in of_sweep.FIELDS)
+    figures = tuple((one.column, one.label) for one in of_sweep.figures())
+    errors = {wrong.field: str(wrong)} if wrong else {}
+    listed = (
+        ("x", "Field", wanted.x, names, ""),
+        ("over", "Values", wanted.over, (), "with commas; 1..8 is every whole number"),
+        ("by", "Field", wanted.by, names, ""),
+        ("values", "Values", wanted.values, (), "a line of the chart each"),
+        ("y", "Figure", wanted.y, figures, ""),
+    )
+    return {
+        name: FormField(name, label, value, "none" if name == "by" and not value else "", hint, "", options, error=errors.get(name, ""))
+        for name, label, value, options, hint in listed
+    }
+
+
+@router.get("/sweep.csv")
+async def sweep_csv(request: Request) -> Response:
+    """The points of `Sweep`."""
+
+    def rows() -> list[list[str]]:
+        found = answer(state_of(_of_scenario(request)))
+        return of_sweep.csv_rows(of_sweep.table_of(found, of_sweep.asked_of(request.query_params)))
+
+    return files.csv(await here(request, rows), "sweep.csv")

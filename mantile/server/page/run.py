@@ -653,3 +653,28 @@ def _tried(state: State) -> Answer | None:
     except InputError:
         return None
     return found if found.possible else None
+
+
+_SAMPLE = (
+    "The first token waits for the whole prompt to be read: that is the time to first token. Every further "
+    "token reads all weights once more, so the pace you see now is what memory bandwidth, messages between the "
+    "accelerators and the work of the host leave of it. Other users share each of these steps, which is why a "
+    "busier deployment writes more in all and more slowly to each of them."
+)
+
+
+def feel(found: Answer) -> dict[str, Any] | None:
+    """A text to be written at the pace that is predicted; None where there is no pace."""
+    ttft, tpot = found.results["ttft_s"], found.results["tpot_s"]
+    if not found.possible or ttft is None or tpot is None:
+        return None
+    tokens = len(_SAMPLE.split())
+    return {
+        "ttft": f"{ttft:.6g}",
+        "tpot": f"{tpot:.6g}",
+        "first": headline(TTFT, ttft),
+        "each": headline(TPOT, tpot),
+        "text": _SAMPLE,
+        "count": tokens,
+        "lasts": scaled(ttft + (tokens - 1) * tpot, "s"),
+    }

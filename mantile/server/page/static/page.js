@@ -9,6 +9,8 @@
     root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 
   function showTheme() {
+    const player = document.getElementById("play");
+    if (player) player.hidden = false;
     const button = document.getElementById("theme");
     if (!button) return;
     button.hidden = false;
@@ -82,6 +84,46 @@
       } catch {
         if (!source) location.assign(copied.href);
       }
+    }
+  });
+
+  // Write a text word by word, a word for a token, at the times that are predicted.
+  function play(card) {
+    const place = card.querySelector(".feel-text"), words = place.textContent.split(" ");
+    const first = Number(card.dataset.ttft) * 1000, each = Number(card.dataset.tpot) * 1000;
+    const lines = matchMedia("(prefers-reduced-motion: reduce)").matches ? 12 : 1; // whole lines then
+    const begun = performance.now();
+    place.textContent = "";
+    place.dataset.playing = "1";
+    const step = () => {
+      if (!place.isConnected) return;
+      const due = Math.floor((performance.now() - begun - first) / each) + 1;
+      const count = Math.min(words.length, due - (due < words.length ? Math.max(0, due) % lines : 0));
+      if (count > 0) place.textContent = words.slice(0, count).join(" ");
+      if (count < words.length) requestAnimationFrame(step);
+      else delete place.dataset.playing;
+    };
+    requestAnimationFrame(step);
+  }
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("#play");
+    if (button && !document.querySelector("[data-playing]")) play(button.closest("#feel"));
+  });
+
+  // Arrow keys walk a tree of figures: right to its inputs, left back, up and down along.
+  document.addEventListener("keydown", (event) => {
+    const node = event.target.closest("[data-tree] a.node");
+    if (!node) return;
+    const item = node.closest("li");
+    const near = {
+      ArrowRight: () => item.querySelector("ul a.node"),
+      ArrowLeft: () => item.parentElement.closest("li")?.querySelector("a.node"),
+      ArrowDown: () => item.nextElementSibling?.querySelector("a.node"),
+      ArrowUp: () => item.previousElementSibling?.querySelector("a.node"),
+    }[event.key]?.();
+    if (near) {
+      event.preventDefault();
+      near.focus();
     }
   });
 
