@@ -15,7 +15,7 @@ from mantile.server.page.assumptions import count
 from mantile.server.page.state import State
 
 FOLDER = Path(__file__).parent
-VIEWS = (("/", "Run"), ("/drill", "Drill down"), ("/compare", "Compare"), ("/decide", "Decide"), ("/sweep", "Sweep"))
+VIEWS = (("/", "Run"), ("/drill", "Drill down"), ("/compare", "Compare"), ("/decide", "Decide"), ("/sweep", "Sweep"), ("/placement", "Placement"), ("/calibrate", "Calibrate"))
 """Address and name of the views in the top bar."""
 
 

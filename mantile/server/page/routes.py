@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from mantile.library.errors import InputError
 from mantile.library.scenario import SCENARIO_FIELDS
 from mantile.optimize.space import CHOSEN, OFFLOADED
+from mantile.server import routes as api
 from mantile.server.page import assumptions as of_assumptions
+from mantile.server.page import calibration as of_calibration
 from mantile.server.page import compare as of_compare
 from mantile.server.page import decide as of_decide
 from mantile.server.page import drill as of_drill
@@ -354,3 +356,79 @@ async def sweep_csv(request: Request) -> Response:
         return of_sweep.csv_rows(of_sweep.table_of(found, of_sweep.asked_of(request.query_params)))
 
     return files.csv(await here(request, rows), "sweep.csv")
+
+
+@router.get("/placement")
+async def placement(request: Request) -> HTMLResponse:
+    """The view `Placement`: machines, links, and what is sent."""
+    return await here(request, _placement, request)
+
+
+def _placement(request: Request) -> HTMLResponse:
+    try:
+        state = asked(request)
+        found = answer(state)
+    except InputError as error:
+        return _refused(request, error)
+    return page(
+        "placement.html",
+        state,
+        "/placement",
+        placed=topology.placement(found),
+        fields=topology.link_fields(found, state),
+        asked_words=f"{found.estimate.title}, {found.results['name']}, {of_run.load_words(found)}",
+    )
+
+
+@router.get("/calibrate")
+async def calibrate(request: Request) -> HTMLResponse:
+    """The view `Calibrate`, with figures of the run on the page."""
+    try:
+        state = state_of(_of_scenario(request))
+    except InputError as error:
+        return _refused(request, error)
+    return await _calibrated(request, state, request.query_params, "")
+
+
+@router.post("/calibrate")
+async def calibrate_pasted(
+    request: Request, text: Annotated[str, Form()] = "", s: Annotated[str, Form()] = ""
+) -> HTMLResponse:
+    """The same with runs that were pasted."""
+    try:
+        state = state_of([("s", s)] if s else [])
+    except InputError as error:
+        return _refused(request, error)
+    return await _calibrated(request, state, {}, text)
+
+
+async def _calibrated(
+    request: Request, state: State, typed: Mapping[str, str], text: str
+) -> HTMLResponse:
+    try:
+        run = await here(request, answer, state)
+    except InputError as error:
+        return _not_estimated(state, field_error(error))
+    metrics, errors = of_calibration.metrics_of(typed)
+    found, wrong = None, next(iter(errors.values()), "")
+    if (metrics or text.strip()) and not wrong:
+        records = [of_calibration.record_of(run, metrics)] if metrics else []
+        try:
+            async with api._files(request) as folder:
+                told = await request.app.state.pool.run(work.calibrated, records, text, False, str(folder))
+                found = of_calibration.moved(told)
+        except (InputError, Limited) as error:
+            wrong = str(error).replace(str(folder), "").replace("/pasted.", "pasted text, as .")
+    results = run.results
+    return page(
+        "calibrate.html",
+        state,
+        "/calibrate",
+        422 if wrong else 200,
+        fields=of_calibration.fields_of(typed, run, errors),
+        asked_words=f"{run.estimate.title}, {results['name']}, {of_run.load_words(run)}",
+        error=wrong,
+        found=found,
+        pasted=text,
+        sample=of_calibration.SAMPLE,
+    )

@@ -26,6 +26,8 @@ GPUS = "gpus"
 DEGREES = ("tp", "pp", "dp", "ep", "attention_dp", "cp")
 PRICED = ("cloud", "rental")
 """Price bases that rest on one figure, which the form can state."""
+FIGURES = ("hardware.link_bandwidth", "hardware.pair_bandwidth", "hardware.scale_out_bandwidth")
+"""Figures of the library that a form may state by their ids."""
 START: Mapping[str, Any] = {
     "model": "llama-3.3-70b",
     "accelerator": "h100-sxm",
@@ -158,6 +160,9 @@ def state_of(query: Iterable[tuple[str, str]]) -> State:
             fields.pop(key, None)
     if "price" in texts:
         fields = _priced(fields, texts["price"])
+    for key, text in texts.items():
+        if key in FIGURES:
+            fields = _with_figure(fields, key, text)
     state = State(fields, pins)
     return state.by_auto() if texts.get("plan") == AUTO else state
 
@@ -181,22 +186,27 @@ def _value(key: str, text: str) -> Any:
 
 
 def _priced(fields: dict[str, Any], text: str) -> dict[str, Any]:
-    """Fields with a price that was typed; without one that was typed before where there is none."""
-    ids = {f"hardware.price_{basis}" for basis in PRICED}
-    stated = fields.get("overrides")
-    kept = [
-        item
-        for item in (stated if isinstance(stated, list) else [])
-        if not (isinstance(item, dict) and item.get("id") in ids and item.get("reason") == TYPED)
-    ]
-    price = _value("electricity_price", text)
+    """Fields with a price that was typed, of the basis that is chosen."""
     basis = fields.get("price_basis", "cloud")
-    if price is not None and basis in PRICED:
-        kept = [
-            item
-            for item in kept
-            if not (isinstance(item, dict) and item.get("id") == f"hardware.price_{basis}")
-        ]
-        kept.append({"id": f"hardware.price_{basis}", "value": price, "reason": TYPED})
-    fields = {key: value for key, value in fields.items() if key != "overrides"}
+    others = [f"hardware.price_{one}" for one in PRICED if one != basis]
+    for identifier in others:
+        fields = _with_figure(fields, identifier, "")
+    return _with_figure(fields, f"hardware.price_{basis}", text) if basis in PRICED else fields
+
+
+def _with_figure(fields: dict[str, Any], identifier: str, text: str) -> dict[str, Any]:
+    """Fields with a figure of the library that was typed; without one that was typed before where there is
+    none."""
+    stated = fields.get("overrides")
+    listed = stated if isinstance(stated, list) else []
+    value = _value("electricity_price", text)
+
+    def stays(item: Any) -> bool:
+        own = isinstance(item, dict) and item.get("id") == identifier
+        return not own or (value is None and item.get("reason") != TYPED)
+
+    kept = [item for item in listed if stays(item)]
+    if value is not None:
+        kept.append({"id": identifier, "value": value, "reason": TYPED})
+    fields = {key: one for key, one in fields.items() if key != "overrides"}
     return fields | ({"overrides": kept} if kept else {})

@@ -7,10 +7,13 @@ from typing import Any
 
 from markupsafe import Markup
 
+from mantile.equations.display import number_in
 from mantile.estimate.plan import plan
 from mantile.estimate.topology import BUSIEST, NETWORK
 from mantile.server.page.answers import Answer
 from mantile.server.page.charts import at, tag
+from mantile.server.page.form import FormField
+from mantile.server.page.state import FIGURES, State
 from mantile.server.page.text import scaled
 
 _PER_ROW = 8
@@ -131,3 +134,29 @@ def _drawn(boxes: Sequence[Mapping[str, Any]], inside: Mapping[str, Any], label:
             parts.append(tag("text", _link(link), x="50%", y=top + 17, text_anchor="middle", class_="axis"))
         y += height + 14
     return tag("svg", *parts, class_="topology", height=y, role="img", aria_label=label)
+
+
+def link_fields(found: Answer, state: State) -> list[FormField]:
+    """The bandwidths of links, to be typed over."""
+    graph, values = found.estimate.equations, found.estimate.values()
+    stated = state.fields.get("overrides")
+    typed = {item.get("id"): item.get("value") for item in (stated if isinstance(stated, list) else []) if isinstance(item, dict)}
+    listed = []
+    for identifier in FIGURES:
+        each = graph.overridable.get(identifier)
+        if each is None or identifier not in graph.figures:
+            continue
+        figure = graph.figures[identifier]
+        value = number_in(float(values[figure]), figure.unit, each.cell.unit)
+        own = typed.get(identifier)
+        listed.append(
+            FormField(
+                identifier,
+                figure.label.removesuffix(" in use"),
+                "" if own is None else f"{own}",
+                "" if own is not None else f"{value:g}" if value else "none",
+                "one way, as the library has it" if own is None else "typed in place of the library's",
+                each.cell.unit,
+            )
+        )
+    return listed

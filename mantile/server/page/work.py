@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mantile.library.errors import InputError
 from mantile.server.documents import estimate_of, fields_of
 from mantile.server.page.answers import NAME
+
+MOST_RUNS = 200
+"""That are fitted at once from the page."""
 
 
 def audited(scenario: Mapping[str, Any], hub: bool, folder: str, ending: str) -> str:
@@ -69,3 +73,34 @@ def sized(
         )
     told["plans"] = rows
     return told
+
+
+def calibrated(records: Sequence[Mapping[str, Any]], text: str, hub: bool, folder: str) -> dict[str, Any]:
+    """What the factors of profiles would change to with measured runs; nothing is written.
+
+    Args:
+        records: runs in our own form.
+        text: more of them as somebody pasted them: a table with commas, YAML or JSON.
+        folder: of the request, where the text lies meanwhile.
+
+    Returns:
+        As `mantile calibrate --json`, and `rejected`, the records that were set aside.
+    """
+    from mantile.measured.load import load_measurements
+    from mantile.server.jobs import calibrated as fitted
+    from mantile.server.jobs import checked_run
+
+    runs, rejected = [dict(record) for record in records], []
+    if text.strip():
+        begins = text.lstrip()[:1]
+        first = text.lstrip().partition("\n")[0]
+        ending = "json" if begins in "[{" else "csv" if "," in first and ":" not in first else "yaml"
+        path = Path(folder) / f"pasted.{ending}"
+        path.write_text(text, encoding="utf-8")
+        found = load_measurements(path)
+        runs += [run.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for run in found.runs]
+        rejected = [{"id": one.id, "reason": one.reason} for one in found.rejected]
+    if len(runs) > MOST_RUNS:
+        raise InputError(f"pasted text: {len(runs)} runs; expected at most {MOST_RUNS} here")
+    checked = [checked_run(run, hub) for run in runs]
+    return fitted(checked, hub) | {"rejected": rejected}
