@@ -288,8 +288,14 @@ def _column(value: Any, count: int) -> Any:
 
 def _execute(steps: Iterable[_Step], values: dict[Node, Any]) -> None:
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        for node, function, arguments in steps:
-            values[node] = function(*[values[argument] for argument in arguments])
+        for node, function, arguments in steps:  # a list of arguments takes longer than most functions do
+            if function is _itself:
+                values[node] = values[arguments[0]]
+            elif len(arguments) == 2:
+                left, right = arguments
+                values[node] = function(values[left], values[right])
+            else:
+                values[node] = function(*[values[argument] for argument in arguments])
 
 
 def agree(left: Any, right: Any, tolerance: float) -> bool:
