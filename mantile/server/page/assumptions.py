@@ -1,4 +1,4 @@
-"""The view `Assumptions`: every field and figure that is not by default, where it comes from, what it moves."""
+"""The view `Assumptions`: every field and figure not by default, its source and what it moves."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def panel(found: Answer, state: State) -> dict[str, Any]:
                 "value": scaled(item.value, item.cell.unit),
                 "default": scaled(item.default, item.cell.unit),
                 "source": item.reason or "typed since",
-                "effects": [(name, signed(item.effects[key])) for key, (name, _) in zip(_KEYS, _JUDGED, strict=True)],
+                "effects": [
+                    (name, signed(item.effects[key])) for key, (name, _) in zip(_KEYS, _JUDGED, strict=True)
+                ],
             }
             for item in own
         ],
@@ -87,13 +89,17 @@ def _matters(item: Any, found: Answer) -> dict[str, Any]:
         "sign": SIGNS.get(kind, "·"),
         "source": item.input.source,
         "range": item.input.range_percent,
-        "effects": [(name, signed(item.effects[key]) or "–") for key, (name, _) in zip(_KEYS, _JUDGED, strict=True)],
+        "effects": [
+            (name, signed(item.effects[key]) or "–") for key, (name, _) in zip(_KEYS, _JUDGED, strict=True)
+        ],
     }
 
 
 def count(state: State) -> int:
     """How many fields and figures somebody stated beyond those that a scenario needs, AUTO left out."""
     stated: Mapping[str, Any] = state.fields
-    fields = [name for name in stated if name in SCENARIO_FIELDS and name not in _NEEDED and stated[name] != AUTO]
+    fields = [
+        name for name in stated if name in SCENARIO_FIELDS and name not in _NEEDED and stated[name] != AUTO
+    ]
     listed = stated.get("overrides")
     return len(fields) + (len(listed) if isinstance(listed, list) else 0)

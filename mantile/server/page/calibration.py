@@ -20,7 +20,23 @@ FIELDS = (
 """Name in the form, metric of a run, label, unit as it is typed, and that in SI units."""
 SAMPLE = """id,model,accelerator,framework,tp,input_tokens,output_tokens,concurrency,ttft_ms,tpot_ms
 """
-_OF_NO_RUN = ("title", "variants", "decision", "why", "versions", "since", "measured", "template", "capacity", "sensitivity", "sweep", "classes", "alternative", "date", "profiles")
+_OF_NO_RUN = (
+    "title",
+    "variants",
+    "decision",
+    "why",
+    "versions",
+    "since",
+    "measured",
+    "template",
+    "capacity",
+    "sensitivity",
+    "sweep",
+    "classes",
+    "alternative",
+    "date",
+    "profiles",
+)
 
 
 def fields_of(query: Mapping[str, str], found: Answer, errors: Mapping[str, str]) -> list[FormField]:

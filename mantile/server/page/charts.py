@@ -58,9 +58,7 @@ def strip(value: float | None, low: float | None, high: float | None, floor: flo
             )
         )
     if floor is not None:
-        parts.append(
-            tag("line", x1=at(floor * scale), x2=at(floor * scale), y1="2", y2="18", class_="floor")
-        )
+        parts.append(tag("line", x1=at(floor * scale), x2=at(floor * scale), y1="2", y2="18", class_="floor"))
     parts.append(tag("circle", cx=at(value * scale), cy="10", r="5", class_="dot"))
     return tag("svg", *parts, class_="strip", aria_hidden="true")
 
@@ -90,7 +88,9 @@ def bar(parts: Mapping[str, float], longest: float) -> Markup:
         share = parts.get(kind, 0.0) / longest if longest > 0 else 0.0
         if share > 0:
             drawn.append(
-                tag("rect", x=at(100 * left), width=at(100 * share), y="2", height="12", class_=f"fill-{kind}")
+                tag(
+                    "rect", x=at(100 * left), width=at(100 * share), y="2", height="12", class_=f"fill-{kind}"
+                )
             )
             left += share
     return tag("svg", *drawn, class_="bar", aria_hidden="true")
@@ -223,7 +223,9 @@ def chart(
             tag("text", number(tick, 3), x=x_of(tick), y=height - 16, text_anchor="middle", class_="axis")
         )
     parts.append(tag("text", up, x=at(_LEFT + 0.8), y=11, class_="axis"))
-    parts.append(tag("text", across, x=at((_LEFT + _RIGHT) / 2), y=height - 1, text_anchor="middle", class_="axis"))
+    parts.append(
+        tag("text", across, x=at((_LEFT + _RIGHT) / 2), y=height - 1, text_anchor="middle", class_="axis")
+    )
     if limits[0]:
         parts.append(
             tag("line", x1=x_of(limits[0]), x2=x_of(limits[0]), y1=_TOP, y2=height - _BOTTOM, class_="limit")

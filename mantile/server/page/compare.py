@@ -91,9 +91,7 @@ def comparison(runs: Sequence[Pinned]) -> dict[str, Any]:
         "title": _title(runs),
         "cards": [_card(run, runs[0]) for run in runs],
         "charts": [_ranges(runs, metric, band) for metric, band in _CHARTED],
-        "groups": [
-            (question, [_row(runs, metric) for metric in listed]) for question, listed in QUESTIONS
-        ],
+        "groups": [(question, [_row(runs, metric) for metric in listed]) for question, listed in QUESTIONS],
         "words": _words(runs),
         "differs": differing(runs),
         "best": _best_for(runs),
@@ -147,7 +145,9 @@ def _ranges(runs: Sequence[Pinned], metric: Metric, band: str) -> dict[str, Any]
         rows.append(
             (run.letter, value, ends.get("p10"), ends.get("p90"), headline(metric, value), place == best)
         )
-    title = f"{metric.label}: all alike" if best is None else f"{runs[best].letter} has the best {metric.label}"
+    title = (
+        f"{metric.label}: all alike" if best is None else f"{runs[best].letter} has the best {metric.label}"
+    )
     return {"title": title, "unit": metric.head, "chart": charts.ranges(rows)}
 
 
@@ -159,7 +159,9 @@ def _card(run: Pinned, base: Pinned) -> dict[str, Any]:
         "said": "base of the deltas" if run is base else f"{count} field{'s' if count != 1 else ''} differ",
         "auto": run.state.auto,
         "open": run.state.link(),
-        "drop": run.state.with_pins(pin for pin in run.state.pins if pin != run.state.packed).link("/compare"),
+        "drop": run.state.with_pins(pin for pin in run.state.pins if pin != run.state.packed).link(
+            "/compare"
+        ),
     }
 
 
@@ -171,14 +173,13 @@ def differing(runs: Sequence[Pinned]) -> list[tuple[str, list[str]]]:
     columns = [found.estimate.columns[0].values for found in known]
     names = dict.fromkeys(name for values in columns for name in values)
     rows = [("Model", [found.estimate.model.id for found in known])]
-    rows += [
-        (input_field(name).label, [f"{values.get(name, '–')}" for values in columns]) for name in names
+    rows += [(input_field(name).label, [f"{values.get(name, '–')}" for values in columns]) for name in names]
+    replaced = [
+        {item.id: f"{item.value:g}" for item in found.estimate.columns[0].overrides} for found in known
     ]
     rows += [
-        (identifier, [f"{next((item.value for item in found.estimate.columns[0].overrides if item.id == identifier), '–')}" for found in known])
-        for identifier in dict.fromkeys(
-            item.id for found in known for item in found.estimate.columns[0].overrides
-        )
+        (identifier, [of.get(identifier, "–") for of in replaced])
+        for identifier in dict.fromkeys(name for of in replaced for name in of)
     ]
     return [(label, texts) for label, texts in rows if len(set(texts)) > 1]
 
@@ -219,11 +220,15 @@ def _best_for(runs: Sequence[Pinned]) -> list[tuple[str, str]]:
             for metric in metrics:
                 place = _best(runs, metric)
                 if place is not None and runs[place] is run:
-                    others = [value for one in runs if one is not run and (value := one.value(metric)) is not None]
+                    others = [
+                        value for one in runs if one is not run and (value := one.value(metric)) is not None
+                    ]
                     nearest = (min if metric.better == "lower" else max)(others)
                     own = run.value(metric)
                     assert own is not None
-                    won.append(f"{metric.label} {parts(headline(metric, own))[0]}, next {headline(metric, nearest)}")
+                    won.append(
+                        f"{metric.label} {parts(headline(metric, own))[0]}, next {headline(metric, nearest)}"
+                    )
         if won:
             listed.append((run.letter, "; ".join(won)))
     return listed
@@ -235,5 +240,7 @@ def csv_rows(runs: Sequence[Pinned]) -> list[list[str]]:
     for _, metrics in QUESTIONS:
         for metric in metrics:
             values = [run.value(metric) for run in runs]
-            rows.append([metric.key, metric.unit, *("" if value is None else f"{value!r}" for value in values)])
+            rows.append(
+                [metric.key, metric.unit, *("" if value is None else f"{value!r}" for value in values)]
+            )
     return rows

@@ -63,10 +63,10 @@ class Target:
     def limits(self) -> dict[str, float]:
         """Bounds in SI units by measure."""
         found = {}
-        for name, measure, _, _, size in LIMITS:
+        for name, key, _, _, size in LIMITS:
             value = self._number(name, 1e-9, 1e12)
             if value is not None:
-                found[measure] = value * size
+                found[key] = value * size
         return found
 
     @property
@@ -154,9 +154,15 @@ def decision(found: Mapping[str, Any], state: State, target: Target) -> dict[str
             same["names"] += tier["names"]
             same["reasons"] += tier["reasons"]
     miss = found["nearest_miss"]
-    none = [] if not merged else [
-        {"name": name, "reason": tier["reason"]} for name, tier in found["tiers"].items() if not tier["plan"]
-    ]
+    none = (
+        []
+        if not merged
+        else [
+            {"name": name, "reason": tier["reason"]}
+            for name, tier in found["tiers"].items()
+            if not tier["plan"]
+        ]
+    )
     return {
         "title": _title(found, merged, target),
         "lead": f"{found['feasible']:,} of {found['tried']:,} plans that were tried keep every limit.",
@@ -165,12 +171,16 @@ def decision(found: Mapping[str, Any], state: State, target: Target) -> dict[str
         "picture": _picture(found, target),
         "chips": [_chip(chip, state, target) for chip in _ordered(found["accelerators"])],
         "ways": [
-            {"words": f"{way['change'].replace('_', ' ')}: {way['value']}", "link": run_of(state, way["plan"], target.users).link()}
+            {
+                "words": f"{way['change'].replace('_', ' ')}: {way['value']}",
+                "link": run_of(state, way["plan"], target.users).link(),
+            }
             for way in found["ways"]
         ],
-        "memory": None if found["minimum_memory_bytes"] is None else scaled(found["minimum_memory_bytes"], "B"),
+        "memory": None
+        if found["minimum_memory_bytes"] is None
+        else scaled(found["minimum_memory_bytes"], "B"),
         "miss": "" if miss is None else run_of(state, miss["plan"], target.users).link(),
-        "spare": percent(found["spare"]),
     }
 
 
@@ -180,7 +190,8 @@ def _title(found: Mapping[str, Any], tiers: list[dict[str, Any]], target: Target
         miss = found["nearest_miss"]
         if miss is None:
             return f"Nothing that was looked at serves {users}"
-        return f"Nothing keeps every limit for {users}: the nearest misses {measure(miss['limit']).metric.label} by {percent(miss['beyond'])}"
+        limit, beyond = measure(miss["limit"]).metric.label, percent(miss["beyond"])
+        return f"Nothing keeps every limit for {users}: the nearest misses {limit} by {beyond}"
     first = tiers[0]
     return f"{first['label']} serves {users} for {first['hour']}"
 
@@ -193,7 +204,9 @@ def _tier(name: str, tier: Mapping[str, Any], state: State, target: Target) -> d
     def line(metric: Any, band: str) -> tuple[str, str, str]:
         ends = bands.get(band, {})
         known = ends.get("p10") is not None
-        words = f"{headline(metric, ends['p10']).split()[0]} to {headline(metric, ends['p90'])}" if known else ""
+        words = (
+            f"{headline(metric, ends['p10']).split()[0]} to {headline(metric, ends['p90'])}" if known else ""
+        )
         return metric.label, headline(metric, at(results, metric.key)), words
 
     return {

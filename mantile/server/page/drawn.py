@@ -15,7 +15,15 @@ from mantile.server.page.assumptions import count
 from mantile.server.page.state import State
 
 FOLDER = Path(__file__).parent
-VIEWS = (("/", "Run"), ("/drill", "Drill down"), ("/compare", "Compare"), ("/decide", "Decide"), ("/sweep", "Sweep"), ("/placement", "Placement"), ("/calibrate", "Calibrate"))
+VIEWS = (
+    ("/", "Run"),
+    ("/drill", "Drill down"),
+    ("/compare", "Compare"),
+    ("/decide", "Decide"),
+    ("/sweep", "Sweep"),
+    ("/placement", "Placement"),
+    ("/calibrate", "Calibrate"),
+)
 """Address and name of the views in the top bar."""
 
 
@@ -50,4 +58,3 @@ def page(template: str, state: State, here: str, status: int = 200, **what: Any)
         "has_paste": True,
     }
     return HTMLResponse(_templates().get_template(template).render(**shared, **what), status)
-

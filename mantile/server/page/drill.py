@@ -1,4 +1,4 @@
-"""The view `Drill down`: layer, module, and any number with its formula, inputs and sources, in the graph's words."""
+"""The view `Drill down`: layer, module, and any number with formula and sources, in the graph's words."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def timeline(found: Answer, phase: str) -> dict[str, Any] | None:
         f"{largest[0]} takes longest, {largest[2]}"
     )
     left, drawn = 0.0, []
-    for label, identifier, words, seconds, bound, on_link in steps:
+    for label, _, words, seconds, bound, on_link in steps:
         width = 100 * seconds / length
         y = 48 if on_link else 4
         kind = "network" if on_link else bound if bound in charts.LIMITS else "overhead"
@@ -139,7 +139,9 @@ def timeline(found: Answer, phase: str) -> dict[str, Any] | None:
             ),
         ]
         if width > 13:
-            inner.append(charts.tag("text", label, x=charts.at(left + 0.6), y=y + 15, class_=f"on-{kind} strong"))
+            inner.append(
+                charts.tag("text", label, x=charts.at(left + 0.6), y=y + 15, class_=f"on-{kind} strong")
+            )
             inner.append(charts.tag("text", words, x=charts.at(left + 0.6), y=y + 30, class_=f"on-{kind}"))
         drawn.append(charts.tag("g", *inner))
         left += width
@@ -284,9 +286,7 @@ def _linked(formula: str, known: Mapping[str, Term], state: State, with_values: 
         if term is None or term.members:
             return str(escape(name))
         words = scaled(term.value, term.unit) if with_values else name
-        return str(
-            Markup('<a href="{}">{}</a>').format(state.link("/drill", id=name), words)
-        )
+        return str(Markup('<a href="{}">{}</a>').format(state.link("/drill", id=name), words))
 
     pieces, last = [], 0
     for found in _ID.finditer(formula):

@@ -21,7 +21,7 @@ from mantile.server import routes as api
 from mantile.server.page import work
 from mantile.server.page.answers import Answer, answer, field_error
 from mantile.server.page.drawn import page
-from mantile.server.page.state import MOST_LINK, START, State, state_of
+from mantile.server.page.state import MOST_LINK, State, state_of
 from mantile.server.problems import Limited
 
 router = APIRouter(include_in_schema=False)
@@ -165,7 +165,7 @@ def _report(report: dict[str, Any], taken: dict[str, Any], name: str, state: Sta
         for _, title, items, grave in kinds
         if items
     ]
-    tampered = sum(group["count"] for group in groups if group["grave"])
+    tampered = sum(len(items) for _, _, items, grave in kinds if grave)
     inputs = len(edited["inputs"])
     said = f"{inputs} input{'s' if inputs != 1 else ''} edited" if inputs else "as it was generated"
     title = (
@@ -214,7 +214,9 @@ def csv(rows: Iterable[Sequence[str]], name: str) -> Response:
     text = io.StringIO()
     writer = csv_writer(text)
     for row in rows:
-        writer.writerow([f"'{cell}" if cell.startswith(RISKY) and not _is_number(cell) else cell for cell in row])
+        writer.writerow(
+            [f"'{cell}" if cell.startswith(RISKY) and not _is_number(cell) else cell for cell in row]
+        )
     return _sent(text.getvalue().encode(), "text/csv; charset=utf-8", name)
 
 

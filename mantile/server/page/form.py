@@ -132,7 +132,9 @@ def form_of(state: State, found: Answer | None, error: FieldError | None = None)
     front[GPUS] = most if GPUS not in wrong else _with_error(most, wrong[GPUS])
     front["price"] = _price(fields, values, found, wrong)
     more = {
-        group: tuple(one(name) for name in names if name not in FRONT and SCENARIO_FIELDS[name].group == group)
+        group: tuple(
+            one(name) for name in names if name not in FRONT and SCENARIO_FIELDS[name].group == group
+        )
         for group in _MORE
     }
     known = {*front, *(item.name for group in more.values() for item in group)}
@@ -175,9 +177,7 @@ def _written(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else f"{value}"
 
 
-def _options(
-    name: str, declared: ScenarioField, library: Library, given: str
-) -> tuple[tuple[str, str], ...]:
+def _options(name: str, declared: ScenarioField, library: Library, given: str) -> tuple[tuple[str, str], ...]:
     names: Iterable[str] = declared.choices
     match declared.listed:
         case "accelerators":

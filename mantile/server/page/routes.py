@@ -17,10 +17,9 @@ from mantile.server.page import calibration as of_calibration
 from mantile.server.page import compare as of_compare
 from mantile.server.page import decide as of_decide
 from mantile.server.page import drill as of_drill
-from mantile.server.page import files
+from mantile.server.page import files, topology, work
 from mantile.server.page import run as of_run
 from mantile.server.page import sweeping as of_sweep
-from mantile.server.page import topology, work
 from mantile.server.page.answers import Answer, FieldError, answer, field_error
 from mantile.server.page.drawn import FOLDER, page
 from mantile.server.page.form import FormField, form_of
@@ -135,7 +134,7 @@ def _not_estimated(state: State, error: FieldError, ways: bool = True) -> HTMLRe
         error=str(error),
         short=f"{fields.get('model', '')} on {fields.get('accelerator', '')}",
         load="",
-        ways=of_run.ways_out(state) if ways and not form.wrong else [],
+        ways=of_run.ways_out(state) if ways and " plans can be " in str(error) else [],
     )
 
 
@@ -243,7 +242,17 @@ async def decide(request: Request) -> HTMLResponse:
     return await here(request, _decided, state, target, found, wrong)
 
 
-_OF_PLAN = (*DEGREES, *CHOSEN, *OFFLOADED, GPUS, "concurrency", "request_rate", "sessions", "decode", "serving")
+_OF_PLAN = (
+    *DEGREES,
+    *CHOSEN,
+    *OFFLOADED,
+    GPUS,
+    "concurrency",
+    "request_rate",
+    "sessions",
+    "decode",
+    "serving",
+)
 """Fields that are looked for, or that the target states."""
 
 
@@ -342,7 +351,16 @@ def _sweep_fields(wanted: of_sweep.Asked, wrong: FieldError | None) -> dict[str,
         ("y", "Figure", wanted.y, figures, ""),
     )
     return {
-        name: FormField(name, label, value, "none" if name == "by" and not value else "", hint, "", options, error=errors.get(name, ""))
+        name: FormField(
+            name,
+            label,
+            value,
+            "none" if name == "by" and not value else "",
+            hint,
+            "",
+            options,
+            error=errors.get(name, ""),
+        )
         for name, label, value, options, hint in listed
     }
 
@@ -402,9 +420,7 @@ async def calibrate_pasted(
     return await _calibrated(request, state, {}, text)
 
 
-async def _calibrated(
-    request: Request, state: State, typed: Mapping[str, str], text: str
-) -> HTMLResponse:
+async def _calibrated(request: Request, state: State, typed: Mapping[str, str], text: str) -> HTMLResponse:
     try:
         run = await here(request, answer, state)
     except InputError as error:

@@ -12,7 +12,6 @@ import pandas as pd
 from markupsafe import Markup
 
 from mantile.equations.checks import FITS, INSUFFICIENT, WITH_OFFLOAD
-from mantile.equations.display import number_in
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.metrics import (
     INTERACTIVITY,
@@ -35,10 +34,10 @@ from mantile.graph.evaluate import Program
 from mantile.graph.quantity import as_node
 from mantile.library.errors import InputError
 from mantile.library.scenario import with_fields
-from mantile.server.page import charts
 from mantile.optimize.size import size
 from mantile.optimize.space import CHOSEN
 from mantile.server.documents import fields_of
+from mantile.server.page import charts
 from mantile.server.page.answers import NAME, Answer, answer
 from mantile.server.page.state import DEGREES, GPUS, START, State
 from mantile.server.page.text import change, headline, number, parts, percent, scaled, signed
@@ -283,7 +282,9 @@ def limited(found: Answer, phase: str) -> Limited:
     split = {limit: float(values[part]) for limit, part in work.parts.items()}
     split |= {limit: 0.0 for limit in charts.LIMITS if limit not in split}
     first = max(split, key=lambda limit: split[limit])
-    said = f"{phase.capitalize()}, {scaled(total, 's')}: {first} {percent(split[first] / total if total else 0)}"
+    said = (
+        f"{phase.capitalize()}, {scaled(total, 's')}: {first} {percent(split[first] / total if total else 0)}"
+    )
     two = largest[:2]
     if two:
         share = sum(seconds[name] for name in two) / total if total else 0
@@ -299,9 +300,7 @@ def limited(found: Answer, phase: str) -> Limited:
             (
                 name,
                 scaled(seconds[name], "s"),
-                charts.bar(
-                    {limit: float(worked[node]) for limit, node in of_limit[name].items()}, longest
-                ),
+                charts.bar({limit: float(worked[node]) for limit, node in of_limit[name].items()}, longest),
                 next(key for key, value in names.items() if value == name),
             )
             for name in largest[:_LARGEST]
@@ -444,7 +443,8 @@ def _tables(found: Answer) -> tuple[pd.DataFrame, ...]:
     plans: list[dict[str, Any]] = [{}]
     if found.optimum is not None:
         plans += [
-            {name: int(one.plan.get(name, 1)) for name in DEGREES} for one in found.optimum.candidates[1:_PLANS]
+            {name: int(one.plan.get(name, 1)) for name in DEGREES}
+            for one in found.optimum.candidates[1:_PLANS]
         ]
     else:
         tp = int(found.results["tp"])
@@ -489,15 +489,14 @@ def standing(found: Answer) -> dict[str, Any] | None:
     title = f"{own} at {load} requests is on the front: nothing shown here is better on both axes"
     if not on_front:
         better = front[(front[FRONT[0]] >= here[0]) & (front[FRONT[1]] >= here[1])]
-        said = " and ".join(f"{row['plan']} at {int(row['concurrency'])}" for row in better.to_dict("records"))
+        said = " and ".join(
+            f"{row['plan']} at {int(row['concurrency'])}" for row in better.to_dict("records")
+        )
         title = f"{said or 'another point'} beats {own} at {load} requests on both axes"
     series = [
         charts.Series(
             f"beaten plan{place}",
-            [
-                (x, y, "")
-                for x, y in zip(table[FRONT[0]].tolist(), table[FRONT[1]].tolist(), strict=True)
-            ],
+            [(x, y, "") for x, y in zip(table[FRONT[0]].tolist(), table[FRONT[1]].tolist(), strict=True)],
             mark=("circle", "square", "diamond")[place % 3],
         )
         for place, table in enumerate(tables)
@@ -552,7 +551,9 @@ def what_if(found: Answer, state: State) -> list[dict[str, Any]]:
     newer = [
         one
         for one in library.accelerators
-        if one.vendor == chip.vendor and one.id != chip.id and one.id in ("h200-sxm", "b200-sxm", "mi300x", "mi355x")
+        if one.vendor == chip.vendor
+        and one.id != chip.id
+        and one.id in ("h200-sxm", "b200-sxm", "mi300x", "mi355x")
     ]
     changes += [(one.name, {"accelerator": one.id}) for one in newer]
     base = state.by_hand({name: found.fields.get(name, 1) for name in DEGREES})
@@ -657,9 +658,9 @@ def _tried(state: State) -> Answer | None:
 
 _SAMPLE = (
     "The first token waits for the whole prompt to be read: that is the time to first token. Every further "
-    "token reads all weights once more, so the pace you see now is what memory bandwidth, messages between the "
-    "accelerators and the work of the host leave of it. Other users share each of these steps, which is why a "
-    "busier deployment writes more in all and more slowly to each of them."
+    "token reads all weights once more, so the pace you see now is what memory bandwidth, messages between "
+    "the accelerators and the work of the host leave of it. Other users share each of these steps, which is "
+    "why a busier deployment writes more in all and more slowly to each of them."
 )
 
 

@@ -40,7 +40,13 @@ FIELDS = (
     "compute_speed",
 )
 """Fields that are offered; those that a model has no use for are refused with the reason."""
-USUAL: Mapping[str, str] = {"x": "concurrency", "over": "1, 2, 4, 8, 16, 32, 64, 128", "by": "", "values": "", "y": "tpot_s"}
+USUAL: Mapping[str, str] = {
+    "x": "concurrency",
+    "over": "1, 2, 4, 8, 16, 32, 64, 128",
+    "by": "",
+    "values": "",
+    "y": "tpot_s",
+}
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,8 @@ def values_of(name: str, text: str, at_field: str) -> list[Any]:
     Raises:
         FieldError: naming the field of the form.
     """
-    declared, found = SCENARIO_FIELDS[name], []
+    declared = SCENARIO_FIELDS[name]
+    found: list[Any] = []
     for part in (piece.strip() for piece in text.split(",")):
         if not part:
             continue
@@ -87,7 +94,9 @@ def values_of(name: str, text: str, at_field: str) -> list[Any]:
             if isinstance(error, InputError):
                 raise
             kind = "whole numbers" if declared.kind is int else "numbers"
-            raise FieldError(f"expected {kind} with commas, such as 1, 2, 4 (found {part[:20]!r})", at_field) from None
+            raise FieldError(
+                f"expected {kind} with commas, such as 1, 2, 4 (found {part[:20]!r})", at_field
+            ) from None
     if not found:
         raise FieldError("expected one value at least", at_field)
     if len(found) > MOST_VALUES:
@@ -142,11 +151,15 @@ def shown(table: pd.DataFrame, asked: Asked, found: Answer, state: State) -> dic
         ]
         if points and numeric and asked.by:
             points[-1] = (*points[-1][:2], str(kind))
-        series.append(charts.Series(f"swept swept{place}", points, mark=("circle", "square", "diamond")[place % 3]))
+        series.append(
+            charts.Series(f"swept swept{place}", points, mark=("circle", "square", "diamond")[place % 3])
+        )
     best = None
     known = fits[fits[metric.column].notna()]
     if len(known):
-        best = known.loc[known[metric.column].idxmin() if metric.better == "lower" else known[metric.column].idxmax()]
+        best = known.loc[
+            known[metric.column].idxmin() if metric.better == "lower" else known[metric.column].idxmax()
+        ]
     label = SCENARIO_FIELDS[asked.x].label
     title = (
         f"{metric.label} is best at {label.lower()} {_plain(best[asked.x])}"
@@ -156,7 +169,12 @@ def shown(table: pd.DataFrame, asked: Asked, found: Answer, state: State) -> dic
         else "No point can be: the reasons stand in the table"
     )
     columns = [asked.x, *([asked.by] if asked.by else [])]
-    wanted = [one for one in figures() if one.column in ("ttft_s", "tpot_s", "output_tokens_per_s", "usd_per_million_tokens_output", metric.column)]
+    wanted = [
+        one
+        for one in figures()
+        if one.column
+        in ("ttft_s", "tpot_s", "output_tokens_per_s", "usd_per_million_tokens_output", metric.column)
+    ]
     base = state.by_hand(found.fields)
     rows = [
         {
@@ -171,7 +189,9 @@ def shown(table: pd.DataFrame, asked: Asked, found: Answer, state: State) -> dic
     return {
         "title": title,
         "chart": charts.chart(series, label, metric.head, f"{title}.", 380),
-        "key": [(("●", "■", "◆")[place % 3], _plain(kind), place) for place, kind in enumerate(kinds[:8])] if asked.by else [],
+        "key": [(("●", "■", "◆")[place % 3], _plain(kind), place) for place, kind in enumerate(kinds[:8])]
+        if asked.by
+        else [],
         "heads": [SCENARIO_FIELDS[name].label for name in columns],
         "figures": [one.head for one in wanted],
         "rows": rows,
@@ -198,5 +218,8 @@ def _plain(value: Any) -> str:
 def csv_rows(table: pd.DataFrame) -> list[list[str]]:
     """All points as rows, in SI units."""
     heads = [str(name) for name in table.columns]
-    rows = [["" if value is None or value != value else f"{value}" for value in row] for row in table.astype(object).to_numpy().tolist()]
+    rows = [
+        ["" if value is None or value != value else f"{value}" for value in row]
+        for row in table.astype(object).to_numpy().tolist()
+    ]
     return [heads, *rows]

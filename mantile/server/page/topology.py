@@ -1,4 +1,4 @@
-"""A deployment drawn: machines with their accelerators, and the links between them, as `mantile plan` has them."""
+"""A deployment drawn: machines with their accelerators and links, as `mantile plan` has them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def placement(found: Answer) -> dict[str, Any]:
     between = [link for link in shown["links"] if link["from"] != link["to"]]
     busiest = next((link for link in shown["links"] if link["state"] == BUSIEST), None)
     count = sum(len(box["accelerators"]) or 1 for box in boxes)
-    title = f"{len(boxes)} domain{'s' if len(boxes) != 1 else ''}, {count} accelerator{'s' if count != 1 else ''}"
+    title = (
+        f"{len(boxes)} domain{'s' if len(boxes) != 1 else ''}, {count} accelerator{'s' if count != 1 else ''}"
+    )
     title += f"; the busiest link is {_link(busiest)}" if busiest else "; no link is used"
     names = {box["id"]: box["title"] for box in shown["boxes"]}
     return {
@@ -43,7 +45,9 @@ def placement(found: Answer) -> dict[str, Any]:
                 if link["from"] != link["to"]
                 else f"inside {names[link['from']]}",
                 "rate": _link(link),
-                "time": "" if link["prefill_ms"] is None else f"{link['prefill_ms']:,.3g}\u00a0ms of a prefill",
+                "time": ""
+                if link["prefill_ms"] is None
+                else f"{link['prefill_ms']:,.3g}\u00a0ms of a prefill",
                 "state": f"{link['state']}{', inferred' if link['inferred'] else ''}",
             }
             for link in (*inside.values(), *between)
@@ -80,12 +84,17 @@ def _holds(sides: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
                 continue
             said = (
                 str(side["role"]),
-                *(scaled(1e9 * one[key], "B") for key in ("weights_gb", "kv_cache_gb", "used_gb") if key in one),
+                *(
+                    scaled(1e9 * one[key], "B")
+                    for key in ("weights_gb", "kv_cache_gb", "used_gb")
+                    if key in one
+                ),
             )
             rows.setdefault(said, []).append(int(one["number"]))
     heads = ("role", "weights", "kv", "used")
     return [
-        {"numbers": _numbers(numbers), **dict(zip(heads, said, strict=False))} for said, numbers in rows.items()
+        {"numbers": _numbers(numbers), **dict(zip(heads, said, strict=False))}
+        for said, numbers in rows.items()
     ]
 
 
@@ -104,9 +113,7 @@ def _drawn(boxes: Sequence[Mapping[str, Any]], inside: Mapping[str, Any], label:
         height = 62 + 34 * rows + (26 if box["id"] in inside else 0)
         if place:
             parts.append(tag("line", x1="50%", x2="50%", y1=y - 12, y2=y, class_="wire"))
-        parts.append(
-            tag("rect", x="0.5%", width="99%", y=y, height=height, rx="8", class_="machine")
-        )
+        parts.append(tag("rect", x="0.5%", width="99%", y=y, height=height, rx="8", class_="machine"))
         parts.append(tag("text", box["title"], x="3%", y=y + 20, class_="strong"))
         parts.append(tag("text", " · ".join(box["lines"]), x="3%", y=y + 40, class_="axis"))
         for number, chip in enumerate(chips):
@@ -124,7 +131,14 @@ def _drawn(boxes: Sequence[Mapping[str, Any]], inside: Mapping[str, Any], label:
                 )
             )
             parts.append(
-                tag("text", str(chip["number"]), x=at(left + 5.3), y=top + 19, text_anchor="middle", class_="on-gpu")
+                tag(
+                    "text",
+                    str(chip["number"]),
+                    x=at(left + 5.3),
+                    y=top + 19,
+                    text_anchor="middle",
+                    class_="on-gpu",
+                )
             )
         link = inside.get(box["id"])
         if link is not None:
@@ -140,7 +154,11 @@ def link_fields(found: Answer, state: State) -> list[FormField]:
     """The bandwidths of links, to be typed over."""
     graph, values = found.estimate.equations, found.estimate.values()
     stated = state.fields.get("overrides")
-    typed = {item.get("id"): item.get("value") for item in (stated if isinstance(stated, list) else []) if isinstance(item, dict)}
+    typed = {
+        item.get("id"): item.get("value")
+        for item in (stated if isinstance(stated, list) else [])
+        if isinstance(item, dict)
+    }
     listed = []
     for identifier in FIGURES:
         each = graph.overridable.get(identifier)
