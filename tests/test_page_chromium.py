@@ -135,8 +135,8 @@ def test_from_a_headline_to_a_datasheet(page: Any) -> None:
     assert "TPOT" in page.inner_text("h1")
     page.click("nav.crumbs a")
     page.click("section:has(h3:has-text('Decode')) >> a:has-text('FFN')")
-    page.click("main >> text=FFN gate + up")
-    page.click("main >> text=Time per layer")
+    page.click("main table a:has-text('FFN gate + up') >> visible=true")
+    page.click("main table a:has-text('Time per layer')")
     row = page.locator("tr", has_text="Memory bandwidth in use").first
     assert "3,350" in row.inner_text() and "2026" in row.inner_text()
     page.focus("[data-tree] a.node >> nth=0")

@@ -116,7 +116,7 @@
     if (!node) return;
     const item = node.closest("li");
     const near = {
-      ArrowRight: () => item.querySelector("ul a.node"),
+      ArrowRight: () => item.querySelector(":scope > ul a.node"),
       ArrowLeft: () => item.parentElement.closest("li")?.querySelector("a.node"),
       ArrowDown: () => item.nextElementSibling?.querySelector("a.node"),
       ArrowUp: () => item.previousElementSibling?.querySelector("a.node"),
