@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import resource
@@ -139,24 +140,35 @@ async def builds(port: int, count: int) -> tuple[list[int], float]:
     return list(await asyncio.gather(*map(one, range(count)))), time.perf_counter() - began
 
 
-def memory(root: int) -> int:
-    """Bytes in memory of a process and all that it started; 0 where the system does not tell."""
+def family(root: int) -> set[int]:
+    """A process and all that it started; itself alone where the system does not tell."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
+        with contextlib.suppress(OSError):
             parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
-    family = {root}
-    while more := {child for child, parent in parents.items() if parent in family} - family:
-        family |= more
+    found = {root}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found
+
+
+def memory(root: int) -> int:
+    """Bytes in memory of a process and all that it started."""
     pages = 0
-    for process in family:
-        try:
+    for process in family(root):
+        with contextlib.suppress(OSError):
             pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
-        except OSError:
-            continue
     return pages * resource.getpagesize()
+
+
+def processor(root: int) -> float:
+    """Seconds of the processor that a process and all that it started have taken."""
+    ticks = 0
+    for process in family(root):
+        with contextlib.suppress(OSError):
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 async def measured(port: int, process: int, wanted: argparse.Namespace) -> dict[str, Any]:
@@ -172,7 +184,9 @@ async def measured(port: int, process: int, wanted: argparse.Namespace) -> dict[
 
     watching = asyncio.create_task(watch())
     await estimates(port, 20, 6)  # every process has its library and graphs then
+    used = await asyncio.to_thread(processor, process)
     late, failed = await estimates(port, wanted.rate, wanted.seconds, 1000)
+    used = await asyncio.to_thread(processor, process) - used
     before = await asyncio.to_thread(memory, process)
     found: dict[str, Any] = {
         "asked_per_s": wanted.rate,
@@ -181,6 +195,7 @@ async def measured(port: int, process: int, wanted: argparse.Namespace) -> dict[
         "failed": failed,
         "median_ms": round(late[len(late) // 2] * 1e3, 1),
         "p99_ms": round(late[int(len(late) * 0.99)] * 1e3, 1),
+        "server_processor_ms": round(used / len(late) * 1e3, 2),
         "memory_after_estimates_mb": round(before / 1e6),
     }
     if wanted.builds:
@@ -211,7 +226,8 @@ def main() -> None:
     found["cores"] = os.cpu_count()
     found["load_of_the_machine"] = round(os.getloadavg()[0], 1)
     found["one_in_process_ms"] = round(one * 1e3, 2)
-    found["share_of_in_process_rate"] = round(found["answered_per_s"] * one / wanted.processes, 2)
+    found["ratio_to_in_process"] = round(found["server_processor_ms"] / found["one_in_process_ms"], 2)
+    found["most_per_s_on_these_cores"] = round((os.cpu_count() or 1) / found["server_processor_ms"] * 1e3)
     print(json.dumps(found, indent=1))
 
 

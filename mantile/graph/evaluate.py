@@ -28,7 +28,10 @@ from mantile.graph.quantity import (
 
 CHUNK = 8192  # cases at a time: a row of values then stays inside the processor's cache
 
+CHOICES = 4  # of which `run_often` keeps what follows: one takes some 2 MB
+
 _Step = tuple[Node, Callable[..., Any], tuple[Node, ...]]
+_Again = Callable[[Mapping[str, Any]], dict[Node, Any]]
 
 
 def _number(value: Any) -> Any:
@@ -65,7 +68,9 @@ class Program:
         self.across: list[InCase | Cases] = []
         self.words: dict[Words, Members] = {}
         self._runs = 0
-        self._kept: Callable[[Mapping[str, Any]], dict[Node, Any]] | None = None
+        self._kept: _Again | None = None
+        self._choices: dict[frozenset[Any], _Again] = {}
+        self._chosen: list[frozenset[Any]] = []
         self.steps: list[_Step] = []
         for node in ancestors(*self.outputs):  # the most frequent kinds first
             if isinstance(node, Apply):
@@ -85,6 +90,10 @@ class Program:
             elif isinstance(node, Words):
                 self.words[node] = Members(node.texts)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """As it travels: without what `run_often` keeps."""
+        return self.__dict__ | {"_runs": 0, "_kept": None, "_choices": {}, "_chosen": []}
+
     def run(self, inputs: Mapping[str, Any], cases: Sequence[Mapping[Node, Any]] = ()) -> dict[Node, Any]:
         """Values of all nodes.
 
@@ -98,15 +107,27 @@ class Program:
         _execute(steps, values)
         return values
 
-    def run_often(self, inputs: Mapping[str, Any], varying: Collection[str]) -> dict[Node, Any]:
+    def run_often(
+        self, inputs: Mapping[str, Any], varying: Collection[str], moving: Collection[str] = ()
+    ) -> dict[Node, Any]:
         """The same as `run`, for many calls: from the second on, what follows from no input that may vary is
-        kept from call to call.
+        kept from call to call; of the last few calls also what follows from none that moves.
 
         Args:
             inputs: as for `run`.
-            varying: ids of the inputs that calls give, always the same; where others are given, everything
-                is computed.
+            varying: ids of the inputs that calls give, always the same.
+            moving: those of them that change most, such as a workload, always the same.
         """
+        chosen = frozenset((name, value) for name, value in inputs.items() if name not in moving)
+        again = self._choices.pop(chosen, None)
+        if again is None and chosen in self._chosen:
+            again = self.partial(inputs, moving)
+        if again is not None:
+            self._choices[chosen] = again
+            while len(self._choices) > CHOICES:
+                self._choices.pop(next(iter(self._choices)), None)
+            return again(inputs)
+        self._chosen = [*self._chosen[-CHOICES:], chosen]
         self._runs += 1
         if self._runs == 1 or not all(name in varying for name in inputs):
             return self.run(inputs)
