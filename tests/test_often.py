@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 from mantile.estimate.estimate import Estimate, estimate
@@ -56,15 +55,3 @@ def test_what_is_kept_changes_no_digit() -> None:
             for node, value in values.items():
                 same = found[node] == value or (value != value and found[node] != found[node])
                 assert isinstance(value, list) or (same and type(found[node]) is type(value)), node
-
-
-def test_a_program_travels_without_what_it_keeps() -> None:
-    """As the workers of a scheduler get it: what is kept are functions, which do not travel."""
-    estimates = [made({"concurrency": 40 + number}) for number in range(5)]
-    values = [one.values() for one in estimates]
-    program = estimates[0].program
-    there: Program = pickle.loads(pickle.dumps(program))
-    again = {
-        node.id: value for node, value in there.run(estimates[4].inputs(0)).items() if hasattr(node, "id")
-    }
-    assert again["serving.tpot"] == values[4][estimates[4].figure("serving.tpot")]

@@ -90,10 +90,6 @@ class Program:
             elif isinstance(node, Words):
                 self.words[node] = Members(node.texts)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """As it travels: without what `run_often` keeps."""
-        return self.__dict__ | {"_runs": 0, "_kept": None, "_choices": {}, "_chosen": []}
-
     def run(self, inputs: Mapping[str, Any], cases: Sequence[Mapping[Node, Any]] = ()) -> dict[Node, Any]:
         """Values of all nodes.
 
