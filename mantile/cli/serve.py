@@ -67,7 +67,7 @@ def serve(
     try:
         import uvicorn
 
-        from mantile.server.app import ENVIRONMENT, create_app, told
+        from mantile.server.app import ENVIRONMENT, create_app, settle, told
         from mantile.server.settings import Settings
     except ImportError as error:
         raise InputError(f"serve: needs {error.name}: pip install 'mantile[serve]'") from error
@@ -92,6 +92,7 @@ def serve(
         "timeout_graceful_shutdown": int(seconds) + 1,
     }
     if processes == 1:
+        settle()
         uvicorn.run(create_app(settings), **shared)
         return
     os.environ[ENVIRONMENT] = told(settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import tempfile
@@ -27,7 +28,8 @@ from mantile.server.settings import Settings
 
 ENVIRONMENT = "MANTILE_SERVER"
 """The variable that tells the settings to the processes of a server."""
-_THREADS = 4  # estimates at a time in a process: Python works on one, the others wait for theirs
+_THREADS = 2  # estimates at a time in a process: Python works on one
+_YOUNG = 50_000  # objects made before Python looks for garbage among them
 
 
 def create_app(settings: Settings | None = None) -> FastAPI:
@@ -90,6 +92,18 @@ def _schema(app: FastAPI) -> dict[str, Any]:
     return app.openapi_schema
 
 
+def settle() -> None:
+    """Load the library, and let the garbage collector look for garbage seldom and never through the library.
+
+    For a process of the server's own: as often as Python does by itself it takes as long as estimates do.
+    """
+    load_library()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_YOUNG, 20, 20)
+    gc.enable()
+
+
 def told(settings: Settings) -> str:
     """Settings as text, for the environment of further processes."""
     return json.dumps(asdict(settings), default=str)
@@ -97,6 +111,7 @@ def told(settings: Settings) -> str:
 
 def from_environment() -> FastAPI:
     """The application with the settings of the environment: for servers of several processes."""
+    settle()
     given = json.loads(os.environ.get(ENVIRONMENT, "{}"))
     given |= {"hosts": tuple(given["hosts"])} if "hosts" in given else {}
     given |= {"records": Path(given["records"])} if given.get("records") else {}
