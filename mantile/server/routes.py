@@ -225,7 +225,7 @@ async def calibrations(
 )
 async def workbooks(request: Request, asked: ScenarioAsked) -> Response:
     """An .xlsx file in which every number is a live formula."""
-    async with _files(request) as folder:
+    async with request_folder(request) as folder:
         path = folder / "built.xlsx"
         title = await _pool(request).run(jobs.built, asked.scenario, _settings(request).hub, str(path))
         content = await here(request, path.read_bytes)
@@ -238,28 +238,27 @@ async def workbooks(request: Request, asked: ScenarioAsked) -> Response:
 @v1.post("/workbooks/verify", tags=["workbooks"], summary="Recalculate a workbook, and list what was edited")
 async def verify(request: Request, file: Workbook) -> Json:
     """What `mantile verify --json` says."""
-    async with _files(request) as folder:
-        path = await _received(request, file, folder / "uploaded.xlsx")
-        return Json(await _pool(request).run(jobs.verified, str(path), _called(file)))
+    async with request_folder(request) as folder:
+        path = await received(request, file, folder / "uploaded.xlsx")
+        return Json(await _pool(request).run(jobs.verified, str(path), file_name(file)))
 
 
 @v1.post("/workbooks/import", tags=["workbooks"], summary="Read an edited workbook back")
 async def import_(request: Request, file: Workbook) -> Json:
     """What `mantile import --json` says, the scenario with its edits, and its estimate."""
-    async with _files(request) as folder:
-        path = await _received(request, file, folder / "uploaded.xlsx")
-        return Json(await _pool(request).run(jobs.imported, str(path), _called(file)))
+    async with request_folder(request) as folder:
+        path = await received(request, file, folder / "uploaded.xlsx")
+        return Json(await _pool(request).run(jobs.imported, str(path), file_name(file)))
 
 
 @v1.post("/workbooks/compare", tags=["workbooks"], summary="Compare two workbooks")
 async def compare(request: Request, a: Workbook, b: Workbook) -> Json:
     """What `mantile compare --json` says."""
-    async with _files(request) as folder:
+    async with request_folder(request) as folder:
         paths = [
-            str(await _received(request, file, folder / name))
-            for file, name in ((a, "a.xlsx"), (b, "b.xlsx"))
+            str(await received(request, file, folder / name)) for file, name in ((a, "a.xlsx"), (b, "b.xlsx"))
         ]
-        names = [_called(a), _called(b)]
+        names = [file_name(a), file_name(b)]
         return Json(await _pool(request).run(jobs.compared, paths, names))
 
 
@@ -363,13 +362,13 @@ async def ir(
 
 
 @asynccontextmanager
-async def _files(request: Request) -> AsyncIterator[Path]:
+async def request_folder(request: Request) -> AsyncIterator[Path]:
     """A folder for the files of one request, inside the server's own, which goes with it."""
     with tempfile.TemporaryDirectory(dir=request.app.state.folder, ignore_cleanup_errors=True) as folder:
         yield Path(folder)
 
 
-async def _received(request: Request, file: UploadFile, path: Path) -> Path:
+async def received(request: Request, file: UploadFile, path: Path) -> Path:
     """The file of a request, written where we say.
 
     Raises:
@@ -380,12 +379,12 @@ async def _received(request: Request, file: UploadFile, path: Path) -> Path:
         while piece := await file.read(_PIECE):
             size += len(piece)
             if size > most:
-                raise Limited(413, f"{_called(file)}: more than {most:,} bytes")
+                raise Limited(413, f"{file_name(file)}: more than {most:,} bytes")
             target.write(piece)
     return path
 
 
-def _called(file: UploadFile) -> str:
+def file_name(file: UploadFile) -> str:
     """What who sent a file calls it, without a path."""
     name = (file.filename or "").replace("\\", "/").rpartition("/")[2]
     return _NAME.sub("_", name)[:80] or "workbook.xlsx"

@@ -156,7 +156,11 @@ def _card(run: Pinned, base: Pinned) -> dict[str, Any]:
     return {
         "letter": run.letter,
         "name": run.name,
-        "said": "base of the deltas" if run is base else f"{count} field{'s' if count != 1 else ''} differ",
+        "said": "base of the deltas"
+        if run is base
+        else "1 field differs"
+        if count == 1
+        else f"{count} fields differ",
         "auto": run.state.auto,
         "open": run.state.link(),
         "drop": run.state.with_pins(pin for pin in run.state.pins if pin != run.state.packed).link(

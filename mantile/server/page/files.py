@@ -54,7 +54,7 @@ def _file_name(title: str, ending: str) -> str:
 async def workbook(request: Request) -> Response:
     """The workbook of a run."""
     _, found = await _answered(request)
-    async with api._files(request) as folder:
+    async with api.request_folder(request) as folder:
         path = folder / "built.xlsx"
         fields = scenario_fields(found)
         title = await request.app.state.pool.run(jobs.built, fields, False, str(path))
@@ -67,7 +67,7 @@ async def audit(request: Request, ending: str) -> Response:
     if ending not in ("xlsx", "json"):
         return Response("there is no such page", 404, media_type="text/plain")
     _, found = await _answered(request)
-    async with api._files(request) as folder:
+    async with api.request_folder(request) as folder:
         fields = scenario_fields(found)
         title = await request.app.state.pool.run(work.audited, fields, False, str(folder), f".{ending}")
         content = (folder / f"audit.{ending}").read_bytes()
@@ -127,10 +127,10 @@ async def uploaded(
 ) -> HTMLResponse:
     """What an uploaded workbook says: recalculated, every edit named, and opened as a run."""
     state = state_of([("s", s)] if s else [])
-    name = api._called(file)
+    name = api.file_name(file)
     try:
-        async with api._files(request) as folder, request.app.state.pool.worker() as run:
-            path = await api._received(request, file, folder / "uploaded.xlsx")
+        async with api.request_folder(request) as folder, request.app.state.pool.worker() as run:
+            path = await api.received(request, file, folder / "uploaded.xlsx")
             report = await run(jobs.verified, str(path), name)
             try:
                 taken = await run(jobs.imported, str(path), name)

@@ -17,8 +17,9 @@ from mantile.server.page import calibration as of_calibration
 from mantile.server.page import compare as of_compare
 from mantile.server.page import decide as of_decide
 from mantile.server.page import drill as of_drill
-from mantile.server.page import files, topology, work
+from mantile.server.page import files, otherwise, topology, work
 from mantile.server.page import run as of_run
+from mantile.server.page import standing as of_standing
 from mantile.server.page import sweeping as of_sweep
 from mantile.server.page.answers import Answer, FieldError, answer, field_error
 from mantile.server.page.drawn import FOLDER, page
@@ -96,14 +97,14 @@ def _run(found: Answer, state: State) -> dict[str, Any]:
         "failed": failed,
         "classes": of_run.classes(found),
         "actions": _actions(state),
-        "ways": [] if found.possible else of_run.ways_out(state),
+        "ways": [] if found.possible else otherwise.ways_out(state),
         "tiles": of_run.tiles(found),
         "passes": [of_run.limited(found, phase) for phase in of_run.phases(found)],
-        "standing": of_run.standing(found),
+        "standing": of_standing.standing(found),
         "memory": of_run.memory(found),
         "money": of_run.power_and_cost(found),
-        "feel": of_run.feel(found),
-        "what_if": of_run.what_if(found, state),
+        "feel": otherwise.feel(found),
+        "what_if": otherwise.what_if(found, state),
         "nearest": of_run.nearest(found) if found.possible else None,
         "evidence": results["evidence"],
         "notices": notices,
@@ -134,7 +135,7 @@ def _not_estimated(state: State, error: FieldError, ways: bool = True) -> HTMLRe
         error=str(error),
         short=f"{fields.get('model', '')} on {fields.get('accelerator', '')}",
         load="",
-        ways=of_run.ways_out(state) if ways and " plans can be " in str(error) else [],
+        ways=otherwise.ways_out(state) if ways and " plans can be " in str(error) else [],
     )
 
 
@@ -430,7 +431,7 @@ async def _calibrated(request: Request, state: State, typed: Mapping[str, str], 
     if (metrics or text.strip()) and not wrong:
         records = [of_calibration.record_of(run, metrics)] if metrics else []
         try:
-            async with api._files(request) as folder:
+            async with api.request_folder(request) as folder:
                 told = await request.app.state.pool.run(work.calibrated, records, text, False, str(folder))
                 found = of_calibration.moved(told)
         except (InputError, Limited) as error:

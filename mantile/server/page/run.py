@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-import pandas as pd
 from markupsafe import Markup
 
 from mantile.equations.checks import FITS, INSUFFICIENT, WITH_OFFLOAD
@@ -29,23 +27,14 @@ from mantile.equations.metrics import (
     USD_PER_MONTH,
     Metric,
 )
-from mantile.estimate.sweep import FRONT, pareto, possible, sweep
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import as_node
-from mantile.library.errors import InputError
-from mantile.library.scenario import with_fields
-from mantile.optimize.size import size
-from mantile.optimize.space import CHOSEN
-from mantile.server.documents import fields_of
 from mantile.server.page import charts
-from mantile.server.page.answers import NAME, Answer, answer
-from mantile.server.page.state import DEGREES, GPUS, START, State
-from mantile.server.page.text import change, headline, number, parts, percent, scaled, signed
+from mantile.server.page.answers import Answer
+from mantile.server.page.state import State
+from mantile.server.page.text import headline, number, parts, percent, scaled, signed
 
-_MOST_GPUS = 1024
 _LARGEST = 5  # modules of a pass that are shown
-_PLANS = 3  # plans of the picture
-_LOADS = tuple(2**power for power in range(9))
 REMEDIES: Mapping[str, str] = {
     "PRICE": "price",
     "MEMORY": "weights_dtype",
@@ -436,157 +425,6 @@ def _short(name: str) -> str:
     return name.split(" · ")[1] if " · " in name else name
 
 
-@lru_cache(maxsize=64)
-def _tables(found: Answer) -> tuple[pd.DataFrame, ...]:
-    scenario = found.scenario.model_copy(update={"variants": (), "decision": None})
-    loads = sorted({*_LOADS, int(found.results["concurrency"])})
-    plans: list[dict[str, Any]] = [{}]
-    if found.optimum is not None:
-        plans += [
-            {name: int(one.plan.get(name, 1)) for name in DEGREES}
-            for one in found.optimum.candidates[1:_PLANS]
-        ]
-    else:
-        tp = int(found.results["tp"])
-        plans += [{"tp": tp // 2}] if tp > 1 else [{"tp": 2}]
-    tables = []
-    for plan in plans:
-        try:
-            asked = with_fields(scenario, plan, "page") if plan else scenario
-            tables.append(sweep(asked, {"concurrency": loads}).assign(plan=_plan_name(asked)))
-        except InputError:
-            continue
-    return tuple(tables)
-
-
-def _plan_name(scenario: Any) -> str:
-    said = [
-        f"{short}{value}"
-        for name, short in (("tp", "TP"), ("attention_dp", "DPA"), ("cp", "CP"), ("ep", "EP"), ("pp", "PP"))
-        if (value := getattr(scenario, name) or 1) > 1 or name == "tp"
-    ]
-    copies = scenario.dp or 1
-    return f"{copies} × {' '.join(said)}" if copies > 1 else " ".join(said)
-
-
-def standing(found: Answer) -> dict[str, Any] | None:
-    """Where a run stands among other loads and plans: speed of a user against tokens of a GPU."""
-    scenario = found.scenario
-    loaded = not (scenario.request_rate or scenario.sessions or scenario.classes or scenario.devices)
-    if not loaded or not found.possible or found.results["tpot_s"] is None:
-        return None
-    tables = [table[possible(table)] for table in _tables(found)]
-    tables = [table for table in tables if len(table)]
-    if not tables:
-        return None
-    every = pd.concat([table.astype({"plan": object}) for table in tables], ignore_index=True)
-    front = pareto(every)
-    across, up = (next(metric for metric in METRICS if metric.column == name) for name in FRONT)
-    own = str(tables[0]["plan"].iloc[0])
-    load = int(found.results["concurrency"])
-    on_front = bool(((front["plan"] == own) & (front["concurrency"] == load)).any())
-    here = float(found.results[FRONT[0]]), float(found.results[FRONT[1]])
-    title = f"{own} at {load} requests is on the front: nothing shown here is better on both axes"
-    if not on_front:
-        better = front[(front[FRONT[0]] >= here[0]) & (front[FRONT[1]] >= here[1])]
-        said = " and ".join(
-            f"{row['plan']} at {int(row['concurrency'])}" for row in better.to_dict("records")
-        )
-        title = f"{said or 'another point'} beats {own} at {load} requests on both axes"
-    series = [
-        charts.Series(
-            f"beaten plan{place}",
-            [(x, y, "") for x, y in zip(table[FRONT[0]].tolist(), table[FRONT[1]].tolist(), strict=True)],
-            mark=("circle", "square", "diamond")[place % 3],
-        )
-        for place, table in enumerate(tables)
-    ]
-    points = front.sort_values(FRONT[0])
-    series.append(
-        charts.Series(
-            "front",
-            [
-                (float(row[FRONT[0]]), float(row[FRONT[1]]), f"{int(row['concurrency'])}")
-                for row in points.to_dict("records")
-                if not (row["plan"] == own and int(row["concurrency"]) == load)
-            ],
-        )
-    )
-    series.append(charts.Series("now", [(*here, f"now: {load} requests")], joined=False, mark="diamond"))
-    rows = [
-        (
-            str(row["plan"]),
-            f"{int(row['concurrency'])}",
-            across.text(float(row[FRONT[0]])),
-            up.text(float(row[FRONT[1]])),
-        )
-        for row in points.to_dict("records")
-    ]
-    return {
-        "title": title,
-        "chart": charts.chart(series, "tokens/s per user", "output tokens/s per GPU", f"{title}.", 380),
-        "plans": [
-            (str(table["plan"].iloc[0]), ("●", "■", "◆")[place % 3]) for place, table in enumerate(tables)
-        ],
-        "rows": rows,
-    }
-
-
-def what_if(found: Answer, state: State) -> list[dict[str, Any]]:
-    """A few changes of one field, each worked out, and what they do."""
-    if not found.possible:
-        return []
-    results, library = found.results, found.estimate.library
-    changes: list[tuple[str, dict[str, Any]]] = []
-    chip = library.accelerator(str(results["accelerator"]))
-    if results["weights_dtype"] != "fp8":
-        changes.append(("fp8 weights", {"weights_dtype": "fp8"}))
-    if results["kv_dtype"] != "fp8":
-        changes.append(("fp8 KV cache", {"kv_dtype": "fp8"}))
-    load = int(results["concurrency"])
-    if not (found.scenario.request_rate or found.scenario.sessions):
-        changes.append((f"{2 * load:,} requests at once", {"concurrency": 2 * load}))
-        if load > 1:
-            changes.append((f"{load // 2:,} requests at once", {"concurrency": load // 2}))
-    newer = [
-        one
-        for one in library.accelerators
-        if one.vendor == chip.vendor
-        and one.id != chip.id
-        and one.id in ("h200-sxm", "b200-sxm", "mi300x", "mi355x")
-    ]
-    changes += [(one.name, {"accelerator": one.id}) for one in newer]
-    base = state.by_hand({name: found.fields.get(name, 1) for name in DEGREES})
-    rows = []
-    for words, fields in changes:
-        changed = base.with_fields(**fields)
-        try:
-            other = answer(changed)
-        except InputError:
-            continue
-        if not other.possible:
-            continue
-        rows.append(
-            {
-                "words": words,
-                "ttft": headline(TTFT, other.results["ttft_s"]),
-                "tpot": headline(TPOT, other.results["tpot_s"]),
-                "rate": parts(headline(OUTPUT_TOKENS_PER_S, other.results["output_tokens_per_s"]))[0],
-                "usd": parts(
-                    USD_PER_MILLION_OUTPUT_TOKENS.text(at(other.results, USD_PER_MILLION_OUTPUT_TOKENS.key))
-                )[0],
-                "effect": change(
-                    at(other.results, USD_PER_MILLION_OUTPUT_TOKENS.key),
-                    at(results, USD_PER_MILLION_OUTPUT_TOKENS.key),
-                ),
-                "slower": change(other.results["tpot_s"], results["tpot_s"]),
-                "open": changed.link(),
-                "pin": state.with_pins((*state.pins, state.packed, changed.packed)).link("/compare"),
-            }
-        )
-    return rows
-
-
 def load_words(found: Answer) -> str:
     """What is asked of a run, in one line."""
     results = found.results
@@ -611,71 +449,3 @@ def notice_title(notices: Sequence[Mapping[str, str]]) -> str:
     said = [f"{errors} error{'s' if errors > 1 else ''}"] if errors else []
     said += [f"{rest} thing{'s' if rest > 1 else ''} to know"] if rest else []
     return " and ".join(said).capitalize() or "Nothing to warn of"
-
-
-def ways_out(state: State) -> list[dict[str, str]]:
-    """What would work in place of a plan that cannot be: AUTO, more GPUs, other formats, shorter prompts."""
-    auto = state.by_auto()
-    if not state.auto and (found := _tried(auto)) is not None:
-        return [{"words": f"Let AUTO choose: {found.estimate.title}", "link": auto.link()}]
-    ways, most = [], state.fields.get(GPUS, START[GPUS])
-    most = most if isinstance(most, int) and 0 < most <= _MOST_GPUS else START[GPUS]
-    for count in (2 * most, 4 * most, 8 * most):
-        more = auto.with_fields(**{GPUS: count})
-        if count <= _MOST_GPUS and (found := _tried(more)) is not None:
-            ways.append({"words": f"Up to {count} GPUs: {found.estimate.title}", "link": more.link()})
-            break
-    try:
-        asked = {key: value for key, value in state.fields.items() if key not in (*DEGREES, GPUS)}
-        fields, _ = fields_of(asked, False, NAME)
-        needs = size(gpus_max=most, name=NAME, **({"framework": "vllm"} | fields))
-    except (InputError, TypeError, ValueError):
-        return ways
-    least = needs.tiers["minimum"]
-    if least.plan is not None:
-        changed = {key: value for key, value in least.plan.items() if key in CHOSEN}
-        ways.append(
-            {
-                "words": f"Other formats: {least.label}",
-                "link": state.with_fields(**changed).by_hand(least.plan).link(),
-            }
-        )
-    for way in needs.ways:
-        if way.change == "input_tokens":
-            shorter = auto.with_fields(input_tokens=way.value)
-            ways.append({"words": f"Prompts of {way.value:,} tokens: {way.label}", "link": shorter.link()})
-    return ways
-
-
-def _tried(state: State) -> Answer | None:
-    """The answer to a state where its plan can be."""
-    try:
-        found = answer(state)
-    except InputError:
-        return None
-    return found if found.possible else None
-
-
-_SAMPLE = (
-    "The first token waits for the whole prompt to be read: that is the time to first token. Every further "
-    "token reads all weights once more, so the pace you see now is what memory bandwidth, messages between "
-    "the accelerators and the work of the host leave of it. Other users share each of these steps, which is "
-    "why a busier deployment writes more in all and more slowly to each of them."
-)
-
-
-def feel(found: Answer) -> dict[str, Any] | None:
-    """A text to be written at the pace that is predicted; None where there is no pace."""
-    ttft, tpot = found.results["ttft_s"], found.results["tpot_s"]
-    if not found.possible or ttft is None or tpot is None:
-        return None
-    tokens = len(_SAMPLE.split())
-    return {
-        "ttft": f"{ttft:.6g}",
-        "tpot": f"{tpot:.6g}",
-        "first": headline(TTFT, ttft),
-        "each": headline(TPOT, tpot),
-        "text": _SAMPLE,
-        "count": tokens,
-        "lasts": scaled(ttft + (tokens - 1) * tpot, "s"),
-    }

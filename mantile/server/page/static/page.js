@@ -19,15 +19,17 @@
   }
 
   // Swap the parts of a page that say data-swap, but never what somebody is typing in.
-  let last = 0;
+  let last = 0, running;
   async function show(address) {
     const turn = ++last;
     for (const part of document.querySelectorAll("main[data-swap]")) part.classList.add("stale");
     let text;
     try {
-      text = await (await fetch(address, { headers: { "X-Swap": "1" } })).text();
+      running?.abort();
+      running = new AbortController();
+      text = await (await fetch(address, { signal: running.signal })).text();
     } catch {
-      location.assign(address);
+      if (turn === last) location.assign(address);
       return;
     }
     if (turn !== last) return;
