@@ -72,8 +72,8 @@ BY_FORMAT = (
 GLOBAL = ("launch_scale@generation", *(name for name in SHARED if name != "launch_scale"), *STEP, *BY_FORMAT)
 FIRST = ("first_token", "queueing", "step_lag", "cold_start", "expert_cold_start", "eager_launch")
 SPREADS: dict[LeftOut, float] = {"config": 0.1, "model": 0.03, "system": 0.1, "framework": 0.03}
-"""Of a fit by what is left out: the less that is like the other runs, the less the fit should change. Models of a
-chip that is left out ran on other chips; of a model or framework that is left out there is nothing else."""
+"""Of a fit by what is left out: the less that is like the other runs, the less the fit should change.
+What ran on a chip that is left out ran on other chips too; a model or framework that is left out, nowhere."""
 
 PARTS: dict[str, dict[str, float]] = {
     "all parts": {},

@@ -323,6 +323,12 @@ def test_plans_that_do_not_work_are_kept_with_their_reasons() -> None:
     assert len(sweep(asked(), {"tp": [3]}, feasible=True)) == 0
 
 
+def test_a_figure_that_nobody_knows_at_any_point_has_no_number() -> None:
+    """Of a chip without a price."""
+    table = sweep(asked(model="llama-3.1-8b", accelerator="a40", tp=1), concurrency=[1, 2])
+    assert table["usd_per_hour"].isna().all() and table["tpot_s"].notna().all()
+
+
 def test_the_front_and_the_best_are_those_of_the_whole_table() -> None:
     """However the points come in, over several tables; what does not fit is not among them."""
     scenario, over = (

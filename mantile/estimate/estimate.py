@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FRAME_HEADS = ("label", "unit")
+_WORKLOAD = frozenset(f"inputs.{name}" for name in ("input_tokens", "output_tokens", "concurrency"))
+"""What changes most from one estimate of a model to the next."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -285,7 +287,9 @@ class Estimate:
 
     @cached_property
     def _values(self) -> list[dict[Node, Any]]:
-        return [self.program.run(self.inputs(column)) for column in range(len(self.columns))]
+        asked = frozenset(f"inputs.{name}" for name in self.equations.inputs.named())
+        columns = range(len(self.columns))
+        return [self.program.run_often(self.inputs(column), asked, _WORKLOAD) for column in columns]
 
     def figure(self, identifier: str) -> Named:
         """A figure by id, of an input also by one it had in an earlier version.

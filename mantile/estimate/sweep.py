@@ -33,7 +33,7 @@ from mantile.estimate.estimate import require_override
 from mantile.estimate.results import headline, is_possible
 from mantile.estimate.structure import graph_of
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Named
+from mantile.graph.quantity import NOT_KNOWN, Input, Named
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
 from mantile.library.documents import validate
@@ -194,7 +194,11 @@ class Grid:
 
 def _numbers(value: Any) -> Array:
     """A metric: a number, or NaN where nobody knows it."""
-    numbers = np.asarray(nan if isinstance(value, str) else value, float)
+    values = np.asarray(value)
+    if values.dtype.kind in "USO":  # in words where nobody knows it
+        known = [nan if isinstance(one, str) and one == NOT_KNOWN else float(one) for one in values.flat]
+        values = np.array(known).reshape(values.shape)
+    numbers = values.astype(float)
     return np.where(np.isfinite(numbers), numbers, np.nan)
 
 

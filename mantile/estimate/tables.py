@@ -48,10 +48,19 @@ def _csv(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     with path.open("w", encoding="utf-8", newline="") as file:
 
         def append(table: pd.DataFrame) -> None:
-            texts = pd.DataFrame({name: _as_texts(table[name]) for name in table})
-            texts.to_csv(file, index=False, header=file.tell() == 0)
+            file.write(csv_text(table, file.tell() == 0))
 
         yield append
+
+
+def csv_text(table: pd.DataFrame, head: bool) -> str:
+    """A table as CSV in which no text is read as a formula.
+
+    Args:
+        head: whether the names of the columns stand in the first line.
+    """
+    texts = pd.DataFrame({name: _as_texts(table[name]) for name in table})
+    return str(texts.to_csv(None, index=False, header=head))
 
 
 def _as_texts(column: pd.Series) -> Any:

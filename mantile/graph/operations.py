@@ -92,6 +92,8 @@ def _is_text(value: Any) -> bool:
 
 def _logarithm(value: Any) -> Any:
     """An error where there is none, as in Excel: NumPy has minus infinity for 0."""
+    if isinstance(value, float):
+        return np.log(value) if value > 0 else math.nan
     return np.where(np.asarray(value) > 0, np.log(value), np.nan)[()]
 
 
@@ -110,6 +112,8 @@ def _total(*arguments: Any) -> Any:
 def _least(members: list[Any]) -> Any:
     """The smallest of the members that are numbers; where there are cases, of those that are in a case."""
     numbers = _flat((members,))
+    if all(isinstance(number, float) for number in numbers):
+        return np.array(numbers).min()
     return reduce(np.fmin if any(np.ndim(number) for number in numbers) else np.minimum, numbers)
 
 
@@ -142,9 +146,9 @@ def _all_finite(value: Any) -> bool:
 
 
 def _where(condition: Any, then: Any, otherwise: Any) -> Any:
-    if isinstance(condition, bool):
+    if isinstance(condition, bool | np.bool_):
         return then if condition else otherwise
-    if np.ndim(condition) == 0:
+    if isinstance(condition, float) or np.ndim(condition) == 0:
         if isinstance(condition, float) and math.isnan(condition):
             return math.nan
         return then if condition else otherwise
@@ -177,7 +181,7 @@ def _divide(left: Any, right: Any) -> Any:
 
 
 def _index(members: list[Any], position: Any) -> Any:
-    if np.ndim(position) == 0:
+    if isinstance(position, float | int) or np.ndim(position) == 0:
         if math.isnan(position) or not 1 <= position <= len(members):
             return math.nan
         return members[int(position) - 1]
@@ -199,6 +203,8 @@ def _choose(position: Any, *operands: Any) -> Any:
 
 
 def _match(key: Any, members: list[Any], _exact: int) -> Any:
+    if isinstance(members, Members) and members.scalars and isinstance(key, str | float):
+        return members.places.get(key.lower() if isinstance(key, str) else key, math.nan)
     if np.ndim(key) == 0 and all(np.ndim(member) == 0 for member in members):
         return next(
             (
@@ -249,14 +255,30 @@ class Members(list[Any]):
         return not any(isinstance(member, np.ndarray) for member in self)
 
     @cached_property
+    def places(self) -> dict[Any, int]:
+        """The first place of each text, without case, and of each number; an error has none."""
+        found: dict[Any, int] = {}
+        for place, member in enumerate(self, 1):
+            text = isinstance(member, str)
+            if text or member == member:
+                found.setdefault(member.lower() if text else float(member), place)
+        return found
+
+    @cached_property
     def are_texts(self) -> np.ndarray[Any, np.dtype[Any]]:
         """Whether each member is a text."""
         return np.array([isinstance(member, str) for member in self], bool)
 
     @cached_property
-    def texts(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """Texts as Excel compares them, without case; empty where there is a number."""
-        return np.array([member.lower() if isinstance(member, str) else "" for member in self], str)
+    def texts(self) -> tuple[dict[str, int], np.ndarray[Any, np.dtype[Any]]]:
+        """A number for each text as Excel compares them, without case; and that of each member, −1 of what
+        is no text.
+        """
+        known: dict[str, int] = {}
+        numbers = [
+            known.setdefault(member.lower(), len(known)) if isinstance(member, str) else -1 for member in self
+        ]
+        return known, np.array(numbers, int)
 
     @cached_property
     def numbers(self) -> np.ndarray[Any, np.dtype[Any]]:
@@ -282,7 +304,10 @@ def _flags(keys: Members, key: Any) -> Any:
     if keys.scalars and np.ndim(key if criterion is None else criterion.bound) == 0:
         if criterion is not None:
             return criterion.compare(keys.numbers, criterion.bound)
-        return keys.are_texts & (keys.texts == key.lower()) if isinstance(key, str) else keys.numbers == key
+        if isinstance(key, str):
+            known, numbers = keys.texts
+            return numbers == known.get(key.lower(), -2)
+        return keys.numbers == key
     if criterion is None:
         return [_same(member, key) for member in keys]
     return [not isinstance(member, str) and criterion.compare(member, criterion.bound) for member in keys]
@@ -325,6 +350,8 @@ def _sum_products(*blocks: Members) -> Any:
 
 
 def _is_number(value: Any) -> Any:
+    if isinstance(value, float):
+        return np.True_ if value == value else np.False_
     if value is None or _is_text(value):
         return False
     return ~np.isnan(value)
@@ -437,6 +464,8 @@ def _compare(
     def compare(left: Any, right: Any) -> Any:
         if isinstance(left, float) and isinstance(right, float):
             return bool(of_floats(left, right)) if _finite(left, right) else math.nan
+        if isinstance(left, str) and isinstance(right, str):
+            return function(left, right)
         if _is_text(left) != _is_text(right):  # a text is more than any number
             left, right = (np.where(_is_error(side), math.nan, _is_text(side)) for side in (left, right))
             left, right = left[()], right[()]

@@ -41,7 +41,7 @@ def _values(*nodes: Node) -> tuple[int, ...]:
     return tuple(int(values[node]) for node in nodes)
 
 
-def _entries(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
+def tensor_entries(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
     """Tensors as {name, shape, count}; the same name and shape in several kinds of layer is one entry."""
     nodes = {
         node
@@ -60,12 +60,12 @@ def _entries(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
 
 def tensor_list(ir: ModelGraph) -> list[dict[str, Any]]:
     """Every tensor as {name, shape, count}; {} in a name stands for the number of the layer or expert."""
-    return _entries([*ir.tensors(), *ir.tower()])
+    return tensor_entries([*ir.tensors(), *ir.tower()])
 
 
 def _size(tensors: Iterable[Tensor]) -> int:
     """Parameters in tensors."""
-    entries = _entries([tensor for tensor in tensors if not tensor.buffer])
+    entries = tensor_entries([tensor for tensor in tensors if not tensor.buffer])
     return sum(prod(entry["shape"]) * entry["count"] for entry in entries)
 
 
@@ -295,7 +295,7 @@ def describe(ir: ModelGraph, tokens: int | None = None, with_tensors: bool = Fal
     if ir.prediction:
         description["multi_token_prediction"] = {
             "parameters": _size(ir.prediction),
-            "tensors": len(_entries(ir.prediction)),
+            "tensors": len(tensor_entries(ir.prediction)),
         }
     if architecture.unread is not None:
         description["not_used"] = [
@@ -309,5 +309,5 @@ def describe(ir: ModelGraph, tokens: int | None = None, with_tensors: bool = Fal
     if with_tensors:
         description["tensors"] = tensor_list(ir)
         if ir.prediction:
-            description["multi_token_prediction"]["tensors"] = _entries(ir.prediction)
+            description["multi_token_prediction"]["tensors"] = tensor_entries(ir.prediction)
     return description

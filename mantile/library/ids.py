@@ -41,6 +41,12 @@ def find_id(kind: str, given: str, ids: Iterable[str]) -> str:
 
 _MAKERS = {"nvidia", "amd", "apple", "intel", "google", "aws", "geforce", "instinct", "tesla", "radeon"}
 """Words before the name of a chip that say who makes it, or for whom."""
+_CONFIGURATIONS = {
+    "nvidia_h100_80gb": ("h100-sxm",),
+    "nvidia_gb200_single": ("gb200-nvl72",),
+    "nvidia_nvl72_rack": ("nvl72-gb200", "gb200-nvl72"),
+}
+"""Names of configurations that are no part of ours: the system they mean, or its accelerator."""
 _USUAL_FORM = "-sxm"  # of a family in several forms, the one that is meant where nobody says which
 
 
@@ -64,6 +70,9 @@ def find_named(kind: str, given: str, names: Mapping[str, str]) -> str:
     if given in names:
         return given
     spelling = _joined(given)
+    other = next((key for key in configured(given) if key in names), None)
+    if other is not None:
+        return other
     alike = [key for key, name in names.items() if spelling and spelling in (_joined(key), _joined(name))]
     meant = alike or [key for key, name in names.items() if _holds(key, spelling) or _holds(name, spelling)]
     if len(meant) == 1:
@@ -74,6 +83,21 @@ def find_named(kind: str, given: str, names: Mapping[str, str]) -> str:
     if meant:
         raise not_clear(kind, given, meant)
     raise unknown(kind, given, names)
+
+
+def configured(name: str) -> tuple[str, ...]:
+    """The ids that the name of a configuration means where it is no part of ours: a system, an accelerator.
+
+    >>> configured("nvidia_nvl72_rack")
+    ('nvl72-gb200', 'gb200-nvl72')
+    """
+    spelling = _joined(name)
+    return next((ids for other, ids in _CONFIGURATIONS.items() if _joined(other) == spelling), ())
+
+
+def configurations() -> Mapping[str, tuple[str, ...]]:
+    """All names that `configured` knows, with what they mean."""
+    return _CONFIGURATIONS
 
 
 def _joined(name: str) -> str:

@@ -88,6 +88,23 @@ def load_model(name: str, trust_remote_code: bool = False) -> Model:
     suffix = path.suffix.lower()
     if name and (_exists(path) or suffix in (".json", ".yaml", GGUF, *WEIGHTS) or _PATH.match(name)):
         return _from_path(path, trust_remote_code)
+    return named_model(name, True, trust_remote_code)
+
+
+def named_model(name: str, hub: bool = False, trust_remote_code: bool = False) -> Model:
+    """A model by its name alone: no file of the user is opened.
+
+    Args:
+        name: our id of it, in any spelling, or id@version; its hub id or the address of its page there.
+        hub: whether a model that we do not ship may be read from the hub.
+        trust_remote_code: as of `load_model`.
+
+    Raises:
+        InputError: if there is no such model, or several could be meant; with what to do.
+
+    Example:
+        named_model("meta-llama/Llama-3.1-8B-Instruct").id    # llama-3.1-8b
+    """
     called, at, version = name.partition("@")
     if at and not version:
         raise InputError(f"model {name!r:.120}: expected a version after the @, or no @")
@@ -106,6 +123,9 @@ def load_model(name: str, trust_remote_code: bool = False) -> Model:
         raise InputError(f"unknown model {name!r:.120}; `mantile models list` shows those that we ship")
     if at:
         raise InputError(f"{name}: only models that we ship have versions; expected {asked.id}")
+    if not hub:
+        nearest = known_models().nearest(asked.id) or "expected an id of `mantile models list`"
+        raise InputError(f"unknown model {name!r:.120}: the hub is not read here; {nearest}")
     return _from_hub(asked, trust_remote_code)
 
 

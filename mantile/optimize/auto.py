@@ -26,9 +26,12 @@ def asks(data: Mapping[str, Any]) -> bool:
 
 
 def chosen(
-    data: Mapping[str, Any], name: str, step: Callable[[str], None] = lambda words: None
+    data: Mapping[str, Any],
+    name: str,
+    step: Callable[[str], None] = lambda words: None,
+    most: int = _MOST,
 ) -> tuple[dict[str, Any], Optimum]:
-    """A scenario with what was left to be chosen, the cheapest plan on at most eight accelerators, and why.
+    """A scenario with what was left to be chosen, the cheapest plan on so many accelerators, and why.
 
     Where nobody knows a price, the plan with the most output tokens per second and accelerator. Degrees that
     are neither stated nor left to be chosen are 1.
@@ -36,6 +39,7 @@ def chosen(
     Args:
         data: fields of a scenario, some of them auto.
         name: stands for the scenario in errors.
+        most: accelerators.
 
     Raises:
         InputError: for auto in a field that is no part of a plan, or in variants; where no plan can be.
@@ -58,7 +62,7 @@ def chosen(
         raise InputError(f"{name}: accelerator is missing: expected an id, or auto")
     stated |= {key: value for key, value in _usual(fields, stated).items() if key not in {*stated, *free}}
     for objective in _OBJECTIVES:
-        found = solve(ask(workload | stated, objective, [], _MOST, over, name=name, host_memory=0), step)
+        found = solve(ask(workload | stated, objective, [], most, over, name=name, host_memory=0), step)
         if found.has_winner:
             break
     winner = found.scenario.variants[0].model_dump(exclude_none=True)

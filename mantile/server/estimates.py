@@ -1,0 +1,286 @@
+"""POST /v1/estimate: what a model reaches on some hardware, in the words of who has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mantile.equations.checks import WITH_OFFLOAD
+from mantile.equations.evidence import PERCENTILES
+from mantile.equations.reasons import PLAN, REASONS
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimate.results import is_possible
+from mantile.library.errors import InputError
+from mantile.library.profiles import load_library
+from mantile.library.scenario import Scenario, parse_scenario
+from mantile.optimize.optimize import Optimum, ask, solve
+from mantile.server.asked import EstimateAsked
+from mantile.server.documents import NAME, estimate_of, fields_of
+from mantile.server.errors import Refused
+from mantile.server.hardware import Configuration, hardware
+
+IN_VRAM, OFFLOADED, INSUFFICIENT = "in_vram", "runs_with_offload", "insufficient_memory"
+MEMORY = "MEMORY_EXCEEDED"
+_GB, _MS = 1e-9, 1e3
+_WITHOUT_PRICE = "throughput-per-accelerator"  # what is wanted where nobody knows a price
+_OBJECTIVES = {"latency": "tpot", "speed": "tpot"}
+"""Other names of what is wanted."""
+
+
+def needs_search(asked: EstimateAsked) -> bool:
+    """Whether plans have to be looked for, which takes a second."""
+    return asked.scenario is None and (asked.plan is None or asked.recommend > 0)
+
+
+def answer(asked: EstimateAsked, hub: bool) -> dict[str, Any]:
+    """The answer.
+
+    Raises:
+        InputError: naming the field that is wrong; `Refused` with its reason code for a plan that cannot be
+            for another reason than memory.
+    """
+    if asked.scenario is not None:
+        if asked.model_id or asked.hardware or asked.workload or asked.plan:
+            raise InputError("field scenario: expected it alone, or model_id, hardware and workload")
+        return _told(estimate_of(asked.scenario, hub), None, None)
+    if asked.model_id is None or asked.hardware is None or asked.workload is None:
+        raise InputError("field model_id: expected it with hardware and workload, or a scenario")
+    found = hardware(asked.hardware, load_library())
+    fields = found.fields | {
+        "model": asked.model_id,
+        "framework": asked.runtime_id,
+        "input_tokens": asked.workload.context_tokens,
+        "output_tokens": asked.workload.output_tokens,
+        "concurrency": asked.workload.concurrency,
+    }
+    if "devices" in found.fields or not needs_search(asked):
+        plan = asked.plan if asked.plan is not None else {}
+        return _told(estimate_of(_whole(fields, plan, found), hub), found, None)
+    stated = None if asked.plan is None else estimate_of(_whole(fields, asked.plan, found), hub)
+    searched = _search(asked, fields, found, hub)
+    best = stated or (None if searched is None else _winner(searched))
+    if best is None:
+        best = estimate_of(_whole(fields, {}, found), hub)
+    return _told(best, found, searched, asked.recommend, stated is None)
+
+
+def _whole(fields: Mapping[str, Any], plan: Mapping[str, Any], found: Configuration) -> dict[str, Any]:
+    """A scenario of all accelerators: TP over all of them where the plan does not say it."""
+    own = {"tp": found.count} if "devices" not in fields and not {"tp", "pp", "dp"} & plan.keys() else {}
+    return {**fields, **own, **plan}
+
+
+def _search(
+    asked: EstimateAsked, fields: Mapping[str, Any], found: Configuration, hub: bool
+) -> Optimum | None:
+    """The best plans on that hardware; None where there is none."""
+    stated, model = fields_of(fields, hub)
+    host = 0.0 if found.ram is None else found.ram / found.count
+    wanted = _OBJECTIVES.get(asked.objective, asked.objective)
+    last: Optimum | None = None
+    for objective in dict.fromkeys((wanted, _WITHOUT_PRICE)):
+        try:
+            last = solve(
+                ask(
+                    stated,
+                    objective,
+                    [],
+                    min(found.count, 1024),
+                    {},
+                    model=model,
+                    name=NAME,
+                    plans=max(1, asked.recommend),
+                    host_memory=host,
+                )
+            )
+        except InputError as error:
+            if "plans can be" not in str(error):
+                raise
+            return None
+        if last.has_winner:
+            return last
+    return last
+
+
+def _winner(found: Optimum) -> Estimate | None:
+    """The estimate of the best plan, by itself."""
+    if not found.has_winner:
+        return None
+    return estimate(alone(found.scenario), found.question.model, name=NAME)
+
+
+def alone(scenario: Scenario) -> Scenario:
+    """The base column of an answer as a scenario of its own."""
+    data = scenario.model_dump(
+        exclude_none=True, exclude_defaults=True, exclude={"variants", "decision", "name", "title"}
+    )
+    return parse_scenario(data, NAME)
+
+
+def _told(
+    made: Estimate,
+    found: Configuration | None,
+    searched: Optimum | None,
+    recommend: int = 0,
+    chosen: bool = False,
+) -> dict[str, Any]:
+    whole = made.to_dict()
+    require_plan(whole)
+    return {
+        "model_id": made.model.id,
+        "runtime_id": whole["framework"],
+        "hardware": {
+            "accelerator": whole["accelerator"],
+            "system": whole["system"],
+            "accelerators": whole["accelerators"],
+            "ram_gb": None if found is None else found.ram,
+        },
+        "scenario": made.scenario.model_dump(mode="json", exclude_none=True, exclude_defaults=True),
+        "feasibility": feasibility(whole),
+        "reasons": [{"code": one["code"], "message": one["message"]} for one in whole["checks"]["errors"]],
+        "estimates": _estimates(whole),
+        "bottlenecks": _bottlenecks(whole),
+        "recommended_configs": [] if searched is None or not recommend else recommendations(searched),
+        "explanations": _words(made, whole, found, searched, chosen),
+        "estimate": whole,
+    }
+
+
+def require_plan(results: Mapping[str, Any]) -> None:
+    """Refuse a plan that cannot be for another reason than memory, with its reason code.
+
+    Raises:
+        Refused: with the rule of the planner that it breaks.
+    """
+    if is_possible(results["feasibility"]):
+        return
+    broken = [one for one in results["checks"]["errors"] if one["code"] != MEMORY]
+    rules = [one for one in broken if one["code"] in REASONS and REASONS[one["code"]].group == PLAN]
+    for one in (*rules, *broken):
+        raise Refused(f"the plan cannot be: {one['message']}", one["code"])
+
+
+def feasibility(results: Mapping[str, Any]) -> str:
+    """The class of a plan by where its weights and KV cache lie."""
+    if results["feasibility"] == WITH_OFFLOAD or (
+        is_possible(results["feasibility"]) and (results["offload_weights"] or results["offload_kv"])
+    ):
+        return OFFLOADED
+    return IN_VRAM if is_possible(results["feasibility"]) else INSUFFICIENT
+
+
+def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures with their ranges, in the units of their names; None where nobody knows one."""
+    ranges, memory = whole["range_80"], whole["memory_range_80"]["peak_memory"]
+    known = is_possible(whole["feasibility"])
+
+    def scaled(value: float | None, factor: float) -> float | None:
+        return None if value is None else value * factor
+
+    def band(name: str, factor: float = 1.0) -> dict[str, float | None]:
+        return {percent: scaled(ranges[name][percent], factor) for percent in PERCENTILES}
+
+    return {
+        "decode_toks_sec": band("throughput"),
+        "decode_toks_sec_per_user": whole["interactivity_tokens_per_s"],
+        "prefill_toks_sec": {"p10": None, "p50": whole.get("prefill_tokens_per_s"), "p90": None},
+        "ttft_ms": {
+            **band("ttft", _MS),
+            "mean": scaled(whole["ttft_s"], _MS),
+            "median": scaled(whole.get("ttft_p50_s"), _MS),
+            "p95": scaled(whole.get("ttft_p95_s"), _MS),
+        },
+        "tpot_ms": {**band("tpot", _MS), "mean": scaled(whole["tpot_s"], _MS)},
+        "latency_ms": {
+            "mean": scaled(whole["e2e_s"], _MS),
+            "p50": scaled(whole.get("e2e_p50_s"), _MS),
+            "p95": scaled(whole.get("e2e_p95_s"), _MS),
+        },
+        "vram_peak_gb": {
+            "p10": scaled(memory["p10"], _GB) if known else None,
+            "p50": scaled(whole["peak_memory_bytes"], _GB) if known else None,
+            "p90": scaled(memory["p90"], _GB) if known else None,
+        },
+        "vram_needed_gb": scaled(whole["memory_per_accelerator_bytes"], _GB),
+        "vram_capacity_gb": scaled(whole["memory_capacity_bytes"], _GB),
+        "ram_peak_gb": scaled(whole["ram_peak_bytes"], _GB) if known else None,
+    }
+
+
+def _bottlenecks(whole: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What each phase is limited by, the largest share first; none of a plan that cannot be."""
+    if not is_possible(whole["feasibility"]):
+        return []
+    return [
+        {"phase": phase, "limit": limit, "percent": share * 100}
+        for phase, shares in whole["split"].items()
+        for limit, share in sorted(shares.items(), key=lambda item: -item[1])
+        if share > 0
+    ]
+
+
+def recommendations(found: Optimum) -> list[dict[str, Any]]:
+    """The plans of a search, the best first."""
+    keys = ("ttft_s", "tpot_s", "output_tokens_per_s", "usd_per_hour", "memory_per_accelerator_bytes")
+    return [
+        {
+            "rank": one.rank,
+            "name": one.name,
+            "plan": one.plan,
+            "feasibility": feasibility(one.results),
+            "metrics": {key: one.results[key] for key in keys}
+            | {"usd_per_million_output_tokens": one.results["usd_per_million_tokens"]["output"]},
+            "reason": found.words if place == 0 and found.has_winner else one.lost_because,
+        }
+        for place, one in enumerate(found.candidates)
+    ]
+
+
+def _words(
+    made: Estimate,
+    whole: Mapping[str, Any],
+    found: Configuration | None,
+    searched: Optimum | None,
+    chosen: bool,
+) -> list[str]:
+    """What the figures come to, in plain words; sentences of checks are the library's own."""
+    words = []
+    memory = next((one for one in whole["checks"]["errors"] if one["code"] == MEMORY), None)
+    kind = feasibility(whole)
+    if kind == IN_VRAM:
+        words.append(
+            f"{made.title}: weights, KV cache and working memory fit: "
+            f"{whole['memory_per_accelerator_bytes'] * _GB:,.1f} of "
+            f"{whole['memory_capacity_bytes'] * _GB:,.1f} GB of each accelerator."
+        )
+    elif kind == OFFLOADED:
+        words.append(_offloaded(made, whole))
+    elif memory is not None:
+        words.append(f"Model exceeds VRAM: it {memory['message']}.")
+        if found is not None and found.ram is None:
+            words.append("Host memory is not known: state ram_gb to see whether a part may lie there.")
+    if is_possible(whole["feasibility"]):
+        words += [
+            f"{phase.capitalize()} is limited by {whole['bottleneck'][phase]}, "
+            f"{whole['split'][phase][whole['bottleneck'][phase]]:.0%} of its time."
+            for phase in ("prefill", "decode")
+            if whole["bottleneck"][phase] in whole["split"][phase]
+        ]
+        words.append(f"Ranges hold 80 % of runs; evidence: {whole['evidence']}.")
+    if chosen and searched is not None and searched.has_winner:
+        words.append(f"{searched.words}.")
+    words += [f"{one['code']}: {one['message']}." for one in whole["checks"]["alerts"]]
+    return words + [f"{text}." for text in (() if found is None else found.told)]
+
+
+def _offloaded(made: Estimate, whole: Mapping[str, Any]) -> str:
+    """By how much the plan is too large without host memory, and what lies there."""
+    without = made.scenario.replace(offload_weights=0.0, offload_kv=0.0)
+    checks = made.again(without).results()["checks"]["errors"]
+    message = next((f": it {one['message']}" for one in checks if one["code"] == MEMORY), "")
+    parts = [
+        f"{whole[name]:,.1f} GB of {what}"
+        for name, what in (("offload_weights", "weights"), ("offload_kv", "KV cache"))
+        if whole[name]
+    ]
+    return f"Model exceeds VRAM{message}; so {' and '.join(parts)} of each accelerator lie in host memory."

@@ -1,0 +1,91 @@
+"""The answer to what a page was asked: the estimate, and why its plan was chosen. The last ones are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimate.results import is_possible
+from mantile.library.errors import InputError
+from mantile.library.scenario import Scenario, parse_scenario
+from mantile.optimize.auto import chosen
+from mantile.optimize.optimize import Optimum
+from mantile.server.documents import fields_of
+from mantile.server.page.state import AUTO, DEGREES, GPUS, State, unpacked
+
+NAME = "page"
+"""Stands for the scenario in errors."""
+KEPT = 64  # answers
+_FIELD = re.compile(r"(?:field |^)(?:decode\.)?([a-z_0-9]+)(?:\.[^:]*)?: (.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a page says.
+
+    Args:
+        fields: of the scenario, its plan chosen.
+        estimate: worked out; `results` of its base as `mantile estimate --json` prints them.
+        optimum: what was looked at where the plan was left to be chosen.
+    """
+
+    fields: Mapping[str, Any]
+    estimate: Estimate
+    results: Mapping[str, Any]
+    optimum: Optimum | None
+
+    @property
+    def possible(self) -> bool:
+        """Whether the plan can be."""
+        return is_possible(str(self.results["feasibility"]))
+
+    @property
+    def scenario(self) -> Scenario:
+        """As it is worked out."""
+        return self.estimate.scenario
+
+
+class FieldError(InputError):
+    """An error of one field of the form; `field` is empty where it is of none."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
+
+
+def answer(state: State) -> Answer:
+    """The answer to a state.
+
+    Raises:
+        FieldError: for what cannot be asked.
+    """
+    try:
+        return _answer(state.packed)
+    except FieldError:
+        raise
+    except InputError as error:
+        raise field_error(error) from error
+
+
+@lru_cache(maxsize=KEPT)
+def _answer(packed: str) -> Answer:
+    asked = unpacked(packed)
+    most, optimum = asked.pop(GPUS, None), None
+    fields, model = fields_of(asked, False, NAME)
+    if any(fields.get(name) == AUTO for name in DEGREES):
+        fields, optimum = chosen(fields, NAME, most=8 if most is None else most)
+    worked = estimate(parse_scenario(fields, NAME), model, name=NAME)
+    return Answer(fields, worked, worked.results(), optimum)
+
+
+def field_error(error: InputError) -> FieldError:
+    """An error with the field that it is of, and without the name of the document."""
+    text = str(error).removeprefix(f"{NAME}: ")
+    found = _FIELD.search(text)
+    if found is None:
+        return FieldError(text)
+    return FieldError(found[2], found[1])

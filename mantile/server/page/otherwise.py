@@ -1,0 +1,139 @@
+"""A run otherwise: what a change of one field would do, what would work in its place, and how it feels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
+from mantile.library.errors import InputError
+from mantile.optimize.size import size
+from mantile.optimize.space import CHOSEN
+from mantile.server.documents import fields_of
+from mantile.server.page.answers import NAME, Answer, answer
+from mantile.server.page.run import at
+from mantile.server.page.state import DEGREES, GPUS, START, State
+from mantile.server.page.text import change, headline, parts, scaled
+
+_MOST_GPUS = 1024
+_NEWER = ("h200-sxm", "b200-sxm", "mi300x", "mi355x")  # chips that are offered to those of the same maker
+
+
+def what_if(found: Answer, state: State) -> list[dict[str, Any]]:
+    """A few changes of one field, each worked out, and what they do."""
+    if not found.possible:
+        return []
+    results, library = found.results, found.estimate.library
+    changes: list[tuple[str, dict[str, Any]]] = []
+    chip = library.accelerator(str(results["accelerator"]))
+    if results["weights_dtype"] != "fp8":
+        changes.append(("fp8 weights", {"weights_dtype": "fp8"}))
+    if results["kv_dtype"] != "fp8":
+        changes.append(("fp8 KV cache", {"kv_dtype": "fp8"}))
+    load = int(results["concurrency"])
+    if not (found.scenario.request_rate or found.scenario.sessions):
+        changes.append((f"{2 * load:,} requests at once", {"concurrency": 2 * load}))
+        if load > 1:
+            changes.append((f"{load // 2:,} requests at once", {"concurrency": load // 2}))
+    newer = [
+        one
+        for one in library.accelerators
+        if one.id in _NEWER and one.vendor == chip.vendor and one.id != chip.id
+    ]
+    changes += [(one.name, {"accelerator": one.id}) for one in newer]
+    base = state.by_hand({name: found.fields.get(name, 1) for name in DEGREES})
+    rows = []
+    for words, fields in changes:
+        changed = base.with_fields(**fields)
+        try:
+            other = answer(changed)
+        except InputError:
+            continue
+        if not other.possible:
+            continue
+        rows.append(
+            {
+                "words": words,
+                "ttft": headline(TTFT, other.results["ttft_s"]),
+                "tpot": headline(TPOT, other.results["tpot_s"]),
+                "rate": parts(headline(OUTPUT_TOKENS_PER_S, other.results["output_tokens_per_s"]))[0],
+                "usd": parts(
+                    USD_PER_MILLION_OUTPUT_TOKENS.text(at(other.results, USD_PER_MILLION_OUTPUT_TOKENS.key))
+                )[0],
+                "effect": change(
+                    at(other.results, USD_PER_MILLION_OUTPUT_TOKENS.key),
+                    at(results, USD_PER_MILLION_OUTPUT_TOKENS.key),
+                ),
+                "slower": change(other.results["tpot_s"], results["tpot_s"]),
+                "open": changed.link(),
+                "pin": state.with_pins((*state.pins, state.packed, changed.packed)).link("/compare"),
+            }
+        )
+    return rows
+
+
+def ways_out(state: State) -> list[dict[str, str]]:
+    """What would work in place of a plan that cannot be: AUTO, more GPUs, other formats, shorter prompts."""
+    auto = state.by_auto()
+    if not state.auto and (found := _tried(auto)) is not None:
+        return [{"words": f"Let AUTO choose: {found.estimate.title}", "link": auto.link()}]
+    ways, most = [], state.fields.get(GPUS, START[GPUS])
+    most = most if isinstance(most, int) and 0 < most <= _MOST_GPUS else START[GPUS]
+    for count in (2 * most, 4 * most, 8 * most):
+        more = auto.with_fields(**{GPUS: count})
+        if count <= _MOST_GPUS and (found := _tried(more)) is not None:
+            ways.append({"words": f"Up to {count} GPUs: {found.estimate.title}", "link": more.link()})
+            break
+    try:
+        asked = {key: value for key, value in state.fields.items() if key not in (*DEGREES, GPUS)}
+        fields, _ = fields_of(asked, False, NAME)
+        needs = size(gpus_max=most, name=NAME, **({"framework": "vllm"} | fields))
+    except (InputError, TypeError, ValueError):
+        return ways
+    least = needs.tiers["minimum"]
+    if least.plan is not None:
+        changed = {key: value for key, value in least.plan.items() if key in CHOSEN}
+        ways.append(
+            {
+                "words": f"Other formats: {least.label}",
+                "link": state.with_fields(**changed).by_hand(least.plan).link(),
+            }
+        )
+    for way in needs.ways:
+        if way.change == "input_tokens":
+            shorter = auto.with_fields(input_tokens=way.value)
+            ways.append({"words": f"Prompts of {way.value:,} tokens: {way.label}", "link": shorter.link()})
+    return ways
+
+
+def _tried(state: State) -> Answer | None:
+    """The answer to a state where its plan can be."""
+    try:
+        found = answer(state)
+    except InputError:
+        return None
+    return found if found.possible else None
+
+
+_SAMPLE = (
+    "The first token waits for the whole prompt to be read: that is the time to first token. Every further "
+    "token reads all weights once more, so the pace you see now is what memory bandwidth, messages between "
+    "the accelerators and the work of the host leave of it. Other users share each of these steps, which is "
+    "why a busier deployment writes more in all and more slowly to each of them."
+)
+
+
+def feel(found: Answer) -> dict[str, Any] | None:
+    """A text to be written at the pace that is predicted; None where there is no pace."""
+    ttft, tpot = found.results["ttft_s"], found.results["tpot_s"]
+    if not found.possible or ttft is None or tpot is None:
+        return None
+    tokens = len(_SAMPLE.split())
+    return {
+        "ttft": f"{ttft:.6g}",
+        "tpot": f"{tpot:.6g}",
+        "first": headline(TTFT, ttft),
+        "each": headline(TPOT, tpot),
+        "text": _SAMPLE,
+        "count": tokens,
+        "lasts": scaled(ttft + (tokens - 1) * tpot, "s"),
+    }

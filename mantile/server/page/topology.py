@@ -1,0 +1,180 @@
+"""A deployment drawn: machines with their accelerators and links, as `mantile plan` has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from mantile.equations.display import number_in
+from mantile.estimate.plan import plan
+from mantile.estimate.topology import BUSIEST, NETWORK
+from mantile.server.page.answers import Answer
+from mantile.server.page.charts import at, tag
+from mantile.server.page.form import FormField
+from mantile.server.page.state import FIGURES, State
+from mantile.server.page.text import scaled
+
+_PER_ROW = 8
+_MOST_BOXES = 12
+_MOST_CHIPS = 72
+
+
+def placement(found: Answer) -> dict[str, Any]:
+    """The picture, its links in words, and the messages of both passes."""
+    made = plan(found.estimate)
+    shown = made["topology"]
+    boxes = [box for box in shown["boxes"] if not box["id"].endswith(NETWORK)]
+    inside = {link["from"]: link for link in shown["links"] if link["from"] == link["to"]}
+    between = [link for link in shown["links"] if link["from"] != link["to"]]
+    busiest = next((link for link in shown["links"] if link["state"] == BUSIEST), None)
+    count = sum(len(box["accelerators"]) or 1 for box in boxes)
+    title = (
+        f"{len(boxes)} domain{'s' if len(boxes) != 1 else ''}, {count} accelerator{'s' if count != 1 else ''}"
+    )
+    title += f"; the busiest link is {_link(busiest)}" if busiest else "; no link is used"
+    names = {box["id"]: box["title"] for box in shown["boxes"]}
+    return {
+        "title": title,
+        "chart": _drawn(boxes[:_MOST_BOXES], inside, f"{title}."),
+        "left_out": max(0, len(boxes) - _MOST_BOXES),
+        "links": [
+            {
+                "words": f"{names[link['from']]} – {names[link['to']]}"
+                if link["from"] != link["to"]
+                else f"inside {names[link['from']]}",
+                "rate": _link(link),
+                "time": ""
+                if link["prefill_ms"] is None
+                else f"{link['prefill_ms']:,.3g}\u00a0ms of a prefill",
+                "state": f"{link['state']}{', inferred' if link['inferred'] else ''}",
+            }
+            for link in (*inside.values(), *between)
+        ],
+        "messages": [
+            {
+                "phase": phase,
+                "label": one["label"],
+                "bytes": scaled(one["bytes"], "B"),
+                "count": f"{one['count']:,.0f}",
+                "time": scaled(one["seconds"], "s"),
+                "algorithm": one["algorithm"] or "",
+                "block": one["message"],
+            }
+            for phase, messages in made["messages"].items()
+            for one in messages
+        ],
+        "holds": _holds(made["sides"]),
+    }
+
+
+def _link(link: Mapping[str, Any]) -> str:
+    if link["gb_per_s"] is None:
+        return f"{link['label']}, bandwidth not known"
+    return f"{link['label']}, {link['gb_per_s']:,.4g}\u00a0GB/s"
+
+
+def _holds(sides: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """What the accelerators hold, those alike once."""
+    rows: dict[tuple[str, ...], list[int]] = {}
+    for side in sides:
+        for one in side["accelerators"]:
+            if not one.get("in_use"):
+                continue
+            said = (
+                str(side["role"]),
+                *(
+                    scaled(1e9 * one[key], "B")
+                    for key in ("weights_gb", "kv_cache_gb", "used_gb")
+                    if key in one
+                ),
+            )
+            rows.setdefault(said, []).append(int(one["number"]))
+    heads = ("role", "weights", "kv", "used")
+    return [
+        {"numbers": _numbers(numbers), **dict(zip(heads, said, strict=False))}
+        for said, numbers in rows.items()
+    ]
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers[:12])) + (" …" if len(numbers) > 12 else "")
+
+
+def _drawn(boxes: Sequence[Mapping[str, Any]], inside: Mapping[str, Any], label: str) -> Markup:
+    parts: list[Markup] = []
+    y = 2
+    for place, box in enumerate(boxes):
+        chips = box["accelerators"][:_MOST_CHIPS]
+        rows = -(-len(chips) // _PER_ROW)
+        height = 62 + 34 * rows + (26 if box["id"] in inside else 0)
+        if place:
+            parts.append(tag("line", x1="50%", x2="50%", y1=y - 12, y2=y, class_="wire"))
+        parts.append(tag("rect", x="0.5%", width="99%", y=y, height=height, rx="8", class_="machine"))
+        parts.append(tag("text", box["title"], x="3%", y=y + 20, class_="strong"))
+        parts.append(tag("text", " · ".join(box["lines"]), x="3%", y=y + 40, class_="axis"))
+        for number, chip in enumerate(chips):
+            row, column = divmod(number, _PER_ROW)
+            left, top = 3 + column * 11.8, y + 52 + 34 * row
+            parts.append(
+                tag(
+                    "rect",
+                    x=at(left),
+                    width="10.6%",
+                    y=top,
+                    height=28,
+                    rx="4",
+                    class_=f"gpu stage{chip['stage'] % 4}",
+                )
+            )
+            parts.append(
+                tag(
+                    "text",
+                    str(chip["number"]),
+                    x=at(left + 5.3),
+                    y=top + 19,
+                    text_anchor="middle",
+                    class_="on-gpu",
+                )
+            )
+        link = inside.get(box["id"])
+        if link is not None:
+            top = y + 56 + 34 * rows
+            kind = "busy" if link["state"] == BUSIEST else "quiet"
+            parts.append(tag("line", x1="3%", x2="97%", y1=top, y2=top, class_=f"wire {kind}"))
+            parts.append(tag("text", _link(link), x="50%", y=top + 17, text_anchor="middle", class_="axis"))
+        y += height + 14
+    return tag("svg", *parts, class_="topology", height=y, role="img", aria_label=label)
+
+
+def link_fields(found: Answer, state: State) -> list[FormField]:
+    """The bandwidths of links, to be typed over."""
+    graph, values = found.estimate.equations, found.estimate.values()
+    stated = state.fields.get("overrides")
+    typed = {
+        item.get("id"): item.get("value")
+        for item in (stated if isinstance(stated, list) else [])
+        if isinstance(item, dict)
+    }
+    listed = []
+    for identifier in FIGURES:
+        each = graph.overridable.get(identifier)
+        if each is None or identifier not in graph.figures:
+            continue
+        figure = graph.figures[identifier]
+        value = number_in(float(values[figure]), figure.unit, each.cell.unit)
+        own = typed.get(identifier)
+        listed.append(
+            FormField(
+                identifier,
+                figure.label.removesuffix(" in use"),
+                "" if own is None else f"{own}",
+                "" if own is not None else f"{value:g}" if value else "none",
+                "one way, as the library has it" if own is None else "typed in place of the library's",
+                each.cell.unit,
+            )
+        )
+    return listed

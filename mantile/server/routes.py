@@ -1,0 +1,394 @@
+"""The endpoints: each parses, calls one function of the library, and answers with what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
+
+import anyio
+import anyio.to_thread
+from fastapi import APIRouter, File, Query, Request, Response, UploadFile
+from fastapi.responses import StreamingResponse
+
+from mantile.library.errors import InputError
+from mantile.library.version import __version__
+from mantile.server import catalog, estimates, jobs, layers
+from mantile.server.asked import (
+    EstimateAsked,
+    Identifier,
+    LayerMetricsAsked,
+    OptimizeAsked,
+    RunRecord,
+    ScenarioAsked,
+    SweepAsked,
+    SystemMetricsAsked,
+)
+from mantile.server.errors import Limited
+from mantile.server.pool import Pool
+from mantile.server.problems import RESPONSES, Json, of_input
+from mantile.server.records import Records
+from mantile.server.settings import Settings
+
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+_PIECE = 1 << 18  # bytes of an upload that are written at a time
+_NAME = re.compile(r"[^\w. ()-]+")
+_RECORDS = 200  # runs that a calibration is fitted to at most: those of the same chip and framework
+
+Answer = TypeVar("Answer")
+Workbook = Annotated[UploadFile, File(description="A workbook, .xlsx.")]
+
+router = APIRouter(responses=RESPONSES, default_response_class=Json)
+
+
+def _settings(request: Request) -> Settings:
+    found: Settings = request.app.state.settings
+    return found
+
+
+def _pool(request: Request) -> Pool:
+    found: Pool = request.app.state.pool
+    return found
+
+
+def _records(request: Request) -> Records:
+    found: Records = request.app.state.records
+    return found
+
+
+async def here(request: Request, work: Callable[..., Answer], *given: Any) -> Answer:
+    """A short job in a thread of this process."""
+    threads: anyio.CapacityLimiter = request.app.state.threads
+    return await anyio.to_thread.run_sync(partial(work, *given), limiter=threads)
+
+
+@router.get("/healthz", tags=["server"], summary="Whether the server answers")
+async def healthz() -> Json:
+    """Status and version."""
+    return Json({"status": "ok", "version": __version__})
+
+
+@router.get("/metrics", tags=["server"], summary="Counts for Prometheus", response_class=Response)
+async def metrics(request: Request) -> Response:
+    """Requests by path and status, their times, jobs and memory."""
+    pool = _pool(request)
+    gauges = {
+        "jobs_running": pool.running,
+        "jobs_waiting": pool.waiting,
+        "workers_ended": pool.killed,
+        "memory_bytes": _memory(),
+    }
+    lines = [
+        *request.app.state.counts.lines(),
+        *(
+            line
+            for name, value in gauges.items()
+            for line in (f"# TYPE mantile_{name} gauge", f"mantile_{name} {value}")
+        ),
+    ]
+    return Response("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _memory() -> int:
+    """Bytes that this process has in memory; 0 where the system does not tell."""
+    with suppress(OSError, ValueError, IndexError, AttributeError):
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+# --- what there is ------------------------------------------------------------------------------------------
+
+
+@router.get("/hardware", tags=["catalog"], summary="Configurations of hardware")
+async def hardware(request: Request) -> Json:
+    """`configs`: ids of accelerators and of systems; `details`: figures of each, in SI units."""
+    return Json(await here(request, catalog.hardware))
+
+
+@router.get("/models", tags=["catalog"], summary="Models")
+async def models(request: Request) -> Json:
+    """`models`: the id of each with its size, layers and formats."""
+    return Json(await here(request, catalog.models))
+
+
+ModelId = Annotated[Identifier, Query(examples=["llama_3.3_70b"])]
+
+
+@router.get("/api/layers", tags=["layers"], summary="Kinds of layers of a model")
+async def api_layers(request: Request, model_id: ModelId) -> Json:
+    """Attention, feedforward, norm, embedding: how many, what they are made of, which degrees they allow."""
+    return Json(await here(request, layers.layers, model_id, _settings(request).hub))
+
+
+@router.post("/config/layer-metrics", tags=["layers"], summary="A kind of layer in prefill and decode")
+async def layer_metrics(request: Request, asked: LayerMetricsAsked) -> Json:
+    """Every row of the graph's modules of that kind: FLOPs, bytes, times, what binds."""
+    return Json(await here(request, layers.layer_metrics, asked, _settings(request).hub))
+
+
+@router.post("/config/system-metrics", tags=["layers"], summary="A model on a configuration")
+async def system_metrics(request: Request, asked: SystemMetricsAsked) -> Json:
+    """Times by kind of layer, and the whole estimate; degrees that no plan has are refused with a code."""
+    return Json(await here(request, layers.system_metrics, asked, _settings(request).hub))
+
+
+# --- /v1, and the same under /api/estimator/v1 --------------------------------------------------------------
+
+v1 = APIRouter(responses=RESPONSES, default_response_class=Json)
+
+
+@v1.post("/estimate", tags=["estimate"], summary="What a model reaches on some hardware")
+async def estimate(request: Request, asked: EstimateAsked) -> Json:
+    """Feasibility, figures with ranges, bottlenecks, recommended plans, and the words of all that.
+
+    `estimate` is the object that `mantile estimate --json` prints.
+    """
+    hub = _settings(request).hub
+    if estimates.needs_search(asked):
+        return Json(await _pool(request).run(jobs.estimated, asked.model_dump(mode="json"), hub))
+    return Json(await here(request, estimates.answer, asked, hub))
+
+
+@v1.get("/catalog/models", tags=["catalog"], summary="Models")
+async def catalog_models(request: Request) -> Json:
+    """As GET /models."""
+    return Json(await here(request, catalog.models))
+
+
+@v1.get("/catalog/hardware-profiles", tags=["catalog"], summary="Configurations of hardware")
+async def catalog_hardware(request: Request) -> Json:
+    """The details of GET /hardware, as a list."""
+    rows = (await here(request, catalog.hardware))["details"].values()
+    return Json({"hardware_profiles": [{"hardware_id": row["id"], **row} for row in rows]})
+
+
+@v1.get("/catalog/runtimes", tags=["catalog"], summary="Serving frameworks")
+async def catalog_runtimes(request: Request) -> Json:
+    """Release, back ends, CUDA, formats, scheduler; null where its documents do not say it."""
+    return Json(await here(request, catalog.runtimes))
+
+
+@v1.get("/catalog/quantizations", tags=["catalog"], summary="Number formats")
+async def catalog_quantizations(request: Request) -> Json:
+    """Bits, other names, and at which peak a format is multiplied."""
+    return Json(await here(request, catalog.quantizations))
+
+
+@v1.post("/calibrate", tags=["measured"], summary="Store a measured run, and say what it would change")
+async def calibrate(request: Request, record: RunRecord) -> Json:
+    """Factors fitted to the stored runs of its accelerator and framework. No profile changes."""
+    hub, records = _settings(request).hub, _records(request)
+    async with _pool(request).worker() as run:
+        checked = await run(jobs.checked_run, record.model_dump(mode="json"), hub)
+        pair = [
+            {key: value for key, value in one.items() if key != "stored"}
+            for one in await here(request, records.list, records.most)
+            if _pair(one) == _pair(checked) and one["id"] != checked["id"]
+        ]
+        found = await run(jobs.calibrated, [checked, *pair[: _RECORDS - 1]], hub)
+    new = await here(request, records.add, checked)
+    return Json({"id": checked["id"], "stored": True, "new": new, "would_change": found})
+
+
+def _pair(record: dict[str, Any]) -> tuple[Any, ...]:
+    """What factors are fitted by: accelerator and framework."""
+    return tuple(record.get(name) for name in ("accelerator", "framework"))
+
+
+@v1.get("/calibrate", tags=["measured"], summary="The runs that were stored")
+async def calibrations(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    after: Annotated[str, Query(max_length=200, description="The id behind which they begin.")] = "",
+) -> Json:
+    """Runs in the order of their ids."""
+    records = _records(request)
+    return Json(
+        {"runs": await here(request, records.list, limit, after), "total": await here(request, records.count)}
+    )
+
+
+@v1.post(
+    "/workbooks",
+    tags=["workbooks"],
+    summary="The workbook of a scenario",
+    response_class=Response,
+    responses={200: {"content": {XLSX: {"schema": {"type": "string", "format": "binary"}}}}},
+)
+async def workbooks(request: Request, asked: ScenarioAsked) -> Response:
+    """An .xlsx file in which every number is a live formula."""
+    async with request_folder(request) as folder:
+        path = folder / "built.xlsx"
+        title = await _pool(request).run(jobs.built, asked.scenario, _settings(request).hub, str(path))
+        content = await here(request, path.read_bytes)
+    name = quote(f"{_NAME.sub(' ', title)[:80].strip() or 'workbook'}.xlsx")
+    return Response(
+        content, media_type=XLSX, headers={"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+    )
+
+
+@v1.post("/workbooks/verify", tags=["workbooks"], summary="Recalculate a workbook, and list what was edited")
+async def verify(request: Request, file: Workbook) -> Json:
+    """What `mantile verify --json` says."""
+    async with request_folder(request) as folder:
+        path = await received(request, file, folder / "uploaded.xlsx")
+        return Json(await _pool(request).run(jobs.verified, str(path), file_name(file)))
+
+
+@v1.post("/workbooks/import", tags=["workbooks"], summary="Read an edited workbook back")
+async def import_(request: Request, file: Workbook) -> Json:
+    """What `mantile import --json` says, the scenario with its edits, and its estimate."""
+    async with request_folder(request) as folder:
+        path = await received(request, file, folder / "uploaded.xlsx")
+        return Json(await _pool(request).run(jobs.imported, str(path), file_name(file)))
+
+
+@v1.post("/workbooks/compare", tags=["workbooks"], summary="Compare two workbooks")
+async def compare(request: Request, a: Workbook, b: Workbook) -> Json:
+    """What `mantile compare --json` says."""
+    async with request_folder(request) as folder:
+        paths = [
+            str(await received(request, file, folder / name)) for file, name in ((a, "a.xlsx"), (b, "b.xlsx"))
+        ]
+        names = [file_name(a), file_name(b)]
+        return Json(await _pool(request).run(jobs.compared, paths, names))
+
+
+@v1.post("/optimize", tags=["choose"], summary="The best plan, and why")
+async def optimize(request: Request, asked: OptimizeAsked) -> Json:
+    """What `mantile optimize --json` says."""
+    return Json(
+        await _pool(request).run(jobs.optimized, asked.model_dump(mode="json"), _settings(request).hub)
+    )
+
+
+@v1.post(
+    "/sweep",
+    tags=["choose"],
+    summary="Every combination of values",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "content": {
+                "application/x-ndjson": {"schema": {"type": "string"}},
+                "text/csv": {"schema": {"type": "string"}},
+            }
+        }
+    },
+)
+async def sweep(request: Request, asked: SweepAsked) -> StreamingResponse:
+    """A line for each point, as they are worked out: JSON objects, or CSV. `X-Points` is their number.
+
+    Where a later part fails, the last line is a problem, in CSV behind a #.
+    """
+    settings = _settings(request)
+    text = json.dumps(asked.model_dump(mode="json"))
+    rows = _parts(_pool(request), text, settings, asked.format == "csv")
+    points = int(await anext(rows))
+    return StreamingResponse(
+        rows,
+        media_type="text/csv; charset=utf-8" if asked.format == "csv" else "application/x-ndjson",
+        headers={"X-Points": str(points)},
+    )
+
+
+async def _parts(pool: Pool, text: str, settings: Settings, as_csv: bool) -> AsyncIterator[bytes]:
+    """How many points there are, then the rows of all parts; one worker does them one after the other."""
+    async with pool.worker() as run:
+        points, parts, rows = await run(jobs.swept, text, settings.hub, settings.points, 0)
+        yield str(points).encode()
+        yield rows
+        for part in range(1, parts):
+            try:
+                _, _, rows = await run(jobs.swept, text, settings.hub, settings.points, part)
+            except (InputError, Limited) as error:
+                told = of_input(error).body if isinstance(error, InputError) else str(error).encode()
+                yield (b"# " if as_csv else b"") + bytes(told) + b"\n"
+                return
+            yield rows
+
+
+@v1.post(
+    "/ir",
+    tags=["catalog"],
+    summary="A config.json as modules and tensors",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {"type": "object", "additionalProperties": True},
+                    "example": {
+                        "model_type": "llama",
+                        "architectures": ["LlamaForCausalLM"],
+                        "hidden_size": 4096,
+                        "intermediate_size": 14336,
+                        "num_attention_heads": 32,
+                        "num_hidden_layers": 32,
+                        "num_key_value_heads": 8,
+                        "vocab_size": 128256,
+                        "max_position_embeddings": 131072,
+                        "torch_dtype": "bfloat16",
+                    },
+                }
+            },
+        }
+    },
+)
+async def ir(
+    request: Request,
+    tensors: Annotated[bool, Query(description="List every tensor.")] = False,
+    tokens: Annotated[
+        int | None, Query(ge=1, le=10_000_000, description="Count the FLOPs of a prompt of this length.")
+    ] = None,
+) -> Json:
+    """What `mantile ir --json` says of the config.json that is the body."""
+    try:
+        text = (await request.body()).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"config.json: not UTF-8 text (byte {error.start})") from error
+    return Json(await _pool(request).run(jobs.described, text, "config.json", tokens, tensors))
+
+
+# --- files --------------------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def request_folder(request: Request) -> AsyncIterator[Path]:
+    """A folder for the files of one request, inside the server's own, which goes with it."""
+    with tempfile.TemporaryDirectory(dir=request.app.state.folder, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+async def received(request: Request, file: UploadFile, path: Path) -> Path:
+    """The file of a request, written where we say.
+
+    Raises:
+        Limited: if it is too large.
+    """
+    most, size = _settings(request).most_upload, 0
+    with path.open("wb") as target:
+        while piece := await file.read(_PIECE):
+            size += len(piece)
+            if size > most:
+                raise Limited(413, f"{file_name(file)}: more than {most:,} bytes")
+            target.write(piece)
+    return path
+
+
+def file_name(file: UploadFile) -> str:
+    """What who sent a file calls it, without a path."""
+    name = (file.filename or "").replace("\\", "/").rpartition("/")[2]
+    return _NAME.sub("_", name)[:80] or "workbook.xlsx"
+
+
+router.include_router(v1, prefix="/v1")
+router.include_router(v1, prefix="/api/estimator/v1", include_in_schema=False)

@@ -1,0 +1,317 @@
+"""The page: its numbers are the estimate's, its address holds the scenario, and nothing typed is markup."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from html import unescape
+from itertools import product
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("jinja2")
+
+from asking import Client
+
+import mantile
+from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
+from mantile.library.errors import InputError
+from mantile.library.scenario import parse_scenario
+from mantile.server.page.drawn import VIEWS
+from mantile.server.page.state import MOST_LINK, State, packed, state_of, unpacked
+from mantile.server.page.text import headline, scaled
+
+CHAT: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "tp": 2,
+    "input_tokens": 1024,
+    "output_tokens": 128,
+    "concurrency": 8,
+}
+STATE = State(CHAT)
+PAGE = Path(mantile.__file__).parent / "server" / "page"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """One server for all."""
+    with Client() as running:
+        yield running
+
+
+def shown(client: Client, address: str, status: int = 200) -> str:
+    """The words of a page, without its markup."""
+    found = client.get(address)
+    assert found.status_code == status, found.text[-500:]
+    assert found.headers["content-type"].startswith("text/html")
+    text = re.sub(r"<[^>]+>", " ", found.text[found.text.index("<body>") :])
+    return re.sub(r"\s+", " ", unescape(text))
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def test_numbers_of_run_are_those_of_the_estimate(client: Client) -> None:
+    """Headlines, ranges, memory and the nearest run are what `mantile estimate --json` says."""
+    text = shown(client, STATE.link())
+    results = mantile.estimate(parse_scenario(CHAT, "test")).results()
+    assert plain(headline(TTFT, results["ttft_s"])) in text
+    for end in ("p10", "p90"):
+        assert plain(headline(TPOT, results["range_80"]["tpot"][end])).split()[0] in text
+    usd = USD_PER_MILLION_OUTPUT_TOKENS.text(results["usd_per_million_tokens"]["output"])
+    assert plain(usd) in text
+    for size in results["memory_parts"].values():
+        if size > 1e8:
+            assert plain(scaled(size, "B")) in text
+    assert results["nearest_run"]["id"] in text
+    for check in results["checks"]["alerts"]:
+        assert check["code"] in text
+
+
+def test_a_permalink_holds_the_whole_scenario(client: Client) -> None:
+    """What the form shows, and what it does not; the link of the page leads to the same page."""
+    fields = CHAT | {
+        "overrides": [{"id": "efficiency.gemm_compute", "value": 0.7, "reason": "ours & <theirs>"}],
+        "length_range_ratio": 0.5,
+        "title": "Ω chat",
+    }
+    state = State(fields, (STATE.packed,))
+    again = state_of(
+        [(key, value) for key, values in parse_qs(urlsplit(state.link()).query).items() for value in values]
+    )
+    assert again == state and unpacked(packed(fields)) == fields
+    page = client.get(state.link()).text
+    link = re.search(r'data-link="([^"]+)"', page)
+    assert link is not None and unescape(link[1]) == state.link()
+    expected = mantile.estimate(parse_scenario(fields, "test")).results()["ttft_s"]
+    assert plain(headline(TTFT, expected)) in shown(client, state.link())
+
+
+def test_fields_of_the_form_go_before_the_address(client: Client) -> None:
+    """A value that is typed replaces, an empty one takes away, another field stays."""
+    state = state_of(
+        [("s", packed(CHAT | {"kv_dtype": "fp8"})), ("tp", "4"), ("kv_dtype", ""), ("concurrency", "1,024")]
+    )
+    assert state.fields == CHAT | {"tp": 4, "concurrency": 1024}
+    priced = state_of([("s", packed(CHAT)), ("price", "3.5")])
+    assert priced.fields["overrides"][0]["id"] == "hardware.price_cloud"
+    assert "overrides" not in state_of([("s", priced.packed), ("price", "")]).fields
+
+
+@pytest.mark.parametrize("text", ["abc", "!!!", packed({})[:-3], "A" * (MOST_LINK + 1), packed(CHAT)[2:]])
+def test_a_broken_address_is_told(client: Client, text: str) -> None:
+    with pytest.raises(InputError, match="address"):
+        state_of([("s", text)])
+    assert "Not estimated" in shown(client, f"/?s={text}", 422)
+
+
+def test_an_address_cannot_be_a_bomb() -> None:
+    """A few thousand characters do not unpack to gigabytes."""
+    import base64
+    import zlib
+
+    bomb = base64.urlsafe_b64encode(zlib.compress(b" " * 10_000_000, 9)).decode().rstrip("=")
+    assert len(bomb) < MOST_LINK
+    with pytest.raises(InputError, match="no scenario"):
+        unpacked(bomb)
+
+
+def test_auto_says_why(client: Client) -> None:
+    """AUTO shows the plan it took, and opens others by hand with the same numbers."""
+    asked = {key: value for key, value in CHAT.items() if key != "tp"} | {"gpus": 4}
+    state = State(asked).by_auto()
+    page = client.get(state.link()).text
+    assert "AUTO" in page and "plans tried" in page
+    other = re.search(r'<table>.*?<tr><th scope="row"><a href="([^"]+)">TP', page, re.DOTALL)
+    assert other is not None
+    opened = state_of([("s", parse_qs(urlsplit(unescape(other[1])).query)["s"][0])])
+    assert not opened.auto and client.get(opened.link()).status_code == 200
+    by_hand = client.get(state.link() + "&plan=hand").text
+    assert 'name="tp"' in by_hand and 'name="gpus"' not in by_hand
+
+
+@pytest.mark.parametrize("field", ["title", "name"])
+def test_what_is_typed_is_never_markup(client: Client, field: str) -> None:
+    nasty = "<script>alert(1)</script>\"'><img src=x>"
+    for state in (
+        State(CHAT | {field: nasty}),
+        State(CHAT | {"model": nasty}),
+        State(CHAT | {"framework": nasty}),
+    ):
+        for path, _ in VIEWS:
+            text = client.get(state.link(path)).text
+            assert "<script>alert" not in text and "<img src=x" not in text
+    for address in ("/drill?find=", "/drill?id=", "/drill?block=", "/sweep?over=", "/calibrate?ttft="):
+        text = client.get(address, params={address.partition("?")[2][:-1]: nasty}).text
+        assert "<script>alert" not in text
+    posted = client.post("/text", data={"text": f"model: {nasty!r}\n"})
+    assert posted.status_code == 422 and "<script>alert" not in posted.text
+
+
+def test_an_error_stands_at_its_field_with_a_way_out(client: Client) -> None:
+    found = client.get(STATE.with_fields(input_tokens=-4).link())
+    assert found.status_code == 422
+    box = found.text[found.text.index('id="box-input_tokens"') :]
+    assert 'aria-invalid="true"' in box[:600] and "expected at least 1" in box[:900]
+    assert 'href="#f-input_tokens"' in found.text
+    lost = shown(client, State(CHAT | {"model": "llama-3.1-9b"}).link(), 422)
+    assert "llama-3.1-8b" in lost
+
+
+@pytest.mark.parametrize("name", ["/etc/passwd", "../x.yaml", "https://example.org/model", "config.json"])
+def test_nothing_that_is_named_is_opened(client: Client, name: str) -> None:
+    for fields in ({"model": name}, {"accelerator": name}, {"profiles": [name]}, {"draft_model": name}):
+        text = shown(client, State(CHAT | fields).link(), 422)
+        assert "root:" not in text and "Not estimated" in text
+
+
+def test_a_plan_that_cannot_be_shows_no_times(client: Client) -> None:
+    """No latency, no price; how many GB are missing, the code, and a plan that works."""
+    state = State(CHAT | {"model": "llama-3.1-405b", "tp": 1})
+    page = client.get(state.link()).text
+    text = shown(client, state.link())
+    assert "Not enough memory" in text and "MEMORY_EXCEEDED" in text
+    tiles = page[page.index('class="tiles"') : page.index("Where this run stands")]
+    figures = re.findall(r'<p class="figure[^>]*>([^<]*)', tiles)
+    assert figures[:4] == ["–"] * 4 and not re.search(r"\d ms|USD/h", tiles)
+    assert "With what it would work" in text and "answers in" not in text
+
+
+def test_unknown_is_not_known(client: Client) -> None:
+    """A price that nobody states is no zero."""
+    chip = "a40"
+    assert mantile.estimate(parse_scenario(CHAT | {"accelerator": chip}, "t")).usd_per_hour is None
+    page = client.get(State(CHAT | {"accelerator": chip}).link()).text
+    tile = plain(page[page.index("What does it cost?") : page.index("Does it fit?")])
+    assert "not known" in tile and "0.00" not in tile and "PRICE_UNKNOWN" in page
+
+
+def test_a_figure_leads_to_its_datasheet(client: Client) -> None:
+    """From a module to the bandwidth of the chip, with formula, value and source."""
+    text = shown(client, STATE.link("/drill", phase="decode", block="ffn_up"))
+    assert "Time per layer" in text
+    page = client.get(STATE.link("/drill", id="decode.ffn_up.layer_time")).text
+    explained = mantile.explain(mantile.estimate(parse_scenario(CHAT, "test")), "decode.ffn_up.layer_time")
+    assert plain(explained.how) in shown(client, STATE.link("/drill", id=explained.id))
+    for term in explained.precedents:
+        assert f"id={term.id}" in page
+    row = page[page.index("Memory bandwidth in use", page.index("inputs-table")) :][:900]
+    assert "3,350" in row and re.search(r"datasheet|secondary", row)
+    assert "did you mean" in shown(client, STATE.link("/drill", id="decode.ffn_up.layer_tme"), 404)
+
+
+def test_compare_says_better_and_worse(client: Client) -> None:
+    """Deltas of pinned runs to the first, with the sign and the word of each."""
+    faster = STATE.with_fields(weights_dtype="fp8")
+    state = State(CHAT, (STATE.packed, faster.packed))
+    base, other = (mantile.estimate(parse_scenario(dict(one.fields), "test")).tpot for one in (STATE, faster))
+    assert base is not None and other is not None
+    text = shown(client, state.link("/compare"))
+    assert f"−{round(100 * (1 - other / base))} % better" in text
+    rows = list(csv.reader(io.StringIO(client.get(state.link("/compare.csv")).text)))
+    tpot = next(row for row in rows if row[0] == "tpot_s")
+    assert [float(value) for value in tpot[2:]] == [base, other]
+
+
+def test_a_sweep_is_a_chart_a_table_and_a_file(client: Client) -> None:
+    address = STATE.link("/sweep.csv", x="concurrency", over="1, 2..4", by="tp", values="1,2", y="tpot_s")
+    rows = list(csv.DictReader(io.StringIO(client.get(address).text)))
+    assert [(row["concurrency"], row["tp"]) for row in rows] == [
+        (str(c), str(t)) for c, t in product(range(1, 5), (1, 2))
+    ]
+    one = mantile.estimate(parse_scenario(CHAT | {"concurrency": 4}, "test"))
+    assert float(rows[-1]["tpot_s"]) == pytest.approx(one.tpot, rel=1e-12)
+    text = shown(client, address.replace("/sweep.csv", "/sweep"))
+    assert "8 of 8 points can be" in text and TPOT.text(one.tpot) in text
+    assert "expected whole numbers" in shown(client, STATE.link("/sweep", over="x"), 422)
+    assert "at most" in shown(client, STATE.link("/sweep", over="1..100000"), 422)
+
+
+def test_assumptions_name_every_field_with_its_effect(client: Client) -> None:
+    state = STATE.with_fields(
+        kv_dtype="fp8", overrides=[{"id": "hardware.price_cloud", "value": 3.5, "reason": "our contract"}]
+    )
+    text = shown(client, state.link("/assumptions"))
+    assert "our contract" in text and "KV cache" in text and "Prefill interference" in text
+    assert "3 fields or figures" in text  # tp, kv_dtype, the price
+
+
+def test_placement_and_links_that_are_typed(client: Client) -> None:
+    usual = shown(client, STATE.link("/placement"))
+    assert "450 GB/s" in usual
+    assert "200 GB/s" in shown(client, STATE.link("/placement") + "&hardware.link_bandwidth=200")
+
+
+def test_text_goes_out_and_comes_back(client: Client) -> None:
+    """The YAML of a page, pasted, is the same run."""
+    page = client.get(STATE.link("/text")).text
+    found = re.search(r'<textarea id="yaml"[^>]*>(.*?)</textarea>', page, re.DOTALL)
+    assert found is not None
+    posted = client.post("/text", data={"text": unescape(found[1])})
+    assert posted.status_code == 303
+    opened = state_of([("s", parse_qs(urlsplit(posted.headers["location"]).query)["s"][0])])
+    assert parse_scenario(dict(opened.fields), "t") == parse_scenario(CHAT, "t")
+
+
+def test_no_page_needs_inline_code_or_another_host(client: Client) -> None:
+    """What a strict policy forbids is not there, and the policy is."""
+    for path, _ in (*VIEWS, ("/assumptions", ""), ("/text", ""), ("/upload", "")):
+        found = client.get(STATE.link(path))
+        assert not re.search(
+            r"<style|\sstyle=|\son\w+=|javascript:|https?://(?!localhost)", found.text.split("</head>")[0]
+        )
+        assert not re.search(r"<style|\sstyle=|\son(click|load|error|input)=|<script(?! src)", found.text)
+        assert "'unsafe-inline'" not in found.headers["content-security-policy"]
+    assert client.get("/static/../routes.py").status_code == 404
+    assert client.get("/static/page.css").headers["content-type"].startswith("text/css")
+
+
+_PAIRS = (
+    *product(("ink", "grey", "navy", "link"), ("canvas", "surface", "panel")),
+    ("mute", "surface"),
+    ("on-button", "button"),
+    ("input-text", "input"),
+    ("good", "good-fill"),
+    ("good", "canvas"),
+    ("warn", "warn-fill"),
+    ("bad", "bad-fill"),
+    ("bad", "surface"),
+    ("fitted", "fitted-fill"),
+    ("ink", "chip"),
+    ("on-compute", "compute"),
+    ("on-memory", "memory"),
+    ("on-memory", "network"),
+    ("on-overhead", "overhead"),
+    ("grey", "input"),
+)
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_contrast_of_text_is_enough(theme: int) -> None:
+    """Every pair of text and ground has 4.5 to 1, the edge of a field 3 to 1, by the formula of WCAG."""
+    css = (PAGE / "static" / "page.css").read_text(encoding="utf-8")
+    colours = {
+        name: (light, dark)[theme]
+        for name, light, dark in re.findall(r"--([\w-]+): light-dark\(#(\w{6}), #(\w{6})\)", css)
+    }
+
+    def light(name: str) -> float:
+        parts = [int(colours[name][place : place + 2], 16) / 255 for place in (0, 2, 4)]
+        linear = [part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    def contrast(one: str, other: str) -> float:
+        high, low = sorted((light(one), light(other)), reverse=True)
+        return (high + 0.05) / (low + 0.05)
+
+    poor = {pair: round(contrast(*pair), 2) for pair in _PAIRS if contrast(*pair) < 4.5}
+    assert not poor
+    assert contrast("input-edge", "input") >= 3 and contrast("ring", "canvas") >= 3
