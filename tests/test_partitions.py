@@ -278,7 +278,9 @@ def _duckdb(folder: Path, whole: pd.DataFrame) -> None:
     import duckdb
 
     readme = (ROOT / "mantile" / "cli" / "README.md").read_text(encoding="utf-8")
-    query = readme.partition("```sql\n")[2].partition("```")[0].replace("points/", f"{folder}/")
+    _, _, rest = readme.partition("```text\nSELECT")
+    assert rest, "no query in mantile/cli/README.md"
+    query = f"SELECT{rest.partition('```')[0]}".replace("points/", f"{folder}/")
     rows = [duckdb.sql(one).fetchall() for one in query.split(";") if one.strip()]
     fits = whole[whole["feasibility"] == "fits"]
     assert rows[0] == [(20_000, len(fits))]
