@@ -123,9 +123,25 @@ def bench(target: Target, sweep: Sweep, progress: Progress = lambda done, name: 
         import httpx  # noqa: F401
     except ImportError as error:
         raise InputError("bench needs the package httpx: pip install 'mantile[bench]'") from error
-    if urlsplit(target.url).scheme not in ("http", "https"):
-        raise InputError(f"{target.url}: expected an address such as http://localhost:8000")
+    _require_address(target.url)
     return asyncio.run(_bench(target, sweep, progress))
+
+
+def _require_address(url: str) -> None:
+    """Refuse what is no address of a server.
+
+    Raises:
+        InputError: naming it.
+    """
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fine = False
+    if not fine:
+        raise InputError(f"{url}: expected an address such as http://localhost:8000")
+    if parts.username is not None:
+        raise InputError("expected an address without a name and a password; --token-from takes a token")
 
 
 async def _bench(target: Target, sweep: Sweep, progress: Progress) -> Benched:
