@@ -24,7 +24,7 @@ from mantile.bench.words import Words, arrivals
 from mantile.library.errors import InputError
 from mantile.measured.recorded import record_of
 from mantile.measured.runs import Run, parse_run
-from mantile.measured.spellings import model_id
+from mantile.measured.spellings import find_accelerator, framework_id, model_id
 from mantile.records.record import Record
 from mantile.records.store import add, read, stored
 
@@ -261,7 +261,7 @@ def deployment_of(stated: Mapping[str, Any], server: Server) -> dict[str, Any]:
     """What is measured: what was stated, and what the server tells of the rest.
 
     Raises:
-        InputError: if nobody says what the accelerator is.
+        InputError: if nobody says what the accelerator or the engine is, or there is no such accelerator.
     """
     fields = dict(stated)
     if not fields.get("model"):
@@ -276,6 +276,8 @@ def deployment_of(stated: Mapping[str, Any], server: Server) -> dict[str, Any]:
     fields.setdefault("framework", server.framework or "")
     if not fields["framework"]:
         raise InputError("the server does not tell what engine it is; expected --framework")
+    fields["accelerator"] = find_accelerator(str(fields["accelerator"])).id
+    fields["framework"] = framework_id(fields["framework"])
     told = {
         name: value for name in _TOLD if isinstance(value := server.settings.get(name), int) and value > 1
     }

@@ -9,7 +9,7 @@ import typer
 
 from mantile.cli.app import AsJson, app
 
-keys = typer.Typer(help="Keys that sign workbooks and bundles, Ed25519.", no_args_is_help=True)
+keys = typer.Typer(help="Keys that sign workbooks, bundles and records, Ed25519.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
 
 
