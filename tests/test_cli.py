@@ -6,10 +6,8 @@ import contextlib
 import io
 import json
 import os
-import statistics
 import subprocess
 import sys
-import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -139,14 +137,8 @@ def test_a_reader_that_has_seen_enough_is_no_error(line: list[str], unbuffered: 
     assert (ran.returncode, said) == (0, b"")
 
 
-def test_help_is_quick(tmp_path: Path) -> None:
-    """--help answers at once; the bound leaves room for a busy machine."""
-    times = []
-    for _ in range(5):
-        start = time.perf_counter()
-        assert process(["--help"], tmp_path).returncode == 0
-        times.append(time.perf_counter() - start)
-    assert statistics.median(times) < 1.0
+def test_a_command_imports_what_it_needs_alone(tmp_path: Path) -> None:
+    """What takes long to import waits for a command that needs it; `.ci/benchmarks.py` measures how long."""
     heavy = process(["--version"], tmp_path, PYTHONPROFILEIMPORTTIME="1").stderr
     for module in ("numpy", "pydantic", "yaml", "xlsxwriter", "openpyxl", "formulas", "pint"):
         assert f"| {module}\n" not in heavy.replace("|   ", "| "), f"--version imports {module}"

@@ -24,7 +24,7 @@ from mantile.bench.words import Words, arrivals
 from mantile.library.errors import InputError
 from mantile.measured.recorded import record_of
 from mantile.measured.runs import Run, parse_run
-from mantile.measured.spellings import model_id
+from mantile.measured.spellings import find_accelerator, framework_id, model_id
 from mantile.records.record import Record
 from mantile.records.store import add, read, stored
 
@@ -123,9 +123,25 @@ def bench(target: Target, sweep: Sweep, progress: Progress = lambda done, name: 
         import httpx  # noqa: F401
     except ImportError as error:
         raise InputError("bench needs the package httpx: pip install 'mantile[bench]'") from error
-    if urlsplit(target.url).scheme not in ("http", "https"):
-        raise InputError(f"{target.url}: expected an address such as http://localhost:8000")
+    _require_address(target.url)
     return asyncio.run(_bench(target, sweep, progress))
+
+
+def _require_address(url: str) -> None:
+    """Refuse what is no address of a server.
+
+    Raises:
+        InputError: naming it.
+    """
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        fine = False
+    if not fine:
+        raise InputError(f"{url}: expected an address such as http://localhost:8000")
+    if parts.username is not None:
+        raise InputError("expected an address without a name and a password; --token-from takes a token")
 
 
 async def _bench(target: Target, sweep: Sweep, progress: Progress) -> Benched:
@@ -245,7 +261,7 @@ def deployment_of(stated: Mapping[str, Any], server: Server) -> dict[str, Any]:
     """What is measured: what was stated, and what the server tells of the rest.
 
     Raises:
-        InputError: if nobody says what the accelerator is.
+        InputError: if nobody says what the accelerator or the engine is, or there is no such accelerator.
     """
     fields = dict(stated)
     if not fields.get("model"):
@@ -260,6 +276,8 @@ def deployment_of(stated: Mapping[str, Any], server: Server) -> dict[str, Any]:
     fields.setdefault("framework", server.framework or "")
     if not fields["framework"]:
         raise InputError("the server does not tell what engine it is; expected --framework")
+    fields["accelerator"] = find_accelerator(str(fields["accelerator"])).id
+    fields["framework"] = framework_id(fields["framework"])
     told = {
         name: value for name in _TOLD if isinstance(value := server.settings.get(name), int) and value > 1
     }

@@ -133,9 +133,9 @@ def bench(
 
     if concurrency and request_rate:
         raise InputError("--concurrency and --request-rate: expected one of them")
-    rates = _numbers(request_rate, "--request-rate", float) if request_rate else []
+    rates = _numbers(request_rate, "--request-rate", float) if request_rate is not None else []
     sweep = Sweep(
-        prompts=tuple(_numbers(input_tokens, "--input-tokens", int)) if input_tokens else BUCKETS,
+        prompts=tuple(_numbers(input_tokens, "--input-tokens", int)) if input_tokens is not None else BUCKETS,
         outputs=tuple(_numbers(output_tokens, "--output-tokens", int)),
         concurrency=()
         if rates
@@ -182,13 +182,15 @@ def _numbers(text: str, flag: str, kind: type[int] | type[float]) -> list[Any]:
         (
             part
             for part, value in zip(text.split(","), found, strict=True)
-            if value is None or (kind is int and not isinstance(value, int))
+            if value is None or value <= 0 or (kind is int and not isinstance(value, int))
         ),
         None,
     )
     if wrong is not None:
         what = "whole numbers" if kind is int else "numbers"
-        raise InputError(f"{flag} {text}: {quoted(wrong)}; expected {what} with commas, such as 256,2k")
+        raise InputError(
+            f"{flag} {text}: {quoted(wrong)}; expected {what} above 0 with commas, such as 256,2k"
+        )
     return [kind(value) for value in found if value is not None]
 
 

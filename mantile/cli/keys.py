@@ -10,7 +10,7 @@ import typer
 from mantile.cli.app import AsJson, app
 from mantile.cli.commands import App, Commands
 
-keys = App(cls=Commands, help="Keys that sign workbooks and bundles, Ed25519.", no_args_is_help=True)
+keys = App(cls=Commands, help="Keys that sign workbooks, bundles and records, Ed25519.", no_args_is_help=True)
 app.add_typer(keys, name="keys", rich_help_panel="Workbooks")
 
 

@@ -9,7 +9,7 @@ import typer
 
 from mantile.cli.app import AsJson, app, must_exist
 from mantile.cli.commands import App, Commands
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from mantile.records.store import Stored
@@ -55,7 +55,7 @@ def show(
     found = [one for one in _read(file, trusted) if one.id.startswith(identifier.lower())]
     if len(found) != 1:
         raise InputError(
-            f"{file}: {len(found)} records whose id begins with {identifier}; expected one: "
+            f"{file}: {len(found)} records whose id begins with {quoted(identifier)}; expected one: "
             "mantile records list shows them"
         )
     if as_json:
