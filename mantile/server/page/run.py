@@ -106,14 +106,17 @@ def verdict(found: Answer) -> str:
     if not found.possible:
         short = results["feasibility"] == INSUFFICIENT
         return f"{title}: {'not enough memory' if short else 'this plan cannot be'}"
-    users = number(float(results.get("batch") or results["concurrency"]))
     first = f"{title} answers in {headline(TTFT, results['ttft_s'])}"
     if results["tpot_s"] is None:
         return first
     pace = headline(INTERACTIVITY, results["interactivity_tokens_per_s"]).replace("/user", "")
-    load = number(float(results["concurrency"]))
-    whom = f"each of {load} users" if float(results["concurrency"]) > 1 else "one user"
-    return f"{first}, then writes {pace} to {whom}" if users else first
+    scenario = found.scenario
+    if scenario.request_rate or scenario.sessions:
+        whom = f"each user, at {number(float(results['requests_per_s']))} requests/s"
+    else:
+        load = int(results["concurrency"])
+        whom = f"each of {load:,} users" if load > 1 else "one user"
+    return f"{first}, then writes {pace} to {whom}"
 
 
 def lead(found: Answer) -> str:
@@ -429,6 +432,10 @@ def load_words(found: Answer) -> str:
     """What is asked of a run, in one line."""
     results = found.results
     load = f"{int(results['concurrency']):,} at once"
+    if found.scenario.request_rate:
+        load = f"{number(found.scenario.request_rate)} requests/s"
+    elif found.scenario.sessions:
+        load = f"{number(found.scenario.sessions)} sessions"
     return (
         f"{int(results['input_tokens']):,} in, {int(results['output_tokens']):,} out · {load} · "
         f"{results['framework']}"
