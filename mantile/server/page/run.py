@@ -324,6 +324,8 @@ def memory(found: Answer) -> dict[str, Any]:
     }
     sizes = {key: float(values[figure]) for key, (_, figure) in named.items()}
     rows = [(words, scaled(sizes[key], "B"), figure.id, key) for key, (words, figure) in named.items()]
+    host = found.estimate.equations.decode_workers.memory.startup.ram
+    rows.append(("host memory, peak", scaled(results["ram_peak_bytes"], "B"), host.id, "outside"))
     used = results["memory_per_accelerator_bytes"]
     short = sizes["free"] < 0
     title = (
@@ -373,9 +375,13 @@ def nearest(found: Answer) -> dict[str, Any] | None:
     return {
         "title": f"Nearest measured run: {title}",
         "rows": rows,
-        "differs": [(name.replace("_", " "), *pair) for name, pair in run["differs"].items()],
+        "differs": [(name.replace("_", " "), *map(_said, pair)) for name, pair in run["differs"].items()],
         "run": run,
     }
+
+
+def _said(value: Any) -> str:
+    return number(value, 4) if isinstance(value, float) else str(value)
 
 
 def _off(label: str, relative: float) -> str:
