@@ -315,3 +315,37 @@ def test_contrast_of_text_is_enough(theme: int) -> None:
     poor = {pair: round(contrast(*pair), 2) for pair in _PAIRS if contrast(*pair) < 4.5}
     assert not poor
     assert contrast("input-edge", "input") >= 3 and contrast("ring", "canvas") >= 3
+
+
+@pytest.mark.exhaustive
+def test_a_build_of_decide_is_the_run_that_it_opens(client: Client) -> None:
+    """To the digit; and what nothing keeps is told with the limit that is missed."""
+    page = client.get(
+        STATE.link("/decide", go=1, chips="h100-sxm", users=8, ttft=500, tpot=50, budget=20)
+    ).text
+    opened = re.search(r'<a class="button" href="([^"]+)">Open as run', page)
+    assert opened is not None
+    state = state_of([("s", parse_qs(urlsplit(unescape(opened[1])).query)["s"][0])])
+    results = mantile.estimate(parse_scenario(dict(state.fields), "test")).results()
+    assert results["concurrency"] == 8 and results["ttft_s"] <= 0.5 and results["tpot_s"] <= 0.05
+    assert headline(TTFT, results["ttft_s"]) in page and headline(TPOT, results["tpot_s"]) in page
+    lost = shown(client, STATE.link("/decide", go=1, chips="h100-sxm", users=8, tpot="0.1"))
+    assert "Nothing keeps every limit" in lost and "TPOT" in lost
+    assert "expected a number" in shown(client, STATE.link("/decide", go=1, users="many"), 422)
+
+
+@pytest.mark.exhaustive
+def test_measured_figures_move_factors_and_nothing_else(client: Client) -> None:
+    """A slower run than estimated is met better with the factors; a text that is none is told."""
+    tpot = mantile.estimate(parse_scenario(CHAT, "test")).tpot
+    assert tpot is not None
+    text = shown(client, STATE.link("/calibrate", tpot=1300 * tpot))
+    assert "would move most" in text
+    before, after = (float(one) for one in re.findall(r"TPOT ([\d.]+) % ([\d.]+) %", text)[0])
+    assert after < before and before == pytest.approx(100 * (1 - 1 / 1.3), abs=0.6)
+    assert mantile.estimate(parse_scenario(CHAT, "test")).tpot == tpot
+    heads = "id,model,accelerator,tp,input_tokens,output_tokens,concurrency,tpot_ms"
+    table = f"{heads}\na,llama-3.1-8b,h100-sxm,1,1024,128,8,9\n"
+    assert "would move most" in client.post("/calibrate", data={"text": table}).text
+    wrong = client.post("/calibrate", data={"text": "model: ../../etc/passwd"})
+    assert wrong.status_code == 422 and "/tmp" not in wrong.text

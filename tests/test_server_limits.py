@@ -98,6 +98,19 @@ def test_no_path_and_no_address_of_a_request_is_opened(client: Client, named: di
     assert not [one for one in seen if CANARY in one or not one.startswith("open")]
 
 
+@pytest.mark.parametrize("model", [f"/{CANARY}", f"someone/{CANARY}", f"http://127.0.0.1/{CANARY}"])
+def test_no_other_endpoint_opens_them_either(client: Client, model: str) -> None:
+    """Kinds of layers take a model by its name alone."""
+    body = {"model_id": model, "hardware_config": "h100"}
+    one = {"layer_type": "norm", "seq_length": 9}
+    with watched() as seen:
+        assert client.get("/api/layers", params={"model_id": model}).status_code == 422
+        client.refused("/config/layer-metrics", body | one)
+        client.refused("/config/system-metrics", body | {"input_seq": 9, "output_seq": 9})
+        client.refused("/v1/estimate", {"model_id": model, "hardware": {"hardware_id": f"{CANARY}.yaml"}})
+    assert not [one for one in seen if CANARY in one or not one.startswith("open")]
+
+
 def test_the_hub_is_read_only_where_it_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """With hub=True an id of the hub is read, but never a path."""
     from mantile.library import models
@@ -142,6 +155,22 @@ def test_large_and_deep_bodies_are_refused_before_they_are_read(client: Client) 
     files = {"file": ("big.xlsx", b"PK" + b"0" * 3_000_000)}
     found = client.request("POST", "/v1/workbooks/verify", files=files)
     assert found.status_code == 413
+
+
+def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    """Nor an answer that takes longer than a request may."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(30)
+        yield b"}"
+
+    began = time.perf_counter()
+    with Client(seconds=1) as client:
+        client.refused("/v1/estimate", status=408, content=pieces(), headers=JSON)
+    with Client(most_seconds=0.01) as client:
+        client.refused("/v1/optimize", {"scenario": CHAT}, status=504)
+    assert time.perf_counter() - began < 25
 
 
 @pytest.mark.parametrize(
@@ -322,6 +351,20 @@ def test_a_job_that_needs_too_much_memory_fails_alone() -> None:
     """The next job is done."""
     (large, pid), _ = run((bytes, 3_000_000_000), (os.getpid,), memory=2_000_000_000)
     assert isinstance(large, Limited) and large.status == 413 and isinstance(pid, int)
+
+
+def test_without_the_extra_the_command_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, and status 2."""
+    from mantile.cli import main
+
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    monkeypatch.setattr(sys, "argv", ["mantile", "serve"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == "mantile: serve: needs uvicorn: pip install 'mantile[serve]'\n"
 
 
 def test_errors_travel_from_workers() -> None:

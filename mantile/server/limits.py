@@ -74,8 +74,8 @@ class Counts:
         ]
 
 
-class _TooLarge(Exception):
-    """A body that is larger than it may be."""
+class _NotRead(Exception):
+    """A body that is larger than it may be, or does not come."""
 
 
 class Limits:
@@ -123,31 +123,40 @@ class Limits:
         self, scope: Scope, receive: Receive, send: Send, state: MutableMapping[str, Any]
     ) -> None:
         """Answer within the limits of time and size."""
-        most, read = self._most(scope), 0
+        most, read, whole, late = self._most(scope), 0, False, False
+        due = time.monotonic() + self.settings.seconds
 
         async def limited() -> Message:
-            nonlocal read
-            message = await receive()
+            nonlocal read, whole, late
+            if whole:  # what is left to come is that the client goes
+                return await receive()
+            with anyio.move_on_after(max(0.0, due - time.monotonic())) as clock:
+                message = await receive()
+            if clock.cancelled_caught:
+                late = True
+                raise _NotRead
             read += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
             if read > most:
-                raise _TooLarge
+                raise _NotRead
             return message
 
         async def kept(message: Message) -> None:
-            if read <= most:  # else the application says only that it could not read the body
+            if read <= most and not late:  # else the application says only that it could not read the body
                 await send(message)
 
-        late: Json | None = None
-        with anyio.move_on_after(self.settings.most_seconds) as clock:
-            with suppress(_TooLarge):
-                await self.app(scope, limited, kept)
-        if read > most:
-            late = _too_large(most)
+        with anyio.move_on_after(self.settings.most_seconds) as clock, suppress(_NotRead):
+            await self.app(scope, limited, kept)
+        refused: Json | None = None
+        if late:
+            refused = problem(408, f"the body did not come within {self.settings.seconds:g} s")
+        elif read > most:
+            refused = _too_large(most)
         elif clock.cancelled_caught:
-            late = problem(504, f"more than {self.settings.most_seconds:g} s: expected something smaller")
-        if late is not None and not state["status"]:
-            late.headers["Connection"] = "close"
-            await late(scope, receive, send)
+            refused = problem(504, f"more than {self.settings.most_seconds:g} s: expected something smaller")
+        if refused is not None and not state["status"]:
+            refused.headers["Connection"] = "close"
+            await refused(scope, receive, send)
 
     def _most(self, scope: Scope) -> int:
         path = str(scope["path"]).removeprefix("/api/estimator")

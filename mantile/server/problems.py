@@ -24,6 +24,7 @@ _TITLES = {
     403: "Not allowed here",
     404: "There is no such page",
     405: "Not answered by this method",
+    408: "The request did not come",
     413: "The request is too large",
     415: "Not a type of content that is read here",
     422: "Something that was handed in is wrong",
@@ -59,7 +60,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "description": _TITLES[status],
         "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
-    for status in (400, 403, 413, 415, 422, 429, 500, 503, 504)
+    for status in (400, 403, 408, 413, 415, 422, 429, 500, 503, 504)
 }
 """What every endpoint may answer in place of what is asked."""
 

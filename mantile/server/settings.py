@@ -17,7 +17,7 @@ class Settings:
         hosts: names by which the server may be asked; "*" for any.
         most_body: bytes of a request's body.
         most_upload: bytes of an uploaded workbook.
-        seconds: how long a job of a worker process may take.
+        seconds: how long a job of a worker process may take, and a body to come.
         most_seconds: how long a request may take, waiting included.
         builds: workbooks, verifications and searches that are worked on at once.
         waiting: how many more of these may wait; others are turned away with status 503.
@@ -37,7 +37,7 @@ class Settings:
     most_body: int = 1_000_000
     most_upload: int = 20_000_000
     seconds: float = 60.0
-    most_seconds: float = 300.0
+    most_seconds: float = 900.0
     builds: int = max(1, min(os.cpu_count() or 1, 4))
     waiting: int = 64
     rate: int = 30_000

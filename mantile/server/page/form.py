@@ -108,7 +108,8 @@ def form_of(state: State, found: Answer | None, error: FieldError | None = None)
     wrong = {error.field: str(error)} if error is not None else {}
     values: dict[str, Any] = {}
     if found is not None:
-        values = {**found.estimate.columns[0].values, "system": found.results["system"]}
+        stated = {name: found.results[name] for name in SCENARIO_FIELDS if name in found.results}
+        values = {**found.estimate.columns[0].values, **stated}
     lacking = _lacking(str(fields.get("model")))
     names = [name for name in SCENARIO_FIELDS if SCENARIO_FIELDS[name].needs not in lacking]
 
@@ -174,6 +175,8 @@ def _field(
 
 
 def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}" if abs(value) < 1e6 else f"{value!r}"
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else f"{value}"
 
 

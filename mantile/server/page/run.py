@@ -106,14 +106,17 @@ def verdict(found: Answer) -> str:
     if not found.possible:
         short = results["feasibility"] == INSUFFICIENT
         return f"{title}: {'not enough memory' if short else 'this plan cannot be'}"
-    users = number(float(results.get("batch") or results["concurrency"]))
     first = f"{title} answers in {headline(TTFT, results['ttft_s'])}"
     if results["tpot_s"] is None:
         return first
     pace = headline(INTERACTIVITY, results["interactivity_tokens_per_s"]).replace("/user", "")
-    load = number(float(results["concurrency"]))
-    whom = f"each of {load} users" if float(results["concurrency"]) > 1 else "one user"
-    return f"{first}, then writes {pace} to {whom}" if users else first
+    scenario = found.scenario
+    if scenario.request_rate or scenario.sessions:
+        whom = f"each user, at {number(float(results['requests_per_s']))} requests/s"
+    else:
+        load = int(results["concurrency"])
+        whom = f"each of {load:,} users" if load > 1 else "one user"
+    return f"{first}, then writes {pace} to {whom}"
 
 
 def lead(found: Answer) -> str:
@@ -321,6 +324,8 @@ def memory(found: Answer) -> dict[str, Any]:
     }
     sizes = {key: float(values[figure]) for key, (_, figure) in named.items()}
     rows = [(words, scaled(sizes[key], "B"), figure.id, key) for key, (words, figure) in named.items()]
+    host = found.estimate.equations.decode_workers.memory.startup.ram
+    rows.append(("host memory, peak", scaled(results["ram_peak_bytes"], "B"), host.id, "outside"))
     used = results["memory_per_accelerator_bytes"]
     short = sizes["free"] < 0
     title = (
@@ -370,9 +375,13 @@ def nearest(found: Answer) -> dict[str, Any] | None:
     return {
         "title": f"Nearest measured run: {title}",
         "rows": rows,
-        "differs": [(name.replace("_", " "), *pair) for name, pair in run["differs"].items()],
+        "differs": [(name.replace("_", " "), *map(_said, pair)) for name, pair in run["differs"].items()],
         "run": run,
     }
+
+
+def _said(value: Any) -> str:
+    return number(value, 4) if isinstance(value, float) else str(value)
 
 
 def _off(label: str, relative: float) -> str:
@@ -429,6 +438,10 @@ def load_words(found: Answer) -> str:
     """What is asked of a run, in one line."""
     results = found.results
     load = f"{int(results['concurrency']):,} at once"
+    if found.scenario.request_rate:
+        load = f"{number(found.scenario.request_rate)} requests/s"
+    elif found.scenario.sessions:
+        load = f"{number(found.scenario.sessions)} sessions"
     return (
         f"{int(results['input_tokens']):,} in, {int(results['output_tokens']):,} out · {load} · "
         f"{results['framework']}"
