@@ -9,7 +9,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from multiprocessing import get_context
 from typing import Any, TypeVar
@@ -47,11 +47,16 @@ class Worker:
         return await asyncio.wrap_future(self.executor.submit(job, *given))
 
     def kill(self) -> None:
-        """End it whatever it does."""
+        """End it whatever it does; as soon as it has started, where it has not yet."""
+        self._process.add_done_callback(_end)
         self.executor.shutdown(wait=False, cancel_futures=True)
-        if self._process.done() and not self._process.cancelled() and self._process.exception() is None:
-            with suppress(ProcessLookupError):
-                os.kill(self._process.result(), getattr(signal, "SIGKILL", signal.SIGTERM))
+
+
+def _end(process: Future[int]) -> None:
+    """End a process that has told its number; one that was never started is none."""
+    if not process.cancelled() and process.exception() is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.result(), getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
 class Pool:
