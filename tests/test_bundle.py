@@ -66,6 +66,13 @@ def test_what_a_bundle_may_hold_goes_with_its_format() -> None:
     assert (FORMAT, hashlib.sha256(" ".join(found).encode()).hexdigest()[:12]) == (11, "9ba082791b38"), found
 
 
+def test_what_no_estimate_can_be_made_of_is_named_with_the_file(small: Estimate) -> None:
+    data = json.loads(json.dumps(Bundle.of(small).data))
+    data["model"]["architecture"]["choices"]["tensor_names"]["value"] = "of nobody"
+    with pytest.raises(InputError, match=r"elsewhere\.json: choices\.tensor_names: .* found 'of nobody'"):
+        Bundle(data, "elsewhere.json").estimate()
+
+
 @pytest.mark.exhaustive
 def test_the_same_bytes_where_the_library_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Model and profiles changed and one of them gone.

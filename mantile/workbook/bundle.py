@@ -193,8 +193,17 @@ class Bundle:
         return validate(Template, self.data.get("template", {}), self.name)
 
     def estimate(self) -> Estimate:
-        """The estimate it was made of."""
-        made = estimate(self.scenario, self.model, self.library, self.name, self.template)
+        """The estimate it was made of.
+
+        Raises:
+            InputError: naming the file, if no estimate can be made of what it holds.
+        """
+        try:
+            made = estimate(self.scenario, self.model, self.library, self.name, self.template)
+        except InputError as error:
+            if self.name in str(error):
+                raise
+            raise InputError(f"{self.name}: {error}") from error
         return replace(made, made_on=self.made_on)
 
 
