@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -96,18 +96,17 @@ def _spread(total: int, data: Mapping[str, Any], fields: dict[str, Any]) -> dict
 
 
 def swept(
-    values: Mapping[str, tuple[Any, ...]], what: str, flags: Mapping[str, Any]
+    values: Mapping[str, tuple[Any, ...]], document: Callable[[], Any], flags: Mapping[str, Any]
 ) -> dict[str, tuple[Any, ...]]:
     """Axes of a sweep as fields: accelerators in all are TP, or DP where TP is stated or an axis.
 
     Args:
         values: of each axis, by the names that were given.
-        what: a model, or the file of a scenario or workbook.
+        document: reads what the file of a scenario or workbook holds, if one is swept.
 
     Raises:
         InputError: for accelerators in all that the degrees cannot make, and for presets, with a way out.
     """
-    from mantile.cli.flags import document_of
     from mantile.library.scenario import field_name
 
     if "as" in values:
@@ -118,7 +117,7 @@ def swept(
     if "gpus" in flags:
         raise InputError(f"--over {name} beside --gpus: leave one of them out")
     axes = {field_name(axis) for axis in values}
-    data = document_of(what)[0]
+    data = document()
     stated = {**(data if isinstance(data, dict) else {}), **flags}
     free = "dp" if "tp" in axes or stated.get("tp") is not None else "tp"
     others = [degree for degree in ("tp", "dp", *_WITHIN) if degree != free]

@@ -11,8 +11,8 @@ import typer
 from mantile.cli.app import AsJson, app
 from mantile.cli.asked import swept as axes_of
 from mantile.cli.estimates import What
+from mantile.cli.flags import document_of, swept_values, with_flags
 from mantile.cli.flags import scenario as scenario_of
-from mantile.cli.flags import swept_values, with_flags
 from mantile.cli.in_parts import going_on
 from mantile.library.errors import InputError
 
@@ -110,7 +110,7 @@ def sweep(
         if name in values:
             raise InputError(f"--over {text}: {name} is given twice")
         values[name] = swept
-    values = axes_of(values, what, flags)
+    values = axes_of(values, lambda: document_of(what)[0], flags)
     from mantile.cli.output.sweep import ROWS, json_rows, print_points, print_sweep
     from mantile.cli.output.tables import print_json
     from mantile.estimate.partitions import POINTS, partitions
