@@ -77,6 +77,7 @@ def test_without_adapters_there_are_no_rows_of_them() -> None:
     assert not [name for name in ask().equations.figures if "lora" in name or "adapters" in name]
 
 
+@pytest.mark.exhaustive
 def test_adapters_follow_their_cells() -> None:
     """Count and rank typed into the sheet, as another program works it out; 0 takes all of it away."""
     short = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]

@@ -136,6 +136,7 @@ def test_what_is_no_accelerator_is_said_to_be_none(
         assert all(isinstance(value, str) or value == value for value in of.values()), "no error value"
 
 
+@pytest.mark.exhaustive
 def test_the_choice_is_typed_and_comes_back(shape: tuple[dict[str, Any], EstimateBook]) -> None:
     """From a list of all accelerators of the library; into a scenario, and from it into a workbook."""
     _, book = shape

@@ -212,6 +212,7 @@ def test_failures_are_counted_and_are_not_fatal(tmp_path: Path) -> None:
         assert len(read(tmp_path / "records.db")) == 1
 
 
+@pytest.mark.exhaustive
 def test_a_sweep_that_was_killed_goes_on(tmp_path: Path) -> None:
     """Nothing is lost and nothing is there twice, killed as the operating system kills."""
     with serving(Server(ttft=0.01, gap=0.002)) as server:

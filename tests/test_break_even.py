@@ -48,6 +48,7 @@ def _shown(book: EstimateBook, solution: Any, key: str) -> list[Any]:
     return [solution["Compare", row, 4 + max(0, 2 * column - 1)] for column in range(book.columns)]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "fields",
     [

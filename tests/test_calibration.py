@@ -481,6 +481,7 @@ PLACES = (
 )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("factors", "files"),
     [

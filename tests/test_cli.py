@@ -110,6 +110,7 @@ def process(arguments: Sequence[str], folder: Path, **environment: str) -> subpr
     )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
     "line",
@@ -799,6 +800,7 @@ def opened(path: Path) -> Any:
         return load_workbook(path)
 
 
+@pytest.mark.exhaustive
 def test_build_writes_a_plan_that_does_not_fit(run: Any, tmp_path: Path) -> None:
     ran = run("build", "llama-3.3-70b", *CASE, "-o", "big.xlsx")
     assert ran.status == 1
@@ -813,6 +815,7 @@ def test_build_twice_gives_the_same_bytes(run: Any, workbook: Path, tmp_path: Pa
     assert (tmp_path / "again.xlsx").read_bytes() == workbook.read_bytes()
 
 
+@pytest.mark.exhaustive
 def test_build_refuses_places_it_cannot_write(run: Any, tmp_path: Path) -> None:
     refused(run("build", "llama-3.1-8b", *CASE, "-o", "run.xls"), "run.xls", ".xlsx")
     refused(run("build", "llama-3.1-8b", *CASE, "-o", "nowhere/run.xlsx"), "nowhere")

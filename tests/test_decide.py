@@ -184,6 +184,7 @@ def test_what_nobody_knows_has_no_rank_and_is_never_free() -> None:
     assert not isinstance(by_speed[f"rank.{number}"], str)
 
 
+@pytest.mark.exhaustive
 def test_what_is_typed_wrong_is_no_limit_and_no_plan() -> None:
     for wrong in (None, -5.0, 0.0, "forty"):
         now = said({f"{LIMIT}tpot_s": wrong}, {})
@@ -319,6 +320,7 @@ def test_edits_in_formulas_are_what_the_engine_says(tmp_path: Path) -> None:
     assert len(winners) > 2
 
 
+@pytest.mark.exhaustive
 def test_two_plans_are_as_far_apart_as_the_engine_says() -> None:
     """Whichever are chosen; those of which nobody knows it, and numbers of none, are told."""
     last = len(found().scenario.variants)

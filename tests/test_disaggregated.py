@@ -152,6 +152,7 @@ SIDES = (
 )
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("prefill", "decode"), SIDES)
 def test_each_side_is_what_its_accelerators_do_alone(prefill: dict[str, Any], decode: dict[str, Any]) -> None:
     """Prefill passes are those of the prefill chip and plan.

@@ -469,6 +469,7 @@ def test_work_that_is_broken_off_leaves_nothing(tmp_path: Path, how: signal.Sign
 _BUILD = "build llama-3.2-1b --accelerator h100-sxm --isl 1000 --osl 100 --concurrency 4"
 
 
+@pytest.mark.exhaustive
 def test_a_disk_that_is_full_is_told_in_one_line(tmp_path: Path) -> None:
     """Files end at 100 kB here; a workbook has 600."""
     limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000));"

@@ -400,6 +400,7 @@ def on_a_rank(architecture: Architecture, tp: int) -> dict[str, float]:
     return found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("tp", [2, 4, 8])
 @pytest.mark.parametrize("family", BOTH)
 def test_ranks_share_what_was_recorded_as_our_readers_say(family: str, tp: int) -> None:
@@ -716,6 +717,7 @@ def test_fields_that_the_code_asks_for_are_known() -> None:
     ]
 
 
+@pytest.mark.exhaustive
 @needs_classes
 @pytest.mark.transformers
 @pytest.mark.parametrize("model_type", ["mllama", "molmo2", "dbrx"])

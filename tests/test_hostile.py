@@ -729,6 +729,7 @@ def test_a_renamed_sheet_is_named(parts: Parts, tmp_path: Path) -> None:
         open_file(_write(tmp_path / "run.xlsx", renamed))
 
 
+@pytest.mark.exhaustive
 def test_a_sorted_sheet_is_named(workbook: Path, tmp_path: Path) -> None:
     """Not as cells without number that differ."""
 
@@ -754,6 +755,7 @@ def test_one_time_for_all_of_a_file(parts: Parts, tmp_path: Path, monkeypatch: p
         open_package(path)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("part", "old", "new"),
     [

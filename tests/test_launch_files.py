@@ -128,6 +128,7 @@ def assert_read_back(engine: str, seed: int, folder: Path, monkeypatch: pytest.M
     return True
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_is_written_is_read_as_the_scenario(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

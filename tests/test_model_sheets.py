@@ -143,6 +143,7 @@ def test_the_matrix_sums_to_the_pass(name: str) -> None:
             assert sum(bars) == pytest.approx(values[cell], rel=1e-12), (kind.name, place)
 
 
+@pytest.mark.exhaustive
 def test_sheets_follow_edits_of_plan_format_and_model() -> None:
     """TP, the data type of weights, and how many layers and experts there are."""
     made = estimate(parse_scenario(ASKED | {"accelerator": "b200-sxm"}, "test"), library=few())
@@ -183,6 +184,7 @@ def test_interleaved_layers_say_that_their_numbers_were_edited() -> None:
     assert [edited[word] for word in words] == ["52 of 63", "11 of 63"]
 
 
+@pytest.mark.exhaustive
 def test_plan_says_how_many_accelerators_it_does_not_show() -> None:
     """Of prefill and of decode workers; nothing is left out in silence."""
     made = ask(model="llama-3.1-8b", accelerator="h100-sxm", tp=2, serving="disaggregated", decode={"tp": 4})
@@ -259,6 +261,7 @@ def test_a_class_that_generates_nothing_is_refused(name: str, what: str) -> None
     parse_config(CONFIGS["llama"] | {"architectures": ["LlamaForCausalLM"]}, "config.json")
 
 
+@pytest.mark.exhaustive
 def test_an_unknown_field_is_amber_and_raises_an_alert() -> None:
     """Never silent; one that was read is not listed."""
     config = {

@@ -114,6 +114,7 @@ def test_versions_are_shown_and_compared(shelved: Path, run: Callable[..., str])
     assert "missing B" in run("models", "diff", MODEL)
 
 
+@pytest.mark.exhaustive
 def test_a_workbook_names_the_version_it_was_made_from(
     shelved: Path, tmp_path: Path, run: Callable[..., str]
 ) -> None:
@@ -134,6 +135,7 @@ def test_verification_and_json_name_it(shelved: Path, tmp_path: Path, run: Calla
     assert json.loads(run("open", str(path), "--json"))["scenarios"][0]["model_version"] == "1"
 
 
+@pytest.mark.exhaustive
 def test_an_import_says_how_to_ask_for_the_version(shelved: Path, tmp_path: Path) -> None:
     """Where the entry has changed since, so that the scenario by itself would give other numbers."""
     path = build_workbook(made(MODEL), tmp_path / "run.xlsx")

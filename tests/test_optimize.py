@@ -375,6 +375,7 @@ def test_parts_of_plans_on_workers_are_the_same_answer(monkeypatch: pytest.Monke
     assert len(client.parts) == 8 and max(client.parts) == 4
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
 def test_what_is_kept_is_not_worked_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts that are there and whole are read, to the same answer; one that is cut short is not."""

@@ -163,6 +163,7 @@ EDITED: dict[str, Any] = {
 }
 
 
+@pytest.mark.exhaustive
 def test_an_edited_workbook_of_0_6_0_is_imported() -> None:
     """Inputs, an override, a figure of the library, a percentage, a measured value and an added scenario."""
     found = import_workbook(DATA / "llama-3.1-8b-edited-0.6.0.xlsx")
@@ -258,6 +259,7 @@ def test_inserted_rows_verify(made: Estimate, tmp_path: Path) -> None:
     assert import_workbook(path).scenario.concurrency == 32
 
 
+@pytest.mark.exhaustive
 def test_a_formula_that_reads_the_row_beside_is_caught(made: Estimate) -> None:
     """After a row was inserted the text of the old place reads another figure."""
     before = as_written(lay_out(made))
@@ -305,6 +307,7 @@ def test_a_row_given_twice_is_caught(made: Estimate) -> None:
     assert [item["cell"] for item in found.formulas] == [f"{sheet}!H{last + 1}"]
 
 
+@pytest.mark.exhaustive
 def test_an_older_workbook_may_lack_rows_and_have_others(made: Estimate) -> None:
     """They are listed, not refused; an input that it lacks is as by default."""
     book = _of_version(made)

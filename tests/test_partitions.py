@@ -87,6 +87,7 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
 # --- the same points ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("most", few_of([1, 7, 50, 59, 60, 354, 10_000], 50, 59, 10_000))
 def test_parts_are_the_grid_cut(most: int) -> None:
     """Every point once and in order, whatever the size of parts; the types of columns do not depend on it."""
@@ -99,6 +100,7 @@ def test_parts_are_the_grid_cut(most: int) -> None:
     assert {tuple(part.dtypes) for part in parts} == {tuple(whole.dtypes)}
 
 
+@pytest.mark.exhaustive
 @needs_pyarrow
 @pytest.mark.parametrize("feasible", [False, True])
 def test_a_folder_holds_the_table_of_the_sweep(tmp_path: Path, feasible: bool) -> None:

@@ -338,6 +338,7 @@ def test_report_recalculates(made: list[dict[str, Any]], tmp_path: Path) -> None
     assert any(cell.value is None for cell in extremes["M"][5:15])  # the run without a TTFT
 
 
+@pytest.mark.exhaustive
 def test_calibrate(run: Any, tmp_path: Path) -> None:
     """A fit improves the runs and says how sure it is.
 

@@ -497,6 +497,7 @@ def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Call
     return lambda book: {("Inputs", 3, FIRST + book.columns): heading} | more(book)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("typed", "words"),
     [

@@ -121,6 +121,7 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
     assert seen >= 6 * (2 if len(found.equations.workers) > 1 else 4)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", few_of(range(len(MODELS)), 0, 3))
 def test_effects_mean_one_thing_everywhere(number: int) -> None:
     """The live effect on Assumptions is the change between both ends on Sensitivity.
@@ -291,6 +292,7 @@ def points(book: EstimateBook, values: list[dict[Any, Any]]) -> list[dict[str, A
     return found
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "sweep",
     few_of(

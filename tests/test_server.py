@@ -346,6 +346,7 @@ def test_a_sweep_is_streamed_and_bounded(client: Client) -> None:
     assert len(lines) == 2500 and json.loads(lines[-1])["input_tokens"] == 149  # of two parts
 
 
+@pytest.mark.exhaustive
 def test_a_measured_run_is_stored_and_says_what_it_would_change(tmp_path: Path) -> None:
     """In the file that was named; the next server has it. Nothing of the library changes."""
     run = CHAT | {
@@ -396,6 +397,7 @@ def test_a_config_is_described(client: Client) -> None:
 NAMED = CHAT | {"title": 'a/..\\<b>"'}
 
 
+@pytest.mark.exhaustive
 def test_a_workbook_is_built(client: Client) -> None:
     """A file to be saved under the title, as far as a name of a file may have it."""
     built = client.post("/v1/workbooks", {"scenario": NAMED})

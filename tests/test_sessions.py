@@ -91,6 +91,7 @@ def test_sessions_follow_a_simulation(sessions: int, think: float) -> None:
     assert told["classes.2.part"] == pytest.approx(thinking, abs=0.03)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("model", ["llama-3.1-8b", "qwen3-30b-a3b", "deepseek-r1"])
 @pytest.mark.parametrize("more", [{}, {"serving": "disaggregated", "decode": {}}])
 def test_sessions_are_those_that_the_load_comes_to(make: Make, model: str, more: dict[str, Any]) -> None:

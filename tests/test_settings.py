@@ -98,6 +98,7 @@ def test_a_scenario_without_settings_has_no_rows_of_them() -> None:
         assert plain.results()[key] == general.results()[key]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("model", ["qwen2.5-0.5b", "llama-3.1-8b"])
 def test_without_graphs_no_step_is_over_before_the_host_has_started_it(model: str) -> None:
     """A small model waits for its host, at any load; memory of graphs goes to the KV cache."""
@@ -189,6 +190,7 @@ def test_a_name_of_another_engine_is_refused_with_those_there_are(fields: dict[s
         read_launch("vllm serve Qwen/Qwen3-8B --attention-backend fa3")
 
 
+@pytest.mark.exhaustive
 def test_a_framework_typed_into_a_workbook_has_settings_of_its_own() -> None:
     """What the other one does not know makes the plan one that cannot be, by its code."""
     short = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
@@ -226,6 +228,7 @@ def test_heads_are_padded_where_a_scenario_says_so() -> None:
     assert same[0] == same[1]
 
 
+@pytest.mark.exhaustive
 def test_settings_follow_their_cells() -> None:
     """In the workbook as another program works it out."""
     stated = {"engine_defaults": "framework", "gpu_memory_utilization": 0.9, "max_model_len": 4096}

@@ -393,6 +393,7 @@ def test_machines_as_they_are_typed() -> None:
     assert read_machine("rtx-4090:2") == ("rtx-4090", 2) and read_machine(" l40s") == ("l40s", 1)
 
 
+@pytest.mark.exhaustive
 def test_json_of_fits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The keys that others build on."""
     status, out, _ = run(monkeypatch, capsys, "fits m4-max --top 1 --json")

@@ -33,6 +33,7 @@ def made(**fields: object) -> Estimate:
     return estimate(parse_scenario(ASKED | fields, "test"))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "fields",
     [{}, {"tp": 1, "decode": {"tp": 2}}, {"template": "executive"}],

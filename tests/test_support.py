@@ -101,6 +101,7 @@ def test_what_it_runs_or_nobody_speaks_of_is_answered(what: str) -> None:
     assert not codes(ask(**RUNS[what]))
 
 
+@pytest.mark.exhaustive
 def test_the_refusal_follows_the_cells() -> None:
     """In the workbook as another program works it out: framework and format typed, then taken back."""
     fields = ASKED | {"weights_dtype": "nvfp4", "framework_support": "documented"}

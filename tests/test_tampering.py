@@ -584,6 +584,7 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
 """By name: the change, the kind under which it is listed, how much it matters, and where."""
 
 
+@pytest.mark.exhaustive
 def test_several_at_once_are_all_named(made: Made, tmp_path: Path) -> None:
     """A hidden number, a box over it, an axis that starts elsewhere."""
     parts = made.parts()

@@ -39,6 +39,7 @@ GIGA = Input("giga", "Giga", "B/GB", 1e9)
 BITS = Input("bits", "Bits", "bit", 8.0)
 
 
+@pytest.mark.exhaustive
 def test_units_of_a_whole_estimate_follow_from_the_bodies(
     make: Callable[..., Estimate], one_of_each: str
 ) -> None:

@@ -107,6 +107,7 @@ def test_a_generated_workbook_verifies(variants: Path) -> None:
     assert set(report["edited"]) == {"inputs", "formulas", "overwritten", "names", "sheets", "shown"}
 
 
+@pytest.mark.exhaustive
 def test_a_generated_workbook_keeps_the_rules(variants: Path) -> None:
     assert lint(variants) == []
 
