@@ -18,6 +18,7 @@ from packages import Parts
 import mantile
 from mantile.cli import main
 from mantile.library.scenario import parse_scenario
+from mantile.records.store import read
 from mantile.server import pool as pools
 from mantile.server.settings import Settings
 
@@ -360,14 +361,14 @@ def test_a_measured_run_is_stored_and_says_what_it_would_change(tmp_path: Path) 
         assert found["stored"] and found["new"] and found["would_change"]["runs"] == 1
         before, after = (found["would_change"][key]["tpot_s"]["mape"] for key in ("before", "after"))
         assert found["would_change"]["moved"] and after < before
-        assert not client.answer("/v1/calibrate", run)["new"]
-        other = run | {"metrics": {"tpot_s": 0.009}}
-        assert client.refused("/v1/calibrate", other)["field"] == "id"
+        again = client.answer("/v1/calibrate", run)
+        assert not again["new"] and again["id"] == found["id"]
         assert client.refused("/v1/calibrate", run | {"metrics": {"speed": 1}})["field"] == "metrics.speed"
         assert client.answer("/v1/estimate", {"scenario": CHAT})["estimate"]["tpot_s"] > 0
     with Client(records=tmp_path / "runs.db") as client:
         stored = client.get("/api/estimator/v1/calibrate").json()
     assert stored["total"] == 1 and stored["runs"][0]["metrics"]["ttft_s"] == 0.07
+    assert stored["runs"][0]["id"] == found["id"] == read(tmp_path / "runs.db")[0].id
     assert stored["runs"][0]["metrics"]["tpot_s"] == pytest.approx(0.0084)
 
 

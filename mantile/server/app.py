@@ -56,7 +56,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
                 yield
             finally:
                 app.state.pool.close()
-                app.state.records.close()
 
     app = FastAPI(
         title="Mantile",

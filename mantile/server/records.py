@@ -1,89 +1,71 @@
-"""Measured runs that were sent: in a file of SQLite, or in memory until the server ends."""
+"""Measured runs that were sent: records in a database as `mantile records` keeps them, or in memory until the
+server ends."""
 
 from __future__ import annotations
 
-import json
-import sqlite3
-from contextlib import closing
 from datetime import datetime, timezone
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from mantile.library.errors import InputError
+from mantile.library.documents import validate
+from mantile.measured.recorded import record_of
+from mantile.measured.runs import Run
+from mantile.records.record import Record
+from mantile.records.store import Stored, add, read, stored
 from mantile.server.errors import Limited
-
-_TABLE = "create table if not exists runs (id text primary key, stored text not null, record text not null)"
-_PATIENCE = 10.0  # seconds until another process has written
 
 
 class Records:
-    """Measured runs, by id; several processes may share a file.
+    """Measured runs, in the order in which they were sent; several processes may share a file.
 
     Args:
-        path: None keeps them in memory.
+        path: a database of records, which is made where there is none; None keeps them in memory.
         most: that are kept.
 
     Raises:
-        InputError: naming the file, if it is no database.
+        InputError: naming the file, if it is no database of records, or was changed.
     """
 
     def __init__(self, path: Path | None, most: int) -> None:
-        self.most, self._lock = most, Lock()
-        try:
-            self._base = sqlite3.connect(
-                ":memory:" if path is None else path, timeout=_PATIENCE, check_same_thread=False
-            )
-            with self._base:
-                self._base.execute(_TABLE)
-        except sqlite3.Error as error:
-            raise InputError(f"{path}: expected a file of SQLite, or a new name: {error}") from error
+        self.most, self._path, self._lock = most, path, Lock()
+        self._sent: dict[str, Stored] = {}
+        if path is not None:
+            add(path, [])
+            read(path)
 
-    def add(self, record: dict[str, Any]) -> bool:
-        """Store a run; whether it was new. The same run again is stored once.
+    def add(self, run: dict[str, Any]) -> tuple[str, bool]:
+        """Store a run: the id of its record, and whether it was new. The same run again is stored once.
 
         Raises:
-            InputError: if another run has its id.
+            InputError: if it names a place on a machine.
             Limited: if there are too many.
         """
-        text = json.dumps(record, sort_keys=True)
-        with self._lock, self._base:
-            self._base.execute("begin immediate")
-            found = self._base.execute("select record from runs where id = ?", (record["id"],)).fetchone()
-            if found is not None:
-                if found[0] == text:
-                    return False
-                raise InputError(
-                    f"field id: {record['id']!r:.60}: another run has this id; expected a new one"
-                )
-            if self._base.execute("select count(*) from runs").fetchone()[0] >= self.most:
-                raise Limited(503, f"{self.most:,} runs are stored: no more are kept here")
-            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            self._base.execute("insert into runs values (?, ?, ?)", (record["id"], now, text))
-        return True
-
-    def list(self, most: int, after: str = "") -> list[dict[str, Any]]:
-        """Runs in the order of their ids.
-
-        Args:
-            most: of them.
-            after: the id behind which they begin.
-        """
-        with (
-            self._lock,
-            closing(
-                self._base.execute(
-                    "select stored, record from runs where id > ? order by id limit ?", (after, most)
-                )
-            ) as rows,
-        ):
-            return [json.loads(record) | {"stored": stored} for stored, record in rows]
-
-    def count(self) -> int:
-        """How many there are."""
+        one = stored(_record(run))
         with self._lock:
-            return int(self._base.execute("select count(*) from runs").fetchone()[0])
+            held = self._all()
+            if one.id not in {other.id for other in held} and len(held) >= self.most:
+                raise Limited(503, f"{self.most:,} runs are stored: no more are kept here")
+            if self._path is not None:
+                return one.id, add(self._path, [one]) > 0
+            new = one.id not in self._sent
+            self._sent.setdefault(one.id, one)
+        return one.id, new
 
-    def close(self) -> None:
-        """Close the file."""
-        self._base.close()
+    def runs(self) -> list[dict[str, Any]]:
+        """All runs; the id of each is that of its record."""
+        return [{**one.record.run, "id": one.id} for one in self._all()]
+
+    def others(self, run: dict[str, Any]) -> list[dict[str, Any]]:
+        """All runs but this one."""
+        own = _record(run).id
+        return [one for one in self.runs() if one["id"] != own]
+
+    def _all(self) -> list[Stored]:
+        return [*self._sent.values()] if self._path is None else read(self._path)
+
+
+def _record(run: dict[str, Any]) -> Record:
+    """A run as a record; one without a day is of today."""
+    today = datetime.now(timezone.utc).strftime("%Y-%m-%d")
+    return record_of(validate(Run, {"date": today} | run, "run"))

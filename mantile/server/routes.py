@@ -188,14 +188,10 @@ async def calibrate(request: Request, record: RunRecord) -> Json:
     hub, records = _settings(request).hub, _records(request)
     async with _pool(request).worker() as run:
         checked = await run(jobs.checked_run, record.model_dump(mode="json"), hub)
-        pair = [
-            {key: value for key, value in one.items() if key != "stored"}
-            for one in await here(request, records.list, records.most)
-            if _pair(one) == _pair(checked) and one["id"] != checked["id"]
-        ]
-        found = await run(jobs.calibrated, [checked, *pair[: _RECORDS - 1]], hub)
-    new = await here(request, records.add, checked)
-    return Json({"id": checked["id"], "stored": True, "new": new, "would_change": found})
+        pair = [one for one in await here(request, records.others, checked) if _pair(one) == _pair(checked)]
+        found = await run(jobs.calibrated, [checked, *pair[1 - _RECORDS :]], hub)
+    identifier, new = await here(request, records.add, checked)
+    return Json({"id": identifier, "stored": True, "new": new, "would_change": found})
 
 
 def _pair(record: dict[str, Any]) -> tuple[Any, ...]:
@@ -207,13 +203,11 @@ def _pair(record: dict[str, Any]) -> tuple[Any, ...]:
 async def calibrations(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-    after: Annotated[str, Query(max_length=200, description="The id behind which they begin.")] = "",
+    after: Annotated[int, Query(ge=0, description="How many come before.")] = 0,
 ) -> Json:
-    """Runs in the order of their ids."""
-    records = _records(request)
-    return Json(
-        {"runs": await here(request, records.list, limit, after), "total": await here(request, records.count)}
-    )
+    """Runs in the order in which they were sent."""
+    runs = await here(request, _records(request).runs)
+    return Json({"runs": runs[after : after + limit], "total": len(runs)})
 
 
 @v1.post(

@@ -13,7 +13,7 @@ class Settings:
 
     Args:
         hub: whether models may be read from the Hugging Face hub.
-        records: a file of SQLite that keeps measured runs; None keeps them in memory until the end.
+        records: a database of records for measured runs; None keeps them in memory until the end.
         hosts: names by which the server may be asked; "*" for any.
         most_body: bytes of a request's body.
         most_upload: bytes of an uploaded workbook.
