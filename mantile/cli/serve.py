@@ -58,7 +58,7 @@ def serve(
         typer.Option(
             "--records",
             metavar="FILE.db",
-            help="Database of records for measured runs that are sent; without it they are kept until the end.",
+            help="Database of records for measured runs that are sent; kept until the end without it.",
         ),
     ] = None,
     hub: Annotated[bool, typer.Option("--hub", help="Read models from the Hugging Face hub.")] = False,
