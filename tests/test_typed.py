@@ -506,9 +506,11 @@ def test_edits_of_capacity_and_calibration(tmp_path: Path) -> None:
         sheet, row, column = book.input_cells[identifier, 0]
         return sheet, xl_rowcol_to_cell(row, column)
 
-    findings = [f"Capacity!A{row}" for row in (3, 40, 58, 59)]
+    rows = {text.text: row + 1 for (row, column), text in book.sheets["Capacity"].cells.items() if not column}
+    tokens = rows["A M tokens, both ways"]
+    findings = [f"Capacity!A{row}" for row in (3, 40, tokens + 1, tokens + 2)]
     codes = {f"Checks!H{row + 1}": code for row, code in book.sheets["Checks"].ids.items()}
-    look = [place.split("!") for place in (*findings, *codes, "Checks!A7", "Capacity!D57")]
+    look = [place.split("!") for place in (*findings, *codes, "Checks!A7", f"Capacity!D{tokens}")]
     look += [["Compare", xl_rowcol_to_cell(*at)] for at in book.sheets["Compare"].cells]
     task = {"look": look, "edits": [[[*cell(identifier), what]] for identifier, what, _ in ON_SHEETS]}
     then, *seen, again = asked_of_office("libreoffice_edits.py", path, task, tmp_path)
@@ -529,4 +531,4 @@ def test_edits_of_capacity_and_calibration(tmp_path: Path) -> None:
             )  # of charts, which leave them out
         assert not any("#" in text for place, text in texts.items() if place.startswith("Compare!")), told
     none = seen[[what for _, what, _ in ON_SHEETS].index(0)]["texts"]
-    assert none["Capacity!D57"] == "not known", "nothing is served, so a token has no price"
+    assert none[f"Capacity!D{tokens}"] == "not known", "nothing is served, so a token has no price"
