@@ -63,7 +63,7 @@ def test_requests_that_are_made_up_break_nothing(tmp_path: Path) -> None:
                 SCHEMATHESIS,
                 *("run", f"http://{place}/openapi.json", "--checks", CHECKS, "--no-color"),
                 *("--phases", "examples,coverage,fuzzing", "--max-examples", "8", "--seed", "14"),
-                *("--request-timeout", "200", "--max-time", "240"),
+                *("--request-timeout", "200", "--max-time", "150"),
             ],
             cwd=tmp_path,
             capture_output=True,
@@ -72,7 +72,7 @@ def test_requests_that_are_made_up_break_nothing(tmp_path: Path) -> None:
         )
     assert found.returncode == 0, found.stdout[-6000:]
     cases = re.search(r"(\d+) generated, (\d+) passed", found.stdout)
-    assert cases is not None and cases[1] == cases[2] and int(cases[1]) > 200, found.stdout[-2000:]
+    assert cases is not None and cases[1] == cases[2] and int(cases[1]) > 100, found.stdout[-2000:]
 
 
 @pytest.mark.exhaustive
