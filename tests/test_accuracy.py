@@ -79,6 +79,7 @@ def test_the_selection_is_broad(measured: Measurements, library: Library) -> Non
     assert len(set(case)) >= 0.95 * len(case)  # a few were measured twice
 
 
+@pytest.mark.exhaustive
 @pytest.mark.no_cover
 def test_nearly_all_are_answered(reconciled: Reconciliation) -> None:
     assert len(reconciled.table) >= 0.99 * reconciled.rows, reconciled.rejected

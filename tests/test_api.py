@@ -134,6 +134,7 @@ def test_what_nobody_knows_or_cannot_be_is_none(impossible: mt.Estimate) -> None
     )
 
 
+@pytest.mark.exhaustive
 def test_a_figure_is_found_by_id_with_formula_words_and_precedents(estimate: mt.Estimate) -> None:
     tpot = estimate["serving.tpot"]
     assert (tpot.id, tpot.value, tpot.unit) == ("serving.tpot", estimate.tpot, "s")

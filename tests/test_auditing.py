@@ -104,6 +104,7 @@ def test_every_formula_has_a_row(workbook: Path, found: Audit) -> None:
     assert {row["sheet"] for row in found.rows} == {sheet.title for sheet in book.worksheets} - {"_bundle"}
 
 
+@pytest.mark.exhaustive
 def test_rows_say_what_the_engine_says(workbook: Path, found: Audit) -> None:
     """Values of both scenarios on the inputs as edited.
 

@@ -904,6 +904,7 @@ def test_lint(run: Any, workbook: Path) -> None:
     assert run("lint", str(workbook), "--json").data == {"findings": []}
 
 
+@pytest.mark.exhaustive
 def test_lint_lists_its_rules(run: Any, workbook: Path) -> None:
     rules = {entry["rule"]: entry["meaning"] for entry in run("lint", "--rules", "--json").data["rules"]}
     printed = run("lint", "--rules").out

@@ -148,6 +148,7 @@ def say(
     return run
 
 
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")
 def test_command(
     predicted: dict[str, list[dict[str, Any]]], tmp_path: Path, say: Callable[..., tuple[int, str]]

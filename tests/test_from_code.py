@@ -471,6 +471,7 @@ def read_twice(config: Fields) -> tuple[Architecture, Architecture]:
     return ours, read(config, record(config))
 
 
+@pytest.mark.exhaustive
 @needs_classes
 @pytest.mark.transformers
 def test_recordings_on_file_are_what_the_classes_do() -> None:

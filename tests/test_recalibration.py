@@ -225,6 +225,7 @@ def _typed_into(file: File, edits: Edits) -> File:
     return replace(file, cells=replace(file.cells, contents=contents))
 
 
+@pytest.mark.exhaustive
 def test_edits_are_carried_over(opened: File) -> None:
     """The scenario and library of an edited workbook give the cells as they stand, each in its own column."""
     file = _typed_into(

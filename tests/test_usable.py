@@ -55,6 +55,7 @@ def _folded(sheet: Sheet) -> set[int]:
     return {row for first, last in sheet.folds for row in range(first, last + 1)}
 
 
+@pytest.mark.exhaustive
 def test_answers_stand_first_and_repeat_rows_below(books: dict[str, EstimateBook]) -> None:
     """In the units people quote, live, on every sheet whose workings fold."""
     for book in books.values():
