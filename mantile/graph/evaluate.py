@@ -121,8 +121,8 @@ class Program:
             again = self.partial(inputs, moving)
         if again is not None:
             self._choices[chosen] = again
-            while len(self._choices) > CHOICES:
-                self._choices.pop(next(iter(self._choices)), None)
+            for oldest in list(self._choices)[:-CHOICES]:  # a copy: threads of a server share a program
+                self._choices.pop(oldest, None)
             return again(inputs)
         self._chosen = [*self._chosen[-CHOICES:], chosen]
         self._runs += 1
