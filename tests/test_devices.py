@@ -222,6 +222,89 @@ def test_columns_with_fewer_devices_are_as_without_the_others() -> None:
             assert found[f".{name}"] == pytest.approx(alone[f".{name}"], rel=1e-12), (column, name)
 
 
+LINKED = [UNLIKE[0] | {"layers": 20}, UNLIKE[1] | {"layers": 0}, UNLIKE[2] | {"layers": 12}]
+
+
+def test_activations_go_by_the_links_that_a_preset_has() -> None:
+    """From the first to the third of three, past one without layers: through it, by a switch, or straight."""
+    between = [{"devices": [3, 1], "link": "100gbe"}, {"devices": [1, 2], "bandwidth": 2, "latency": 40}]
+    written = HOME | {"devices": LINKED, "links": {"preset": "chain", "link": "10gbe", "between": between}}
+    made = mt.estimate(parse_scenario(written, "mixed.yaml"))
+    graph = made.equations
+    assert graph.devices is not None
+    links = {link.ends: link for link in graph.devices.links}
+    wanted = [figure for link in links.values() for figure in (link.carried, link.rate, link.latency)]
+    message, time = (graph.figures[name] for name in ("devices.prefill.sent_bytes", "prefill.p2p.time"))
+    program = Program([*wanted, message, time])
+    for preset, ways in {
+        "chain": [(1, 2), (2, 3)],
+        "ring": [(1, 3)],
+        "star": [(1, 3)],
+        "mesh": [(1, 3)],
+    }.items():
+        found = program.run(made.inputs(0) | {"inputs.links": preset})
+        assert [ends for ends, link in links.items() if found[link.carried]] == ways, preset
+        seconds = sum(found[links[way].latency] + found[message] / found[links[way].rate] for way in ways)
+        assert found[time] == pytest.approx(seconds, rel=1e-12), preset
+    assert found[links[1, 3].rate] == pytest.approx(12.5e9 * 0.9)
+    cut = program.run(made.inputs(0) | {"inputs.links": "mesh", "inputs.device1_link_to_3_bandwidth": 0})
+    assert [ends for ends, link in links.items() if cut[link.carried]] == [(1, 2), (2, 3)]
+    inferred = dict.fromkeys(("inputs.device1_link_to_3", "inputs.device1_link"), "inferred")
+    switched = program.run(made.inputs(0) | inferred | {"inputs.links": "star"})
+    assert switched[links[1, 3].rate] == pytest.approx(
+        0.3125e9 * 0.9
+    )  # of the 2.5 GbE port of a desktop board
+
+
+@pytest.mark.parametrize(
+    ("links", "words"),
+    [
+        ({"preset": "web"}, "links"),
+        ({"between": [{"devices": [1, 9]}]}, "links.between.0.devices: expected two of the devices 1 to 3"),
+        ({"between": [{"devices": [1, 2], "speed": 1}]}, "unknown field 'speed'"),
+        ({"between": [{"devices": [1, 2], "link": "rope"}]}, "rope"),
+    ],
+)
+def test_links_that_cannot_be_are_named(links: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        mt.estimate(parse_scenario(HOME | {"devices": LINKED, "links": links}, "mixed.yaml"))
+
+
+def test_a_link_past_the_next_device_needs_a_preset() -> None:
+    wrong = [LINKED[0] | {"link_to_3": "10gbe"}, *LINKED[1:]]
+    with pytest.raises(InputError, match="expected links: mesh, star or ring beside it"):
+        parse_scenario(HOME | {"devices": wrong}, "mixed.yaml")
+    with pytest.raises(InputError, match="expected devices beside them"):
+        parse_scenario(HOME | {"accelerator": "m3-ultra", "links": "mesh"}, "mixed.yaml")
+
+
+@pytest.mark.exhaustive
+def test_a_ring_is_gone_round_where_that_is_shorter_and_every_link_is_drawn(run: Run, tmp_path: Path) -> None:
+    """Four devices of which the first, the second and the last hold layers."""
+    devices = ("rtx-4090,layers=12", "m3-ultra,layers=10", "dgx-spark-gb10,layers=0", "m4-max,layers=10")
+    given = [part for device in devices for part in ("--device", device)]
+    drawn = tmp_path / "plan.svg"
+    for preset, count, used in (("ring", 4, {(1, 2), (2, 3), (3, 4)}), ("mesh", 6, {(1, 2), (2, 4)})):
+        asked = ("plan", "llama-3.1-8b", *FLAGS, *given, "--links", preset)
+        plan = json.loads(run(*asked, "--json")[1])
+        shown = plan["topology"]["links"]
+        assert len(shown) == count
+        ends = {(int(link["from"][-1]), int(link["to"][-1])) for link in shown if link["prefill_ms"]}
+        assert ends == used, preset
+        assert run(*asked, "--svg", str(drawn))[0] == 0
+        root = ElementTree.parse(drawn).getroot()
+        lines = [one for one in root.iter("{http://www.w3.org/2000/svg}line")]
+        assert len(lines) == count + 4  # and the key
+        words = [text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert sum("GB/s" in word and "of" not in word for word in words) == count
+    star = json.loads(run("plan", "llama-3.1-8b", *FLAGS, *given, "--links", "star", "--json")[1])
+    assert {link["to"] for link in star["topology"]["links"]} == {"network"}
+    edited = mt.Scenario(
+        **HOME, devices=[{"accelerator": chip} for chip in ("rtx-4090", "m3-ultra")], links="ring"
+    )
+    assert mt.estimate(edited).to_dict()["links"]["others"] == []
+
+
 FLAGS = ("--framework", "llama.cpp", "--isl", "2048", "--osl", "128", "--concurrency", "1")
 
 

@@ -854,13 +854,20 @@ def unlike(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     if estimate.devices is None:
         return
     devices, base, rows = estimate.devices.devices, estimate.workers[0], sides.of()
-    joined = [device.link for device in devices if device.link is not None]
-    missing = rows("unlinked", "Links that are missing", "flag", sum_of([link.missing for link in joined]))
+    joined = estimate.devices.links
+    lacking = rows.added("unlinked", "Links that are missing", "flag", [link.missing for link in joined])
+    missing = rows("unlinked", "Links that are missing", "flag", lacking)
     inferred = rows(
         "inferred",
         "Links in use that are inferred",
         "flag",
-        sum_of([link.used * (1 - link.stated) for link in joined]),
+        rows.added(
+            "inferred",
+            "Links in use that are inferred",
+            "flag",
+            [link.used * (1 - link.stated) for link in joined],
+            7,
+        ),
     )
     yield Check("LAYERS_ON_DEVICES", base.plan.left.layers, sides.fixed(0, "layer"))
     held = sum_of([where(device.layers > 0, sides.fixed(1, "stage"), 0) for device in devices])

@@ -8,7 +8,7 @@ model runs on the device that has that end. All that follows from a pass, follow
     id behind "devices."                         function
     ------------------------------------------   -----------------------
     .<n>.split, .<n>.even and other splits       devices.splits
-    .<n>.link.*                                  devices.links
+    .<n>.link.*, .<n>.link_to_<m>.*              devices.links
     .<n>.memory.all_weights                      devices.unlike
     .<n>.<phase>.layer.<kind> .<n>.<phase>.stage devices.stage_times
     .stages                                      devices.unlike
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from mantile.equations.constant import GIGA, MICRO, NO_BOUND, NO_BOUND_TIME, SLIVER
 from mantile.equations.forward import Pass
@@ -51,6 +52,7 @@ from mantile.graph.quantity import (
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
 from mantile.ir.modules import Layer, ModelGraph
+from mantile.library.device import MESH, RING, STAR, pairs
 from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
 
@@ -61,21 +63,40 @@ SPLITS = ("even", "memory", "bandwidth")
 
 @dataclass(frozen=True)
 class Link:
-    """From a device to the next.
+    """Between two devices.
 
     Args:
+        ends: their numbers; `kind` the input that states it.
         bandwidth: raw, GB/s; `rate` what a transfer reaches, B/s; `latency` s.
         stated: 1 where somebody stated it, 0 where it is inferred from ports.
-        used: 1 where activations go over it.
+        carried: how often the activations of a pass go over it.
+        used: 1 where they do.
         missing: 1 where it is used and there is no way.
+        laid: 1 where there is such a cable; None of the link to the next, which there always is.
     """
 
+    ends: tuple[int, int]
+    kind: Input
     bandwidth: Quantity
     rate: Quantity
     latency: Quantity
     stated: Quantity
+    carried: Quantity
     used: Quantity
     missing: Quantity
+    laid: Quantity | None = None
+
+    @property
+    def name(self) -> str:
+        """What ids of its figures have."""
+        one, other = self.ends
+        return str(one) if other == one + 1 else f"{one}_to_{other}"
+
+    @property
+    def words(self) -> str:
+        """Between which devices it is."""
+        one, other = self.ends
+        return f"device {one} to the next" if other == one + 1 else f"device {one} to device {other}"
 
 
 @dataclass(frozen=True)
@@ -144,15 +165,17 @@ class Devices:
 
     Args:
         stages: by phase, for each device.
+        links: from each device to the next; behind these others, where a scenario says which there are.
         sections: of the Network sheet; `passes` by sheet, below the rows of the pass.
         other_splits: other ways to split layers; `best` the shortest decode step of those that fit.
         of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.
-        sent: by phase, seconds of the activations of a pass over the link behind each device but the last.
+        sent: by phase, seconds of the activations of a pass over each link.
         busiest: of each of these links, 1 where it takes longest in a prefill.
     """
 
     devices: tuple[Device, ...]
     table: LinkTable
+    links: tuple[Link, ...]
     stages: Mapping[str, tuple[Stage, ...]]
     sections: tuple[Section, ...]
     passes: Mapping[str, tuple[Section, ...]]
@@ -211,11 +234,13 @@ def unlike(
     )
     settled = GraphRewrite({sequences: of_all}, (), "", "", figures).rewrite(base)
     devices = tuple(
-        chip.device(settled, ways[place], capacities[place], joined[place])
+        chip.device(
+            settled, ways[place], capacities[place], joined[place] if place + 1 < len(chips) else None
+        )
         for place, chip in enumerate(chips)
     )
     section = rows.section("Devices", "layers of each, and the links between them")
-    return settled, Devices(devices, table, {}, (section,), {}, {})
+    return settled, Devices(devices, table, joined, {}, (section,), {}, {})
 
 
 def _pinned(inputs: Workload) -> list[Named]:
@@ -442,63 +467,203 @@ def links(
     base: Workers,
     chips: Sequence[Machine],
     table: LinkTable,
-) -> list[Link | None]:
-    """The link from each device to the next: stated, or the fastest that the ports of both machines allow."""
-    made: list[Link | None] = []
-    before = base.plan.stages.before
-    for place, device in enumerate(inputs.devices):
-        if device.link is None or device.link_bandwidth is None or device.link_latency is None:
-            made.append(None)
-            continue
-        own = Rows(f"devices.{device.number}.link", f", device {device.number} to the next", rows.rows)
-        here, there = chips[place], chips[place + 1]
-        inferred = in_system(own, inputs, here, there, by_ports(own, here, there, table))
-        is_inferred = equal(device.link, INFERRED)
-        kind = own("kind", "Kind of link", "1", where(is_inferred, NO_PORT, device.link))
-        by_kind = own(
-            "bandwidth_default",
-            "Bandwidth",
-            "GB/s",
-            where(is_inferred, inferred.rate, table.of("bandwidth", kind)),
-            "of its kind; where it is inferred, what a transfer reaches",
-        )
-        delay = own(
-            "latency_default",
-            "Latency",
-            "us",
-            where(is_inferred, inferred.latency, table.of("latency", kind)),
-        )
-        _follow(device.link_bandwidth, by_kind)
-        _follow(device.link_latency, delay)
-        share = where(is_inferred, 1, table.of("share", kind))
-        rate = own(
-            "rate",
-            "Bytes a second that transfers reach",
-            "B/s",
-            device.link_bandwidth * GIGA * share * inputs.network_speed,
-        )
-        used = own(
-            "used",
-            "Activations go over it",
-            "flag",
-            where(all_of(device.layers > 0, before[place + 1] < ir.total_layers), 1, 0),
-        )
-        made.append(
-            Link(
-                bandwidth=own("bandwidth", "Bandwidth in use", "GB/s", 1 * device.link_bandwidth),
-                rate=rate,
-                latency=own("latency", "Latency in use", "s", device.link_latency / MICRO),
-                stated=own(
-                    "stated",
-                    "Somebody stated it",
+) -> tuple[Link, ...]:
+    """The link from each device to the next, and where a scenario says which links there are, all others.
+
+    Each is stated, or the fastest that the ports of both machines allow.
+    """
+    count = len(inputs.devices)
+    ends = [(number, number + 1) for number in range(1, count)]
+    if inputs.links is None:
+        cables = [_cable(rows, inputs, chips, table, pair, None) for pair in ends]
+        before, total = base.plan.stages.before, ir.total_layers
+        return tuple(
+            cable.link(
+                cable.rows(
+                    "used",
+                    "Activations go over it",
                     "flag",
-                    where(all_of(is_inferred, equal(device.link_bandwidth, by_kind)), 0, 1),
-                ),
-                used=used,
-                missing=own("missing", "No way", "flag", where(all_of(used > 0, rate <= 0), 1, 0)),
+                    where(all_of(device.layers > 0, before[device.number] < total), 1, 0),
+                )
             )
+            for cable, device in zip(cables, inputs.devices, strict=False)
         )
-    return made
+    star = where(equal(inputs.links, STAR), 1, 0)
+    switched = rows("switched", "Links go through a switch", "flag", star, "only Ethernet reaches one")
+    cables = [_cable(rows, inputs, chips, table, pair, switched) for pair in (*ends, *pairs(count))]
+    return _by_preset(rows, inputs, base.plan.stages.before, cables, switched)
+
+
+@dataclass(frozen=True)
+class _Cable:
+    """What two devices reach, whatever goes over it; the arguments are those of `Link`."""
+
+    rows: Rows
+    ends: tuple[int, int]
+    kind: Input
+    bandwidth: Quantity
+    rate: Quantity
+    latency: Quantity
+    stated: Quantity
+
+    def link(self, used: Quantity, carried: Quantity | None = None, laid: Quantity | None = None) -> Link:
+        """The link, with what goes over it."""
+        lacking = where(all_of(used > 0, self.rate <= 0), 1, 0)
+        return Link(
+            ends=self.ends,
+            kind=self.kind,
+            bandwidth=self.bandwidth,
+            rate=self.rate,
+            latency=self.latency,
+            stated=self.stated,
+            carried=used if carried is None else carried,
+            used=used,
+            missing=self.rows("missing", "No way", "flag", lacking),
+            laid=laid,
+        )
+
+
+def _cable(
+    rows: Rows,
+    inputs: Workload,
+    chips: Sequence[Machine],
+    table: LinkTable,
+    ends: tuple[int, int],
+    switched: Quantity | None,
+) -> _Cable:
+    """The link between two devices: stated, or the fastest that the ports of both machines allow."""
+    one, other = ends
+    device, following = inputs.devices[one - 1], other == one + 1
+    cells = (device.link, device.link_bandwidth, device.link_latency) if following else device.others[other]
+    link, link_bandwidth, link_latency = cells
+    assert link is not None and link_bandwidth is not None and link_latency is not None
+    name, words = ("link", "the next") if following else (f"link_to_{other}", f"device {other}")
+    own = Rows(f"devices.{one}.{name}", f", device {one} to {words}", rows.rows)
+    here, there = chips[one - 1], chips[other - 1]
+    ports = by_ports(own, here, there, table, switched)
+    inferred = in_system(own, inputs, here, there, ports, switched)
+    is_inferred = equal(link, INFERRED)
+    kind = own("kind", "Kind of link", "1", where(is_inferred, NO_PORT, link))
+    by_kind = own(
+        "bandwidth_default",
+        "Bandwidth",
+        "GB/s",
+        where(is_inferred, inferred.rate, table.of("bandwidth", kind)),
+        "of its kind; where it is inferred, what a transfer reaches",
+    )
+    delay = own(
+        "latency_default",
+        "Latency",
+        "us",
+        where(is_inferred, inferred.latency, table.of("latency", kind)),
+    )
+    _follow(link_bandwidth, by_kind)
+    _follow(link_latency, delay)
+    share = where(is_inferred, 1, table.of("share", kind))
+    rate = own(
+        "rate",
+        "Bytes a second that transfers reach",
+        "B/s",
+        link_bandwidth * GIGA * share * inputs.network_speed,
+    )
+    return _Cable(
+        rows=own,
+        ends=ends,
+        kind=link,
+        bandwidth=own("bandwidth", "Bandwidth in use", "GB/s", 1 * link_bandwidth),
+        rate=rate,
+        latency=own("latency", "Latency in use", "s", link_latency / MICRO),
+        stated=own(
+            "stated",
+            "Somebody stated it",
+            "flag",
+            where(all_of(is_inferred, equal(link_bandwidth, by_kind)), 0, 1),
+        ),
+    )
+
+
+def _by_preset(
+    rows: Rows,
+    inputs: Workload,
+    before: Sequence[Quantity],
+    cables: Sequence[_Cable],
+    switched: Quantity,
+) -> tuple[Link, ...]:
+    """Links with what goes over each, by the preset: activations go from a device to the next with layers.
+
+    In a chain they pass the devices between; in a ring too, or the other way round where that has fewer
+    links; in a mesh as in a chain where two devices have no link of their own.
+    """
+    assert inputs.links is not None
+    devices, ring = inputs.devices, equal(inputs.links, RING)
+    joined = rows("any_two", "Links join any two", "flag", switched + where(equal(inputs.links, MESH), 1, 0))
+    exists = [
+        rows(f"{one.number}.there", f"There is a device {one.number}", "flag", where(one.count > 0, 1, 0))
+        for one in devices
+    ]
+    there = rows("there", "Devices that there are", "device", sum_of(exists))
+    last = [*(one * (1 - following) for one, following in pairwise(exists)), exists[-1]]
+    passes, along, around, direct, laid = {}, {}, {}, {}, {}
+    for cable in cables:
+        (one, other), own = cable.ends, cable.rows
+        holds = (devices[one - 1].layers > 0, devices[other - 1].layers > 0)
+        if other == one + 1:
+            passes[cable.ends] = own(
+                "passes", "Activations go from the one to the other", "flag", where(all_of(*holds), 1, 0)
+            )
+            continue
+        nothing_between = before[other - 1] <= before[one]
+        passes[cable.ends] = own(
+            "passes",
+            "Activations go from the one to the other",
+            "flag",
+            where(all_of(*holds, nothing_between), 1, 0),
+            "no device between them holds a layer",
+        )
+        straight = own(
+            "straight", "By a link of their own", "flag", where(cable.rate + switched > 0, joined, 0)
+        )
+        links_between = own(
+            "links_between", "Links of the chain between them", "number", sum_of(exists[one:other])
+        )
+        shorter = own(
+            "round",
+            "The other way round has fewer links",
+            "flag",
+            where(all_of(ring, there - links_between < links_between), 1, 0),
+        )
+        laid[cable.ends] = own(
+            "laid",
+            "There is such a link",
+            "flag",
+            joined + where(ring, last[other - 1], 0) if one == 1 else 1 * joined,
+            "of a ring from the last to the first" if one == 1 else "",
+        )
+        direct[cable.ends] = own("direct", "Sent by it", "flag", passes[cable.ends] * straight)
+        along[cable.ends] = own(
+            "along",
+            "Sent along the chain",
+            "flag",
+            passes[cable.ends] * (1 - straight) * (1 - shorter),
+        )
+        around[cable.ends] = own("around", "Sent the other way round", "flag", passes[cable.ends] * shorter)
+    made = []
+    for cable in cables:
+        (one, other), own = cable.ends, cable.rows
+        parts: list[Node] = []
+        if other == one + 1:
+            parts += [passes[cable.ends]]
+            parts += [sent for (start, end), sent in along.items() if start <= one < end]
+            parts += [exists[one] * sent for (start, end), sent in around.items() if not start <= one < end]
+        else:
+            parts += [direct[cable.ends]]
+            parts += [last[other - 1] * sent for sent in around.values()] if one == 1 else []
+        carried = own(
+            "carried", "Transfers over it", "number", own.added("carried", "Transfers", "number", parts, 4)
+        )
+        used = own("used", "Activations go over it", "flag", where(carried > 0, 1, 0))
+        made.append(cable.link(used, carried, laid.get(cable.ends)))
+    return tuple(made)
 
 
 def _follow(cell: Input, figure: Quantity) -> None:
@@ -529,7 +694,8 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
         of_each = [one.blocks[place] for one in passes]
         if block.id == "p2p":
             sent = _sent(first, devices, base, block)
-            mean = sum_of(sent) / maximum(1, base.inputs.pp - 1)
+            of_all = first.added("sent", "Activations over links", "s", sent)
+            mean = of_all / maximum(1, base.inputs.pp - 1)
             replaced[block.layer_time] = replace(
                 block.layer_time, body=mean, note="mean over the links in use"
             )
@@ -544,7 +710,7 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
     rows = Rows(f"devices.{phase.id}", f", {phase.id}")
     times = stage_times(rows, ir, base, devices, whole, passes, runs)
     whole = _held_against(rows, devices, whole, times.stages)
-    busiest = _busiest(first, sent) if phase.id == "prefill" else devices.busiest
+    busiest = _busiest(first, devices.links, sent) if phase.id == "prefill" else devices.busiest
     modules = _sections(devices, whole, times, listed)
     found = replace(
         devices,
@@ -693,27 +859,32 @@ def _sent(rows: Rows, devices: Devices, base: Workers, block: Block) -> tuple[Qu
     overlap = base.efficiency.factors["p2p_overlap"]
     return tuple(
         rows(
-            f"{device.number}.sent",
-            f"Activations from device {device.number} to the next",
+            f"{link.name}.sent",
+            f"Activations from {link.words}",
             "s",
-            link.used * where(link.rate > 0, link.latency + message / link.rate, 0) * (1 - overlap),
+            link.carried * where(link.rate > 0, link.latency + message / link.rate, 0) * (1 - overlap),
         )
-        for device in devices.devices
-        if (link := device.link) is not None
+        for link in devices.links
     )
 
 
-def _busiest(rows: Rows, sent: Sequence[Quantity]) -> tuple[Quantity, ...]:
+def _busiest(rows: Rows, links: Sequence[Link], sent: Sequence[Quantity]) -> tuple[Quantity, ...]:
     """Of each link whether none takes longer."""
-    longest = rows("longest_sent", "Longest time of a link", "s", maximum(*sent))
+    some = [sent[start : start + 7] for start in range(0, len(sent), 7)]
+    longest_of = [
+        rows(f"longest_sent.{place}", f"Longest time of a link, part {place}", "s", maximum(*few))
+        for place, few in enumerate(some, start=1)
+    ]
+    of_all = maximum(*(sent if len(some) == 1 else longest_of))
+    longest = rows("longest_sent", "Longest time of a link", "s", of_all)
     return tuple(
         rows(
-            f"{number}.busiest",
-            f"The link of device {number} is the busiest",
+            f"{link.name}.busiest",
+            f"The link of {link.words} is the busiest",
             "flag",
             where(all_of(time > 0, time >= longest), 1, 0),
         )
-        for number, time in enumerate(sent, start=1)
+        for link, time in zip(links, sent, strict=True)
     )
 
 

@@ -11,6 +11,7 @@ from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
+    all_of,
     choose,
     join,
     maximum,
@@ -58,6 +59,7 @@ class BoxTold:
 
 
 BUSIEST, INFERRED_WORD, NOT_USED, NO_LAYERS = "busiest", "inferred", "not used", "no layers"
+IN_USE, NO_LINK = "in use", "none"
 """Words of the picture that colours follow."""
 _DRAWN, _DASHED = "━━━━━━━━━━━━━━▶", "╍ ╍ ╍ ╍ ╍ ╍ ╍ ╍▶"
 
@@ -139,6 +141,18 @@ def box_told(devices: Devices, device: Device, before: Quantity) -> BoxTold:
             where(devices.busiest[place] > 0, f" · {BUSIEST}", ""),
         ),
     )
+
+
+def link_told(devices: Devices, one: int, other: int) -> tuple[Node, Node]:
+    """What transfers reach between two devices in GB/s, with a wave where it is inferred; and whether it is
+    used, in a word.
+    """
+    place = next(at for at, link in enumerate(devices.links) if link.ends == (one, other))
+    link = devices.links[place]
+    reached = join(rounded(converted(link.rate, "B/s", "GB/s"), 2), where(link.stated > 0, "", " ~"))
+    there = all_of(link.rate > 0, *(() if link.laid is None else (link.laid > 0,)))
+    used = where(link.used > 0, where(devices.busiest[place] > 0, BUSIEST, IN_USE), NOT_USED)
+    return where(there, reached, NO_LINK), where(there, used, NO_LINK)
 
 
 def _named(device: Device, before: Quantity) -> Node:

@@ -7,14 +7,23 @@ stated there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 from mantile.equations.constant import RANKS_TO_ACCELERATORS
 from mantile.graph.quantity import Input, LateDefault, Named, Quantity, Section, equal, sum_of, where
 from mantile.ir.modules import ModelGraph
 from mantile.library.dates import serial, today
-from mantile.library.device import DEVICE, DEVICE_FIELDS, OF_FIRST, OF_LINK, device_name
+from mantile.library.device import (
+    DEVICE,
+    DEVICE_FIELDS,
+    MOST_DEVICES,
+    OF_FIRST,
+    OF_LINK,
+    device_name,
+    link_fields,
+    pairs,
+)
 from mantile.library.fields import DECODE, DEPLOYMENT, MONEY, WORKLOAD, ScenarioField
 from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
@@ -50,6 +59,8 @@ class DeviceInputs:
         count: accelerators that split each of its layers.
         memory: of one of them, GB.
         link: kind of link to the next device, with its bandwidth in GB/s and latency in us; None of the last.
+        others: the same of the link to a device that is not the next, by its number; none where nobody says
+            which links there are.
     """
 
     number: int
@@ -61,13 +72,18 @@ class DeviceInputs:
     link: Input | None = None
     link_bandwidth: Input | None = None
     link_latency: Input | None = None
+    others: Mapping[int, tuple[Input, Input, Input]] = field(default_factory=dict)
 
     def named(self) -> dict[str, Input]:
         """Its own inputs, by name."""
         return {
             device_name(self.number, name): getattr(self, name)
             for name in DEVICE_FIELDS
-            if (self.number > 1 or name not in OF_FIRST) and getattr(self, name) is not None
+            if (self.number > 1 or name not in OF_FIRST) and getattr(self, name, None) is not None
+        } | {
+            device_name(self.number, name): entry
+            for other, cells in self.others.items()
+            for name, entry in zip(link_fields(self.number, other), cells, strict=True)
         }
 
 
@@ -108,6 +124,7 @@ class Workload:
     lora_rank: Input | None = None
     tp_padding: Input | None = None
     device_split: Input | None = None
+    links: Input | None = None
     compute_speed: Input
     network_speed: Input
     serving: Input | None = None
@@ -274,10 +291,10 @@ def workload(
         "classes": classes is not None,
     } | {need: need in stated for need in STATED_FIELDS.values()}
     inputs = {}
-    for field in SCENARIO_FIELDS.values():
-        if field.needs is None or there_are[field.needs]:
-            follows = field.follows if there_are.get(field.follows, True) else ""
-            inputs[field.name] = scenario_input(field, library, LateDefault() if follows else None)
+    for declared in SCENARIO_FIELDS.values():
+        if declared.needs is None or there_are[declared.needs]:
+            follows = declared.follows if there_are.get(declared.follows, True) else ""
+            inputs[declared.name] = scenario_input(declared, library, LateDefault() if follows else None)
     decode_inputs = _decode_inputs(inputs, library) if disaggregated else {}
     asked = Workload(**inputs, **decode_inputs, devices=_device_inputs(inputs, library, devices))
     ranks = _ranks(asked)
@@ -370,8 +387,13 @@ def _device_inputs(shared: Mapping[str, Input], library: Library, count: int) ->
     such as memory and layers, is stated while the graph is built.
     """
     devices = []
+    joined = pairs(count) if "links" in shared else ()
     for number in range(1, count + 1):
         suffix = f", device {number}"
+        own = [other for one, other in joined if one == number]
+        left_out = {name for other in range(3, MOST_DEVICES + 1) for name in link_fields(1, other)} - {
+            name for other in own for name in link_fields(number, other)
+        }
         cells = {
             name: scenario_input(
                 field,
@@ -381,7 +403,9 @@ def _device_inputs(shared: Mapping[str, Input], library: Library, count: int) ->
                 label_suffix=suffix,
             )
             for name, field in DEVICE_FIELDS.items()
-            if (number > 1 or name not in OF_FIRST) and (number < count or name not in OF_LINK)
+            if (number > 1 or name not in OF_FIRST)
+            and (number < count or name not in OF_LINK)
+            and name not in left_out
         }
         if number == 1:
             cells |= {name: shared[of] for name, of in OF_FIRST.items()}
@@ -394,7 +418,11 @@ def _device_inputs(shared: Mapping[str, Input], library: Library, count: int) ->
                 where(equal(cells["accelerator"], shared["accelerator"]), shared["system"], DEFAULT_SYSTEM),
             )
             cells["system"] = replace(cells["system"], default=_always(usual))
-        devices.append(DeviceInputs(number, **cells))
+        others = {}
+        for other in own:
+            kind, bandwidth, latency = (cells.pop(name) for name in link_fields(number, other))
+            others[other] = kind, bandwidth, latency
+        devices.append(DeviceInputs(number, **cells, others=others))
     return tuple(devices)
 
 
@@ -477,9 +505,9 @@ def _sections(inputs: Workload) -> tuple[Section, ...]:
     """The blocks of what is typed, in the order of the table, decode workers below the deployment."""
     named = inputs.named()
     rows: dict[str, list[Named]] = {group: [] for group in _NOTES}
-    for field in SCENARIO_FIELDS.values():
-        if field.name in named:
-            rows[field.group].append(named[field.name])
+    for declared in SCENARIO_FIELDS.values():
+        if declared.name in named:
+            rows[declared.group].append(named[declared.name])
     blocks = [Section(group, tuple(rows[group]), note) for group, note in _NOTES.items()]
     if inputs.decode_system is not None:
         blocks.insert(

@@ -158,8 +158,12 @@ class Way:
     latency: Quantity
 
 
-def by_ports(rows: Rows, one: Machine, other: Machine, table: LinkTable) -> Way:
-    """The fastest of ports of one family on both, and of their networks."""
+def by_ports(rows: Rows, one: Machine, other: Machine, table: LinkTable, switched: Node | None = None) -> Way:
+    """The fastest of ports of one family on both, and of their networks.
+
+    Args:
+        switched: 1 where they are joined by a switch: only Ethernet reaches one.
+    """
     found: list[tuple[Node, Node]] = []
     for family in FAMILIES:
         rates, delays = [], []
@@ -186,9 +190,12 @@ def by_ports(rows: Rows, one: Machine, other: Machine, table: LinkTable) -> Way:
             delays.append(
                 rows(f"{family}.{side}.latency", f"Latency of the port, {family}, {side}", "us", delay)
             )
+        slower: Node = minimum(*rates)
+        if switched is not None and family != "ethernet":
+            slower = where(switched > 0, 0, slower)
         found.append(
             (
-                rows(f"{family}.rate", f"Rate by {family}", "GB/s", minimum(*rates), "of the slower port"),
+                rows(f"{family}.rate", f"Rate by {family}", "GB/s", slower, "of the slower port"),
                 rows(f"{family}.latency", f"Latency by {family}", "us", maximum(*delays)),
             )
         )
@@ -200,10 +207,18 @@ def by_ports(rows: Rows, one: Machine, other: Machine, table: LinkTable) -> Way:
     return Way(rate, latency)
 
 
-def in_system(rows: Rows, inputs: Workload, one: Machine, other: Machine, ports: Way) -> Way:
-    """The same, or the links of a system of which both are accelerators, if these are faster."""
+def in_system(
+    rows: Rows, inputs: Workload, one: Machine, other: Machine, ports: Way, switched: Node | None = None
+) -> Way:
+    """The same, or the links of a system of which both are accelerators, if these are faster.
+
+    Args:
+        switched: 1 where they are joined by a switch, and by no system.
+    """
     alike = all_of(
-        equal(one.inputs.accelerator, other.inputs.accelerator), equal(one.inputs.system, other.inputs.system)
+        equal(one.inputs.accelerator, other.inputs.accelerator),
+        equal(one.inputs.system, other.inputs.system),
+        *(() if switched is None else (switched <= 0,)),
     )
     way = one.network
     rate = rows(

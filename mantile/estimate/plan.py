@@ -68,7 +68,7 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
         "feasibility": results["feasibility"],
         "checks": results["checks"],
         "sides": sides,
-        **({} if equations.devices is None else {"devices": results["devices"]}),
+        **{name: results[name] for name in ("devices", "links") if name in results},
         "topology": topology(estimate, column, sides),
         "messages": {
             phase.phase.id: _messages(phase, values) for phase in (equations.prefill, equations.decode)

@@ -8,7 +8,7 @@ from typing import Any
 
 from mantile.equations.capacity import Capacity
 from mantile.equations.checks import FITS, WITH_OFFLOAD
-from mantile.equations.devices import Device, Devices
+from mantile.equations.devices import Devices
 from mantile.equations.evidence import BANDED, PERCENTILES
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
@@ -49,8 +49,13 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         **({} if graph.serving.sessions is None else {"sessions": float(values[graph.serving.sessions])}),
         **({"classes": _classes(graph, values)} if graph.serving.classes else {}),
         **({} if graph.capacity is None else {"capacity": _capacity(graph.capacity, values)}),
-        **({} if graph.devices is None else {"devices": of_devices(graph.devices, values)}),
+        **({} if graph.devices is None else _devices(graph.devices, values)),
     }
+
+
+def _devices(found: Devices, values: Mapping[Node, Any]) -> dict[str, Any]:
+    links = of_links(found, values)
+    return {"devices": of_devices(found, values)} | ({} if links is None else {"links": links})
 
 
 def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any]]:
@@ -81,18 +86,38 @@ def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any
                 "decode_parts_s": {
                     limit: float(values[part]) for limit, part in stages["decode"].parts.items()
                 },
-                "link": None if device is there[-1] else _link(found, device, values),
+                "link": None if device is there[-1] or device.link is None else _link(found, place, values),
             }
         )
     return listed
 
 
-def _link(found: Devices, device: Device, values: Mapping[Node, Any]) -> dict[str, Any] | None:
-    link, place = device.link, device.number - 1
-    if link is None or device.inputs.link is None or not values[link.rate] > 0:
+def of_links(found: Devices, values: Mapping[Node, Any]) -> dict[str, Any] | None:
+    """Which links devices have, and those that do not lead to the next device; in SI units.
+
+    None where a scenario does not say which there are. A link without bandwidth is left out.
+    """
+    preset = found.devices[0].workers.inputs.links
+    if preset is None:
+        return None
+    count = sum(1 for device in found.devices if values[device.inputs.count] > 0)
+    others = [
+        {"devices": list(link.ends), **shown}
+        for place, link in enumerate(found.links)
+        if link.laid is not None
+        and values[link.laid] > 0
+        and max(link.ends) <= count
+        and (shown := _link(found, place, values)) is not None
+    ]
+    return {"preset": str(values[preset]), "others": others}
+
+
+def _link(found: Devices, place: int, values: Mapping[Node, Any]) -> dict[str, Any] | None:
+    link = found.links[place]
+    if not values[link.rate] > 0:
         return None
     return {
-        "kind": str(values[device.inputs.link]),
+        "kind": str(values[link.kind]),
         "bandwidth_bytes_per_s": float(values[link.rate]),
         "latency_s": float(values[link.latency]),
         "inferred": not values[link.stated],

@@ -9,8 +9,9 @@ from typing import Any
 from mantile.equations.forward import Pass
 from mantile.equations.workers import Workers
 from mantile.estimate.estimate import Estimate
-from mantile.estimate.results import of_devices
+from mantile.estimate.results import of_devices, of_links
 from mantile.graph.quantity import Node
+from mantile.library.device import STAR
 
 BUSIEST, STATED, INFERRED, UNUSED = "busiest", "stated", "inferred", "unused"
 """States of a link; one that is inferred may be the busiest, and `inferred` says so."""
@@ -34,7 +35,7 @@ def topology(estimate: Estimate, column: int, sides: Sequence[Mapping[str, Any]]
     """
     values, graph = estimate.values(column), estimate.equations
     if graph.devices is not None:
-        return _of_devices(of_devices(graph.devices, values))
+        return _of_devices(of_devices(graph.devices, values), of_links(graph.devices, values))
     boxes: list[dict[str, Any]] = []
     links: list[dict[str, Any]] = []
     for workers, side in zip(graph.workers, sides, strict=True):
@@ -48,8 +49,10 @@ def topology(estimate: Estimate, column: int, sides: Sequence[Mapping[str, Any]]
     return {"boxes": boxes, "links": links}
 
 
-def _of_devices(devices: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A box for each device, a link from each to the next."""
+def _of_devices(
+    devices: Sequence[Mapping[str, Any]], stated: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A box for each device, a link from each to the next; and as `links` of a scenario states others."""
     boxes: list[dict[str, Any]] = []
     links: list[dict[str, Any]] = []
     stage = 0
@@ -75,7 +78,26 @@ def _of_devices(devices: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         link = device["link"]
         ends = {"from": f"device{device['number']}", "to": f"device{following['number']}"}
         links.append(ends | _device_link(link))
+    others = [] if stated is None else stated["others"]
+    links += [
+        {"from": f"device{one['devices'][0]}", "to": f"device{one['devices'][1]}"} | _device_link(one)
+        for one in others
+    ]
+    if stated is not None and stated["preset"] == STAR:
+        boxes.append({"id": NETWORK, "title": "switch", "lines": [], "stage": None, "accelerators": []})
+        links = [_to_switch(box["id"], links) for box in boxes[:-1]]
     return {"boxes": boxes, "links": links}
+
+
+def _to_switch(device: str, links: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The cable of a device to the switch: what it reaches the fastest of the others by."""
+    own = [link for link in links if device in (link["from"], link["to"])]
+    best = max(own, key=lambda link: link["gb_per_s"] or 0)
+    sent = [link["prefill_ms"] for link in own if link["prefill_ms"] is not None]
+    states = {link["state"] for link in own}
+    state = next(one for one in (BUSIEST, STATED, INFERRED, UNUSED) if one in states)
+    ends = {"from": device, "to": NETWORK, "prefill_ms": sum(sent) if sent else None, "state": state}
+    return {**best, **ends, "inferred": all(link["inferred"] for link in own)}
 
 
 def _device_link(link: Mapping[str, Any] | None) -> dict[str, Any]:

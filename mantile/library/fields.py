@@ -63,6 +63,7 @@ Needs = Literal[
     "windows or latents",
     "spread",
     "devices",
+    "links",
 ]
 
 

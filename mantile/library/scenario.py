@@ -33,7 +33,16 @@ from mantile.library.architecture import Architecture, Model
 from mantile.library.capacity import CapacityAsked
 from mantile.library.dates import day_of, serial
 from mantile.library.decision import MOST_PLANS, Decision
-from mantile.library.device import DEVICE_FIELDS, MOST_DEVICES, OF_FIRST, OF_LINK, Device, of_device
+from mantile.library.device import (
+    DEVICE_FIELDS,
+    MOST_DEVICES,
+    OF_FIRST,
+    OF_LINK,
+    Device,
+    link_fields,
+    of_device,
+    with_links,
+)
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
 from mantile.library.fields import (
@@ -514,6 +523,16 @@ class Inputs(Deployment):
         group=DEPLOYMENT,
         default="solved",
         needs="devices",
+    )
+    links: Literal["chain", "ring", "star", "mesh"] | None = field(
+        "Links between devices",
+        (
+            "which there are: chain: from each device to the next; ring: also from the last to the first; "
+            "star: of each to a switch; mesh: between any two"
+        ),
+        group=DEPLOYMENT,
+        default="chain",
+        needs="links",
     )
     compute_speed: Real | None = field(
         "Compute speed",
@@ -1140,6 +1159,15 @@ class Case(Inputs):
 
     @model_validator(mode="before")
     @classmethod
+    def _links_between(cls, data: Any) -> Any:
+        """What a block of links states stands at the devices."""
+        if not isinstance(data, dict) or not isinstance(data.get("links"), Mapping):
+            return data
+        preset, devices = with_links(data.get("devices") or (), data["links"])
+        return data | {"links": preset, "devices": devices}
+
+    @model_validator(mode="before")
+    @classmethod
     def _first_device(cls, data: Any) -> Any:
         """What the first device states of the deployment stands there."""
         if not isinstance(data, dict) or not data.get("devices"):
@@ -1448,6 +1476,11 @@ class Scenario(Case):
                         f"{where}devices.{len(case.devices) - 1}: {name}: expected no link of the last "
                         "device; a link leads to the next one"
                     )
+            links = case.links or self.links
+            for number, device in enumerate(case.devices, start=1):
+                _require_links(device, number, len(case.devices), links, f"{where}devices.{number - 1}")
+            if case.links and not (case.devices or self.devices):
+                raise ValueError(f"{where}links: expected devices beside them; list two at least")
             if len(case.devices) == 1:
                 raise ValueError(
                     f"{where}devices: expected at least two; one device is the deployment itself"
@@ -1542,6 +1575,21 @@ class Scenario(Case):
         )
 
 
+def _require_links(device: Device, number: int, count: int, links: str | None, where: str) -> None:
+    """Refuse a link to a device that is not there, and one that no preset of links has a use for."""
+    for other in range(3, MOST_DEVICES + 1):
+        for name in link_fields(1, other):
+            if getattr(device, name) is None:
+                continue
+            if not number + 1 < other <= count:
+                raise ValueError(
+                    f"{where}: {name}: expected a device behind the next one, of {count}; `link` leads to "
+                    "the next"
+                )
+            if links is None:
+                raise ValueError(f"{where}: {name}: expected links: mesh, star or ring beside it")
+
+
 def _of_class(classes: tuple[RequestClass, ...], need: str) -> bool:
     """Whether a class states a field that only some scenarios have."""
     names = [name for name, declared in CLASS_FIELDS.items() if declared.needs == need]
@@ -1565,6 +1613,7 @@ _STATED = (
     "engine defaults",
     "TP padding",
     "devices",
+    "links",
 )
 STATED_FIELDS: Mapping[str, str] = {
     item.name: item.needs for item in SCENARIO_FIELDS.values() if item.needs in _STATED

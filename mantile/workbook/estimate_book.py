@@ -20,6 +20,7 @@ from mantile.equations.typed import FigureTables, Typed
 from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
+from mantile.library.device import DEVICE_FIELDS
 from mantile.library.scenario import SAME, SCENARIO_FIELDS, own_name
 from mantile.workbook import style
 from mantile.workbook.book import Book, Document
@@ -82,7 +83,7 @@ class EstimateBook(Book):
             return self.own_lists[entry.id]
         name = own_name(entry.id.removeprefix("sweep.").removeprefix("alternative.").removeprefix("inputs."))
         devices = self.estimate.equations.devices
-        if name == "link" and devices is not None:
+        if devices is not None and name in DEVICE_FIELDS and DEVICE_FIELDS[name].listed == "links":
             return span(devices.table.kinds)
         workers = self.estimate.equations.prefill_workers
         hardware, types = workers.hardware, workers.formats.types

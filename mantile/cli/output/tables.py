@@ -367,6 +367,8 @@ def _print_links(console: Console, shown: dict[str, Any]) -> None:
     if not shown["links"]:
         return
     named = {box["id"]: box["title"] for box in shown["boxes"]}
+    if len(set(named.values())) < len(named):
+        named = {name: f"{place} {title}" for place, (name, title) in enumerate(named.items(), start=1)}
     table = new_table("link", "kind", "GB/s", "us", "ms of a prefill", "", right=(2, 3, 4))
     for link in shown["links"]:
         ends = named[link["from"]], named[link["to"]]

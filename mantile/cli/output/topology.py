@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import cos, pi, sin
 from typing import Any
 from xml.etree import ElementTree
 
@@ -44,7 +45,7 @@ def svg(plans: Sequence[Mapping[str, Any]], title: str) -> str:
 
     Example: svg([mantile.plan(estimate)], estimate.title)
     """
-    pictures = [_places(plan["topology"]["boxes"]) for plan in plans]
+    pictures = [_places(plan["topology"]["boxes"], _leads_elsewhere(plan["topology"])) for plan in plans]
     width = max([picture[1] for picture in pictures] + [720])
     height = sum(picture[2] + HEAD for picture in pictures) + 40
     root = ElementTree.Element(
@@ -72,6 +73,15 @@ def svg(plans: Sequence[Mapping[str, Any]], title: str) -> str:
     return ElementTree.tostring(root, encoding="unicode") + "\n"
 
 
+def _leads_elsewhere(shown: Mapping[str, Any]) -> bool:
+    """Whether a link leads to another device than the next, or to a switch."""
+    order = [box["id"] for box in shown["boxes"]]
+    return any(
+        link["from"] != link["to"] and order.index(link["to"]) != order.index(link["from"]) + 1
+        for link in shown["links"]
+    )
+
+
 def _finding(plan: Mapping[str, Any]) -> str:
     busiest = next((link for link in plan["topology"]["links"] if link["state"] == BUSIEST), None)
     words = plan["feasibility"].replace("_", " ")
@@ -88,14 +98,19 @@ def _rate(link: Mapping[str, Any]) -> str:
     return f"{label}{link['gb_per_s']:,.4g} GB/s"
 
 
-def _places(boxes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, _Place], float, float]:
+def _places(boxes: Sequence[Mapping[str, Any]], circle: bool) -> tuple[dict[str, _Place], float, float]:
     """Where boxes stand, and the width and height of the picture.
 
     Devices go to the right in a first row and back in a second, so that each stands beside the next; domains
     stand in rows of up to four with their network below.
+
+    Args:
+        circle: whether devices stand around their links, as some lead to others than the next.
     """
     if any(box["accelerators"] for box in boxes):
         return _domains(boxes)
+    if circle:
+        return _circle(boxes)
     columns = len(boxes) if len(boxes) < 4 else (len(boxes) + 1) // 2
     places = {}
     for number, box in enumerate(boxes):
@@ -105,6 +120,29 @@ def _places(boxes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, _Place], floa
         places[box["id"]] = _Place(x, y, WIDE, HIGH)
     rows = 1 + (len(boxes) > columns)
     return places, 2 * EDGE + columns * WIDE + (columns - 1) * ACROSS, rows * (HIGH + DOWN) - DOWN + 36
+
+
+def _circle(boxes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, _Place], float, float]:
+    """Devices on an ellipse, the first at the top left, with a switch in the middle."""
+    around = [box for box in boxes if box["id"] != NETWORK]
+    across, down = 150 + 85 * len(around), 70 + 50 * len(around)
+    places = {}
+    for number, box in enumerate(around):
+        angle = 2 * pi * (number - 0.5) / len(around) - pi / 2 if len(around) > 3 else _TRIANGLE[number]
+        x, y = across * cos(angle), down * sin(angle)
+        places[box["id"]] = _Place(EDGE + across + x, down + y, WIDE, HIGH)
+    for box in boxes:
+        if box["id"] == NETWORK:
+            places[box["id"]] = _Place(EDGE + across + WIDE / 2 - 50, down + HIGH / 2 - 13, 100, 26)
+    left = min(place.x for place in places.values()) - EDGE
+    top = min(place.y for place in places.values())
+    for place in places.values():
+        place.x, place.y = place.x - left, place.y - top
+    width = max(place.x + place.width for place in places.values()) + EDGE
+    return places, width, max(place.y + place.height for place in places.values()) + 36
+
+
+_TRIANGLE = (-5 * pi / 6, -pi / 6, pi / 2)  # three devices, and two
 
 
 def _domains(boxes: Sequence[Mapping[str, Any]]) -> tuple[dict[str, _Place], float, float]:
@@ -135,9 +173,12 @@ def _height(box: Mapping[str, Any]) -> float:
 
 def _draw(root: ElementTree.Element, shown: Mapping[str, Any], places: Mapping[str, _Place]) -> None:
     inside = {link["from"]: link for link in shown["links"] if link["from"] == link["to"]}
-    for link in shown["links"]:
-        if link["from"] != link["to"]:
-            _join(root, link, places[link["from"]], places[link["to"]])
+    between = [link for link in shown["links"] if link["from"] != link["to"]]
+    slanted = not inside and _leads_elsewhere(shown)
+    for link in between:
+        _join(root, link, places[link["from"]], places[link["to"]], slanted)
+    for link in between if slanted else ():
+        _beside(root, link, places[link["from"]], places[link["to"]])
     for box in shown["boxes"]:
         _box(root, box, places[box["id"]], inside.get(box["id"]))
 
@@ -164,14 +205,35 @@ def _box(
         _text(root, middle, y + CHIP + 21, _rate(link), 11, ALERT if link["state"] == BUSIEST else GREY)
 
 
-def _join(root: ElementTree.Element, link: Mapping[str, Any], one: _Place, other: _Place) -> None:
-    """A link between two boxes, with its figures beside it."""
+def _beside(root: ElementTree.Element, link: Mapping[str, Any], one: _Place, other: _Place) -> None:
+    """Figures of a slanted link on a white ground, off its middle, where links cross."""
+    (x, y), (to_x, to_y) = one.middle, other.middle
+    share = 0.5 if other.height < HIGH or min(abs(to_y - y), abs(to_x - x)) < 1 else 0.3
+    at_x, at_y = x + (to_x - x) * share, y + (to_y - y) * share
+    lines = [(_rate(link), 12.0, True)]
+    if link["state"] != UNUSED and link["latency_us"] is not None:
+        lines.append((_details(link), 11.0, False))
+    width = 6.0 * max(len(words) for words, *_ in lines) + 8
+    ground = {"x": f"{at_x - width / 2:g}", "y": f"{at_y - 13:g}", "width": f"{width:g}"}
+    ElementTree.SubElement(root, "rect", ground | {"height": f"{16 * len(lines) + 2}", "fill": "#FFFFFF"})
+    for number, (words, size, strong) in enumerate(lines):
+        colour = ALERT if link["state"] == BUSIEST else INK if strong and link["state"] != UNUSED else GREY
+        _text(root, at_x, at_y + number * 16, words, size, colour, bold=strong)
+
+
+def _join(
+    root: ElementTree.Element, link: Mapping[str, Any], one: _Place, other: _Place, slanted: bool = False
+) -> None:
+    """A link between two boxes, with its figures beside it, unless it is slanted."""
     lines = [(_rate(link), 12.5, True)]
     if link["latency_us"] is not None:
         lines.append((_details(link), 11.5, False))
     elif link["prefill_ms"] is not None:
         lines.append((f"{link['prefill_ms']:,.3g} ms of a prefill", 11.5, False))
     (x, y), (to_x, to_y) = one.middle, other.middle
+    if slanted:
+        _stroke(root, link, [(x, y), (to_x, to_y)])
+        return
     if abs(y - to_y) < 1:
         _stroke(root, link, [(x, y), (to_x, to_y)])
         at_x, at_y, anchor = (x + to_x) / 2, y - 9, "middle"

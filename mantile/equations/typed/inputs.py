@@ -29,6 +29,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
+from mantile.library.device import DEVICE_FIELDS
 from mantile.library.scenario import own_name
 
 USED = "typed.used."
@@ -102,8 +103,7 @@ def typed_inputs(
         "accelerator": hardware.accelerators,
         "system": hardware.systems,
         "framework": known.names,
-        "link": links,
-    }
+    } | dict.fromkeys((name for name, field in DEVICE_FIELDS.items() if field.listed == "links"), links)
     listed = Rows("typed.listed")
     own = tuple(
         _typed(name, entry, library.get(own_name(name), ()), bounds, listed)

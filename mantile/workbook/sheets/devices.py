@@ -7,16 +7,19 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from mantile.equations.devices import Devices
 from mantile.equations.devices_told import (
     BUSIEST,
+    IN_USE,
     INFERRED_WORD,
     NO_LAYERS,
+    NO_LINK,
     NOT_USED,
     box_told,
     device_told,
     finding,
+    link_told,
     splits_told,
     totals,
 )
-from mantile.graph.quantity import Node, Quantity
+from mantile.graph.quantity import Node, Quantity, join
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -73,6 +76,8 @@ def devices_sheet(book: EstimateBook, master: Quantity) -> None:
     _finding(book, sheet, found)
     row = _table(book, sheet, found)
     row = _topology(book, sheet, found, row + 1)
+    if found.devices[0].workers.inputs.links is not None:
+        row = _links(sheet, found, row + 1)
     _chart(sheet, found, row + 1)
     _splits(book, sheet, found, row + 14)
 
@@ -163,6 +168,40 @@ def _topology(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> int
     last_row = row + 2 + (len(found.devices) - 1) // len(_BOXES) * 4 + 3
     sheet.blocks.append((row, last_row))
     return last_row
+
+
+def _links(sheet: Sheet, found: Devices, row: int) -> int:
+    """Every two devices: bandwidth above the diagonal, below it whether anything goes over the link."""
+    preset = found.devices[0].workers.inputs.links
+    assert preset is not None
+    words = "Links: GB/s above the diagonal, a wave where inferred; below it whether anything goes over them"
+    sheet.set_text(row, 1, words, style.SECTION_HEAD)
+    top, count = row + 1, len(found.devices)
+    sheet.set_formula(top, 1, join("links: ", preset), style.HEADER)
+    middle = style.table("whole").but(align="center")
+    for device in found.devices:
+        at = device.number
+        sheet.set_text(top, at + 1, str(at), style.HEADER.but(align="center"))
+        sheet.set_text(top + at, 0, str(at), middle)
+        sheet.set_formula(top + at, 1, device.workers.hardware.name, style.ROW_LABEL)
+        sheet.set_text(top + at, at + 1, "", middle.but(fill=style.PANEL))
+        for other in range(at + 1, count + 1):
+            reached, used = link_told(found, at, other)
+            sheet.set_formula(top + at, other + 1, reached, middle)
+            sheet.set_formula(top + other, at + 1, used, middle)
+            for word, colour in (
+                (BUSIEST, style.ALERT),
+                (IN_USE, style.NETWORK_TEXT),
+                (NOT_USED, style.SECOND),
+                (NO_LINK, style.SECOND),
+            ):
+                look = style.Style(colour=colour, bold=word in (BUSIEST, IN_USE))
+                rule = {"type": "formula", "criteria": _has(word, top + other, at + 1), "format": look}
+                for cell in ((top + at, other + 1), (top + other, at + 1)):
+                    sheet.conditional.append(((*cell, *cell), rule))
+    sheet.set_style(top, 0, count + 1, style.HEADER)
+    sheet.blocks.append((row, top + count))
+    return top + count + 1
 
 
 def _link_colours(sheet: Sheet, top: int, first: int, last: int) -> None:
