@@ -275,7 +275,7 @@ def test_a_link_past_the_next_device_needs_a_preset() -> None:
     with pytest.raises(InputError, match="expected links: mesh, star or ring beside it"):
         parse_scenario(HOME | {"devices": wrong}, "mixed.yaml")
     with pytest.raises(InputError, match="expected devices beside them"):
-        parse_scenario(HOME | {"accelerator": "m3-ultra", "links": "mesh"}, "mixed.yaml")
+        parse_scenario(HOME | {"accelerator": "m3-ultra", "links": {"preset": "mesh"}}, "mixed.yaml")
 
 
 @pytest.mark.exhaustive

@@ -218,8 +218,8 @@ def plan(
         base, *variants = plans
         print_json(base | {"variants": variants} if variants else base)
     else:
-        for placement in plans:
-            print_plan(placement, estimates.title)
+        for placement, column in zip(plans, estimates.columns, strict=True):
+            print_plan(placement, estimates.title, column.values["framework"] == "exo")
     _exit_on_failed_checks(estimates)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from mantile.equations.forward import Pass
 from mantile.equations.placement import placement, shown
 from mantile.estimate.estimate import Estimate
+from mantile.estimate.shards import shards
 from mantile.estimate.topology import topology
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Node, Quantity
@@ -27,7 +28,7 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
         feasibility; the reason codes of all checks that do not hold; for each set of accelerators what
         every one of them holds, as far as the Plan sheet shows them; and the messages of a prefill pass and
         a decode step, in bytes and seconds; the topology, as `topology` gives it. Of devices that are not
-        alike there are no sides: `devices` says what each holds.
+        alike there are no sides: `devices` says what each holds. `shards` are the same in EXO's spelling.
 
     Example:
         plan = mantile.plan(estimate)
@@ -69,6 +70,7 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
         "checks": results["checks"],
         "sides": sides,
         **{name: results[name] for name in ("devices", "links") if name in results},
+        "shards": shards(equations, values),
         "topology": topology(estimate, column, sides),
         "messages": {
             phase.phase.id: _messages(phase, values) for phase in (equations.prefill, equations.decode)

@@ -16,6 +16,7 @@ from mantile.library.files import replacing
 from mantile.library.hub import MAIN, HubName, fetch_code, fetch_config, hub_name
 from mantile.library.huggingface import SIDECAR, parse_config, read_config
 from mantile.library.huggingface.other_kinds import GGUF, WEIGHTS
+from mantile.library.mlx_names import in_format, of_mlx
 from mantile.library.model_names import Known, gguf_tag, names_an_embedder, usual_name
 from mantile.library.profile_facts import check_sources
 from mantile.library.profiles import data_folder
@@ -123,6 +124,9 @@ def named_model(name: str, hub: bool = False, trust_remote_code: bool = False) -
         raise InputError(f"unknown model {name!r:.120}; `mantile models list` shows those that we ship")
     if at:
         raise InputError(f"{name}: only models that we ship have versions; expected {asked.id}")
+    stored = _of_mlx(asked.id) if asked.revision == MAIN else None
+    if stored is not None:
+        return stored
     if not hub:
         nearest = known_models().nearest(asked.id) or "expected an id of `mantile models list`"
         raise InputError(f"unknown model {name!r:.120}: the hub is not read here; {nearest}")
@@ -172,6 +176,29 @@ def _ours(called: str, asked: HubName | None) -> tuple[str, str] | None:
     if asked is None:
         return known_models().find(called[:120])
     return known_models().find(asked.id) if asked.revision == MAIN else None
+
+
+def _of_mlx(hub_id: str) -> Model | None:
+    """A model that we ship as a checkpoint of MLX, as EXO lists them; None for any other name."""
+    found = of_mlx(hub_id)
+    if found is None:
+        return None
+    title, form = found
+    try:
+        ours = known_models().find(title)
+    except InputError:  # it is none that we ship: the hub is asked
+        return None
+    if ours is None:
+        return None
+    model = _shipped(ours[0])
+    name = hub_id.rpartition("/")[2]
+    return Model(
+        id=_identifier(name),
+        name=name,
+        hub_id=hub_id,
+        source=f"models/{model.id}.yaml in the format that the name {hub_id} says: {model.source}",
+        architecture=in_format(model.architecture, form) if form else model.architecture,
+    )
 
 
 def _of_tagged(name: str, title: str, kind: str) -> str:

@@ -1479,8 +1479,6 @@ class Scenario(Case):
             links = case.links or self.links
             for number, device in enumerate(case.devices, start=1):
                 _require_links(device, number, len(case.devices), links, f"{where}devices.{number - 1}")
-            if case.links and not (case.devices or self.devices):
-                raise ValueError(f"{where}links: expected devices beside them; list two at least")
             if len(case.devices) == 1:
                 raise ValueError(
                     f"{where}devices: expected at least two; one device is the deployment itself"

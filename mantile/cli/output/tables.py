@@ -292,8 +292,12 @@ _SLICES = {
 }
 
 
-def print_plan(plan: dict[str, Any], title: str) -> None:
-    """The placement, eight accelerators side by side, the messages, and the checks that do not hold."""
+def print_plan(plan: dict[str, Any], title: str, as_exo: bool = False) -> None:
+    """The placement, eight accelerators side by side, the messages, and the checks that do not hold.
+
+    Args:
+        as_exo: whether shards are shown in EXO's spelling too.
+    """
     console = open_console()
     console.print(Text(f"{title}, {plan['name']}: {plan['feasibility']}", style="bold"))
     for workers in plan["sides"]:
@@ -314,6 +318,7 @@ def print_plan(plan: dict[str, Any], title: str) -> None:
             console.print(table)
     _print_devices(console, plan.get("devices", ()))
     _print_links(console, plan["topology"])
+    _print_shards(console, plan["shards"] if as_exo else ())
     for phase, messages in plan["messages"].items():
         if messages:
             title = f"messages of {'a prefill pass' if phase == 'prefill' else 'a decode step'}"
@@ -359,6 +364,17 @@ def _print_devices(console: Console, devices: Sequence[dict[str, Any]]) -> None:
             *(number(device[f"memory_{name}_bytes"] / 1e9, 4) for name in ("used", "usable")),
             *(number(device[f"{phase}_s"] * 1e3, 4) for phase in ("prefill", "decode")),
         )
+    console.print(table)
+
+
+def _print_shards(console: Console, shards: Sequence[dict[str, Any]]) -> None:
+    """Shards in EXO's spelling."""
+    if not shards:
+        return
+    spelt = ("device_rank", "world_size", "start_layer", "end_layer", "n_layers")
+    table = new_table("shard", *spelt, right=range(1, 6))
+    for shard in shards:
+        table.add_row(shard["shard"], *(str(shard[name]) for name in spelt))
     console.print(table)
 
 

@@ -1,0 +1,104 @@
+"""EXO's model cards and shards: names that it lists are models we ship, in the format that the name says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mantile as mt
+from mantile.library.errors import InputError
+from mantile.library.huggingface import parse_config
+from mantile.library.mlx_names import in_format
+from mantile.library.models import load_model
+
+
+def ask(**fields: Any) -> mt.Estimate:
+    return mt.estimate(
+        mt.Scenario(framework="exo", input_tokens=512, output_tokens=64, concurrency=1, **fields)
+    )
+
+
+# exo-explore/exo, resources/inference_model_cards: layers, hidden size, storage_size.in_bytes; November 2026.
+# Those that are whole GiB state GiB for what are GB; others mix 1000 and 1024 in other ways.
+_GIB = 2**30 / 1e9
+CARDS: dict[str, tuple[int, int, float]] = {
+    "mlx-community/Llama-3.3-70B-Instruct-4bit": (80, 8192, 40652242944),
+    "mlx-community/Meta-Llama-3.1-8B-Instruct-8bit": (32, 4096, 8954839040),
+    "mlx-community/Meta-Llama-3.1-8B-Instruct-bf16": (32, 4096, 16882073600),
+    "mlx-community/Qwen3-30B-A3B-4bit": (48, 2048, 17612931072),
+    "mlx-community/Qwen3-235B-A22B-Instruct-2507-8bit": (94, 4096, 268435456000 / _GIB),
+    "mlx-community/Qwen3-Coder-480B-A35B-Instruct-4bit": (62, 6144, 289910292480 / _GIB),
+    "mlx-community/GLM-4.5-Air-8bit": (46, 4096, 122406567936 / _GIB),
+    "mlx-community/MiniMax-M2.5-6bit": (62, 3072, 185826705408),
+    "mlx-community/DeepSeek-V3.1-4bit": (61, 7168, 405874409472 / _GIB),
+    "mlx-community/Kimi-K2-Instruct-4bit": (61, 7168, 620622774272 / _GIB),
+}
+FEW = ("mlx-community/Meta-Llama-3.1-8B-Instruct-8bit",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in FEW else pytest.mark.exhaustive) for name in CARDS]
+)
+def test_a_card_of_exo_is_a_model_that_we_ship(name: str) -> None:
+    """Layers and width equal, bytes of the weights within 5 %."""
+    layers, width, stored = CARDS[name]
+    model = load_model(name)
+    assert model.architecture.value("hidden_size") == width
+    made = ask(model=name, accelerator="m3-ultra")
+    assert made.values()[made.equations.ir.total_layers] == layers
+    held = made.values()[made.equations.prefill_workers.memory.weights]
+    assert held == pytest.approx(stored, rel=0.05), f"{held / stored - 1:+.1%}"
+
+
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        ("mlx-community/gpt-oss-120b-MXFP4-Q8", "mxfp4"),
+        ("mlx-community/NVIDIA-Nemotron-3-Nano-30B-A3B-MLX-6Bit", "int6-g64"),
+        ("mlx-community/Qwen3-Next-80B-A3B-Thinking-8bit", "int8-g64"),
+        ("mlx-community/GLM-5.1", "bf16"),
+    ],
+)
+def test_a_name_of_mlx_says_the_format(name: str, format: str) -> None:
+    model = load_model(name)
+    assert model.architecture.choices["weights_dtype"].value == format
+    assert "asked for" in model.source or "format that the name" in model.source
+
+
+def test_a_checkpoint_of_mlx_by_name_is_what_its_config_says(shared_data: Path) -> None:
+    """The same formats as are read of the config of such a checkpoint."""
+    config = json.loads((shared_data / "configs" / "meta-llama--Meta-Llama-3.1-8B.json").read_text())
+    read = parse_config(config | {"quantization": {"group_size": 64, "bits": 4}}, "config.json", None, None)
+    named = in_format(load_model("llama-3.1-8b").architecture, "4bit")
+    assert {name: one.value for name, one in named.choices.items()} == {
+        name: one.value for name, one in read.choices.items()
+    }
+
+
+def test_a_name_that_we_have_no_model_for_asks_the_hub() -> None:
+    with pytest.raises(InputError, match=r"Step-3.5-Flash-4bit"):
+        load_model("mlx-community/Step-3.5-Flash-4bit")
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind", "layers"),
+    [
+        ({"accelerator": "m3-ultra", "tp": 2}, "TensorShardMetadata", [(0, 32), (0, 32)]),
+        ({"accelerator": "m3-ultra", "pp": 3}, "PipelineShardMetadata", [(0, 11), (11, 22), (22, 32)]),
+        ({"accelerator": "h100-sxm", "pp": 2, "tp": 2}, "", []),
+        (
+            {"devices": [{"accelerator": "rtx-4090", "layers": 20}, {"layers": 0}, {"layers": 12}]},
+            "PipelineShardMetadata",
+            [(0, 20), (20, 32)],
+        ),
+    ],
+)
+def test_shards_are_spelt_as_exo_does(fields: dict[str, Any], kind: str, layers: Any) -> None:
+    """Half-open ranges that are all layers together; ranks from 0."""
+    found = mt.plan(ask(model="llama-3.1-8b", **fields))["shards"]
+    assert [(one["start_layer"], one["end_layer"]) for one in found] == layers
+    assert [one["device_rank"] for one in found] == [*range(len(layers))]
+    assert {(one["shard"], one["world_size"], one["n_layers"]) for one in found} <= {(kind, len(layers), 32)}
