@@ -14,16 +14,19 @@ _WITHIN = ("pp", "cp", "attention_dp")  # degrees of a replica besides TP
 _CHIPS = ("accelerator", "decode_accelerator", "prefill_accelerator")
 
 
-def asked(data: Mapping[str, Any] | None, flags: Mapping[str, Any]) -> dict[str, Any]:
+def asked(
+    data: Mapping[str, Any] | None, flags: Mapping[str, Any], model: str | None = None
+) -> dict[str, Any]:
     """The flags of a command line as fields of a scenario.
 
     Args:
         data: the scenario that they change; None where they are all there is.
+        model: that they are of, where no scenario says it.
 
     Raises:
         InputError: naming the flag, and a way out.
     """
-    fields = _of_devices(dict(flags))
+    fields = _of_devices(_beside_cpu(dict(flags), {"model": model} | dict(data or {})))
     if data is None:
         from mantile.cli.config import defaults
 
@@ -39,6 +42,29 @@ def asked(data: Mapping[str, Any] | None, flags: Mapping[str, Any]) -> dict[str,
             fields[name] = own_file(fields[name])
             tell_chip(name, fields[name])
     return fields
+
+
+def _beside_cpu(fields: dict[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags --cpu and --ngl as two devices: the CPU with the first layers, then the accelerator."""
+    layers, cpu = fields.pop("ngl", None), fields.pop("cpu", None)
+    if cpu is None:
+        if layers is not None:
+            raise InputError(
+                f"--ngl {layers}: expected the CPU that holds the other layers, such as --cpu ryzen-9-9950x"
+            )
+        return fields
+    if "device" in fields:
+        raise InputError("--cpu beside --device: list the CPU as a device, first")
+    from mantile.cli.devices import beside_cpu
+
+    chip = fields.pop("accelerator", data.get("accelerator"))
+    if chip is None:
+        raise InputError(
+            "--cpu: expected --accelerator beside it, or leave --ngl out and take the CPU for one"
+        )
+    count = fields.pop("tp", data.get("tp", 1))
+    model = fields.get("model", data.get("model"))
+    return fields | beside_cpu(str(cpu), str(chip), int(count), layers, None if model is None else str(model))
 
 
 def _of_devices(fields: dict[str, Any]) -> dict[str, Any]:

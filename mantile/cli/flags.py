@@ -75,6 +75,27 @@ def _document_flags(
             rich_help_panel="Deployment",
         ),
     ] = None,
+    cpu: Annotated[
+        str | None,
+        typer.Option(
+            "--cpu",
+            metavar="CHIP",
+            help="A CPU that computes the layers which the accelerator does not hold, in memory of its own: "
+            "ryzen-9-9950x. Without --ngl as many layers as is fastest go on the accelerator.",
+            rich_help_panel="Deployment",
+        ),
+    ] = None,
+    ngl: Annotated[
+        int | None,
+        typer.Option(
+            "--ngl",
+            "--n-gpu-layers",
+            metavar="<n>",
+            parser=whole(0, 1000),
+            help="Layers on the accelerator beside --cpu, the last ones, as llama.cpp takes them; 99: all.",
+            rich_help_panel="Deployment",
+        ),
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
@@ -444,7 +465,7 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
 
     data, bundle = document_of(what)
     if data is NO_DOCUMENT:
-        flags = asked(None, flags)
+        flags = asked(None, flags, what)
         _require_fields(what, flags)
         name = "command line"
         stated = merge_fields({"model": own_model(what)}, flags, name)

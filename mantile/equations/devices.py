@@ -445,12 +445,22 @@ def splits(
             "layer",
             where(equal(inputs.device_split, "memory"), ways["memory"], ways["bandwidth"]),
         )
+        by_rule = rows(
+            f"{number}.by_rule",
+            f"Layers of device {number}, by a rule",
+            "layer",
+            where(equal(inputs.device_split, "even"), ways["even"], by_weight),
+        )
+        others = sum_of([other.layers for other in devices[1:]])
+        left: Node = as_node(0)
+        if number == 1:
+            left = rows("1.rest", "Layers that other devices leave", "layer", maximum(0, total - others))
         default.set(
             rows(
                 f"{number}.split",
                 f"Layers of device {number}, as they are split",
                 "layer",
-                where(equal(inputs.device_split, "even"), ways["even"], by_weight),
+                where(equal(inputs.device_split, "rest"), left, by_rule),
                 "what its cell follows; where the split was solved, the engine states the cells",
             )
         )

@@ -11,16 +11,19 @@ from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
+    Section,
     all_of,
     choose,
     join,
     maximum,
     minimum,
+    percent,
     rounded,
     sum_of,
     text,
     where,
 )
+from mantile.graph.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,10 @@ class BoxTold:
 
 BUSIEST, INFERRED_WORD, NOT_USED, NO_LAYERS = "busiest", "inferred", "not used", "no layers"
 IN_USE, NO_LINK = "in use", "none"
+WORDS = "devices.words"
+"""Id of the row that says how many layers run on which device."""
+RAM = "devices.ram_peak"
+"""Id of the row with the main memory of all devices."""
 """Words of the picture that colours follow."""
 _DRAWN, _DASHED = "━━━━━━━━━━━━━━▶", "╍ ╍ ╍ ╍ ╍ ╍ ╍ ╍▶"
 
@@ -92,6 +99,48 @@ def finding(devices: Devices, numbers: Sequence[Input], rate: Quantity, stages: 
     return join(
         text(rate, "0"), " tokens/s from ", text(stages, "0"), " devices; ", name, " takes longest in decode"
     )
+
+
+def held_in_words(devices: Devices) -> Section:
+    """Rows of who holds how many layers, in words, and what part of a decode step each takes."""
+    rows = Rows("devices")
+    whole = sum_of([stage.time for stage in devices.stages["decode"]])
+    step = rows("worked_decode", "Decode step on all devices", "s", whole)
+    parts: list[Node] = []
+    for device, stage in zip(devices.devices, devices.stages["decode"], strict=True):
+        said = join(
+            *(("; ",) if parts else ()),
+            text(device.layers, "0"),
+            " layers run on ",
+            device.workers.hardware.name,
+            " (",
+            percent(stage.time / step, 0),
+            " of a decode step)",
+        )
+        parts.append(
+            rows(
+                f"{device.number}.words",
+                f"Layers of device {device.number}, in words",
+                "1",
+                where(device.layers > 0, said, ""),
+            )
+        )
+    rows(WORDS.removeprefix("devices."), "Layers of devices, in words", "1", join(*parts))
+    used: list[Node] = []
+    for device in devices.devices:
+        memory, count = device.workers.memory, device.inputs.count
+        of_machine = where(device.workers.hardware.host_bandwidth > 0, memory.startup.ram, memory.used)
+        used.append(
+            rows(
+                f"{device.number}.ram",
+                f"Main memory of device {device.number}",
+                "B",
+                count * of_machine,
+                "of a CPU, and of a chip that shares its memory, all that it holds; else what its host holds",
+            )
+        )
+    rows(RAM.removeprefix("devices."), "Main memory of all devices", "B", sum_of(used))
+    return rows.section("Who holds layers", "in words, and main memory")
 
 
 def device_told(device: Device, before: Quantity) -> DeviceTold:

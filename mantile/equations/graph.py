@@ -13,6 +13,7 @@ from mantile.equations.classes import Mixture, mixture
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import Devices, on_devices, other_splits, unlike
+from mantile.equations.devices_told import held_in_words
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.engine import Limits, Settings, limits, settings
@@ -279,6 +280,7 @@ def build_graph(
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
         work = {"prefill": prefill_pass, "decode": decode_pass}
         parts = other_splits(ir, prefill_workers, parts, decoding.microbatches, work)
+        parts = replace(parts, passes={**parts.passes, "words": (held_in_words(parts),)})
     table = link_table(library) if disaggregated else None
     alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass, table)
     paced = decode_step(ir, decode_workers, decoding, decode_pass)
@@ -500,6 +502,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Decode": (
             *_of_pass(graph, graph.decode),
             *_on_devices(graph, "splits"),
+            *_on_devices(graph, "words"),
             *(() if graph.single is None else graph.single.sections),
             *(() if graph.gain is None else graph.gain.sections),
             *(() if graph.launches is None else (graph.launches,)),

@@ -9,6 +9,7 @@ from typing import Any
 from mantile.equations.capacity import Capacity
 from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.devices import Devices
+from mantile.equations.devices_told import RAM, WORDS
 from mantile.equations.evidence import BANDED, PERCENTILES
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
@@ -49,13 +50,17 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         **({} if graph.serving.sessions is None else {"sessions": float(values[graph.serving.sessions])}),
         **({"classes": _classes(graph, values)} if graph.serving.classes else {}),
         **({} if graph.capacity is None else {"capacity": _capacity(graph.capacity, values)}),
-        **({} if graph.devices is None else _devices(graph.devices, values)),
+        **({} if graph.devices is None else _devices(graph, graph.devices, values)),
     }
 
 
-def _devices(found: Devices, values: Mapping[Node, Any]) -> dict[str, Any]:
+def _devices(graph: EstimateGraph, found: Devices, values: Mapping[Node, Any]) -> dict[str, Any]:
     links = of_links(found, values)
-    return {"devices": of_devices(found, values)} | ({} if links is None else {"links": links})
+    told = {
+        "devices": of_devices(found, values),
+        "layers_in_words": str(values[graph.figures[WORDS]]),
+    }
+    return told | ({} if links is None else {"links": links})
 
 
 def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any]]:
@@ -162,7 +167,7 @@ def _memory(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         "kv_capacity_tokens": float(values[last.startup.kv_tokens]),
         "requests_at_full_length": float(values[last.startup.requests]),
         "peak_memory_bytes": float(values[last.startup.peak]),
-        "ram_peak_bytes": float(values[last.startup.ram]),
+        "ram_peak_bytes": float(values[last.startup.ram if graph.devices is None else graph.figures[RAM]]),
         "memory_range_80": {
             name: {end.id.rpartition(".")[2]: float(values[end]) for end in ends}
             for name, ends in last.startup.ranges.items()

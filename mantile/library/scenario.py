@@ -517,9 +517,12 @@ class Inputs(Deployment):
         otherwise="the framework's",
         needs="TP padding",
     )
-    device_split: Literal["solved", "memory", "bandwidth", "even"] | None = field(
+    device_split: Literal["solved", "memory", "bandwidth", "even", "rest"] | None = field(
         "Layers per device",
-        "how they are split over unlike devices: solved for the smallest step, by memory, bandwidth, evenly",
+        (
+            "how they are split over unlike devices: solved for the smallest step, by memory, bandwidth, "
+            "evenly; rest: the first holds what others do not state, as the CPU beside -ngl of llama.cpp"
+        ),
         group=DEPLOYMENT,
         default="solved",
         needs="devices",

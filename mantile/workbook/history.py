@@ -485,6 +485,12 @@ _POWER_OF_0_12 = {
 
 CHANGES: tuple[Change, ...] = (
     Change(
+        since=(0, 15),
+        ids=r"devices\.\d+\.split",
+        formula=rf'=IF\({_ID}="even",{_ID},{_ID}\)',
+        why="the first device may hold the layers that others do not state",
+    ),
+    Change(
         since=(0, 14),
         ids=r"cost\.pue_default",
         formula=rf"=INDEX\({_LIST},{_ID}\)",

@@ -199,6 +199,8 @@ def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
     lines.append(
         ("yield   ", f"{number(rate, 4)} output tokens/s, {number(per, 3)} per accelerator · {price}")
     )
+    if "layers_in_words" in result:
+        lines.append(("layers  ", result["layers_in_words"]))
     mfu, mbu = result["mfu"]["prefill"], result["mbu"]["decode"]
     limits = f"prefill by {result['bottleneck']['prefill']} (MFU {_share(mfu)})"
     if tpot is not None:
@@ -255,6 +257,8 @@ def _fits(result: dict[str, Any]) -> str:
         return told
     seats = result["kv_capacity_sequences"]
     host = " with part of it on the host" if result["feasibility"] == WITH_OFFLOAD else ""
+    if host or "devices" in result:
+        host += f", {scaled(result['ram_peak_bytes'], 'B')} of main memory at the peak"
     return (
         f"{told}{host}, room for {number(math.floor(seats))} requests of this length"
         if seats

@@ -1,0 +1,130 @@
+"""Layers on a CPU beside a GPU, against public rows of llama.cpp; `pytest -s` prints the errors."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mantile as mt
+from mantile.cli.app import main
+from mantile.estimate.split import _Table
+from mantile.graph.evaluate import Program
+from mantile.library.scenario import parse_scenario
+
+Run = Callable[..., tuple[int, str, str]]
+
+# inventivehq.com/blog/vram-offload-cliff-gpu-layers-benchmark and local-llm-benchmarks, read November 2026, a
+# single source: Qwen2.5-Coder-14B in Q4_K_M, Core i7-8700, DDR4-2400, RTX 5060 Ti 16 GB on PCIe 3.0 x8.
+SWEEP = {0: 2.89, 8: 3.58, 16: 4.24, 24: 5.61, 32: 7.26, 40: 12.5, 48: 43.18}
+BESIDE: dict[str, Any] = {
+    "model": "qwen2.5-14b",
+    "framework": "llama.cpp",
+    "weights_dtype": "q4_k_m",
+    "input_tokens": 16,
+    "output_tokens": 128,
+    "concurrency": 1,
+    "device_split": "rest",
+    "devices": [
+        {"accelerator": "core-i7-8700", "link": "pcie3-x16", "link_bandwidth": 7.9},
+        {"accelerator": "rtx-5060-ti-16gb", "layers": 24},
+    ],
+}
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Exit status, stdout and stderr of a command line."""
+
+    def command(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["mantile", *arguments])
+        status = 0
+        try:
+            main()
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        return status, *capsys.readouterr()
+
+    return command
+
+
+def test_layers_on_a_gpu_beside_a_cpu_are_as_fast_as_measured() -> None:
+    """A sweep of -ngl: nothing was fitted to it. Each within 25 %, and more layers are faster."""
+    made = mt.estimate(parse_scenario(BESIDE, "ngl.yaml"))
+    found = _Table(made, 0, 2).evaluate([[48 - layers, layers] for layers in SWEEP])
+    speeds = 1 / found["step"]
+    errors = speeds / np.array([*SWEEP.values()]) - 1
+    for (layers, measured), speed, error in zip(SWEEP.items(), speeds, errors, strict=True):
+        print(f"-ngl {layers:2}: measured {measured:5.2f} tokens/s, estimated {speed:5.2f}, {error:+.0%}")
+    print(f"mean error {np.abs(errors).mean():.0%}")
+    assert np.all(found["fits"] > 0) and np.all(np.diff(speeds) > 0)
+    assert np.abs(errors).max() < 0.25 and np.abs(errors).mean() < 0.18
+
+
+def test_the_first_device_holds_what_others_leave() -> None:
+    """Live: fewer layers on the GPU are more on the CPU, in words and in main memory too."""
+    made = mt.estimate(parse_scenario(BESIDE, "ngl.yaml"))
+    result = made.to_dict()
+    assert [device["layers"] for device in result["devices"]] == [24, 24]
+    assert result["layers_in_words"].startswith("24 layers run on Core i7-8700")
+    held = result["devices"][0]["memory_used_bytes"]
+    assert held < result["ram_peak_bytes"] < held + 8e9
+    graph = made.equations
+    assert graph.devices is not None
+    wanted = [
+        graph.devices.devices[0].layers,
+        graph.figures["devices.words"],
+        graph.figures["devices.ram_peak"],
+    ]
+    fewer = Program(wanted).run(made.inputs(0) | {"inputs.device2_layers": 10})
+    assert fewer[wanted[0]] == 38 and "38 layers run on Core" in fewer[wanted[1]]
+    assert fewer[wanted[2]] > result["ram_peak_bytes"] + 2e9
+
+
+# ahelpme.com/?p=6685: EPYC 9554, 12 channels of DDR5-4800, as epyc-9654 has. Last: inventivehq.com.
+CPU_ROWS = {
+    ("epyc-9654", "phi-4", "q4_k_m"): 28.74,
+    ("epyc-9654", "phi-4", "q6_k"): 23.246,
+    ("epyc-9654", "phi-4", "q8_0"): 19.194,
+    ("core-i7-8700", "qwen3-30b-a3b", "q4_k_m"): 10.6,
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("case", "measured"), CPU_ROWS.items())
+def test_a_cpu_alone_is_as_fast_as_measured(case: tuple[str, str, str], measured: float) -> None:
+    """Dense models within 30 %; a mixture is 49 % too fast."""
+    chip, model, dtype = case
+    fields = {name: BESIDE[name] for name in ("framework", "input_tokens", "output_tokens", "concurrency")}
+    speed = 1 / mt.estimate(mt.Scenario(model=model, accelerator=chip, weights_dtype=dtype, **fields)).tpot
+    print(f"{' '.join(case)}: measured {measured:.2f}, estimated {speed:.2f}, {speed / measured - 1:+.0%}")
+    assert 0.9 < speed / measured < (1.55 if "a3b" in model else 1.3)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--ngl", "20", "--accelerator", "rtx-4090"], "--cpu ryzen-9-9950x"),
+        (["--cpu", "ryzen-9-9950x"], "expected --accelerator beside it"),
+        (["--cpu", "ryzen-9-9950x", "--device", "rtx-4090"], "list the CPU as a device"),
+    ],
+)
+def test_flags_that_lack_a_part_say_which(run: Run, flags: list[str], words: str) -> None:
+    status, _, err = run(
+        "estimate", "llama-3.1-8b", "--isl", "16", "--osl", "8", "--concurrency", "1", *flags
+    )
+    assert status == 2 and words in err
+
+
+def test_ngl_is_layers_of_the_accelerator_and_99_is_all(run: Run) -> None:
+    asked = ("--framework", "llama.cpp", "--isl", "16", "--osl", "8", "--concurrency", "1", "--json")
+    chips = ("--accelerator", "rtx-4090", "--cpu", "ryzen-9-9950x")
+    for layers, held in (("20", [12, 20]), ("99", [0, 32])):
+        status, out, _ = run("estimate", "llama-3.1-8b", *asked, *chips, "--ngl", layers)
+        devices = json.loads(out)["devices"]
+        assert status == 0 and [device["layers"] for device in devices] == held
+        assert devices[0]["link"]["kind"] == "pcie4-x16"
