@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 import mantile as mt
 from mantile.cli.app import main
@@ -20,6 +22,7 @@ from mantile.estimate.split import _Table, best_split
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, expression
 from mantile.library.errors import InputError
+from mantile.library.models import load_model
 from mantile.library.scenario import parse_scenario
 from mantile.optimize.devices import assignments
 from mantile.workbook.book import ANSWERS, HEAD_ROW
@@ -131,6 +134,88 @@ def test_the_solved_split_is_the_best_of_all(concurrency: int) -> None:
     for way in ("even", "memory", "bandwidth"):
         other = table.evaluate([table.by_rule(way)])
         assert not other["fits"][0] or chosen["step"][0] <= other["step"][0] * (1 + 1e-9)
+
+
+CHIPS = ("rtx-4090", "m3-ultra", "dgx-spark-gb10", "m4-max", "rtx-5060-ti-16gb", "ryzen-9-9950x", "h100-sxm")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "llama-3.2-1b",  # its embedding is its head: both ends hold it
+        pytest.param("gemma-3-4b", marks=pytest.mark.exhaustive),  # windows in some layers
+        pytest.param("qwen1.5-moe-a2.7b", marks=pytest.mark.exhaustive),
+    ],
+)
+def test_nothing_is_lost_or_made_between_devices(model: str) -> None:
+    """Layers, bytes, KV cache and FLOPs of devices are those of the model on one accelerator, however they
+    are split, whatever the devices are, none of which may hold anything.
+    """
+    fields = HOME | {"model": model, "concurrency": 4}
+    made = ask(**fields, device_split="even", devices=[{"accelerator": chip} for chip in CHIPS[:4]])
+    alone = ask(**fields, accelerator="h100-sxm")
+    graph, whole = made.equations, alone.equations
+    assert graph.devices is not None
+    devices = graph.devices.devices
+    found = [
+        {
+            "layers": device.layers,
+            "weights": graph.figures[f"devices.{device.number}.memory.all_weights"],
+            "kv": graph.figures[f"devices.{device.number}.memory.kv_bytes_per_request"],
+            "stage": graph.devices.stages["decode"][device.number - 1].time,
+        }
+        for device in devices
+    ]
+    of_passes = {
+        "cuts": graph.decoding.microbatches,
+        "step": graph.decode.time,
+        **{f"{phase}.{name}": graph.figures[f"{phase}.{name}"] for phase, name in PASSES},
+    }
+    program = Program([*(row for each in found for row in each.values()), *of_passes.values()])
+    reference = Program(
+        [
+            *(whole.figures[f"{phase}.{name}"] for phase, name in PASSES),
+            *(whole.figures[f"memory.{name}"] for name in ("all_weights", "kv_bytes_per_request")),
+        ]
+    )
+    total = int(alone.values()[whole.ir.total_layers])
+    shape = load_model(model).architecture
+    norm = 2 * shape.value("hidden_size")  # stands before the head, once
+    head = float(made.values()[devices[-1].workers.memory.ends[1]]) - norm
+
+    @settings(max_examples=8, deadline=None, derandomize=True, phases=[Phase.generate])
+    @given(
+        chips=st.lists(st.sampled_from(CHIPS), min_size=4, max_size=4),
+        cuts=st.lists(st.integers(0, total), min_size=3, max_size=3).map(sorted),
+        concurrency=st.integers(1, 9),
+        tokens=st.integers(1, 6000),
+    )
+    def holds(chips: list[str], cuts: list[int], concurrency: int, tokens: int) -> None:
+        asked = {"inputs.concurrency": concurrency, "inputs.input_tokens": tokens}
+        layers = [end - start for start, end in zip([0, *cuts], [*cuts, total], strict=True)]
+        inputs = made.inputs(0) | asked | {"inputs.accelerator": chips[0]}
+        inputs |= {f"inputs.device{n}_accelerator": chip for n, chip in enumerate(chips[1:], start=2)}
+        inputs |= {f"inputs.device{n}_layers": count for n, count in enumerate(layers, start=1)}
+        split, one = program.run(inputs), reference.run(alone.inputs(0) | asked)
+        sums = {name: sum(split[each[name]] for each in found) for name in found[0]}
+        assert sums["layers"] == total
+        copies = head if shape.value("tied_embeddings") and layers.count(total) == 0 else 0
+        expected = one[whole.figures["memory.all_weights"]] + copies
+        assert sums["weights"] == pytest.approx(expected, rel=1e-9)
+        assert sums["kv"] == pytest.approx(one[whole.figures["memory.kv_bytes_per_request"]], rel=1e-12)
+        assert sums["stage"] == pytest.approx(split[of_passes["step"]], rel=1e-9)
+        for phase, name in PASSES:
+            times = split[of_passes["cuts"]] if phase == "decode" else 1
+            expected = one[whole.figures[f"{phase}.{name}"]]
+            assert times * split[of_passes[f"{phase}.{name}"]] == pytest.approx(expected, rel=1e-9), (
+                phase,
+                name,
+            )
+
+    holds()
+
+
+PASSES = (("prefill", "flops"), ("prefill", "bytes"), ("decode", "flops"))
 
 
 def test_a_slower_link_is_slower_and_none_is_no_plan() -> None:
