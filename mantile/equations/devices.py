@@ -110,7 +110,7 @@ class Device:
         capacity: requests for whose KV cache it has room.
         link: to the next; None of the last in the list.
         first, last: 1 where it holds the embedding, or the LM head.
-        sections: of the Hardware sheet and of the Memory sheet.
+        sections: of the Hardware sheet, of the Memory sheet, and of the Inputs sheet.
     """
 
     number: int
@@ -123,7 +123,7 @@ class Device:
     first: Node
     last: Node
     rewrite: GraphRewrite
-    sections: tuple[Section, Section]
+    sections: tuple[Section, Section, Section]
 
     @property
     def prefix(self) -> str:
@@ -382,13 +382,21 @@ class _Chips:
         )
 
 
-def _of_device(number: int, prefix: str, rows: Sequence[Row]) -> tuple[Section, Section]:
-    """The rows of a device that no block of the deployment has: on Hardware, and on Memory."""
+def _of_device(number: int, prefix: str, rows: Sequence[Row]) -> tuple[Section, Section, Section]:
+    """The rows of a device that no block of the deployment has: on Hardware, on Memory, and on Inputs."""
     machine = (f"{prefix}hardware.", f"{prefix}inputs.")
-    first = tuple(row for row in rows if not isinstance(row, tuple) and row.id.startswith(machine))
-    rest = tuple(row for row in rows if row not in first)
+    of_inputs = (f"{prefix}inputs.ranks", f"{prefix}plan.stage_ranks")
+    asked = tuple(row for row in rows if not isinstance(row, tuple) and row.id in of_inputs)
+    first = tuple(
+        row for row in rows if row not in asked and not isinstance(row, tuple) and row.id.startswith(machine)
+    )
+    rest = tuple(row for row in rows if row not in first and row not in asked)
     title = f"Device {number}"
-    return Section(title, first, "what it is"), Section(title, rest, "its part of the model")
+    return (
+        Section(title, first, "what it is"),
+        Section(title, rest, "its part of the model"),
+        Section(title, asked, "ranks, in numbers"),
+    )
 
 
 def splits(

@@ -198,9 +198,9 @@ def link_told(devices: Devices, one: int, other: int) -> tuple[Node, Node]:
     """
     place = next(at for at, link in enumerate(devices.links) if link.ends == (one, other))
     link = devices.links[place]
-    reached = join(rounded(converted(link.rate, "B/s", "GB/s"), 2), where(link.stated > 0, "", " ~"))
+    reached = join(rounded(converted(link.rate, "B/s", "GB/s"), 2), choose(1 + link.stated, " ~", ""))
     there = all_of(link.rate > 0, *(() if link.laid is None else (link.laid > 0,)))
-    used = where(link.used > 0, where(devices.busiest[place] > 0, BUSIEST, IN_USE), NOT_USED)
+    used = choose(1 + link.used + devices.busiest[place], NOT_USED, IN_USE, BUSIEST)
     return where(there, reached, NO_LINK), where(there, used, NO_LINK)
 
 

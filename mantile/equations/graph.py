@@ -459,6 +459,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *(() if graph.mixture is None else (graph.mixture.section,)),
             follows(graph.inputs, graph.prefill_workers.ranks),
             *map(_ranks, graph.workers),
+            *_of_devices(graph, 2),
         ),
         "Hardware": (
             *of_workers(
@@ -529,7 +530,7 @@ def _headlines(graph: EstimateGraph, of_cost: bool) -> Section:
 
 
 def _of_devices(graph: EstimateGraph, place: int) -> Iterator[Section]:
-    """The blocks that devices which are not alike have to themselves: 0 on Hardware, 1 on Memory."""
+    """Blocks that only devices which are not alike have: 0 on Hardware, 1 on Memory, 2 on Inputs."""
     for device in () if graph.devices is None else graph.devices.devices:
         if device.sections[place].rows:
             yield device.sections[place]

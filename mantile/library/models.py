@@ -16,7 +16,7 @@ from mantile.library.files import replacing
 from mantile.library.hub import MAIN, HubName, fetch_code, fetch_config, hub_name
 from mantile.library.huggingface import SIDECAR, parse_config, read_config
 from mantile.library.huggingface.other_kinds import GGUF, WEIGHTS
-from mantile.library.mlx_names import in_format, of_mlx
+from mantile.library.mlx_names import in_format, mixed_formats, of_mlx
 from mantile.library.model_names import Known, gguf_tag, names_an_embedder, usual_name
 from mantile.library.profile_facts import check_sources
 from mantile.library.profiles import data_folder
@@ -184,6 +184,9 @@ def _of_mlx(hub_id: str) -> Model | None:
     if found is None:
         return None
     title, form = found
+    mixed = mixed_formats(title)
+    if mixed is not None:
+        title, form = mixed
     try:
         ours = known_models().find(title)
     except InputError:  # it is none that we ship: the hub is asked
