@@ -106,10 +106,11 @@ def test_a_name_that_we_have_no_model_for_asks_the_hub() -> None:
         ({"accelerator": "m3-ultra", "tp": 2}, "TensorShardMetadata", [(0, 32), (0, 32)]),
         ({"accelerator": "m3-ultra", "pp": 3}, "PipelineShardMetadata", [(0, 11), (11, 22), (22, 32)]),
         ({"accelerator": "h100-sxm", "pp": 2, "tp": 2}, "", []),
-        (
+        pytest.param(
             {"devices": [{"accelerator": "rtx-4090", "layers": 20}, {"layers": 0}, {"layers": 12}]},
             "PipelineShardMetadata",
             [(0, 20), (20, 32)],
+            marks=pytest.mark.exhaustive,
         ),
     ],
 )

@@ -109,6 +109,7 @@ def test_a_cpu_alone_is_as_fast_as_measured(case: tuple[str, str, str], measured
     ("flags", "words"),
     [
         (["--ngl", "20", "--accelerator", "rtx-4090"], "--cpu ryzen-9-9950x"),
+        (["--n-cpu-moe", "20", "--accelerator", "rtx-4090"], "--cpu ryzen-9-9950x"),
         (["--cpu", "ryzen-9-9950x"], "expected --accelerator beside it"),
         (["--cpu", "ryzen-9-9950x", "--device", "rtx-4090"], "list the CPU as a device"),
     ],
@@ -120,6 +121,7 @@ def test_flags_that_lack_a_part_say_which(run: Run, flags: list[str], words: str
     assert status == 2 and words in err
 
 
+@pytest.mark.exhaustive
 def test_ngl_is_layers_of_the_accelerator_and_99_is_all(run: Run) -> None:
     asked = ("--framework", "llama.cpp", "--isl", "16", "--osl", "8", "--concurrency", "1", "--json")
     chips = ("--accelerator", "rtx-4090", "--cpu", "ryzen-9-9950x")
@@ -128,3 +130,41 @@ def test_ngl_is_layers_of_the_accelerator_and_99_is_all(run: Run) -> None:
         devices = json.loads(out)["devices"]
         assert status == 0 and [device["layers"] for device in devices] == held
         assert devices[0]["link"]["kind"] == "pcie4-x16"
+
+
+def of_mixture(first: dict[str, Any], **of_gpu: Any) -> mt.Estimate:
+    """A mixture of experts on a GPU behind another device."""
+    devices = [first, {"accelerator": "rtx-4090", "layers": 48} | of_gpu]
+    return mt.estimate(parse_scenario(BESIDE | {"model": "qwen3-30b-a3b", "devices": devices}, "moe.yaml"))
+
+
+@pytest.mark.exhaustive
+def test_experts_on_a_cpu_are_computed_there() -> None:
+    """Without any it is the plan of the GPU alone; each layer more takes as long again, and moves its bytes."""
+    made = of_mixture({"accelerator": "ryzen-9-9950x", "link": "pcie4-x16"}, experts_away=12)
+    names = ("decode.time", "devices.1.memory.all_weights", "devices.2.memory.all_weights")
+    wanted = [made.equations.figures[name] for name in names]
+    program = Program(wanted)
+    rows = []
+    for away in (0, 12, 24, 48):
+        found = program.run(made.inputs(0) | {"inputs.device2_experts_away": away})
+        rows.append([float(found[figure]) for figure in wanted])
+    steps, cpu, gpu = (np.array(column) for column in zip(*rows, strict=True))
+    alone = of_mixture({"accelerator": "ryzen-9-9950x", "link": "pcie4-x16"})
+    assert steps[0] == pytest.approx(alone.values()[alone.equations.figures["decode.time"]], rel=1e-12)
+    assert steps[2] - steps[1] == pytest.approx(steps[1] - steps[0], rel=1e-6)
+    assert steps[3] - steps[2] == pytest.approx(2 * (steps[1] - steps[0]), rel=1e-6)
+    assert cpu + gpu == pytest.approx(np.full(4, cpu[0] + gpu[0]), rel=1e-12)
+    read = (cpu[3] - cpu[0]) * 8 / 128  # experts of a token
+    assert steps[3] > read / 89.6e9
+    assert "with experts of 12 layers on Ryzen" in made.to_dict()["layers_in_words"]
+
+
+@pytest.mark.exhaustive
+def test_experts_on_a_device_that_is_alike_cost_the_way_alone() -> None:
+    """On the same chip behind a link that takes no time nothing changes, in either phase."""
+    first = {"accelerator": "rtx-4090", "link": "nvlink-5", "link_bandwidth": 1e5, "link_latency": 0}
+    plain, away = of_mixture(first), of_mixture(first, experts_away=30)
+    for name, within in (("decode.time", 1e-6), ("prefill.time", 1e-3)):
+        times = [float(made.values()[made.equations.figures[name]]) for made in (plain, away)]
+        assert times[1] == pytest.approx(times[0], rel=within), name

@@ -46,13 +46,16 @@ def asked(
 
 def _beside_cpu(fields: dict[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
     """The flags --cpu and --ngl as two devices: the CPU with the first layers, then the accelerator."""
-    layers, cpu = fields.pop("ngl", None), fields.pop("cpu", None)
+    layers, cpu, away = (fields.pop(name, None) for name in ("ngl", "cpu", "n_cpu_moe"))
     if cpu is None:
-        if layers is not None:
-            raise InputError(
-                f"--ngl {layers}: expected the CPU that holds the other layers, such as --cpu ryzen-9-9950x"
-            )
+        for flag, count in (("--ngl", layers), ("--n-cpu-moe", away)):
+            if count is not None:
+                raise InputError(
+                    f"{flag} {count}: expected the CPU that holds the rest, such as --cpu ryzen-9-9950x"
+                )
         return fields
+    if away and layers is None:
+        layers = 1000  # all
     if "device" in fields:
         raise InputError("--cpu beside --device: list the CPU as a device, first")
     from mantile.cli.devices import beside_cpu
@@ -64,7 +67,8 @@ def _beside_cpu(fields: dict[str, Any], data: Mapping[str, Any]) -> dict[str, An
         )
     count = fields.pop("tp", data.get("tp", 1))
     model = fields.get("model", data.get("model"))
-    return fields | beside_cpu(str(cpu), str(chip), int(count), layers, None if model is None else str(model))
+    named = None if model is None else str(model)
+    return fields | beside_cpu(str(cpu), str(chip), int(count), layers, named, away or 0)
 
 
 def _of_devices(fields: dict[str, Any]) -> dict[str, Any]:

@@ -36,12 +36,15 @@ def device_fields(texts: list[str]) -> dict[str, Any]:
     return {"tp": 1, "system": "default"} | own | {"devices": [first, *others]}
 
 
-def beside_cpu(cpu: str, chip: str, count: int, layers: int | None, model: str | None) -> dict[str, Any]:
+def beside_cpu(
+    cpu: str, chip: str, count: int, layers: int | None, model: str | None, away: int = 0
+) -> dict[str, Any]:
     """Fields of a CPU and accelerators in one machine, joined by the slot of the accelerator.
 
     Args:
         layers: on the accelerators, the last ones; None: as is fastest.
         model: whose layers are all that there may be.
+        away: of these layers so many have their experts on the CPU.
 
     Raises:
         InputError: for an unknown chip.
@@ -61,6 +64,8 @@ def beside_cpu(cpu: str, chip: str, count: int, layers: int | None, model: str |
             layers, sum(part.times * len(part.layers) for part in load_model(model).architecture.stack)
         )
     stated = "" if layers is None else f",layers={layers}"
+    if away:
+        stated += f",experts_away={away if layers is None else min(away, layers)}"
     found = device_fields([f"{cpu},link={link}", f"{chip}:{count}{stated}"])
     return found | {"device_split": "solved" if layers is None else "rest"}
 

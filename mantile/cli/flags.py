@@ -96,6 +96,16 @@ def _document_flags(
             rich_help_panel="Deployment",
         ),
     ] = None,
+    n_cpu_moe: Annotated[
+        int | None,
+        typer.Option(
+            "--n-cpu-moe",
+            metavar="<n>",
+            parser=whole(0, 1000),
+            help="Layers on the accelerator whose experts lie on --cpu and are computed there; 99: all.",
+            rich_help_panel="Deployment",
+        ),
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(

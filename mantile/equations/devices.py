@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
-from mantile.equations.constant import GIGA, MICRO, NO_BOUND, NO_BOUND_TIME, SLIVER
+from mantile.equations.constant import BOTH_WAYS, GIGA, MICRO, NO_BOUND, NO_BOUND_TIME, SLIVER
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import DeviceInputs, Workload
 from mantile.equations.link import LinkTable, Machine, by_ports, in_system, link_table
@@ -222,7 +223,11 @@ def unlike(
     )
     inputs.set_default("pp", stages)
     joined = links(rows, ir, inputs, base, [chip.first for chip in chips], table)
-    capacities = [chip.capacity(listed) for chip in chips]
+    moved = [chip.moved(listed) for chip in chips]
+    capacities = [
+        chip.capacity(listed, out, into)
+        for chip, out, into in zip(chips, moved, [*moved[1:], None], strict=True)
+    ]
     sequences = base.memory.capacity_sequences
     of_all = Quantity(
         sequences.id,
@@ -298,15 +303,35 @@ class _Chips:
     def _row(self, name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
         return Quantity(f"{self.prefix}{name}", f"{label}{self.suffix}", unit, body, note=note)
 
-    def capacity(self, listed: Mapping[str, Named]) -> Quantity:
-        """Requests for whose KV cache the device has room."""
-        base, stage = self.base, self.number - 1
-        weights = self._row(
-            "memory.all_weights",
-            "Weights of its layers",
+    def moved(self, listed: Mapping[str, Named]) -> Quantity | None:
+        """Bytes of experts of its layers that lie on the device before; None where none may."""
+        if self.inputs.experts_away is None:
+            return None
+        size = next(row for name, row in listed.items() if name.startswith(_EXPERT_BYTES))
+        assert isinstance(size, Quantity)
+        moved = self._row(
+            "memory.experts_away",
+            "Experts on the device before",
             "B",
-            self.rewrite.rewrite(base.memory.stage_weights[stage]),
+            self.inputs.experts_away * self.rewrite.rewrite(size),
+            "of each rank",
         )
+        self.extra.append(moved)
+        return moved
+
+    def capacity(self, listed: Mapping[str, Named], out: Quantity | None, into: Quantity | None) -> Quantity:
+        """Requests for whose KV cache the device has room.
+
+        Args:
+            out: bytes of its experts that lie on the device before; `into` those of the next that lie here.
+        """
+        base, stage = self.base, self.number - 1
+        held: Node = self.rewrite.rewrite(base.memory.stage_weights[stage])
+        if out is not None:
+            held = maximum(0, held - out)
+        if into is not None:
+            held = held + into
+        weights = self._row("memory.all_weights", "Weights of its layers", "B", held)
         cache = self._row(
             "memory.kv_bytes_per_request",
             "KV bytes per request",
@@ -703,8 +728,9 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
         for figure in section.figures()
         if isinstance(figure, Quantity)
     ]
-    passes = [_pass_of(device, work, listed, blocks) for device in devices.devices]
     first = Rows(f"devices.{phase.id}", f", {phase.id}")  # what the rows of the pass follow from
+    passes = [_pass_of(device, work, listed, blocks) for device in devices.devices]
+    passes = _experts_away(first, ir, base, devices, work, passes)
     replaced: dict[Node, Node] = {}
     runs: dict[str, list[Node]] = {}
     sent: tuple[Quantity, ...] = ()
@@ -763,6 +789,70 @@ def _pass_of(device: Device, work: Pass, listed: list[Named], blocks: list[Quant
         tuple(blocks),
     )
     return rewrite.rewrite(work)
+
+
+_EXPERT_BYTES = "memory.weights.experts"
+_EXPERT_BLOCKS = "experts_"
+
+
+def _experts_away(
+    rows: Rows, ir: ModelGraph, base: Workers, devices: Devices, work: Pass, passes: Sequence[Pass]
+) -> list[Pass]:
+    """The passes of devices, where experts of some layers are computed on the device before.
+
+    A module of experts then takes the mean over its layers; activations go there and back.
+    """
+    made = [*passes]
+    kinds = {
+        kind.count: kind for kind in ir.layers if any(m.id.startswith(_EXPERT_BLOCKS) for m in kind.modules)
+    }
+    for place, device in enumerate(devices.devices):
+        away = device.inputs.experts_away
+        if away is None:
+            continue
+        own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
+        held = sum_of([base.plan.stages.layers[count][place] for count in kinds])
+        share = own(
+            f"{device.number}.experts_share",
+            "Share of its layers with experts elsewhere",
+            "1",
+            minimum(1, away / maximum(1, held)),
+        )
+        link = devices.links[place - 1]
+        sent = next(block for block in work.blocks if block.id == "p2p")
+        size = next(
+            figure
+            for figure in sent.section.figures()
+            if isinstance(figure, Quantity) and figure.id.endswith("message_bytes")
+        )
+        there = own(
+            f"{device.number}.experts_sent",
+            "Activations to the experts and back",
+            "s",
+            BOTH_WAYS * where(link.rate > 0, link.latency + size.body / link.rate, 0),
+        )
+        blocks, hop = [], True
+        for here, elsewhere in zip(passes[place].blocks, passes[place - 1].blocks, strict=True):
+            if not here.id.startswith(_EXPERT_BLOCKS) or here.network:
+                blocks.append(here)
+                continue
+            mixed: dict[str, Any] = {}
+            for name, unit in _OF_RUN.items():
+                one, other = getattr(here, name), getattr(elsewhere, name)
+                if one is None or other is None:
+                    continue
+                body = one + share * (other - one)
+                if name == "layer_time" and hop:
+                    body, hop = body + share * there, False
+                mixed[name] = own(
+                    f"{device.number}.{here.id}.{name}.both",
+                    f"{here.label}, {name.replace('_', ' ')}, here and on the device before",
+                    unit,
+                    body,
+                )
+            blocks.append(replace(here, **mixed))
+        made[place] = replace(passes[place], blocks=tuple(blocks))
+    return made
 
 
 def _in_counts(body: Node, counts: frozenset[Node]) -> Node:

@@ -109,13 +109,14 @@ def held_in_words(devices: Devices) -> Section:
     parts: list[Node] = []
     for device, stage in zip(devices.devices, devices.stages["decode"], strict=True):
         said = join(
-            *(("; ",) if parts else ()),
             text(device.layers, "0"),
             " layers run on ",
             device.workers.hardware.name,
             " (",
             percent(stage.time / step, 0),
             " of a decode step)",
+            *_experts_in_words(devices, device),
+            ". ",
         )
         parts.append(
             rows(
@@ -141,6 +142,15 @@ def held_in_words(devices: Devices) -> Section:
         )
     rows(RAM.removeprefix("devices."), "Main memory of all devices", "B", sum_of(used))
     return rows.section("Who holds layers", "in words, and main memory")
+
+
+def _experts_in_words(devices: Devices, device: Device) -> tuple[Node, ...]:
+    away = device.inputs.experts_away
+    if away is None:
+        return ()
+    name = devices.devices[device.number - 2].workers.hardware.name
+    said = join(", with experts of ", text(away, "0"), " layers on ", name)
+    return (choose(1 + minimum(1, away), "", said),)
 
 
 def device_told(device: Device, before: Quantity) -> DeviceTold:

@@ -15,8 +15,10 @@ from mantile.graph.quantity import Input, LateDefault, Named, Quantity, Section,
 from mantile.ir.modules import ModelGraph
 from mantile.library.dates import serial, today
 from mantile.library.device import (
+    AWAY,
     DEVICE,
     DEVICE_FIELDS,
+    EXPERTS_AWAY,
     MOST_DEVICES,
     OF_FIRST,
     OF_LINK,
@@ -59,6 +61,7 @@ class DeviceInputs:
         count: accelerators that split each of its layers.
         memory: of one of them, GB.
         link: kind of link to the next device, with its bandwidth in GB/s and latency in us; None of the last.
+        experts_away: layers whose experts lie on the device before; None where no scenario states one.
         others: the same of the link to a device that is not the next, by its number; none where nobody says
             which links there are.
     """
@@ -72,6 +75,7 @@ class DeviceInputs:
     link: Input | None = None
     link_bandwidth: Input | None = None
     link_latency: Input | None = None
+    experts_away: Input | None = None
     others: Mapping[int, tuple[Input, Input, Input]] = field(default_factory=dict)
 
     def named(self) -> dict[str, Input]:
@@ -296,7 +300,11 @@ def workload(
             follows = declared.follows if there_are.get(declared.follows, True) else ""
             inputs[declared.name] = scenario_input(declared, library, LateDefault() if follows else None)
     decode_inputs = _decode_inputs(inputs, library) if disaggregated else {}
-    asked = Workload(**inputs, **decode_inputs, devices=_device_inputs(inputs, library, devices))
+    asked = Workload(
+        **inputs,
+        **decode_inputs,
+        devices=_device_inputs(inputs, library, devices, EXPERTS_AWAY in stated and there_are["experts"]),
+    )
     ranks = _ranks(asked)
     return asked, ranks, (*_sections(asked), *(() if classes is None else (classes,)))
 
@@ -382,7 +390,9 @@ def _decode_inputs(shared: Mapping[str, Input], library: Library) -> dict[str, I
     return {f"{DECODE}{name}": entry for name, entry in decode.items()}
 
 
-def _device_inputs(shared: Mapping[str, Input], library: Library, count: int) -> tuple[DeviceInputs, ...]:
+def _device_inputs(
+    shared: Mapping[str, Input], library: Library, count: int, experts_away: bool
+) -> tuple[DeviceInputs, ...]:
     """Inputs of unlike devices. Accelerator and system follow the first device; what follows from machines,
     such as memory and layers, is stated while the graph is built.
     """
@@ -406,6 +416,7 @@ def _device_inputs(shared: Mapping[str, Input], library: Library, count: int) ->
             if (number > 1 or name not in OF_FIRST)
             and (number < count or name not in OF_LINK)
             and name not in left_out
+            and (name != AWAY or (experts_away and number > 1))
         }
         if number == 1:
             cells |= {name: shared[of] for name, of in OF_FIRST.items()}

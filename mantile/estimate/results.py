@@ -58,7 +58,7 @@ def _devices(graph: EstimateGraph, found: Devices, values: Mapping[Node, Any]) -
     links = of_links(found, values)
     told = {
         "devices": of_devices(found, values),
-        "layers_in_words": str(values[graph.figures[WORDS]]),
+        "layers_in_words": str(values[graph.figures[WORDS]]).strip(),
     }
     return told | ({} if links is None else {"links": links})
 
@@ -82,6 +82,11 @@ def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any
                 "name": str(values[device.workers.hardware.name]),
                 "accelerators": int(values[device.inputs.count]),
                 "layers": count,
+                **(
+                    {}
+                    if device.inputs.experts_away is None
+                    else {"experts_away": int(values[device.inputs.experts_away])}
+                ),
                 "which_layers": [first, first + count - 1] if count else None,
                 "memory_used_bytes": float(values[memory.used]),
                 "memory_usable_bytes": float(values[memory.usable]),

@@ -35,6 +35,7 @@ from mantile.library.dates import day_of, serial
 from mantile.library.decision import MOST_PLANS, Decision
 from mantile.library.device import (
     DEVICE_FIELDS,
+    EXPERTS_AWAY,
     MOST_DEVICES,
     OF_FIRST,
     OF_LINK,
@@ -1473,6 +1474,10 @@ class Scenario(Case):
                 raise ValueError(
                     f"{where}devices: expected no decode workers beside devices that are not alike"
                 )
+            if case.devices and case.devices[0].experts_away:
+                raise ValueError(
+                    f"{where}devices.0: experts_away: expected a device before it, which holds them"
+                )
             for name in OF_LINK:
                 if case.devices and getattr(case.devices[-1], name) is not None:
                     raise ValueError(
@@ -1561,6 +1566,10 @@ class Scenario(Case):
             or (need == "devices" and self.device_count)
             or _of_class(self.classes, need)
             or any(getattr(case, name) is not None for case in (self, *self.variants))
+        ) | frozenset(
+            {EXPERTS_AWAY}
+            if any(device.experts_away for case in (self, *self.variants) for device in case.devices)
+            else ()
         )
 
     @property
