@@ -140,7 +140,7 @@ def of_mixture(first: dict[str, Any], **of_gpu: Any) -> mt.Estimate:
 
 @pytest.mark.exhaustive
 def test_experts_on_a_cpu_are_computed_there() -> None:
-    """Without any it is the plan of the GPU alone; each layer more takes as long again, and moves its bytes."""
+    """Without any it is the plan of the GPU alone; each layer takes as long again, and moves its bytes."""
     made = of_mixture({"accelerator": "ryzen-9-9950x", "link": "pcie4-x16"}, experts_away=12)
     names = ("decode.time", "devices.1.memory.all_weights", "devices.2.memory.all_weights")
     wanted = [made.equations.figures[name] for name in names]
