@@ -72,7 +72,7 @@ def test_the_first_device_holds_what_others_leave() -> None:
     assert [device["layers"] for device in result["devices"]] == [24, 24]
     assert result["layers_in_words"].startswith("24 layers run on Core i7-8700")
     held = result["devices"][0]["memory_used_bytes"]
-    assert held < result["ram_peak_bytes"] < held + 8e9
+    assert result["ram_peak_bytes"] == pytest.approx(held)  # the CPU's own
     graph = made.equations
     assert graph.devices is not None
     wanted = [

@@ -66,7 +66,7 @@ IN_USE, NO_LINK = "in use", "none"
 WORDS = "devices.words"
 """Id of the row that says how many layers run on which device."""
 RAM = "devices.ram_peak"
-"""Id of the row with the main memory of all devices."""
+"""Id of the row with the main memory of a rank, of the device with most."""
 """Words of the picture that colours follow."""
 _DRAWN, _DASHED = "━━━━━━━━━━━━━━▶", "╍ ╍ ╍ ╍ ╍ ╍ ╍ ╍▶"
 
@@ -127,20 +127,20 @@ def held_in_words(devices: Devices) -> Section:
             )
         )
     rows(WORDS.removeprefix("devices."), "Layers of devices, in words", "1", join(*parts))
-    used: list[Node] = []
-    for device in devices.devices:
-        memory, count = device.workers.memory, device.inputs.count
-        of_machine = where(device.workers.hardware.host_bandwidth > 0, memory.startup.ram, memory.used)
-        used.append(
-            rows(
-                f"{device.number}.ram",
-                f"Main memory of device {device.number}",
-                "B",
-                count * of_machine,
-                "of a CPU, and of a chip that shares its memory, all that it holds; else what its host holds",
-            )
+    used: list[Node] = [
+        rows(
+            f"{device.number}.ram",
+            f"Main memory of a rank of device {device.number}",
+            "B",
+            where(hardware.host_bandwidth > 0, memory.startup.ram, memory.used),
+            "of a CPU, and of a chip that shares its memory, all that it holds; else what its host holds",
         )
-    rows(RAM.removeprefix("devices."), "Main memory of all devices", "B", sum_of(used))
+        for device in devices.devices
+        for hardware, memory in ((device.workers.hardware, device.workers.memory),)
+    ]
+    rows(
+        RAM.removeprefix("devices."), "Main memory of a rank", "B", maximum(*used), "of the device with most"
+    )
     return rows.section("Who holds layers", "in words, and main memory")
 
 

@@ -135,6 +135,7 @@ def sensitivity_inputs(
 
 MOST_ROWS = 8_500
 """Rows that a workbook has, with those that its drivers have of their own."""
+LEAST = 2  # drivers that a finding names
 
 
 def _within(estimate: Estimate, drivers: Sequence[tuple[str, Node]], most: int) -> list[str]:
@@ -153,7 +154,7 @@ def _within(estimate: Estimate, drivers: Sequence[tuple[str, Node]], most: int) 
             if node not in follow and not follow.isdisjoint(own):
                 follow.add(node)
                 rows += isinstance(node, Quantity)
-        if rows <= left:
+        if rows <= left or len(found) < LEAST:
             left -= rows
             found.append(name)
     return found
