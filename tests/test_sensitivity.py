@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from openpyxl.utils import get_column_letter
 from mantile.equations.sensitivity import SensitivityInput, results
 from mantile.estimate import points as estimate_points
 from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.sensitivity import sensitivity
+from mantile.estimate.sensitivity import selected, sensitivity
 from mantile.graph.quantity import NOT_KNOWN, Input, Quantity
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
@@ -380,3 +381,10 @@ def test_points_can_be_typed(tmp_path: Path) -> None:
         made(concurrency=64).results()["tpot_s"] * 1e3, rel=1e-9
     )
     assert not lint(write_workbook(book, tmp_path / "run.xlsx"))
+
+
+def test_a_workbook_without_room_still_names_two_drivers(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A finding names two: with none the workbook could not be made."""
+    monkeypatch.setattr(sys.modules["mantile.estimate.sensitivity"], "MOST_ROWS", 1)
+    made = make()
+    assert len(selected(sensitivity(made), made)) == 2
