@@ -17,7 +17,6 @@ from mantile.graph.quantity import (
     join,
     maximum,
     minimum,
-    percent,
     rounded,
     sum_of,
     text,
@@ -102,22 +101,12 @@ def finding(devices: Devices, numbers: Sequence[Input], rate: Quantity, stages: 
 
 
 def held_in_words(devices: Devices) -> Section:
-    """Rows of who holds how many layers, in words, and what part of a decode step each takes."""
+    """Rows of who holds how many layers, in words, and main memory."""
     rows = Rows("devices")
-    whole = sum_of([stage.time for stage in devices.stages["decode"]])
-    step = rows("worked_decode", "Decode step on all devices", "s", whole)
     parts: list[Node] = []
-    for device, stage in zip(devices.devices, devices.stages["decode"], strict=True):
-        said = join(
-            text(device.layers, "0"),
-            " layers run on ",
-            device.workers.hardware.name,
-            " (",
-            percent(stage.time / step, 0),
-            " of a decode step)",
-            *_experts_in_words(devices, device),
-            ". ",
-        )
+    for device in devices.devices:
+        name = device.workers.hardware.name
+        said = join(device.layers, " layers run on ", name, *_experts_in_words(devices, device), ". ")
         parts.append(
             rows(
                 f"{device.number}.words",
@@ -149,7 +138,7 @@ def _experts_in_words(devices: Devices, device: Device) -> tuple[Node, ...]:
     if away is None:
         return ()
     name = devices.devices[device.number - 2].workers.hardware.name
-    said = join(", with experts of ", text(away, "0"), " layers on ", name)
+    said = join(", with experts of ", away, " layers on ", name)
     return (choose(1 + minimum(1, away), "", said),)
 
 

@@ -218,8 +218,13 @@ def in_system(
     alike = all_of(
         equal(one.inputs.accelerator, other.inputs.accelerator),
         equal(one.inputs.system, other.inputs.system),
-        *(() if switched is None else (switched <= 0,)),
     )
+    if switched is not None:
+        in_one = where(alike, 1 - switched, 0)
+        alike = (
+            rows("alike", "Both are accelerators of one system", "flag", in_one, "and no switch is between")
+            > 0
+        )
     way = one.network
     rate = rows(
         "system.rate",
