@@ -860,7 +860,8 @@ def counts_edits_otherwise(identifier: str, generator: str) -> bool:
 
     Since 0.11 an edit of a cell of all scenarios counts once, since 0.12 there are more inputs, and since
     0.13 more assumptions of machines, since 0.14 tables of figures are looked at in two groups and edits of
-    them count, since 0.15 what is typed on Decide; these rows stand elsewhere. What they come to is worked out again.
+    them count, since 0.15 what is typed on Decide; these rows stand elsewhere. What they come to is worked
+    out again.
 
     Args:
         generator: the program that made the file, with its version, as its bundle says.
