@@ -88,6 +88,7 @@ WRITES = (" -o ", "records import", "keys new")  # what others that take seconds
 HEAVY_CALLS = ("verify(", "import_workbook(", "reconcile(", "calibrate(")
 EXIT_STATUS_1 = (
     "compare",
+    "correct",
     "drift",
     "hardware add",
     "size",

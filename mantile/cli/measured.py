@@ -126,7 +126,7 @@ def reconcile(
     if template:
         _print_template(measurements)
         return
-    path, conditions = _file_and_conditions(measurements or [], where)
+    path, conditions = file_and_conditions(measurements or [], where)
     reports = list(output or ())
     _check_reports(reports, path)
     from mantile.measured.startups import is_startup_table
@@ -206,7 +206,7 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Fit efficiency factors to measured runs and write them as new versions of profiles, for --profile."""
-    path, conditions = _file_and_conditions(measurements, where)
+    path, conditions = file_and_conditions(measurements, where)
     if path.suffix.lower() == ".xlsx":  # measurements typed into a workbook
         if conditions or cross_validate or profile:
             raise InputError(
@@ -319,7 +319,7 @@ def check_folder(folder: Path) -> None:
         raise InputError(f"{folder}: there is no folder {folder.parent}")
 
 
-def _file_and_conditions(arguments: list[str], where: list[str] | None) -> tuple[Path, list[str]]:
+def file_and_conditions(arguments: list[str], where: list[str] | None) -> tuple[Path, list[str]]:
     """The file of measured runs and all conditions: arguments of the form field=value that are no file are
     conditions as well."""
     condition = re.compile(r"^\w+!?=")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mantile.graph.quantity import Input, Node, Section, defined
+from mantile.library.correction import MOST_CHANGE
 
 _ALL: list[Input] = []
 
@@ -34,6 +35,30 @@ FLOPS_PER_PAIR = _constant(
     "FLOPs per MAC",
 )
 HALF = _constant("half", "Half", "1", 0.5, "mean share of a triangle or of a run that is half done", "half")
+CORRECTION_THIN = _constant(
+    "correction_thin",
+    "Runs at which a correction counts half",
+    "number",
+    10,
+    "so many runs weigh as much as the physics alone",
+    "runs at which it counts half",
+)
+CORRECTION_LEAST = _constant(
+    "correction_least",
+    "Least multiplier",
+    "1",
+    1 / MOST_CHANGE,
+    "a correction is bounded",
+    "least multiplier",
+)
+CORRECTION_LARGEST = _constant(
+    "correction_largest",
+    "Largest multiplier",
+    "1",
+    MOST_CHANGE,
+    "a correction is bounded",
+    "largest multiplier",
+)
 STEPS_AHEAD = _constant(
     "steps_ahead",
     "Steps scheduled ahead",

@@ -29,7 +29,14 @@ from mantile.library.device import machines
 from mantile.library.documents import json_data
 from mantile.library.errors import InputError, naming, near, unknown
 from mantile.library.fields import DECODE
-from mantile.library.given import Usage, given_profiles, require_use, usage, workers_of
+from mantile.library.given import (
+    Usage,
+    given_profiles,
+    require_use,
+    usage,
+    with_correction,
+    workers_of,
+)
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, is_file, load_library
 from mantile.library.scenario import (
@@ -378,7 +385,8 @@ def _estimate(
     scenario: Scenario, model: Model | None, library: Library | None, name: str, template: Template | None
 ) -> Estimate:
     pins, reads_files = (scenario.profiles, True) if library is None else ((), False)
-    scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
+    library = library or with_correction(load_library(scenario.profiles), scenario.correction, name)
+    scenario, library = with_own_accelerators(scenario, library)
     scenario = with_drafts(scenario, name)
     if model is None:
         with naming(f"{name}: field model", "unknown ", "model "):

@@ -41,6 +41,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             for phase in (graph.prefill, graph.decode)
         },
         "range_80": _ranges(graph, values),
+        **({} if graph.correction is None else {"correction": _corrected(graph, values)}),
         "nearest_run": _nearest_run(graph.nearest, values),
         "checks": {
             "errors": raised(graph, values, errors=True),
@@ -260,6 +261,30 @@ def _ranges(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, dict[
             for percent, figure in zip(PERCENTILES, band, strict=True)
         }
         for name, band in graph.evidence.bands.items()
+    }
+
+
+def _corrected(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
+    """Results times the multipliers of a correction, in seconds; None where the plan cannot be."""
+    assert graph.correction is not None
+    possible = bool(values[graph.checks.possible])
+
+    def known(figure: Node) -> float | None:
+        value = values[figure]
+        return float(value) if possible and not isinstance(value, str) and isfinite(value) else None
+
+    return {
+        "version": str(values[graph.correction.version]),
+        **{
+            name: {
+                "physics": known(one.physics),
+                "multiplier": known(one.multiplier),
+                **dict(zip(PERCENTILES, map(known, one.percentiles), strict=True)),
+                "runs": int(values[one.runs]),
+                "newest": str(values[one.newest]),
+            }
+            for name, one in graph.correction.results.items()
+        },
     }
 
 

@@ -31,6 +31,7 @@ from pydantic import (
 
 from mantile.library.architecture import Architecture, Model
 from mantile.library.capacity import CapacityAsked
+from mantile.library.correction import NO_CORRECTION
 from mantile.library.dates import day_of, serial
 from mantile.library.decision import MOST_PLANS, Decision
 from mantile.library.device import DEVICE_FIELDS, MOST_DEVICES, OF_FIRST, OF_LINK, Device, of_device
@@ -1370,13 +1371,13 @@ MOST_VARIANTS = 7
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
-    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `template` is one of
-    templates/ or a file. `versions` came before this one. `sweep` are values of one field, or of two, that
-    the Sweep sheet runs through; `alternative` is the accelerator that the base is compared with;
-    `decision` a choice among the variants, one of which the base is; `since` what changed since the workbook
-    before;
-    `sensitivity` percentages by which drivers are taken lower and higher, by id; `classes` of requests that
-    the deployment serves, in place of one mean length; `capacity` is the demand that replicas of it carry,
+    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `correction` is a file
+    of multipliers that `mantile correct` fitted, or none. `template` is one of templates/ or a file.
+    `versions` came before this one. `sweep` are values of one field, or of two, that the Sweep sheet runs
+    through; `alternative` is the accelerator that the base is compared with; `decision` a choice among
+    the variants, one of which the base is; `since` what changed since the workbook before; `sensitivity`
+    percentages by which drivers are taken lower and higher, by id; `classes` of requests that the
+    deployment serves, in place of one mean length; `capacity` is the demand that replicas of it carry,
     and what that costs.
 
     Example:
@@ -1396,6 +1397,7 @@ class Scenario(Case):
     date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
     why: Text = "first estimate"
     profiles: Annotated[tuple[Text, ...], Field(max_length=MOST_LISTED)] = ()
+    correction: Text = NO_CORRECTION
     variants: tuple[Case, ...] = Field(default=(), max_length=MOST_PLANS)
     template: Text = STANDARD
     versions: Annotated[tuple[Version, ...], Field(max_length=100)] = ()
