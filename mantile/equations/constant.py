@@ -59,6 +59,15 @@ CORRECTION_LARGEST = _constant(
     "a correction is bounded",
     "largest multiplier",
 )
+DRIFT_LONGEST = _constant(
+    "drift_longest",
+    "Longest time between two days",
+    "month",
+    8,
+    "of a configuration that was measured on several days: nothing is known of longer ones",
+    "longest time between two days",
+)
+ONE_MONTH = _constant("one_month", "One month", "month", 1, "turns months into a plain number", "1 month")
 STEPS_AHEAD = _constant(
     "steps_ahead",
     "Steps scheduled ahead",

@@ -16,6 +16,7 @@ from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import Devices, on_devices, other_splits, unlike
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
+from mantile.equations.drift import Drift, drift
 from mantile.equations.engine import Limits, Settings, limits, settings
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
@@ -103,6 +104,7 @@ class EstimateGraph:
     grid: CostGrid
     evidence: Evidence
     correction: Corrections | None
+    drift: Drift | None
     nearest: Nearest | None
     floors: Floors
     measured: Measured
@@ -385,6 +387,7 @@ def build_graph(
         cost=money,
         grid=cost_grid(inputs.utilisation, money, verdict.possible),
         evidence=known_by,
+        drift=drift(library.evidence, inputs, served.tpot, known_by),
         correction=None
         if library.correction is None
         else corrections(
@@ -519,6 +522,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Serving": (
             *graph.serving.sections,
             graph.evidence.section,
+            *(() if graph.drift is None else (graph.drift.section,)),
             *(() if graph.correction is None else (graph.correction.section,)),
             *(() if graph.nearest is None else graph.nearest.sections),
             graph.floors.section,

@@ -60,6 +60,7 @@ Needs = Literal[
     "engine settings",
     "engine defaults",
     "TP padding",
+    "engine date",
     "windows or latents",
     "spread",
     "devices",

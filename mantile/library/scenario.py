@@ -32,7 +32,7 @@ from pydantic import (
 from mantile.library.architecture import Architecture, Model
 from mantile.library.capacity import CapacityAsked
 from mantile.library.correction import NO_CORRECTION
-from mantile.library.dates import day_of, serial
+from mantile.library.dates import day_of, serial, today
 from mantile.library.decision import MOST_PLANS, Decision
 from mantile.library.device import DEVICE_FIELDS, MOST_DEVICES, OF_FIRST, OF_LINK, Device, of_device
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
@@ -919,6 +919,16 @@ class Inputs(Deployment):
         former=("release",),
         needs="experts",
     )
+    engine_date: Day | None = field(
+        "Day of the engine",
+        "day of the engine's release or build: how old the newest evidence is then, and what that does to "
+        "the range of TPOT; today: the day on which the scenario is read",
+        unit="date",
+        otherwise="not asked for; today where another column states one",
+        least=FIRST_DAY,
+        most=LAST_DAY,
+        needs="engine date",
+    )
     cache_policy: Literal["default", "saved", "full-windows", "full"] | None = field(
         "KV cache policy",
         f"what is kept of windows and latents; {DEFAULT}: as the framework's current release does; else "
@@ -1099,12 +1109,14 @@ class Inputs(Deployment):
         """Also as engines have it in their files: true or false."""
         return ("off", "on")[given] if isinstance(given, bool) else given
 
-    @field_validator("as_of", mode="before")
+    @field_validator("as_of", "engine_date", mode="before")
     @classmethod
     def _counted(cls, day: Any) -> Any:
         """A day as spreadsheets count it, from 2026-11-23, a date, or that number."""
         if isinstance(day, str) and day.isdigit():
             return int(day)
+        if day == "today":
+            day = today()
         try:
             return serial(date.fromisoformat(str(day))) if isinstance(day, date | str) else day
         except ValueError as error:
@@ -1566,6 +1578,7 @@ _STATED = (
     "engine settings",
     "engine defaults",
     "TP padding",
+    "engine date",
     "devices",
 )
 STATED_FIELDS: Mapping[str, str] = {

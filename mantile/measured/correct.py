@@ -1,10 +1,10 @@
 """Corrections: multipliers of results fitted to what measured runs leave over of the physics.
 
 Each kind of run (model, accelerator, framework) gets a step, the median of what is left of it. Boosted trees
-of one split each, fitted to the median, then give steps along what was asked; a sum of such trees is one table
-for each of these, which a workbook looks up. They do not fall as requests or tokens grow, nor do the results
-then, which physics lets only grow. The spread is that of runs whose configuration was not fitted (split
-conformal).
+of one split each, fitted to the median, then give steps along what was asked; a sum of such trees is one
+table for each of these, which a workbook looks up. They do not fall as requests or tokens grow, nor do the
+results then, which physics lets only grow. The spread is that of runs whose configuration was not fitted
+(split conformal).
 """
 
 from __future__ import annotations
