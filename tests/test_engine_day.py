@@ -67,7 +67,7 @@ def test_rows_only_where_a_day_is_asked_for() -> None:
     check_units([figure for figure in made.equations.figures.values() if figure.id.startswith("drift.")])
     too_small = mt.Scenario(**ASKED | {"model": "llama-3.3-70b", "tp": 1}, engine_date="2026-11-26")
     assert mt.estimate(too_small).to_dict()["engine_day"]["tpot"] == {"p10": None, "p90": None}
-    with pytest.raises(InputError, match="engine_date.*expected a day such as"):
+    with pytest.raises(InputError, match=r"engine_date.*expected a day such as"):
         mt.Scenario(**ASKED, engine_date="yesterday")
 
 

@@ -187,7 +187,7 @@ def residuals(
     import pandas as pd
 
     aggregated = [run for run in runs if mode_of(run) == "aggregated"]
-    matched = match_runs(aggregated, library, progress)
+    matched = match_runs(aggregated, library, progress).possible()
     rows: list[dict[str, Any]] = []
     for batch in matched.batches:
         outputs, measured, values = batch.outputs(), batch.measured, batch.predict()
