@@ -54,20 +54,20 @@ def file(tmp_path: Path) -> Path:
 def test_correction_stands_beside_the_result(file: Path) -> None:
     """Physics stays what it was; the multiplier follows runs and steps, and is 1 where there are none."""
     without = mt.estimate(mt.Scenario(**ASKED))
-    asked = mt.Scenario(**ASKED, correction=str(file))
-    corrected = mt.estimate(asked)
+    elsewhere = [{"accelerator": "h200-sxm"}, {"framework": "sglang"}, {"batching": "static"}]
+    corrected = mt.estimate(mt.Scenario(**ASKED, correction=str(file), variants=elsewhere))
     assert corrected.tpot == without.tpot
     assert "correction.version" not in without.equations.figures
-    found = corrected.to_dict()["correction"]["tpot"]
+    found = corrected.results(0)["correction"]["tpot"]
     multiplier = exp(30 / 40 * (0.1 + 0.01))
     assert found["multiplier"] == pytest.approx(multiplier, rel=1e-12)
     assert found["p50"] == pytest.approx(without.tpot * multiplier, rel=1e-12)
     assert found["p10"] == pytest.approx(found["p50"] * exp(-0.1), rel=1e-12)
     assert (found["runs"], found["newest"]) == (30, "2026-11-01")
 
-    for elsewhere in ({"accelerator": "h200-sxm"}, {"framework": "sglang"}, {"batching": "static"}):
-        other = mt.estimate(asked.replace(**elsewhere)).to_dict()
-        assert other["correction"]["tpot"]["multiplier"] == 1, elsewhere
+    for column, changed in enumerate(elsewhere, 1):
+        other = corrected.results(column)
+        assert other["correction"]["tpot"]["multiplier"] == 1, changed
         assert other["correction"]["tpot"]["runs"] == 0
         assert other["correction"]["tpot"]["p10"] == other["range_80"]["tpot"]["p10"]
 
