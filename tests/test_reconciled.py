@@ -134,9 +134,9 @@ def test_calibrate_refuses_what_reconcile_refuses(tmp_path: Path) -> None:
     """A plan that cannot be is a misreading of its record: neither compares with it, nor fits to it."""
     path = tmp_path / "runs.csv"
     path.write_text(
-        "id,model,accelerator,framework,input_tokens,output_tokens,concurrency,tp,pp,tpot_ms\n"
-        "right,llama-3.1-8b,h100-sxm,vllm,1024,128,8,2,1,6\n"
-        "wrong,llama-3.1-8b,h100-sxm,vllm,1024,128,8,1,64,6\n",
+        "id,model,accelerator,framework,input_tokens,output_tokens,concurrency,tp,ep,tpot_ms\n"
+        "right,gpt-oss-20b,h100-sxm,vllm,1024,128,8,2,2,6\n"
+        "wrong,gpt-oss-20b,h100-sxm,vllm,1024,128,8,2,4,6\n",
         encoding="utf-8",
     )
     measured = load_measurements(path)
