@@ -15,20 +15,22 @@ if TYPE_CHECKING:
 def print_learned(learned: Learned, written: Path | None) -> None:
     """Median errors of runs whose configuration was not fitted, in percent, and the file."""
     console = open_console()
-    heads = ("metric", "runs", "without", "corrected", "linear", "nearest", "worst group", "in range", "")
-    table = new_table(*heads, right=(1, 2, 3, 4, 5, 7))
+    heads = ("metric", "runs", "without", "corrected", "linear", "nearest", "in range, %", "verdict")
+    table = new_table(*heads, right=range(1, 7))
     for one in learned.judged:
         medians = (one.without, one.corrected, one.linear, one.nearest)
         table.add_row(
             COMPARED[one.metric].label,
             f"{one.runs:,}",
             *(f"{100 * median:.1f}" for median, _ in medians),
-            f"{100 * one.worst[0]:+.1f} {one.worst[1]}",
             f"{100 * one.covered:.0f}",
             "kept" if one.kept else "left out",
         )
-    console.print("median error in percent, of runs whose configuration was not fitted\n")
+    console.print("median error in percent, of runs whose configuration was not fitted")
     console.print(table)
+    for one in learned.judged:
+        change, group = one.worst
+        console.print(f"{COMPARED[one.metric].label}: {group} moves by {100 * change:+.1f} points, the worst")
     if written is None or learned.correction is None:
         console.print("\nno metric gets better by a correction, with no kind of run worse: none written")
         return
