@@ -38,6 +38,7 @@ ASKED = {
     "ranks": "ranks of a replica",
 }
 NOWHERE = "none"
+_SHOWN = 12  # characters of a digest
 
 
 @dataclass(frozen=True)
@@ -61,10 +62,10 @@ class CorrectedResult:
 
 @dataclass(frozen=True)
 class Corrections:
-    """All results that a correction is of, by metric, its version, and their block."""
+    """All results that a correction is of, by metric, its version in words, and their block."""
 
     results: Mapping[str, CorrectedResult]
-    version: Input
+    version: str
     section: Section
 
 
@@ -80,9 +81,16 @@ def corrections(
         results: by metric, seconds.
         evidence: whose range holds where the correction has no runs.
     """
-    digest = known.digest or "changed by hand"
     version = defined(
-        "correction.version", "Correction", "1", f"{known.id} {known.version}, {digest}", known.source
+        "correction.version", f"Correction {known.id}", "1", known.version, "its version", known.source
+    )
+    digest = defined(
+        "correction.digest",
+        f"Correction {known.id}, digest",
+        "1",
+        known.digest[:_SHOWN] or NOWHERE,
+        "of its content, as its file begins it; none: it is not as it was fitted",
+        known.source,
     )
     key = Quantity(
         "correction.key",
@@ -91,7 +99,7 @@ def corrections(
         join(workers.inputs.accelerator, "/", workers.inputs.framework),
     )
     fit = _fit_for_it(workers)
-    rows: list[Named] = [version, key, fit]
+    rows: list[Named] = [version, digest, key, fit]
     made: dict[str, CorrectedResult] = {}
     for one in known.metrics:
         if one.metric in results:
@@ -100,7 +108,9 @@ def corrections(
             )
             rows += added
     note = "physics × multiplier, beside the results: nothing else is worked out from it"
-    return Corrections(made, version, Section("Correction", tuple(rows), note))
+    return Corrections(
+        made, f"{known.id} {known.version}, digest {digest.value}", Section("Correction", tuple(rows), note)
+    )
 
 
 def _fit_for_it(workers: Workers) -> Quantity:

@@ -292,7 +292,7 @@ def _corrected(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, An
         return float(value) if possible and not isinstance(value, str) and isfinite(value) else None
 
     return {
-        "version": str(values[graph.correction.version]),
+        "version": graph.correction.version,
         **{
             name: {
                 "physics": known(one.physics),
