@@ -61,6 +61,7 @@ Needs = Literal[
     "engine defaults",
     "TP padding",
     "engine date",
+    "decode CP",
     "windows or latents",
     "spread",
     "devices",
