@@ -171,3 +171,12 @@ def test_learns_nothing_from_noise() -> None:
     assert learned.correction is None or learned.judged[0].corrected[0] < learned.judged[0].without[0]
     with pytest.raises(InputError, match="expected at least 20"):
         correct.learn(_runs(lambda concurrency: 1.0)[:5])
+
+
+def test_a_request_names_no_file() -> None:
+    """A server reads no file of a correction for whoever asks."""
+    from mantile.server.documents import scenario_of
+
+    assert scenario_of(ASKED | {"correction": "none"}, hub=False)[0].correction == "none"
+    with pytest.raises(InputError, match=r"field correction: '/etc/passwd' names a file; expected none"):
+        scenario_of(ASKED | {"correction": "/etc/passwd"}, hub=False)
