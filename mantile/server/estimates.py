@@ -183,7 +183,7 @@ def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "decode_toks_sec": band("throughput"),
         "decode_toks_sec_per_user": whole["interactivity_tokens_per_s"],
-        "prefill_toks_sec": {"p10": None, "p50": whole.get("prefill_tokens_per_s"), "p90": None},
+        "prefill_toks_sec": {"p10": None, "p50": whole["prefill_tokens_per_s"], "p90": None},
         "ttft_ms": {
             **band("ttft", _MS),
             "mean": scaled(whole["ttft_s"], _MS),

@@ -19,6 +19,7 @@ from mantile.equations.metrics import (
     OUTPUT_TOKENS_PER_S,
     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
     POWER,
+    PREFILL_TOKENS_PER_S,
     TPOT,
     TTFT,
     TTFT_P95,
@@ -305,7 +306,10 @@ def limited(found: Answer, phase: str) -> Limited:
 def results_share(found: Answer, phase: str) -> str:
     """How much of peak and bandwidth a pass uses, in words."""
     mfu, mbu = found.results["mfu"][phase], found.results["mbu"][phase]
-    what = "one prompt" if phase == "prefill" else "a step of the running batch"
+    what = "a step of the running batch"
+    if phase == "prefill":
+        rate = PREFILL_TOKENS_PER_S.text(found.results[PREFILL_TOKENS_PER_S.key])
+        what = f"one prompt · {rate.replace(' ', chr(0xA0))}"
     return f"{what} · MFU {percent(mfu)} · MBU {percent(mbu)}"
 
 
