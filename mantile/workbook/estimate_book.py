@@ -52,7 +52,9 @@ class EstimateBook(Book):
         )
         super().__init__(document, len(estimate.columns))
         self.stamps: list[dict[str, Value]] = [{} for _ in estimate.columns]
-        self.first_rows: dict[str, tuple[str, int, int]] = {}  # first cells of tables of figures, by the ids of their stamps
+        self.first_rows: dict[
+            str, tuple[str, int, int]
+        ] = {}  # where tables begin, by the ids of their stamps
         inputs = estimate.equations.typed.inputs
         self.cells = {item.cell: item.input for item in inputs}
         self.used = {item.input: item.used for item in inputs}
