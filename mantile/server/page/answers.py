@@ -79,6 +79,7 @@ def _answer(packed: str) -> Answer:
     if any(fields.get(name) == AUTO for name in DEGREES):
         fields, optimum = chosen(fields, NAME, most=8 if most is None else most)
     worked = estimate(parse_scenario(fields, NAME), model, name=NAME)
+    worked.values()  # of all figures, which a page shows: results are taken from them
     return Answer(fields, worked, worked.results(), optimum)
 
 
