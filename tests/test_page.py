@@ -179,6 +179,7 @@ def test_a_plan_that_cannot_be_shows_no_times(client: Client) -> None:
     page = client.get(state.link()).text
     text = shown(client, state.link())
     assert "Not enough memory" in text and "MEMORY_EXCEEDED" in text
+    assert re.search(r"not enough memory, [\d.]+ GB are missing on each GPU", plain(text))
     tiles = page[page.index('class="tiles"') : page.index("Where this run stands")]
     figures = re.findall(r'<p class="figure[^>]*>([^<]*)', tiles)
     assert figures[:4] == ["–"] * 4 and not re.search(r"\d ms|USD/h", tiles)
