@@ -51,7 +51,7 @@ def _flat(arguments: tuple[Any, ...]) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A number of NumPy as Python's own, of the same bits: what follows from it is worked out much quicker."""
+    """A number of NumPy as Python's own, of the same bits: Python works with these much quicker."""
     return float(value) if type(value) is np.float64 else value
 
 

@@ -275,7 +275,7 @@ def _words(
 
 
 def missing_memory(results: Mapping[str, Any]) -> float | None:
-    """Bytes that the fullest accelerator has too little, by the check that says so; None where it has enough."""
+    """Bytes that the fullest accelerator lacks, by the check that says so; None where it has enough."""
     check = next((one for one in results["checks"]["errors"] if one["code"] == MEMORY), None)
     return None if check is None else float(check["left"] - check["right"])
 
@@ -293,6 +293,6 @@ def _offloaded(made: Estimate, whole: Mapping[str, Any]) -> str:
     if missing is None:
         return f"Model fits without host memory; as stated, {lies}."
     return (
-        f"Model exceeds VRAM by {missing * _GB:,.1f} GB of each accelerator, so {lies}; what a pass needs of it "
-        "comes over the link to the host."
+        f"Model exceeds VRAM by {missing * _GB:,.1f} GB of each accelerator, so {lies}; what a pass needs of "
+        "it comes over the link to the host."
     )

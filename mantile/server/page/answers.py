@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from mantile.estimate.estimate import Estimate, estimate
@@ -16,6 +16,7 @@ from mantile.optimize.auto import chosen
 from mantile.optimize.optimize import Optimum
 from mantile.server.documents import fields_of
 from mantile.server.page.state import AUTO, DEGREES, GPUS, State, unpacked
+from mantile.workbook.bundle import Bundle
 
 NAME = "page"
 """Stands for the scenario in errors."""
@@ -42,6 +43,12 @@ class Answer:
     def possible(self) -> bool:
         """Whether the plan can be."""
         return is_possible(str(self.results["feasibility"]))
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the bundle in the workbook, as its footers say it."""
+        digest = Bundle.of(self.estimate).digest
+        return f"{digest[:4]} {digest[4:8]}"
 
     @property
     def scenario(self) -> Scenario:

@@ -54,9 +54,13 @@ def _file_name(title: str, ending: str) -> str:
 async def workbook(request: Request) -> Response:
     """The workbook of a run."""
     _, found = await _answered(request)
+    return await built(request, scenario_fields(found))
+
+
+async def built(request: Request, fields: dict[str, Any]) -> Response:
+    """The workbook of a scenario."""
     async with api.request_folder(request) as folder:
         path = folder / "built.xlsx"
-        fields = scenario_fields(found)
         title = await request.app.state.pool.run(jobs.built, fields, False, str(path))
         return _sent(path.read_bytes(), api.XLSX, _file_name(title, ".xlsx"))
 
