@@ -179,7 +179,9 @@ def test_what_does_not_fit_says_by_how_much_and_what_would_help(client: Client) 
     assert hosted["scenario"]["offload_weights"] > 0 and hosted["estimates"]["ttft_ms"]["mean"] > 0
     words = r"Model exceeds VRAM by ([\d.]+) GB of each accelerator, so ([\d.]+) GB of weights .*host memory"
     said = re.match(words, hosted["explanations"][0])
-    assert said is not None and float(said[2]) == pytest.approx(hosted["scenario"]["offload_weights"], abs=0.06)
+    assert said is not None and float(said[2]) == pytest.approx(
+        hosted["scenario"]["offload_weights"], abs=0.06
+    )
     stated = {**hosted["scenario"], "offload_weights": 0.0, "offload_kv": 0.0}
     check = client.answer("/v1/estimate", {"scenario": stated})["estimate"]["checks"]["errors"][0]
     assert float(said[1]) == pytest.approx((check["left"] - check["right"]) * 1e-9, abs=0.06)

@@ -212,7 +212,8 @@ def _more(made: Estimate, figure: Named | None) -> dict[str, Any] | None:
         before, after = metric.known(values[shown]), metric.known(varied[shown])
         moved = None if before is None or after is None or not before else after / before - 1
         if moved is not None and abs(moved) > abs(largest[0]):
-            largest = (moved, metric.label)
+            named = metric.label if metric.label[:2].isupper() else metric.label.lower()
+            largest = (moved, named)
         rows.append(
             {
                 "label": metric.label,
