@@ -22,13 +22,14 @@ from asking import Client
 
 import mantile
 from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
+from mantile.library import models
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
 from mantile.server.documents import estimate_of
-from mantile.server.page import charts, drill
+from mantile.server.page import charts, drill, files
 from mantile.server.page.answers import answer
 from mantile.server.page.compare import as_scenario, pinned
-from mantile.server.page.drawn import VIEWS
+from mantile.server.page.drawn import VIEWS, page
 from mantile.server.page.run import at
 from mantile.server.page.state import MOST_LINK, State, packed, state_of, unpacked
 from mantile.server.page.text import headline, scaled
@@ -162,6 +163,36 @@ def test_what_is_typed_is_never_markup(client: Client, field: str) -> None:
     assert posted.status_code == 422 and "<script>alert" not in posted.text
 
 
+def test_what_an_uploaded_file_says_is_never_markup() -> None:
+    """Names, ids, contents of cells and refusals of a file that somebody made."""
+    nasty = "<script>alert(1)</script>\"'><img src=x>"
+    item = {name: nasty for name in ("cell", "id", "sheet", "name", "kind", "generated", "found", "expected")}
+    kinds = ("formulas", "overwritten", "names", "shown", "sheets", "inputs")
+    report = {"ok": False, "edited": {kind: [item] for kind in kinds}, "mismatches": [item]}
+    report |= dict.fromkeys(("model", "digest"), nasty) | {"signature": {"status": nasty}}
+    report |= dict.fromkeys(("cells", "compared", "formulas", "max_relative_error"), 1)
+    told = files.told_of(report, {"refused": nasty}, nasty, STATE)
+    for given in ({"report": told, "error": ""}, {"report": None, "error": nasty}):
+        text = bytes(page("upload.html", STATE, "/upload", **given).body).decode()
+        assert "&lt;script&gt;alert" in text and "<script>alert" not in text and "<img src=x" not in text
+
+
+@pytest.mark.exhaustive
+@pytest.mark.filterwarnings("ignore")  # of openpyxl
+def test_the_title_of_an_uploaded_workbook_is_never_markup() -> None:
+    """As it comes back: in the report, and on the page that opens it as a run."""
+    nasty = "<script>alert(1)</script>"
+    with Client(seconds=300) as client:
+        built = client.post("/v1/workbooks", {"scenario": CHAT | {"title": nasty}})
+        sent = {"file": ("<img src=x>.xlsx", built.content)}
+        text = client.request("POST", "/upload", files=sent).text
+        opened = re.search(r'<a class="button[^"]*" href="(/\?s=[^"]+)"', text)
+        assert opened is not None, text
+        run = client.get(unescape(opened[1])).text
+    assert "every formula recomputed" in text and "<script>alert" not in text and "<img src=x" not in text
+    assert "&lt;script&gt;alert" in run and "<script>alert" not in run
+
+
 def test_an_error_stands_at_its_field_with_a_way_out(client: Client) -> None:
     found = client.get(STATE.with_fields(input_tokens=-4).link())
     assert found.status_code == 422
@@ -177,6 +208,24 @@ def test_nothing_that_is_named_is_opened(client: Client, name: str) -> None:
     for fields in ({"model": name}, {"accelerator": name}, {"profiles": [name]}, {"draft_model": name}):
         text = shown(client, State(CHAT | fields).link(), 422)
         assert "root:" not in text and "Not estimated" in text
+
+
+@pytest.mark.parametrize("hub", [False, True])
+def test_the_hub_is_read_only_where_the_server_was_told_so(
+    monkeypatch: pytest.MonkeyPatch, hub: bool
+) -> None:
+    read: list[str] = []
+
+    def fetch(name: Any, trust: bool) -> Any:
+        read.append(name.id)
+        raise InputError(f"{name.id}: not there")
+
+    monkeypatch.setattr(models, "_from_hub", fetch)
+    with Client(hub=hub) as client:
+        for path in ("/", "/drill", "/compare.xlsx", "/workbook.xlsx"):
+            pin = State(CHAT | {"model": f"someone/thing-{hub}"})
+            assert client.get(State(pin.fields, (pin.packed,)).link(path)).status_code == 422
+    assert set(read) == ({"someone/thing-True"} if hub else set())
 
 
 def test_a_plan_that_cannot_be_shows_no_times(client: Client) -> None:

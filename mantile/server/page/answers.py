@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -21,6 +22,8 @@ from mantile.workbook.bundle import Bundle
 NAME = "page"
 """Stands for the scenario in errors."""
 KEPT = 64  # answers
+HUB: ContextVar[bool] = ContextVar("hub", default=False)
+"""Whether models may be read from the Hugging Face hub: as the server that is asked was told at its start."""
 _FIELD = re.compile(r"(?:field |^)(?:decode\.)?([a-z_0-9]+)(?:\.[^:]*)?: (.*)", re.DOTALL)
 
 
@@ -71,7 +74,7 @@ def answer(state: State) -> Answer:
         FieldError: for what cannot be asked.
     """
     try:
-        return _answer(state.packed)
+        return _answer(state.packed, HUB.get())
     except FieldError:
         raise
     except InputError as error:
@@ -79,10 +82,10 @@ def answer(state: State) -> Answer:
 
 
 @lru_cache(maxsize=KEPT)
-def _answer(packed: str) -> Answer:
+def _answer(packed: str, hub: bool) -> Answer:
     asked = unpacked(packed)
     most, optimum = asked.pop(GPUS, None), None
-    fields, model = fields_of(asked, False, NAME)
+    fields, model = fields_of(asked, hub, NAME)
     if any(fields.get(name) == AUTO for name in DEGREES):
         fields, optimum = chosen(fields, NAME, most=8 if most is None else most)
     worked = estimate(parse_scenario(fields, NAME), model, name=NAME)

@@ -11,7 +11,7 @@ from fastapi import Request
 from mantile.graph.evaluate import Program
 from mantile.library.errors import InputError
 from mantile.server.page import work
-from mantile.server.page.answers import Answer
+from mantile.server.page.answers import HUB, Answer
 from mantile.server.page.files import scenario_fields
 from mantile.server.problems import Limited
 
@@ -41,7 +41,7 @@ async def cells(request: Request, found: Answer, needed: bool) -> Cells:
 async def _laid_out(request: Request, found: Answer) -> Cells:
     program = found.estimate.program
     try:
-        listed = await request.app.state.pool.run(work.cells, scenario_fields(found), False)
+        listed = await request.app.state.pool.run(work.cells, scenario_fields(found), HUB.get())
     except (InputError, Limited):
         return {}
     finally:

@@ -10,7 +10,7 @@ from mantile.library.errors import InputError
 from mantile.optimize.size import size
 from mantile.optimize.space import CHOSEN
 from mantile.server.documents import fields_of
-from mantile.server.page.answers import NAME, Answer, answer
+from mantile.server.page.answers import HUB, NAME, Answer, answer
 from mantile.server.page.run import at
 from mantile.server.page.state import DEGREES, GPUS, START, State
 from mantile.server.page.text import change, headline, parts, percent, scaled
@@ -102,7 +102,7 @@ def ways_out(state: State) -> list[dict[str, str]]:
             break
     try:
         asked = {key: value for key, value in state.fields.items() if key not in (*DEGREES, GPUS)}
-        fields, _ = fields_of(asked, False, NAME)
+        fields, _ = fields_of(asked, HUB.get(), NAME)
         needs = size(gpus_max=most, name=NAME, **({"framework": "vllm"} | fields))
     except (InputError, TypeError, ValueError):
         return ways

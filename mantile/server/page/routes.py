@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from mantile.library.errors import InputError
@@ -21,7 +21,7 @@ from mantile.server.page import files, otherwise, topology, work
 from mantile.server.page import run as of_run
 from mantile.server.page import standing as of_standing
 from mantile.server.page import sweeping as of_sweep
-from mantile.server.page.answers import Answer, FieldError, answer, field_error
+from mantile.server.page.answers import HUB, Answer, FieldError, answer, field_error
 from mantile.server.page.cells import Cells, cells
 from mantile.server.page.drawn import FOLDER, page
 from mantile.server.page.form import FormField, form_of
@@ -30,7 +30,13 @@ from mantile.server.page.state import AUTO, DEGREES, GPUS, START, State, state_o
 from mantile.server.problems import Limited
 from mantile.server.routes import here
 
-router = APIRouter(include_in_schema=False)
+
+async def _as_told(request: Request) -> None:
+    """What the server was told at its start, for all that this request asks of the page."""
+    HUB.set(request.app.state.settings.hub)
+
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(_as_told)])
 router.include_router(files.router)
 
 _STATIC: Mapping[str, str] = {
@@ -251,7 +257,7 @@ async def decide(request: Request) -> HTMLResponse:
     if request.query_params.get("go") and not target.errors:
         given = {key: value for key, value in state.fields.items() if key not in _OF_PLAN}
         try:
-            sized = await request.app.state.pool.run(work.sized, given, False, users, limits, most, over)
+            sized = await request.app.state.pool.run(work.sized, given, HUB.get(), users, limits, most, over)
             found = await here(request, of_decide.decision, sized, state, target)
         except Limited as error:
             wrong = FieldError(str(error))
@@ -450,7 +456,9 @@ async def _calibrated(request: Request, state: State, typed: Mapping[str, str], 
         records = [of_calibration.record_of(run, metrics)] if metrics else []
         try:
             async with api.request_folder(request) as folder:
-                told = await request.app.state.pool.run(work.calibrated, records, text, False, str(folder))
+                told = await request.app.state.pool.run(
+                    work.calibrated, records, text, HUB.get(), str(folder)
+                )
                 found = of_calibration.moved(told)
         except (InputError, Limited) as error:
             wrong = str(error).replace(str(folder), "").replace("/pasted.", "pasted text, as .")
