@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from mantile.equations.forward import Pass
-from mantile.equations.roofline import Block
+from mantile.equations.roofline import NETWORK, OVERHEAD, Block
 from mantile.ir.modules import Layer
 from mantile.server.page import charts
 from mantile.server.page.answers import Answer
@@ -34,8 +34,8 @@ class _Step:
     @property
     def kind(self) -> str:
         if self.on_link:
-            return charts.LIMITS[2]
-        return self.bound if self.bound in charts.LIMITS else charts.LIMITS[3]
+            return NETWORK
+        return self.bound if self.bound in charts.LIMITS else OVERHEAD
 
 
 def timeline(found: Answer, phase: str, state: State, picked: str = "") -> dict[str, Any] | None:
@@ -128,6 +128,14 @@ def _layer(steps: Sequence[_Step], length: float, label: str) -> Markup:
     return charts.tag("svg", *drawn, class_="timeline", height=90, role="img", aria_label=label)
 
 
+def _most(steps: Sequence[_Step]) -> str:
+    """The limit under which the steps of a layer take most of its time."""
+    spent = dict.fromkeys(charts.LIMITS, 0.0)
+    for step in steps:
+        spent[step.kind] += step.seconds
+    return max(spent, key=lambda limit: spent[limit])
+
+
 def _all_layers(
     order: Sequence[Layer],
     steps: Mapping[tuple[str, ...], Sequence[_Step]],
@@ -142,10 +150,7 @@ def _all_layers(
     left, drawn = 0.0, []
     for place, (kind, seconds) in enumerate(zip(order, lengths, strict=True), 1):
         width = 100 * seconds / whole
-        own = steps[kind.blocks]
-        most = max(
-            charts.LIMITS, key=lambda limit, own=own: sum(one.seconds for one in own if one.kind == limit)
-        )
+        most = _most(steps[kind.blocks])
         words = f"Layer {place}, {kind.name}: {scaled(seconds, 's')}, most of it {most}"
         drawn.append(
             charts.tag(
