@@ -325,6 +325,7 @@ def build_graph(
         *prefill_pass.sections,
         *decode_pass.sections,
         *(() if bring is None else bring.sections),
+        *alone.sections,
         *served.sections,
         *money.sections,
     )
