@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-MOMENTS = int(os.environ.get("MANTILE_KILLED", "40"))
+MOMENTS = int(os.environ.get("MANTILE_KILLED", "16"))
 """Of all commands together: MANTILE_KILLED=200 pytest tests/test_killed.py -s shows the table of so many."""
 PLAN = ["llama-3.2-1b", "--accelerator", "h100-sxm", "--isl", "1000", "--osl", "100"]
 RUNS = """row_id,source,source_ref,measured_on,framework,framework_version,image,model,system,gpus,precision,\
