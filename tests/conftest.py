@@ -201,14 +201,20 @@ def one_in(step: int, values: Iterable[Any], *always: Any, first: int = 0) -> li
 
     Tests of the same list begin at different places of it, so that together they take all values.
     """
-    return [
-        value for place, value in enumerate(values) if EVERY or place % step == first or value in always
-    ]
+    return [value for place, value in enumerate(values) if EVERY or place % step == first or value in always]
+
+
+def examples(count: int) -> int:
+    """How many examples hypothesis makes up: so many with MANTILE_EVERY, else a third of them."""
+    return count if EVERY else max(count // 3, 8)
 
 
 @cache
 def _one_of_each() -> tuple[str, ...]:
-    """A model of every way of building layers, and of one family in three; of every family with MANTILE_EVERY."""
+    """A model of every way of building layers, and of one family in three.
+
+    Of every family with MANTILE_EVERY.
+    """
     layers: dict[object, str] = {}
     families: dict[object, str] = {}
     for name in (*KINDS, *model_ids()):

@@ -92,6 +92,7 @@ def test_nearly_all_are_answered(reconciled: Reconciliation) -> None:
 # --- the page of accuracy -----------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_the_page_says_what_the_runs_come_to(reconciled: Reconciliation) -> None:
     """All that follows from the runs we ship; the rows of all public runs stay as they were made."""
     page = PAGE.read_text(encoding="utf-8")

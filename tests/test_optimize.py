@@ -363,6 +363,7 @@ def same(one: Optimum, other: Optimum) -> None:
     assert one.to_dict() == other.to_dict()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")
 def test_parts_of_plans_on_workers_are_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans in parts, each from what travels alone, in the order of the plans."""

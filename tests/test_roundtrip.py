@@ -203,6 +203,7 @@ def _require_same(file: File, made: Estimate) -> None:
         assert not wrong, (column, list(wrong.items())[:3])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "kind", few_of([kind for kind in ASKED if kind not in ("single", "swept", "grid")], "variants")
 )
@@ -703,6 +704,7 @@ variants:
     )
 
 
+@pytest.mark.exhaustive
 def test_signatures_and_notes_are_not_edits(files: Callable[[str], File]) -> None:
     """What is typed on the sign-off lines overwrites nothing; a formula there still counts."""
     file = files("variants")

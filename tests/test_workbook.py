@@ -384,6 +384,7 @@ def test_dropdowns_offer_what_the_engine_accepts(tmp_path: Path, model: str, cla
     assert ("in_image_tokens" in book.defined_names) == (model == "qwen3-vl-8b")
 
 
+@pytest.mark.exhaustive
 def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure while writing leaves the old file and no other."""
     made = estimate(parse_scenario(BASE, "scenario"))
@@ -466,6 +467,7 @@ def _contrast(text: str, ground: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
+@pytest.mark.exhaustive
 def test_every_text_stands_out_from_its_ground() -> None:
     """At least 4.5 to 1, in cells and in what conditions make of them.
 
