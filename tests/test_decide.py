@@ -31,7 +31,7 @@ from mantile.workbook.lint import lint
 from mantile.workbook.read import read_cells
 from mantile.workbook.write import build_workbook
 
-EVERY = "MANTILE_EVERY" in os.environ  # a hundred sets of edits instead of 24
+EVERY = "MANTILE_EVERY" in os.environ  # a hundred sets of edits instead of 12
 KEYS = (
     "usd_per_million_tokens_output",
     "output_tokens_per_s_per_accelerator",
@@ -161,7 +161,7 @@ def edits(seed: int) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
     return typed, plans
 
 
-@pytest.mark.parametrize("seed", few_of(range(100 if EVERY else 24), 0, 1))
+@pytest.mark.parametrize("seed", few_of(range(100 if EVERY else 12), 0))
 def test_the_winner_after_edits_is_that_of_plans_by_themselves(seed: int) -> None:
     typed, plans = edits(seed)
     now = said(typed, plans)

@@ -251,6 +251,7 @@ def test_one_formula_per_row_and_no_more_rows_than_follow(number: int, tmp_path:
     assert not lint(path)
 
 
+@pytest.mark.exhaustive
 def test_a_swing_can_be_typed_and_stated() -> None:
     """A scenario may state it; a typed one changes both ends."""
     stated = lay_out(made(sensitivity={"inputs.concurrency": 50}))
@@ -345,6 +346,7 @@ def test_stored_points_say_when_they_are_no_longer_those_of_the_scenario() -> No
     assert str(book.values(given)[-1][note]).startswith("!")
 
 
+@pytest.mark.exhaustive
 def test_arrivals_at_a_rate_are_swept_by_the_rate() -> None:
     """Every point with the concurrency that follows from its rate."""
     book, values = laid_out(4)
