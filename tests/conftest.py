@@ -196,6 +196,14 @@ def few_of(values: Iterable[Any], *few: Any) -> list[Any]:
     ]
 
 
+def today(paths: Iterable[Path]) -> list[Any]:
+    """Profiles of today in every run; older versions, which no longer change, in the exhaustive one."""
+    return [
+        pytest.param(path, marks=pytest.mark.exhaustive if path.parent.name == "versions" else ())
+        for path in paths
+    ]
+
+
 def one_in(step: int, values: Iterable[Any], *always: Any, first: int = 0) -> list[Any]:
     """One value of so many, evenly spread, and some always; with MANTILE_EVERY all of them.
 

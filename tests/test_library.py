@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from conftest import examples
+from conftest import examples, today
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
@@ -179,7 +179,7 @@ def test_the_library_is_read_once() -> None:
 
 @pytest.mark.parametrize(
     "path",
-    sorted(data_folder("profiles").rglob("*.yaml")),
+    today(sorted(data_folder("profiles").rglob("*.yaml"))),
     ids=lambda path: path.relative_to(data_folder("profiles")).as_posix(),
 )
 def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> None:
