@@ -347,6 +347,7 @@ def test_two_plans_are_as_far_apart_as_the_engine_says() -> None:
         assert said({ONE: known[0], OTHER: wrong}, {})["apart.told"].startswith("! no difference")
 
 
+@pytest.mark.exhaustive
 def test_bars_and_the_line_of_the_limit_follow_what_is_typed() -> None:
     now = said({f"{LIMIT}tpot_s": 25.0}, {})
     assert now["limit_speed"] == pytest.approx(40)
@@ -392,6 +393,7 @@ def test_what_is_no_number_is_said_beside_its_limit() -> None:
     assert found["weighs.tpot_s"] == 0 and found["weighs.power_w"] == 1
 
 
+@pytest.mark.exhaustive
 def test_two_plans_are_not_compared_where_nothing_is_wanted() -> None:
     """No objective is no difference of 0 %."""
     assert "% " in as_generated()["apart.told"]

@@ -447,6 +447,7 @@ def test_cells_of_a_column_mean_what_they_say(
     assert {item.id for item in emptied.overrides} == {"cost.life"}
 
 
+@pytest.mark.exhaustive
 def test_a_cell_typed_over_stands_for_itself(
     files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -618,6 +619,7 @@ def test_a_fact_that_makes_another_projection_the_widest_comes_back(
         assert values[sheet][row, FIRST] == made.values(0)[made.figure(name)] == expected
 
 
+@pytest.mark.exhaustive
 def test_a_scenario_is_written_only_where_it_suffices(
     files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -180,6 +180,7 @@ def test_a_factor_of_prefill_workers_does_not_move_decode() -> None:
         assert (other < base) == (end == "high")
 
 
+@pytest.mark.exhaustive
 def test_a_price_moves_the_cost_alone() -> None:
     book, values = laid_out(0)
     row = next(
@@ -337,6 +338,7 @@ def test_a_point_is_the_estimate_with_that_input(
         assert (line["ttft"], line["tpot"], line["usd"]) == pytest.approx(wanted, rel=1e-9), point
 
 
+@pytest.mark.exhaustive
 def test_stored_points_say_when_they_are_no_longer_those_of_the_scenario() -> None:
     book, values = laid_out(0)
     note = next(figure for figure in book.addresses if figure.id == "sweep.note")
