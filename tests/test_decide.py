@@ -398,3 +398,28 @@ def test_two_plans_are_not_compared_where_nothing_is_wanted() -> None:
     """No objective is no difference of 0 %."""
     assert "% " in as_generated()["apart.told"]
     assert said({OBJECTIVE: "best"}, {})["apart.told"].startswith("! no difference is known")
+
+
+def test_limits_weights_and_what_is_wanted_count_as_edits() -> None:
+    """Each is named with its cell, and what it held; nothing is edited as generated."""
+    names = ("cell", "was", "now")
+
+    def listed(typed: dict[str, Any]) -> list[list[Any]]:
+        inputs = book().generated_inputs()
+        inputs[0] |= typed
+        base = book().values(inputs)[0]
+        told = {
+            figure.id: base[figure.body]
+            for figure in book().addresses
+            if figure.id.startswith("stamp.edit.") and isinstance(figure, Quantity)
+        }
+        rows = [[told[f"stamp.edit.{place}.{name}"] for name in names] for place in (1, 2, 3)]
+        return [row for row in rows if row[0] != "–"]
+
+    assert listed({}) == []
+    sheet, row, column = place(f"{LIMIT}tpot_s")
+    (one,) = listed({f"{LIMIT}tpot_s": 25.0})
+    assert one[0].endswith(f"{sheet}!{xl_rowcol_to_cell(row, column)}") and one[1:] == [30.0, 25.0]
+    assert [row[2] for row in listed({f"{LIMIT}tpot_s": math.nan})] == ["none"]
+    found = listed({OBJECTIVE: OWN_WEIGHTS, f"{WEIGHT}tpot_s": 2.0})
+    assert [row[2] for row in found] == [OWN_WEIGHTS, 2.0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.altered import Altered, altered
@@ -123,11 +123,12 @@ class Stamp:
     section: Section
 
 
-def stamp(graph: EstimateGraph, measured: bool = True) -> Stamp:
+def stamp(graph: EstimateGraph, measured: bool = True, of_choice: Sequence[Input] = ()) -> Stamp:
     """The rows that compare live results with those of generation; the maker of the file fills these in.
 
     Args:
         measured: whether there are cells for what was measured.
+        of_choice: what is typed where plans are chosen among: limits, weights, what is wanted.
     """
     figures = tuple(metric.of(graph.figures) for metric in STAMPED)
     behind = [metric.worked_out(graph.figures) for metric in STAMPED]
@@ -155,7 +156,7 @@ def stamp(graph: EstimateGraph, measured: bool = True) -> Stamp:
         words = "Tables of figures that cannot be, of all"
         count = in_all("faults", words, "flag", count + others.faults.count)
     library = altered(tables)
-    edited = edits(graph, changed, library, measured)
+    edited = edits(graph, changed, library, measured, of_choice)
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
@@ -187,21 +188,28 @@ def _others(graph: EstimateGraph) -> FigureTables | None:
     return found if found.tables else None
 
 
-def edits(graph: EstimateGraph, results: Quantity, library: Altered, measured: bool) -> Edits:
+def edits(
+    graph: EstimateGraph,
+    results: Quantity,
+    library: Altered,
+    measured: bool,
+    of_choice: Sequence[Input],
+) -> Edits:
     """Every input and override against what its cell held when the file was made.
 
     Args:
         results: how many headline results changed.
         library: tables of the library that hold something else, which count in the base.
         measured: whether there are cells for what was measured.
+        of_choice: what is typed where plans are chosen among; all scenarios share it.
     """
     overrides = [overridable.cell for overridable in graph.overridable.values()]
     overrides += graph.measured.values.values() if measured else ()
     of_all_scenarios = (*graph.model.typed.typed, *graph.typed.shared)
     told = {override.id for override in overrides} | {item.input.id for item in of_all_scenarios}
     assumed = [figure for figure in graph.replaceable.values() if figure.id not in told]
-    own = _cells(graph.typed.own, overrides, _overridden)
-    shared = _cells(of_all_scenarios, assumed, _assumed)
+    own = _cells(graph.typed.own, map(_overridden, overrides))
+    shared = _cells(of_all_scenarios, [*map(_assumed, assumed), *map(_overridden, of_choice)])
     rows = Rows("stamp.edit")
     invalid = _invalid(rows, own.live[len(graph.typed.own) :])
     of_base = _fixed_flag("of_base", "The base scenario, in which cells of all scenarios count")
@@ -214,7 +222,7 @@ def edits(graph: EstimateGraph, results: Quantity, library: Altered, measured: b
         "Cells that hold something else",
         "flag",
         own.counted[-1] + of_all,
-        "inputs and overrides; in the base also dimensions and assumptions, which all scenarios share",
+        "inputs and overrides; in the base also what all scenarios share: dimensions, assumptions, limits",
     )
     listed = tuple(_edit(rows, number, count, own, shared) for number in range(1, _LISTED + 1))
     both = rows(
@@ -276,16 +284,16 @@ class _Cells:
         )
 
 
-def _cells(typed: Sequence[Typed], others: Sequence[Input], content: Callable[[Input], Quantity]) -> _Cells:
+def _cells(typed: Sequence[Typed], others: Iterable[tuple[Input, Quantity]]) -> _Cells:
     """The rows about cells.
 
     Args:
         typed: those about which other sheets say what they hold.
-        others: those about which nobody does; `content` makes the row.
+        others: those about which nobody does, each with the row of what it holds.
     """
-    entries = (*(item.input for item in typed), *others)
+    cells = [*((item.input, _read(item)) for item in typed), *others]
+    entries, live = tuple(entry for entry, _ in cells), tuple(now for _, now in cells)
     held = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in entries)
-    live = (*map(_read, typed), *map(content, others))
     return _Cells(
         entries=entries,
         cells=tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in entries),
@@ -400,14 +408,14 @@ def _read(item: Typed) -> Quantity:
     return _now(item.input, where(is_error(item.content), AN_ERROR, item.content))
 
 
-def _overridden(entry: Input) -> Quantity:
-    """What the cell of an override holds. Only a number overrides anything."""
-    return _now(entry, where(is_empty(entry), NONE, entry))
+def _overridden(entry: Input) -> tuple[Input, Quantity]:
+    """A cell that may be empty, and what it holds."""
+    return entry, _now(entry, where(is_empty(entry), NONE, entry))
 
 
-def _assumed(entry: Input) -> Quantity:
-    """What the cell of a shared figure holds."""
-    return _now(entry, where(is_number(entry), entry, join("'", entry, "'")))
+def _assumed(entry: Input) -> tuple[Input, Quantity]:
+    """The cell of a shared figure, and what it holds."""
+    return entry, _now(entry, where(is_number(entry), entry, join("'", entry, "'")))
 
 
 def _now(entry: Input, what: Node) -> Quantity:

@@ -441,7 +441,7 @@ class _Cells:
 
     def beside(self, node: Cases) -> str:
         first, *_, last = map(self.across, (*node.each()[:1], *node.each()[-1:]))
-        return first if first == last else f"{first}:{last.rpartition('!')[2]}"
+        return f"{first}:{last.rpartition('!')[2]}"  # of one cell too: IronCalc counts in ranges only
 
     def range(self, members: Span) -> str:
         first, last = self.book.block(members)

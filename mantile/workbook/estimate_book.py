@@ -103,13 +103,14 @@ class EstimateBook(Book):
         """
         for entry, cell, held in entries:
             for column, (stamps, values) in enumerate(zip(self.stamps, self.estimate_values, strict=True)):
-                sheet, row, at = self.input_cells[entry.id, column]
-                value = values[entry]
+                of_book = entry.id in self.own_inputs
+                sheet, row, at = self.input_cells[entry.id, 0 if of_book else column]
+                value: Value | None = entry.value if of_book else values[entry]
                 stamps[cell.id] = f"{entry.label}, {sheet}!{xl_rowcol_to_cell(row, at)}"
                 if held is not None:
-                    stamps[held.id] = (
-                        value if isinstance(value, str) else NONE if isnan(value) else float(value)
-                    )
+                    if value is not None and not isinstance(value, str):
+                        value = NONE if isnan(value) else float(value)
+                    stamps[held.id] = NONE if value is None else value
 
     def store_tables(self, tables: FigureTables) -> None:
         """Store where tables of figures stand: words for all cells and for the column, and the first row."""

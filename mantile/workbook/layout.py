@@ -26,7 +26,7 @@ from mantile.workbook.sheets.capacity import add_capacity_sheet, capacity_sheet
 from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
-from mantile.workbook.sheets.decide import add_decide_sheet, decide_sheet
+from mantile.workbook.sheets.decide import add_decide_sheet, choice, decide_sheet
 from mantile.workbook.sheets.devices import DEVICES_PURPOSE, DEVICES_SHEET, devices_sheet
 from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET
 from mantile.workbook.sheets.generated import add_generated
@@ -112,7 +112,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     book = EstimateBook(estimate, bundle)
     equations = estimate.equations
     calibrates = CALIBRATION in (estimate.template.sheets or (CALIBRATION,))
-    headline_stamp = stamp(equations, calibrates)
+    chosen = choice(book)
+    headline_stamp = stamp(equations, calibrates, () if chosen is None else chosen.typed)
     _store_headlines(book, headline_stamp)
     tables = headline_stamp.tables
     others = tables[1].faults if len(tables) > 1 else None
@@ -155,7 +156,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
         capacity_sheet(book, master, others)
     if book.columns > 1:
         compare_sheet(book, master)
-    decide_sheet(book, master)
+    decide_sheet(book, chosen, master)
     if equations.devices is None:
         alternative_sheet(book, master)
     effects = sensitivity(estimate)

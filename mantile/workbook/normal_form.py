@@ -1,7 +1,7 @@
 """Formulas that say the same in another order: H1*(H2*H3) and H3*H1*H2, or MAX(H1,H2) and MAX(H2,H1).
 
 INDEX of a row, too, says the same with and without the number of the one row that there is, and INDEX of one
-cell the same as CHOOSE, or as the cell.
+cell the same as CHOOSE, or as the cell; so does a range of one cell.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
         match = _TOKEN.match(text, place)
         if match is None or match.lastgroup is None:
             raise ValueError(text[place:])
-        yield match.lastgroup, match.group()
+        first, _, last = match.group().partition(":")
+        yield match.lastgroup, first if first == last else match.group()
         place = match.end()
 
 

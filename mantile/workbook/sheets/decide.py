@@ -57,12 +57,17 @@ def add_decide_sheet(book: EstimateBook) -> None:
         book.add_sheet(Sheet(DECIDE_SHEET, "front", _PURPOSE))
 
 
-def decide_sheet(book: EstimateBook, master: Quantity) -> None:
+def choice(book: EstimateBook) -> Decided | None:
+    """The figures of the sheet; None of a scenario without a decision."""
+    asked = book.estimate.scenario.decision
+    return None if asked is None else decide(book.estimate.equations, asked, book.columns - 1, book.currency)
+
+
+def decide_sheet(book: EstimateBook, figures: Decided | None, master: Quantity) -> None:
     """Fill the sheet; none of a scenario without a decision."""
     asked = book.estimate.scenario.decision
-    if asked is None:
+    if asked is None or figures is None:
         return
-    figures = decide(book.estimate.equations, asked, book.columns - 1, book.currency)
     sheet = book.sheets[DECIDE_SHEET]
     book.own_lists[figures.objective.id] = figures.choices
     for figure in (figures.take, *figures.pair):
