@@ -400,6 +400,7 @@ def test_two_plans_are_not_compared_where_nothing_is_wanted() -> None:
     assert said({OBJECTIVE: "best"}, {})["apart.told"].startswith("! no difference is known")
 
 
+@pytest.mark.exhaustive
 def test_limits_weights_and_what_is_wanted_count_as_edits() -> None:
     """Each is named with its cell, and what it held; nothing is edited as generated."""
     names = ("cell", "was", "now")
