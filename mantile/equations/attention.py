@@ -27,6 +27,8 @@ def attention(phase: Phase, module: Module, core: Attention, workers: Workers) -
     if not phase.decode:
         work = Work(launch, flops=flops, rate=efficiency["cached_attention_flops"])
         return operation(rows, module, work, "causal, fused: scores never leave the chip")
+    if workers.inputs.dcp is not None:
+        flops = flops * workers.inputs.dcp  # of the heads of all that share the tokens
     kept = plan.on_rank(core.key, module) + plan.on_rank(core.value, module)
     read = _cache(rows, phase, context, kept * formats.kv_bytes)
     work = Work(
@@ -67,10 +69,13 @@ def latent_attention(phase: Phase, module: Module, core: LatentAttention, worker
             note = "of selected tokens latents are read as in decode, else keys and values expanded per head"
         work = Work(launch, flops=pairs * expanded, rate=efficiency["attention_flops"])
         return operation(rows, module, work, note)
+    absorbed = plan.on_rank(core.absorbed, module)
+    if workers.inputs.dcp is not None:
+        absorbed = absorbed * workers.inputs.dcp  # of the heads of all that share the tokens
     read = _cache(rows, phase, context, plan.on_rank(core.latent, module) * workers.formats.kv_bytes)
     work = Work(
         launch,
-        flops=pairs * plan.on_rank(core.absorbed, module),
+        flops=pairs * absorbed,
         rate=efficiency["latent_flops"],
         traffic=read,
         bandwidth=efficiency["latent_read"],

@@ -604,6 +604,8 @@ def plan(of: _Of) -> Iterator[Check]:
         yield of.check("HEADS_NOT_DIVISIBLE", _not_padded(of, "heads", shards.left.heads), no_head)
     if shards.left.kv_heads is not None:
         yield of.check("KV_HEADS_NOT_DIVISIBLE", _not_padded(of, "kv_heads", shards.left.kv_heads), no_head)
+    if shards.left.kv_ranks is not None:
+        yield of.check("DCP_NOT_DIVISOR", shards.left.kv_ranks, fixed(0, "rank"))
     columns = _not_padded(of, "columns", shards.left.columns)
     yield of.check("FFN_NOT_DIVISIBLE", columns, fixed(0, "channel"))
     yield of.check("EP_NOT_DIVISOR", shards.left.ranks, fixed(0, "rank"))

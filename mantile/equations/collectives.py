@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from mantile.equations.constant import RESULT_BYTES, RING_PHASES
+from mantile.equations.constant import HALF, RESULT_BYTES, RING_PHASES
 from mantile.equations.network import NO_WAY, Collective
 from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope, scope
@@ -116,7 +117,7 @@ def messages(phase: Phase, workers: Workers, ir: ModelGraph) -> Messages:
     after, section = _after(work, sums.block, halves, gathers, sent)
     blocks = [sums.block, *inner_reduce(work), halves]
     blocks += [] if gathers is None else [gathers]
-    blocks += [*sent, *context(work), p2p(work)]
+    blocks += [*sent, *context(work), *shares(work), p2p(work)]
     return Messages(tuple(blocks), after, section)
 
 
@@ -337,15 +338,10 @@ def context(work: _Pass) -> list[Block]:
     phase, workers, cp = work.phase, work.workers, work.workers.inputs.cp
     label = "context exchange"
     rows = work.rows("context", label)
-    number = _count([module for module, _ in cores])
+    number = _count(cores)
     assert number is not None
     if phase.decode:
-        channels = [
-            workers.plan.on_rank(width, module) * module.layers
-            for module, width in cores
-            if module.layers is not None
-        ]
-        of_results = rows("channels", "Channels of results, all layers", "channel", sum_of(channels))
+        of_results = rows("channels", "Channels of results, all layers", "channel", _channels(work, "result"))
         volume = phase.rank_tokens * of_results * RESULT_BYTES
     else:
         volume = phase.rank_requests * workers.inputs.input_tokens * workers.memory.caches.per_token
@@ -356,6 +352,39 @@ def context(work: _Pass) -> list[Block]:
     pass_time = rows("layer_time", "Time of one pass", "s", _p2p_time(workers, size, steps))
     between = "among the CP groups; nothing without context parallelism"
     return [_block(rows, label, between, pass_time, as_node(1), size)]
+
+
+def shares(work: _Pass) -> list[Block]:
+    """What ranks that share the tokens of a KV cache exchange in decode.
+
+    Queries of all their heads are gathered before attention; its partial results are scattered and summed
+    behind it, with a number for each head that says how much they weigh.
+    """
+    over, cores = work.workers.network.shares, _cores(work.ir)
+    if over is None or not work.phase.decode or not cores:
+        return []
+    dcp, number = work.workers.inputs.dcp, _count(cores)
+    assert dcp is not None and number is not None
+    blocks = []
+    ways: tuple[tuple[Literal["query", "result"], str, str], ...] = (
+        ("query", "gather of queries", "before attention, over the ranks of decode CP"),
+        ("result", "scatter of results", "behind attention, over the ranks of decode CP"),
+    )
+    for what, label, between in ways:
+        rows = work.rows(f"{what}_shares", label)
+        of_layer = rows(
+            "channels", "Channels of a rank", "channel", _channels(work, what) / number, "of a layer"
+        )
+        size = rows(
+            "message_bytes",
+            "Message bytes",
+            "B",
+            work.phase.rank_tokens * of_layer * dcp * RESULT_BYTES,
+            "of all heads whose tokens are shared",
+        )
+        overlap = work.workers.efficiency.factors["gather_overlap"]
+        blocks.append(_message(rows, label, between, over, size, number * where(dcp > 1, 1, 0), overlap))
+    return blocks
 
 
 def p2p(work: _Pass) -> Block:
@@ -477,10 +506,23 @@ def sums_inside(ir: ModelGraph) -> tuple[Module, ...]:
     return tuple(module for module in ir.modules if needs_sum(module))
 
 
-def _cores(ir: ModelGraph) -> list[tuple[Module, Node]]:
-    """Attention cores with the width of what they hand on."""
-    return [
-        (module, work.result if isinstance(work, Attention) else work.latent)
-        for module in ir.modules
-        if isinstance(work := module.operation, Attention | LatentAttention)
-    ]
+def _cores(ir: ModelGraph) -> list[Module]:
+    """Attention cores."""
+    return [module for module in ir.modules if isinstance(module.operation, Attention | LatentAttention)]
+
+
+def _channels(work: _Pass, what: Literal["query", "result"]) -> Node:
+    """Channels of queries, or of results, of a rank in all layers; of latents, as wide as these."""
+    plan = work.workers.plan
+    channels: list[Node] = []
+    for module in _cores(work.ir):
+        core = module.operation
+        if module.layers is None:
+            continue
+        if isinstance(core, LatentAttention):
+            of_layer: Node = plan.on_rank(core.absorbed, module) * HALF
+        else:
+            assert isinstance(core, Attention)
+            of_layer = plan.on_rank(core.query if what == "query" else core.result, module)
+        channels.append(of_layer * module.layers)
+    return sum_of(channels)

@@ -94,7 +94,7 @@ def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
         inputs.input_tokens + HALF * inputs.output_tokens,
         "on average half of the output is there",
     )
-    contexts = context(rows, ir, lambda span, row: mean_context(span, row, length, inputs.cp))
+    contexts = context(rows, ir, lambda span, row: mean_context(span, row, length, inputs.token_groups))
     touched = coverage(rows, tokens, workers, ir)
     phase = Phase(
         id="decode",
@@ -129,13 +129,17 @@ def microbatches(rows: Rows, inputs: Workload, running: Quantity) -> Quantity:
     )
 
 
-def mean_context(span: AttentionSpan, _row: SpanRows, length: Node, cp: Node) -> tuple[Node, str]:
-    """Tokens a new token attends to on average, and why."""
+def mean_context(span: AttentionSpan, _row: SpanRows, length: Node, groups: Node) -> tuple[Node, str]:
+    """Tokens of a rank that a new token attends to on average, and why.
+
+    Args:
+        groups: ranks among which the tokens are divided.
+    """
     limit = span.length
     if limit is None:
-        return length / cp, ""
+        return length / groups, ""
     if span.kind == "chunked":
         return where(
             length <= limit, length, HALF * limit
-        ) / cp, "past its first chunk a token sees half of one"
-    return where(limit > 0, minimum(length, limit), length) / cp, ""
+        ) / groups, "past its first chunk a token sees half of one"
+    return where(limit > 0, minimum(length, limit), length) / groups, ""

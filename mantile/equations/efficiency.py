@@ -213,7 +213,7 @@ class _Conditions:
             case "kv":
                 return {"": self.kv}
             case "ranks":
-                return {group: self.ranks[group] for group in kind.groups}
+                return {group: self.ranks[group] for group in kind.groups if group in self.ranks}
             case "format":
                 of_experts = GroupedMatMul in kind.needs
                 return {
@@ -251,6 +251,9 @@ def _conditions(inputs: Workload, ranks: Ranks, formats: Formats) -> _Conditions
         "number",
         match(formats.kv_format, span(kv_formats)),
     )
+    groups = [("tp", "TP", inputs.tp), ("stage", "stage", ranks.stage)]
+    if inputs.dcp is not None:
+        groups.append(("dcp", "decode CP", inputs.dcp))
     of_ranks = {
         name: Quantity(
             f"efficiency.ranks_in_use.{name}",
@@ -258,7 +261,7 @@ def _conditions(inputs: Workload, ranks: Ranks, formats: Formats) -> _Conditions
             "number",
             match_at_most(maximum(size, measured[0]), span(measured)),
         )
-        for name, label, size in (("tp", "TP", inputs.tp), ("stage", "stage", ranks.stage))
+        for name, label, size in groups
     }
     rows: tuple[Named, ...] = (
         *names,

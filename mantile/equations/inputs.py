@@ -11,7 +11,17 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from mantile.equations.constant import RANKS_TO_ACCELERATORS
-from mantile.graph.quantity import Input, LateDefault, Named, Quantity, Section, equal, sum_of, where
+from mantile.graph.quantity import (
+    Input,
+    LateDefault,
+    Named,
+    Node,
+    Quantity,
+    Section,
+    equal,
+    sum_of,
+    where,
+)
 from mantile.ir.modules import ModelGraph
 from mantile.library.dates import serial, today
 from mantile.library.device import DEVICE, DEVICE_FIELDS, OF_FIRST, OF_LINK, device_name
@@ -107,6 +117,7 @@ class Workload:
     lora_adapters: Input | None = None
     lora_rank: Input | None = None
     tp_padding: Input | None = None
+    dcp: Input | None = None
     device_split: Input | None = None
     compute_speed: Input
     network_speed: Input
@@ -177,6 +188,11 @@ class Workload:
     decode_attention_dp: Input | None = None
     decode_cp: Input | None = None
     devices: tuple[DeviceInputs, ...] = ()
+
+    @property
+    def token_groups(self) -> Node:
+        """Ranks among which the tokens of a request's KV cache are divided."""
+        return self.cp if self.dcp is None else self.cp * self.dcp
 
     def named(self) -> dict[str, Input]:
         """The inputs there are, by name, in the order of the table; those of unlike devices behind them."""

@@ -696,7 +696,7 @@ def _of_prefix(
         "prefix_bytes_per_token",
         "KV bytes of a token of a prefix on a rank",
         "B/token",
-        sum_of(parts or [as_node(0)]) * plan.stages.fullest / ir.total_layers / inputs.cp,
+        sum_of(parts or [as_node(0)]) * plan.stages.fullest / ir.total_layers / inputs.token_groups,
         "on the fullest stage, in layers that look back without limit",
     )
 
@@ -740,7 +740,7 @@ def cached_tokens(
             _of_limit("cached_tokens", limit),
             f"Tokens a rank keeps of a request{_limit_words(limit)}",
             "token/request",
-            _within(held.length, limit) / inputs.cp,
+            _within(held.length, limit) / inputs.token_groups,
         )
         for limit in limits
     }
@@ -749,7 +749,7 @@ def cached_tokens(
             _of_limit("tokens_to_come", limit),
             f"Tokens it keeps at the end beside them{_limit_words(limit)}",
             "token/request",
-            _within(held.full, limit) / inputs.cp - kept[limit],
+            _within(held.full, limit) / inputs.token_groups - kept[limit],
         )
         for limit in limits
     }

@@ -88,25 +88,29 @@ class SentMessage:
 
 @dataclass(frozen=True)
 class Message:
-    """A kind of message: between which ranks, and how it is sent in each phase."""
+    """A kind of message: between which ranks, and how it is sent in each phase; None: not in this one."""
 
     label: str
     between: str
-    prefill: SentMessage
-    decode: SentMessage
+    prefill: SentMessage | None
+    decode: SentMessage | None
 
 
 def messages(graph: EstimateGraph) -> tuple[Message, ...]:
     """Every kind of message of both phases: over which links, how large, how often, how long."""
-    decode = {block.id: block for block in graph.decode.blocks}
+    prefill, decode = (
+        {block.id: block for block in phase.blocks if block.network}
+        for phase in (graph.prefill, graph.decode)
+    )
     return tuple(
-        Message(block.label, block.section.note, _sent(block), _sent(decode[block.id]))
-        for block in graph.prefill.blocks
-        if block.network
+        Message(block.label, block.section.note, _sent(prefill.get(name)), _sent(decode.get(name)))
+        for name, block in (prefill | decode).items()
     )
 
 
-def _sent(block: Block) -> SentMessage:
+def _sent(block: Block | None) -> SentMessage | None:
+    if block is None:
+        return None
     rows = {figure.id.rpartition(".")[2]: figure for figure in block.section.figures()}
     sent = all_of(rows["count"] > 0, rows["layer_time"] > 0)
     size = rows.get("message_bytes", block.bytes)

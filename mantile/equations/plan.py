@@ -107,6 +107,7 @@ class LeftOver:
     experts: Quantity | None
     layers: Quantity
     ranks: Quantity
+    kv_ranks: Quantity | None = None
 
 
 @dataclass(frozen=True)
@@ -383,7 +384,16 @@ def _experts(ir: ModelGraph) -> Input | None:
 def left_over(shards: _Shards, inputs: Workload, ranks: Ranks) -> LeftOver:
     """What the degrees leave over, of all dimensions of a kind together."""
     rows, rest, count = shards.rows, shards.remainders, _experts(shards.ir)
-    heads = kv_heads = experts = None
+    heads = kv_heads = kv_ranks = experts = None
+    if inputs.dcp is not None:
+        copied = [remainder(inputs.tp, heads * inputs.dcp) for heads in shards.copies]
+        kv_ranks = rows(
+            "kv_ranks_left",
+            "Ranks left over by decode CP",
+            "rank",
+            where(inputs.dcp > 1, sum_of(copied or [remainder(inputs.tp, inputs.dcp)]), 0),
+            "tokens are divided among ranks that would hold the same heads",
+        )
     if rest["heads"]:
         heads = rows("heads_left", "Heads left over", "head", sum_of(rest["heads"]))
     if rest["kv heads"]:
@@ -411,6 +421,7 @@ def left_over(shards: _Shards, inputs: Workload, ranks: Ranks) -> LeftOver:
             "" if not inputs.devices else "on no device, or on more than there are",
         ),
         ranks=rows("ranks_left", "Ranks left over by EP", "rank", remainder(ranks.stage, inputs.ep)),
+        kv_ranks=kv_ranks,
     )
 
 

@@ -82,6 +82,8 @@ _TABLE = (
                 "The TP ranks would hold different numbers of attention heads."),
     _of_workers("KV_HEADS_NOT_DIVISIBLE", PLAN, "exactly", "KV heads and TP divide one another",
                 "KV heads can neither be split evenly over the TP ranks nor be copied evenly to them."),
+    _of_workers("DCP_NOT_DIVISOR", PLAN, "exactly", "Decode CP divides the ranks that hold the same KV heads",
+                "The tokens of a KV cache can be divided only among ranks that hold the same heads."),
     _of_workers("FFN_NOT_DIVISIBLE", PLAN, "exactly", "The ranks that share them divide the FFN sizes",
                 "The columns of an FFN cannot be split evenly over the ranks that share it."),
     _of_workers("EP_NOT_DIVISOR", PLAN, "exactly", "EP divides the ranks of a stage",

@@ -184,6 +184,7 @@ def support(
             where(getattr(inputs, way) > 1, cannot(inputs.framework, f"/{way}"), 0),
         )
         for way in DEGREES
+        if getattr(inputs, way) is not None
     }
     ways = rows(
         "ways",

@@ -98,6 +98,8 @@ def _degrees(workers: Workers, shown: Node | None = None) -> Node:
         return where(condition if shown is None else all_of(shown, condition), content, "")
 
     names = {"tp": "TP", "attention_dp": "DPA", "cp": "CP", "ep": "EP", "pp": "PP", "dp": "DP"}
+    if workers.inputs.dcp is not None:
+        names["dcp"] = "DCP"
     degree_of = {letters: getattr(workers.inputs, name) for name, letters in names.items()}
     arrow = [] if shown is None else [where(shown, "→ ", "")]
     above = [only(degree > 1, join(letters, text(degree, "0"), " ")) for letters, degree in degree_of.items()]

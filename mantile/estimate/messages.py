@@ -143,6 +143,12 @@ def _kv_heads(raised: Raised) -> dict[str, str]:
     return {"tp": raised.asked("tp"), "heads": shown(heads), "ways": _listed(ways) or "1"}
 
 
+def _same_heads(raised: Raised) -> dict[str, str]:
+    """Degrees of decode CP that divide the ranks with the same KV heads; all of TP where latents are kept."""
+    copies = raised.fact("plan.kv_copies") or raised.number("tp")
+    return {"dcp": raised.asked("dcp"), "ways": _divisors(copies, 64) or "1"}
+
+
 def _settings(raised: Raised) -> dict[str, str]:
     """Settings that are stated by a name that the framework does not know, or that is not modelled."""
     framework = raised.graph.library.framework(str(raised.asked("framework")))
@@ -321,6 +327,11 @@ MESSAGES: Mapping[str, Message] = {
         "TP {tp} neither divides {heads} KV heads nor is a multiple of them: use {ways}",
         _kv_heads,
         {"tp": "3", "heads": "8", "ways": "1, 2, 4, 8, 16, 32 ..."},
+    ),
+    "DCP_NOT_DIVISOR": Message(
+        "DCP {dcp} divides the tokens of a KV cache among ranks that hold the same heads: use {ways}",
+        _same_heads,
+        {"dcp": "4", "ways": "1 or 2"},
     ),
     "FFN_NOT_DIVISIBLE": Message(
         "the columns of an FFN cannot be split evenly over TP {tp}, EP {ep}: use a power of two",

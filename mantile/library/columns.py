@@ -233,17 +233,20 @@ def _find(
             return library.datatype(name, field.role)
 
 
+_DEGREES = (("attention_dp", "DPA"), ("cp", "CP"), ("dcp", "DCP"), ("ep", "EP"), ("pp", "PP"))
+
+
 def _label(values: dict[str, Any]) -> str:
     """What a column is called that has no name: its degrees, those of decode workers behind an arrow."""
 
     def degrees(prefix: str) -> str:
         degree = {
             field: values.get(f"{prefix}{field}", values.get(field, 1))
-            for field in ("dp", "tp", "attention_dp", "cp", "ep", "pp")
+            for field in ("dp", "tp", "attention_dp", "cp", "dcp", "ep", "pp")
         }
         parts = [f"{degree['dp']} ×"] if degree["dp"] > 1 else []
         parts.append(f"TP{degree['tp']}")
-        for field, short in (("attention_dp", "DPA"), ("cp", "CP"), ("ep", "EP"), ("pp", "PP")):
+        for field, short in _DEGREES:
             if degree[field] > 1:
                 parts.append(f"{short}{degree[field]}")
         return " ".join(parts)

@@ -6,7 +6,7 @@ import re
 
 _SHARED_CACHE = (
     "KV heads are split over the TP ranks and copied beyond; by tokens of a request the KV cache is shared "
-    "with cp, by requests with attention_dp"
+    "with dcp among ranks that hold copies, with cp among groups, by requests with attention_dp"
 )
 _OTHERS = "give memory_taken: the memory of the other models on each accelerator"
 _WORDS = {

@@ -60,6 +60,7 @@ Needs = Literal[
     "engine settings",
     "engine defaults",
     "TP padding",
+    "decode CP",
     "windows or latents",
     "spread",
     "devices",

@@ -508,6 +508,21 @@ class Inputs(Deployment):
         otherwise="the framework's",
         needs="TP padding",
     )
+    dcp: Whole | None = field(
+        "Decode context parallel",
+        (
+            "ranks of TP among which the tokens of a KV cache are divided that all of them would hold; each "
+            "looks at its tokens for the heads of all. It divides TP ÷ KV heads, or TP where latents are kept"
+        ),
+        group=DEPLOYMENT,
+        unit="rank",
+        default=1,
+        least=1,
+        most=MOST_RANKS,
+        term="DCP",
+        aliases=("dcp_size",),
+        needs="decode CP",
+    )
     device_split: Literal["solved", "memory", "bandwidth", "even"] | None = field(
         "Layers per device",
         "how they are split over unlike devices: solved for the smallest step, by memory, bandwidth, evenly",
@@ -1564,6 +1579,7 @@ _STATED = (
     "engine settings",
     "engine defaults",
     "TP padding",
+    "decode CP",
     "devices",
 )
 STATED_FIELDS: Mapping[str, str] = {

@@ -11,13 +11,14 @@ from pydantic import Field, model_validator
 from mantile.library.documents import Strict
 from mantile.library.profile_facts import Status
 
-Way = Literal["tp", "pp", "ep", "attention_dp", "cp", "disaggregated"]
+Way = Literal["tp", "pp", "ep", "attention_dp", "cp", "dcp", "disaggregated"]
 WAYS: dict[Way, str] = {
     "tp": "tensor parallelism",
     "pp": "pipeline parallelism",
     "ep": "expert parallelism",
     "attention_dp": "attention-DP",
     "cp": "context parallelism",
+    "dcp": "decode context parallelism",
     "disaggregated": "workers of their own for prefill and decode",
 }
 """How a model is spread and served, by the field of a scenario that asks for it."""

@@ -57,6 +57,9 @@ _LINKS = (
     "the last stage counts with its LM head"
 )
 _NO_LINK = "a bandwidth of 0 is no link: ranks that it should join make the plan one that cannot be"
+_LATENTS = (
+    "ranks of context parallelism exchange results of latent attention of all their heads; 0.14 took one head"
+)
 _READ = "what cannot be is left out and said; 0.14 took it for a number or gave an error"
 _LOAD = (
     "at a request rate the batch follows by Little's law in a formula, from step times that are lines over "
@@ -807,6 +810,7 @@ CHANGES: tuple[Change, ...] = (
             (r"checks\.inputs", r"=.*"),
         )
     ),
+    Change(since=(0, 15), ids=r"decode\.context\.channels", formula=r"=.*", why=_LATENTS),
     *(Change(since=(0, 12), ids=ids, formula=body, why=_CANNOT_RUN) for ids, body in _PLAN_OF_0_11.items()),
     *(
         Change(since=(0, 12), ids=ids, formula=body, why=_AS_ENGINES_REPORT)
@@ -852,13 +856,14 @@ def _version(generator: str) -> tuple[int, int]:
 
 
 def counts_edits_otherwise(identifier: str, generator: str) -> bool:
-    """Whether a row counts edits or guards inputs, in a file of before 0.14.
+    """Whether a row counts edits or guards inputs, in a file of before 0.15.
 
     Since 0.11 an edit of a cell of all scenarios counts once, since 0.12 there are more inputs, and since
     0.13 more assumptions of machines, since 0.14 tables of figures are looked at in two groups and edits of
-    them count; these rows stand elsewhere. What they come to is worked out again.
+    them count, since 0.15 what is typed on Decide; these rows stand elsewhere. What they come to is worked
+    out again.
 
     Args:
         generator: the program that made the file, with its version, as its bundle says.
     """
-    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 14)
+    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 15)

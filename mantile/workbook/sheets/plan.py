@@ -172,8 +172,9 @@ def _messages(book: EstimateBook, sheet: Sheet, row: int, scenario: int) -> int:
         between = message.between.partition(";")[0]
         sheet.set_text(below, 1, between, style.SOURCE)
         sheet.heights[below] = max(_ROW, needed_height(between, style.SOURCE, sheet.widths[1]))
-        _sent(sheet, below, _PREFILL, message.prefill, scenario)
-        _sent(sheet, below, _DECODE, message.decode, scenario)
+        for column, sent in ((_PREFILL, message.prefill), (_DECODE, message.decode)):
+            if sent is not None:
+                _sent(sheet, below, column, sent, scenario)
     last = row + 2 + len(kinds)
     sheet.blocks.append((row, last))
     sheet.heights[last] = 14
