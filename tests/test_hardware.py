@@ -233,6 +233,7 @@ def test_a_pin_brings_back_the_old_figures() -> None:
 # --- list, show, diff ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_list_and_show(run: Any, library: Library) -> None:
     rows = {row["id"]: row for row in run("hardware", "list", "--json").data["hardware"]}
     assert rows.keys() == {chip.id for chip in library.accelerators}
