@@ -378,6 +378,23 @@ echo '{"card0": {"Average Graphics Package Power (W)": "321.5", "Temperature (Se
 """
 
 
+class _OneLost(_Nvml):
+    """NVML whose first part was lost."""
+
+    def nvmlDeviceGetHandleByIndex(self, place: int) -> int:
+        if not place:
+            raise RuntimeError("GPU is lost")
+        return place
+
+
+def test_telemetry_leaves_out_what_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others keep their numbers."""
+    monkeypatch.setitem(sys.modules, "pynvml", _OneLost())
+    with telemetry.Telemetry(interval=10) as sampler:
+        pass
+    assert {name for name in sampler.summary() if name.startswith("gpu")} == {"gpu1"}
+
+
 def test_telemetry_has_means_peaks_and_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """NVML's milliwatts, megahertz and kilobytes as watts, hertz and bytes; figures that a part lacks are
     left out; rocm-smi where it is."""

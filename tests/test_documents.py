@@ -74,6 +74,7 @@ HEAVY = (
     "run.json",
     "reconcile workbooks/",
     "calibrate",
+    "mantile correct",
     "=512:25600:512",
     "--gpus-max 16",
     "macs.yaml",
@@ -89,8 +90,10 @@ WRITES = (" -o ", "records import", "keys new")  # what others that take seconds
 HEAVY_CALLS = ("verify(", "import_workbook(", "reconcile(", "calibrate(")
 EXIT_STATUS_1 = (
     "compare",
+    "correct",
     "drift",
     "hardware add",
+    "reconcile",
     "size",
 )  # of commands that may find something, or print an error that is shown
 
@@ -134,7 +137,20 @@ devices:
   - {accelerator: m3-ultra}
 """
 
+CORRECTION = """\
+id: correction
+version: "2026-11-26"
+source: made up
+metrics:
+  - metric: tpot
+    groups:
+      - {model: llama-3.1-8b, accelerator: h100-sxm, framework: vllm, runs: 24, step: 0.05}
+    low: -0.1
+    high: 0.1
+"""
+
 FILES = {
+    "correction.yaml": CORRECTION,
     "scenario.yaml": SCENARIO,
     "config.json": CONFIG,
     "runs.yaml": RUNS,

@@ -491,3 +491,18 @@ def test_formulas_that_say_something_else(one: str, other: str) -> None:
 def test_what_is_no_formula_has_no_form() -> None:
     """Nor has one nested deeper than any of ours."""
     assert normal_form("=[a]H*") is None and normal_form("=" + "(" * 4000 + "1" + ")" * 4000) is None
+
+
+@pytest.mark.exhaustive
+def test_rows_in_which_tables_begin_are_those_of_the_file(made: Estimate) -> None:
+    """Another version says where its own tables stood; another number there is an edit."""
+    file = _inserted(_read(_of_version(made, "mantile 0.14.0"), made), "Hardware", 3)
+    moved = {}
+    for figure, address in file.book.addresses.items():
+        if file.book.first_rows.get(figure.id, ("",))[0] == "Hardware":
+            sheet, row, column = file.places.in_file(address.sheet, address.row, FIRST - 1) or ("", 0, 0)
+            moved[sheet, row, column] = file.contents[sheet][row, column] + 1
+    assert len(moved) > 1
+    assert not diff_cells(typed_into(file, moved)).overwritten
+    wrong = {place: number + 1 for place, number in moved.items()}
+    assert len(diff_cells(typed_into(file, wrong)).overwritten) == len(moved)

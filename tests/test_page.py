@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import openpyxl
 import pytest
 
 pytest.importorskip("fastapi")
@@ -21,9 +22,15 @@ from asking import Client
 
 import mantile
 from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
+from mantile.library import models
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
-from mantile.server.page.drawn import VIEWS
+from mantile.server.documents import estimate_of
+from mantile.server.page import charts, drill, files
+from mantile.server.page.answers import answer
+from mantile.server.page.compare import as_scenario, pinned
+from mantile.server.page.drawn import VIEWS, page
+from mantile.server.page.run import at
 from mantile.server.page.state import MOST_LINK, State, packed, state_of, unpacked
 from mantile.server.page.text import headline, scaled
 
@@ -157,6 +164,36 @@ def test_what_is_typed_is_never_markup(client: Client, field: str) -> None:
     assert posted.status_code == 422 and "<script>alert" not in posted.text
 
 
+def test_what_an_uploaded_file_says_is_never_markup() -> None:
+    """Names, ids, contents of cells and refusals of a file that somebody made."""
+    nasty = "<script>alert(1)</script>\"'><img src=x>"
+    item = {name: nasty for name in ("cell", "id", "sheet", "name", "kind", "generated", "found", "expected")}
+    kinds = ("formulas", "overwritten", "names", "shown", "sheets", "inputs")
+    report = {"ok": False, "edited": {kind: [item] for kind in kinds}, "mismatches": [item]}
+    report |= dict.fromkeys(("model", "digest"), nasty) | {"signature": {"status": nasty}}
+    report |= dict.fromkeys(("cells", "compared", "formulas", "max_relative_error"), 1)
+    told = files.told_of(report, {"refused": nasty}, nasty, STATE)
+    for given in ({"report": told, "error": ""}, {"report": None, "error": nasty}):
+        text = bytes(page("upload.html", STATE, "/upload", **given).body).decode()
+        assert "&lt;script&gt;alert" in text and "<script>alert" not in text and "<img src=x" not in text
+
+
+@pytest.mark.exhaustive
+@pytest.mark.filterwarnings("ignore")  # of openpyxl
+def test_the_title_of_an_uploaded_workbook_is_never_markup() -> None:
+    """As it comes back: in the report, and on the page that opens it as a run."""
+    nasty = "<script>alert(1)</script>"
+    with Client(seconds=300) as client:
+        built = client.post("/v1/workbooks", {"scenario": CHAT | {"title": nasty}})
+        sent = {"file": ("<img src=x>.xlsx", built.content)}
+        text = client.request("POST", "/upload", files=sent).text
+        opened = re.search(r'<a class="button[^"]*" href="(/\?s=[^"]+)"', text)
+        assert opened is not None, text
+        run = client.get(unescape(opened[1])).text
+    assert "every formula recomputed" in text and "<script>alert" not in text and "<img src=x" not in text
+    assert "&lt;script&gt;alert" in run and "<script>alert" not in run
+
+
 def test_an_error_stands_at_its_field_with_a_way_out(client: Client) -> None:
     found = client.get(STATE.with_fields(input_tokens=-4).link())
     assert found.status_code == 422
@@ -174,12 +211,31 @@ def test_nothing_that_is_named_is_opened(client: Client, name: str) -> None:
         assert "root:" not in text and "Not estimated" in text
 
 
+@pytest.mark.parametrize("hub", [False, True])
+def test_the_hub_is_read_only_where_the_server_was_told_so(
+    monkeypatch: pytest.MonkeyPatch, hub: bool
+) -> None:
+    read: list[str] = []
+
+    def fetch(name: Any, trust: bool) -> Any:
+        read.append(name.id)
+        raise InputError(f"{name.id}: not there")
+
+    monkeypatch.setattr(models, "_from_hub", fetch)
+    with Client(hub=hub) as client:
+        for path in ("/", "/drill", "/compare.xlsx", "/workbook.xlsx"):
+            pin = State(CHAT | {"model": f"someone/thing-{hub}"})
+            assert client.get(State(pin.fields, (pin.packed,)).link(path)).status_code == 422
+    assert set(read) == ({"someone/thing-True"} if hub else set())
+
+
 def test_a_plan_that_cannot_be_shows_no_times(client: Client) -> None:
     """No latency, no price; how many GB are missing, the code, and a plan that works."""
     state = State(CHAT | {"model": "llama-3.1-405b", "tp": 1})
     page = client.get(state.link()).text
     text = shown(client, state.link())
     assert "Not enough memory" in text and "MEMORY_EXCEEDED" in text
+    assert re.search(r"not enough memory, [\d.]+ GB are missing on each GPU", plain(text))
     tiles = page[page.index('class="tiles"') : page.index("Where this run stands")]
     figures = re.findall(r'<p class="figure[^>]*>([^<]*)', tiles)
     assert figures[:4] == ["–"] * 4 and not re.search(r"\d ms|USD/h", tiles)
@@ -207,6 +263,95 @@ def test_a_figure_leads_to_its_datasheet(client: Client) -> None:
     row = page[page.index("Memory bandwidth in use", page.index("inputs-table")) :][:900]
     assert "3,350" in row and re.search(r"datasheet|secondary", row)
     assert "did you mean" in shown(client, STATE.link("/drill", id="decode.ffn_up.layer_tme"), 404)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.filterwarnings("ignore")  # of openpyxl
+def test_cells_are_those_of_the_workbook(client: Client) -> None:
+    """Address and formula beside a number, and the digest in the footer, are those of the file."""
+    content = client.get(STATE.link("/workbook.xlsx")).content
+    book = openpyxl.load_workbook(io.BytesIO(content))
+    for identifier in ("serving.tpot", "decode.ffn_up.layer_time", "hardware.memory_bandwidth"):
+        page = client.get(STATE.link("/drill", id=identifier)).text
+        found = re.search(
+            r'in the workbook</dt><dd><span class="mono">(\w+)!([A-Z]+\d+) <[^>]*>([^<]+)', page
+        )
+        assert found is not None
+        assert book[found[1]][found[2]].value == unescape(found[3])
+        assert book[found[1]][f"F{book[found[1]][found[2]].row}"].value == identifier
+    digest = re.search(r"bundle (\w{4} \w{4})", page)
+    assert digest is not None and digest[0] in str(book["Summary"].oddFooter.right.text)
+
+
+def test_a_tenth_more_is_what_an_override_does(client: Client) -> None:
+    """Of a figure that may be replaced, the graph says the same where it is typed."""
+    found = answer(STATE)
+    bandwidth = found.estimate["hardware.memory_bandwidth"].value
+    more = drill.figure(found, "hardware.memory_bandwidth", STATE)["more"]
+    typed = [{"id": "hardware.memory_bandwidth", "value": bandwidth * 1.1e-9, "reason": "a tenth more"}]
+    other = mantile.estimate(parse_scenario(CHAT | {"overrides": typed}, "test"))
+    then = {row["id"]: row["then"] for row in more["rows"]}
+    assert other.tpot is not None and found.estimate.tpot is not None and other.tpot < found.estimate.tpot
+    assert then[TPOT.id] == headline(TPOT, other.tpot) and "more output tokens" in more["title"]
+    for identifier in ("inputs.tp", "memory.fits", "hardware.name"):  # a whole number, a flag, a text
+        assert drill.figure(found, identifier, STATE)["more"] is None
+
+
+def test_a_pass_shows_every_layer(client: Client) -> None:
+    """In the order of the model, of which each opens; layers of unlike kinds take unlike times."""
+    state = State(CHAT | {"model": "gpt-oss-20b", "input_tokens": 8192, "tp": 1})
+    page = client.get(state.link("/drill", phase="prefill", layer=2)).text
+    bar = page[page.index('class="pass"') :].partition("</svg>")[0]
+    layers = re.findall(r'aria-label="Layer (\d+), ([^:]+): ([^,]+)', bar)
+    assert [int(number) for number, _, _ in layers] == list(range(1, 25))
+    assert layers[0][1:] == layers[2][1:] and layers[0][2] != layers[1][2]
+    assert f"Layer 2 of 24 lasts {layers[1][2]}" in page
+    assert "Layer 1 of 24" in client.get(state.link("/drill", layer="-7")).text
+
+
+def test_pinned_runs_are_columns_of_one_workbook(client: Client) -> None:
+    """Each with the results that it has by itself, what it leaves out as well; not of unlike models."""
+    slower = [{"id": "hardware.memory_bandwidth", "value": 2000, "reason": "measured"}]
+    base = STATE.with_fields(utilisation=0.5)
+    runs = [
+        base,
+        STATE.with_fields(weights_dtype="fp8"),
+        State({key: value for key, value in CHAT.items() if key != "concurrency"} | {"request_rate": 4}),
+        base.with_fields(overrides=slower, accelerator="h200-sxm"),
+    ]
+    pins = tuple(run.packed for run in runs)
+    made = estimate_of(as_scenario(pinned(State(CHAT, pins))), False)
+    for place, run in enumerate(runs):
+        alone = answer(run).results
+        for metric in (TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS):
+            assert made.metrics(place)[metric] == pytest.approx(at(alone, metric.key), rel=1e-12)
+    other = State(CHAT, (STATE.packed, STATE.with_fields(model="qwen3-8b").packed))
+    assert "differs from A in model" in shown(client, other.link("/compare.xlsx"), 422)
+
+
+@pytest.mark.exhaustive
+def test_the_workbook_of_pinned_runs_comes(client: Client) -> None:
+    state = State(CHAT, (STATE.packed, STATE.with_fields(weights_dtype="fp8").packed))
+    assert "/compare.xlsx" in client.get(state.link("/compare")).text
+    assert client.get(state.link("/compare.xlsx")).content[:2] == b"PK"
+
+
+def test_labels_of_a_chart_keep_off_each_other() -> None:
+    """Of points that crowd, those that have room are named; the tier always is."""
+    crowd = [(0.1 * place, 50 + place, f"{place} × B200 SXM") for place in range(30)]
+    series = [charts.Series("front", crowd), charts.Series("tier", [(1.5, 65, "minimum, good")], False)]
+    drawn = str(charts.chart(series, "USD per hour", "ms", "crowded"))
+    found = re.findall(
+        r'<text x="([\d.]+)%" dx="(-?\d+)" y="([\d.]+)" text-anchor="(\w+)" class="label \w+">([^<]+)', drawn
+    )
+    boxes = []
+    for x, dx, y, anchor, words in found:
+        start, width = float(x) * 4.6 + int(dx), 6 * len(words)
+        boxes.append((start if anchor == "start" else start - width, float(y), width))
+    assert "minimum, good" in drawn and 2 < len(boxes) < 20
+    for place, (left, y, width) in enumerate(boxes):
+        for other, height, _ in boxes[:place]:
+            assert abs(y - height) >= 12 or not other - width < left < other + width
 
 
 def test_compare_says_better_and_worse(client: Client) -> None:

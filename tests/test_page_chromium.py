@@ -218,6 +218,42 @@ def test_no_view_scrolls_sideways_or_breaks_axe(browser: Any, address: str, widt
     assert not wrong
 
 
+def test_assumptions_open_in_a_drawer(page: Any) -> None:
+    """From any view; Escape closes it, and who opened it has the focus again."""
+    for view in (FASTER.link(), FASTER.link("/drill"), FASTER.link("/calibrate")):
+        page.goto(view)
+        page.focus("[data-drawer]")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#drawer[open] >> text=Export audit .json")
+        assert page.evaluate("document.activeElement.id") == "close"
+        assert "FFN weights" in page.inner_text("#drawer") or "Weights" in page.inner_text("#drawer")
+        if AXE:
+            page.evaluate(Path(AXE).read_text(encoding="utf-8"))
+            assert page.evaluate("axe.run('#drawer')")["violations"] == []
+        page.keyboard.press("Escape")
+        assert not page.is_visible("#drawer")
+        assert page.evaluate("document.activeElement.hasAttribute('data-drawer')")
+
+
+def test_a_phone_begins_with_what_matters(browser: Any, address: str) -> None:
+    """Views in a menu, what comes last closed; what is opened stays open when a field changes."""
+    context = browser.new_context(base_url=address, viewport={"width": 375, "height": 800})
+    opened = context.new_page()
+    opened.goto(STATE.link())
+    assert not opened.is_visible("text=Calibrate") and not opened.is_visible("text=pin both")
+    assert opened.is_visible("text=What limits it") and not opened.is_visible("#fold-if table")
+    opened.click("#fold-if > summary")
+    opened.click("text=Edit")
+    opened.fill("#f-concurrency", "9")
+    opened.wait_for_selector("#verdict:has-text('9 users')", state="attached")
+    opened.click("text=Done")
+    assert opened.is_visible("#fold-if table") and not opened.is_visible("#fold-feel p")
+    opened.click("#menu > summary")
+    opened.click("text=Calibrate")
+    opened.wait_for_url("**/calibrate?**")
+    context.close()
+
+
 def test_fields_of_a_phone_are_a_sheet(browser: Any, address: str) -> None:
     context = browser.new_context(base_url=address, viewport={"width": 375, "height": 800})
     opened = context.new_page()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,6 +144,7 @@ def test_an_estimate_tells_figures_limits_and_plans(client: Client) -> None:
     assert found["feasibility"] == "in_vram" and found["hardware"]["accelerator"] == "h100-sxm"
     assert figures["decode_toks_sec"] == whole["range_80"]["throughput"]
     assert figures["ttft_ms"]["p95"] == whole["ttft_p95_s"] * 1e3
+    assert figures["prefill_toks_sec"]["p50"] == whole["prefill_tokens_per_s"] > 0
     assert figures["ram_peak_gb"] == whole["ram_peak_bytes"] * 1e-9
     assert figures["vram_peak_gb"]["p10"] <= figures["vram_peak_gb"]["p50"] <= figures["vram_peak_gb"]["p90"]
     for phase in ("prefill", "decode"):
@@ -175,8 +177,15 @@ def test_what_does_not_fit_says_by_how_much_and_what_would_help(client: Client) 
     hosted = client.answer("/v1/estimate", card | {"hardware": {"hardware_id": "rtx 4090", "ram_gb": 256}})
     assert hosted["feasibility"] == "runs_with_offload"
     assert hosted["scenario"]["offload_weights"] > 0 and hosted["estimates"]["ttft_ms"]["mean"] > 0
-    assert hosted["explanations"][0].startswith("Model exceeds VRAM: it needs ")
-    assert "lie in host memory" in hosted["explanations"][0]
+    words = r"Model exceeds VRAM by ([\d.]+) GB of each accelerator, so ([\d.]+) GB of weights .*host memory"
+    said = re.match(words, hosted["explanations"][0])
+    assert said is not None and float(said[2]) == pytest.approx(
+        hosted["scenario"]["offload_weights"], abs=0.06
+    )
+    stated = {**hosted["scenario"], "offload_weights": 0.0, "offload_kv": 0.0}
+    check = client.answer("/v1/estimate", {"scenario": stated})["estimate"]["checks"]["errors"][0]
+    assert float(said[1]) == pytest.approx((check["left"] - check["right"]) * 1e-9, abs=0.06)
+    assert without["explanations"][0].startswith("Model exceeds VRAM by ")
     fewer = client.answer(
         "/v1/estimate", card | {"model_id": "llama-3.1-8b", "plan": {"tp": 1}, "recommend": 0}
     )

@@ -22,6 +22,7 @@ from asking import Client
 from mantile.library.errors import InputError
 from mantile.server.errors import Limited, Refused
 from mantile.server.limits import HEADERS
+from mantile.server.page.state import State
 from mantile.server.pool import Pool
 from mantile.server.settings import Settings
 
@@ -100,7 +101,8 @@ def test_no_path_and_no_address_of_a_request_is_opened(client: Client, named: di
 
 @pytest.mark.parametrize("model", [f"/{CANARY}", f"someone/{CANARY}", f"http://127.0.0.1/{CANARY}"])
 def test_no_other_endpoint_opens_them_either(client: Client, model: str) -> None:
-    """Kinds of layers take a model by its name alone."""
+    """Kinds of layers take a model by its name alone, as does every view of the page."""
+    page = State(CHAT | {"model": model})
     body = {"model_id": model, "hardware_config": "h100"}
     one = {"layer_type": "norm", "seq_length": 9}
     with watched() as seen:
@@ -108,6 +110,8 @@ def test_no_other_endpoint_opens_them_either(client: Client, model: str) -> None
         client.refused("/config/layer-metrics", body | one)
         client.refused("/config/system-metrics", body | {"input_seq": 9, "output_seq": 9})
         client.refused("/v1/estimate", {"model_id": model, "hardware": {"hardware_id": f"{CANARY}.yaml"}})
+        for path in ("/", "/drill", "/decide", "/sweep", "/text", "/workbook.xlsx", "/compare.xlsx"):
+            assert CANARY in client.get(State(page.fields, (page.packed,)).link(path)).text
     assert not [one for one in seen if CANARY in one or not one.startswith("open")]
 
 
@@ -152,6 +156,8 @@ def test_large_and_deep_bodies_are_refused_before_they_are_read(client: Client) 
     client.refused("/v1/estimate", {"scenario": CHAT | nested})
     many = {"scenario": CHAT | {"overrides": [{}] * 50_000}}
     client.refused("/v1/estimate", many)
+    for path in ("/text", "/calibrate"):
+        assert client.post(path, data={"text": "x" * 2_000_000}).status_code == 413
     files = {"file": ("big.xlsx", b"PK" + b"0" * 3_000_000)}
     found = client.request("POST", "/v1/workbooks/verify", files=files)
     assert found.status_code == 413

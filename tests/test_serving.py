@@ -700,3 +700,19 @@ def test_a_step_with_prompts_is_not_over_before_its_host(make: Make, framework: 
     assert at(concurrency=64, receive_interval=30)["together"] == pytest.approx(30 * 63 / 256)
     slow, none, slower = (at(concurrency=64, eager=value)["tpot"] for value in (100, 0, 200))
     assert none < slow < slower
+
+
+@pytest.mark.parametrize(
+    ("fields", "tokens"),
+    [({}, 512), ({"batching": "static"}, 4 * 512), ({"shared_prefix": 384}, 128)],
+    ids=["alone", "static batch", "prefix found"],
+)
+def test_prefill_counts_the_tokens_that_are_worked_out(
+    make: Make, fields: dict[str, Any], tokens: int
+) -> None:
+    """Tokens per second of a prefill with nothing beside it; none of a plan that cannot be."""
+    made = make(model="llama-3.1-8b", tp=1, concurrency=4, input_tokens=512, **fields)
+    rate = made.prefill_tokens_per_s
+    assert rate is not None
+    assert rate * made["serving.prefill"].value == pytest.approx(tokens, rel=1e-9)
+    assert make(model="llama-3.1-405b", tp=1, input_tokens=512).prefill_tokens_per_s is None

@@ -98,7 +98,7 @@ def accelerator_names() -> tuple[str, ...]:
     nvml = _nvml_module()
     if nvml is None:
         return ()
-    return tuple(_text(nvml.nvmlDeviceGetName(handle)) for handle in _handles(nvml))
+    return tuple(_text(nvml.nvmlDeviceGetName(handle)) for handle in _handles(nvml).values())
 
 
 def driver_versions() -> dict[str, str]:
@@ -151,8 +151,14 @@ def _nvml_module() -> Any:
     return pynvml
 
 
-def _handles(nvml: Any) -> list[Any]:
-    return [nvml.nvmlDeviceGetHandleByIndex(place) for place in range(nvml.nvmlDeviceGetCount())]
+def _handles(nvml: Any) -> dict[int, Any]:
+    """The accelerators that answer, by their number; one that was lost, or may not be seen, is left out."""
+    found: dict[int, Any] = {}
+    with suppress(nvml.NVMLError):
+        for place in range(nvml.nvmlDeviceGetCount()):
+            with suppress(nvml.NVMLError):
+                found[place] = nvml.nvmlDeviceGetHandleByIndex(place)
+    return found
 
 
 def _nvml() -> Source | None:
@@ -178,7 +184,7 @@ def _nvml() -> Source | None:
 
     def sample() -> Sample:
         found: dict[str, dict[str, float]] = {}
-        for place, handle in enumerate(handles):
+        for place, handle in handles.items():
             figures: dict[str, float] = {}
             for name, read in reads.items():
                 with suppress(nvml.NVMLError):  # not every part has every figure

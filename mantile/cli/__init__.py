@@ -5,6 +5,7 @@ Each command parses, calls one public function and prints; heavy modules are imp
 
 from mantile.cli import (
     bench,
+    correct,
     drift,
     estimates,
     keys,
@@ -26,6 +27,7 @@ from mantile.cli.app import app, main
 __all__ = [
     "app",
     "bench",
+    "correct",
     "drift",
     "estimates",
     "keys",

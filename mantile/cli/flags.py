@@ -107,6 +107,10 @@ def _document_flags(
             rich_help_panel=f"{_BOOK} (rare)",
         ),
     ] = None,
+    correction: Annotated[
+        str | None,
+        _option("Multipliers beside the results: none, or a file of mantile correct.  [default: none]"),
+    ] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Option(
@@ -453,6 +457,10 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
     if bundle is not None and "profiles" in flags:
         raise InputError(
             f"{what}: --profile: a bundle brings its own profiles; expected a scenario file or a model"
+        )
+    if bundle is not None and "correction" in flags:
+        raise InputError(
+            f"{what}: --correction: a bundle brings its own; expected a scenario file or a model"
         )
     name = f"{what} with {', '.join(map(field_flag, flags))}" if flags else what
     if isinstance(data, dict) and flags:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mantile.library.profiles import Library
     from mantile.measured.calibrate import Calibration
     from mantile.measured.cross_validation import LeftOut
+    from mantile.measured.gates import Gate, Passed
+    from mantile.measured.reconcile import Reconciliation
     from mantile.measured.runs import RejectedRun, Run
 
 MeasurementsArgument = Annotated[
@@ -58,13 +60,25 @@ Profiles = Annotated[
 Reports = Annotated[
     list[Path] | None,
     typer.Option(
-        "--output", "-o", metavar="FILE", help="A report, .xlsx, or the table of all runs, .csv; repeatable."
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="A report, .xlsx, the table of all runs, .csv, what is shown here, .txt, or charts, .png or "
+        ".svg; repeatable.",
     ),
 ]
 Changes = Annotated[
     list[str] | None,
     typer.Option(
         "--set", metavar="ID=VALUE", help="Replace a figure in all runs, in its cell's unit; repeatable."
+    ),
+]
+Gates = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="METRIC=PERCENT",
+        help="Largest MAPE that passes, exit status 1 beyond it: decode=10,prefill=12,ttft.median=15; "
+        "memory=5 of start-up figures; repeatable.",
     ),
 ]
 Factors = Annotated[
@@ -119,6 +133,7 @@ def reconcile(
     profile: Profiles = None,
     override: Changes = None,
     template: Template = False,
+    gate: Gates = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare predictions with measured runs, or with start-up figures of servers: how far off, and where. A
@@ -126,15 +141,17 @@ def reconcile(
     if template:
         _print_template(measurements)
         return
-    path, conditions = _file_and_conditions(measurements or [], where)
+    path, conditions = file_and_conditions(measurements or [], where)
     reports = list(output or ())
     _check_reports(reports, path)
+    from mantile.measured.gates import Gate, judged
     from mantile.measured.startups import is_startup_table
 
+    gates = [Gate.parse(one) for text in gate or () for one in text.split(",")]
     if is_startup_table(path):
         if conditions or reports or override:
             raise InputError(f"{path}: start-up figures of servers take no conditions, no --set and no -o")
-        _reconcile_startups(path, tuple(profile or ()), as_json)
+        _reconcile_startups(path, tuple(profile or ()), gates, as_json)
         return
     from mantile.cli.output.runs import print_reconciliation, progress
     from mantile.cli.output.tables import print_json, working
@@ -154,15 +171,48 @@ def reconcile(
         reconciliation = comparison.reconcile(measured, conditions, library, path.name, changes, step)
     if not len(reconciliation.table):
         raise _none_predicted(path, reconciliation.rows, reconciliation.rejected)
+    unread = len(measured.rejected) if conditions else 0
     for file in reports:
         with working(f"writing {file.name}"):
-            from mantile.measured.report.write import write_report, write_table
-
-            (write_report if file.suffix == ".xlsx" else write_table)(reconciliation, file)
+            _write(reconciliation, file, unread)
+    modes = reconciliation.modes()
+    passed = judged(gates, reconciliation.metrics(modes.get("aggregated", next(iter(modes.values())))))
     if as_json:
-        print_json(reconciliation.to_dict())
+        print_json(reconciliation.to_dict() | _gates_told(passed))
     else:
-        print_reconciliation(reconciliation, len(measured.rejected) if conditions else 0, reports)
+        print_reconciliation(reconciliation, unread, reports)
+    _end(passed, as_json)
+
+
+def _write(reconciliation: Reconciliation, file: Path, unread: int) -> None:
+    """One file of what was compared, by its ending."""
+    from mantile.cli.output.error_charts import draw_errors
+    from mantile.cli.output.runs import write_summary
+    from mantile.measured.report.write import write_report, write_table
+
+    match file.suffix:
+        case ".xlsx":
+            write_report(reconciliation, file)
+        case ".csv":
+            write_table(reconciliation, file)
+        case ".txt":
+            write_summary(reconciliation, unread, file)
+        case _:
+            draw_errors(reconciliation, file)
+
+
+def _gates_told(passed: Sequence[Passed]) -> dict[str, list[dict[str, object]]]:
+    return {"gates": [one.to_dict() for one in passed]} if passed else {}
+
+
+def _end(passed: Sequence[Passed], as_json: bool) -> None:
+    """Tell of gates, and end with status 1 where one is not passed."""
+    from mantile.cli.output.runs import print_gates
+
+    if passed and not as_json:
+        print_gates(passed)
+    if not all(one.passed for one in passed):
+        raise typer.Exit(1)
 
 
 def _print_template(measurements: list[str] | None) -> None:
@@ -175,22 +225,25 @@ def _print_template(measurements: list[str] | None) -> None:
     typer.echo(run_template("csv" if look.now().form == "csv" else "yaml"), nl=False)
 
 
-def _reconcile_startups(path: Path, profiles: tuple[str, ...], as_json: bool) -> None:
+def _reconcile_startups(path: Path, profiles: tuple[str, ...], gates: Sequence[Gate], as_json: bool) -> None:
     """Compare what servers print of their memory when they start."""
     from mantile.cli.output.runs import progress
     from mantile.cli.output.startups import print_startups
     from mantile.cli.output.tables import print_json
     from mantile.library.profiles import load_library
+    from mantile.measured.gates import judged
     from mantile.measured.startup_errors import reconcile_startups
     from mantile.measured.startups import load_startups
 
     startups = load_startups(path)
     with progress("estimating", len(startups.servers)) as step:
         found = reconcile_startups(startups, load_library(profiles), path.name, step)
+    passed = judged(gates, found.metrics())
     if as_json:
-        print_json(found.to_dict())
+        print_json(found.to_dict() | _gates_told(passed))
     else:
         print_startups(found)
+    _end(passed, as_json)
 
 
 @app.command(group="Measured runs, traces and launch lines", examples=("mantile calibrate runs.csv",))
@@ -206,7 +259,7 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Fit efficiency factors to measured runs and write them as new versions of profiles, for --profile."""
-    path, conditions = _file_and_conditions(measurements, where)
+    path, conditions = file_and_conditions(measurements, where)
     if path.suffix.lower() == ".xlsx":  # measurements typed into a workbook
         if conditions or cross_validate or profile:
             raise InputError(
@@ -234,7 +287,7 @@ def calibrate(
         runs = select_runs(measured.runs, conditions, str(path))
     _require_use(profile or (), library, runs, path)
     with progress("calibrating", None) as step:
-        matched = match_runs(runs, library, step)
+        matched = match_runs(runs, library, step).possible()
         if not matched.runs:
             raise _none_predicted(path, len(runs), matched.rejected)
         fitted = calibration.calibrate(matched, factors, spread, leave_out, path.name, loss, progress=step)
@@ -303,12 +356,19 @@ def _none_predicted(path: Path, count: int, rejected: Sequence[RejectedRun]) -> 
 def _check_reports(files: Sequence[Path], measurements: Path) -> None:
     """Refuse names that no report can have, before anything is worked out."""
     for file in files:
-        if file.suffix not in (".xlsx", ".csv"):
-            raise InputError(f"{file}: expected a file name that ends in .xlsx or .csv")
+        if file.suffix not in _REPORTS:
+            raise InputError(f"{file}: expected a file name that ends in {', '.join(_REPORTS)}")
+        if file.suffix in (".png", ".svg"):
+            from mantile.cli.output.charts import require_matplotlib
+
+            require_matplotlib(file)
         if not file.parent.is_dir():
             raise InputError(f"{file}: there is no folder {file.parent}")
         if file.exists() and file.samefile(measurements):
             raise InputError(f"{file}: these are the measurements; expected another name for the report")
+
+
+_REPORTS = (".xlsx", ".csv", ".txt", ".png", ".svg")
 
 
 def check_folder(folder: Path) -> None:
@@ -319,7 +379,7 @@ def check_folder(folder: Path) -> None:
         raise InputError(f"{folder}: there is no folder {folder.parent}")
 
 
-def _file_and_conditions(arguments: list[str], where: list[str] | None) -> tuple[Path, list[str]]:
+def file_and_conditions(arguments: list[str], where: list[str] | None) -> tuple[Path, list[str]]:
     """The file of measured runs and all conditions: arguments of the form field=value that are no file are
     conditions as well."""
     condition = re.compile(r"^\w+!?=")

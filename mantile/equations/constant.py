@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mantile.graph.quantity import Input, Node, Section, defined
+from mantile.library.correction import MOST_CHANGE
 
 _ALL: list[Input] = []
 
@@ -34,6 +35,39 @@ FLOPS_PER_PAIR = _constant(
     "FLOPs per MAC",
 )
 HALF = _constant("half", "Half", "1", 0.5, "mean share of a triangle or of a run that is half done", "half")
+CORRECTION_THIN = _constant(
+    "correction_thin",
+    "Runs at which a correction counts half",
+    "number",
+    10,
+    "so many runs weigh as much as the physics alone",
+    "runs at which it counts half",
+)
+CORRECTION_LEAST = _constant(
+    "correction_least",
+    "Least multiplier",
+    "1",
+    1 / MOST_CHANGE,
+    "a correction is bounded",
+    "least multiplier",
+)
+CORRECTION_LARGEST = _constant(
+    "correction_largest",
+    "Largest multiplier",
+    "1",
+    MOST_CHANGE,
+    "a correction is bounded",
+    "largest multiplier",
+)
+DRIFT_LONGEST = _constant(
+    "drift_longest",
+    "Longest time between two days",
+    "month",
+    8,
+    "of a configuration that was measured on several days: nothing is known of longer ones",
+    "longest time between two days",
+)
+ONE_MONTH = _constant("one_month", "One month", "month", 1, "turns months into a plain number", "1 month")
 STEPS_AHEAD = _constant(
     "steps_ahead",
     "Steps scheduled ahead",

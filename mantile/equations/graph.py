@@ -10,11 +10,13 @@ from mantile.equations import constant
 from mantile.equations.capacity import Capacity, capacity, demand_profile, figures_of
 from mantile.equations.checks import Checked, Checks, checks
 from mantile.equations.classes import Mixture, mixture
+from mantile.equations.correction import Corrections, corrections
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import Devices, on_devices, other_splits, unlike
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
+from mantile.equations.drift import Drift, drift
 from mantile.equations.engine import Limits, Settings, limits, settings
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.forward import Pass, forward
@@ -101,6 +103,8 @@ class EstimateGraph:
     cost: Cost
     grid: CostGrid
     evidence: Evidence
+    correction: Corrections | None
+    drift: Drift | None
     nearest: Nearest | None
     floors: Floors
     measured: Measured
@@ -321,6 +325,7 @@ def build_graph(
         *prefill_pass.sections,
         *decode_pass.sections,
         *(() if bring is None else bring.sections),
+        *alone.sections,
         *served.sections,
         *money.sections,
     )
@@ -350,6 +355,12 @@ def build_graph(
         )
     )
     shown = dict(headlines(by_id, verdict.possible, inputs.output_tokens))
+    known_by = evidence(
+        library,
+        ir,
+        decode_workers,
+        {"tpot": served.tpot, "ttft": served.ttft, "throughput": served.output_tokens_per_s},
+    )
     return EstimateGraph(
         ir=ir,
         library=library,
@@ -376,11 +387,16 @@ def build_graph(
         serving=served,
         cost=money,
         grid=cost_grid(inputs.utilisation, money, verdict.possible),
-        evidence=evidence(
-            library,
-            ir,
+        evidence=known_by,
+        drift=drift(library.evidence, inputs, served.tpot, known_by),
+        correction=None
+        if library.correction is None
+        else corrections(
+            library.correction,
+            ir.model.id,
             decode_workers,
-            {"tpot": served.tpot, "ttft": served.ttft, "throughput": served.output_tokens_per_s},
+            {"tpot": served.tpot, "ttft": served.ttft, "e2e": served.e2e, "prefill": alone.stages.through},
+            known_by,
         ),
         nearest=nearest(library, ir, sets, size, served.accelerators),
         floors=lowest,
@@ -507,6 +523,8 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Serving": (
             *graph.serving.sections,
             graph.evidence.section,
+            *(() if graph.drift is None else (graph.drift.section,)),
+            *(() if graph.correction is None else (graph.correction.section,)),
             *(() if graph.nearest is None else graph.nearest.sections),
             graph.floors.section,
             graph.checks.section,

@@ -159,6 +159,7 @@ class Workload:
     microbatches: Input
     max_requests: Input
     engine_release: Input | None = None
+    engine_date: Input | None = None
     cache_policy: Input | None = None
     prompts_per_slot: Input
     scheduler: Input

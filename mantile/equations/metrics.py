@@ -276,6 +276,16 @@ INTERACTIVITY = Metric(
     defined_name="interactivity",
     of_decode=True,
 )
+PREFILL_TOKENS_PER_S = Metric(
+    attribute="prefill_tokens_per_s",
+    id="serving.prefill_tokens_per_s",
+    key="prefill_tokens_per_s",
+    label="Prefill tokens per second",
+    unit="token/s",
+    definition="tokens of a prompt that are worked out ÷ the time of its prefill, nothing beside it",
+    better="higher",
+    heading="prefill tokens/s",
+)
 MEMORY_PER_ACCELERATOR = Metric(
     attribute="memory_per_accelerator",
     id="memory.used",

@@ -16,6 +16,7 @@ from mantile.equations.metrics import (
     INTERACTIVITY,
     OUTPUT_TOKENS_PER_S,
     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    PREFILL_TOKENS_PER_S,
     TPOT,
     TTFT,
     Metric,
@@ -77,12 +78,14 @@ class Tile:
     """The texts of a tile below its number; no definition where that is a fixed text.
 
     Args:
-        range: of the number, where the line says it.
+        range: of the number, where the line or the definition says it.
+        second: over the second number, where that is no fixed text.
     """
 
     line: Quantity
     definition: Quantity | None = None
     range: Quantity | None = None
+    second: Quantity | None = None
 
 
 @dataclass(frozen=True)
@@ -273,8 +276,8 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
             join(graph.checks.reason, where(graph.checks.possible > 0, join(": ", used, " of usable"), "")),
             join("usable: ", usable, " of ", in_gb, " GB"),
         ),
-        "memory": _tile("memory_used", join("KV cache ", rounded(in_unit(memory.kv, "GB"), 1), " GB")),
-        "ttft": _ranged(graph, TTFT, "ttft", _floor(graph, TTFT)),
+        "memory": _memory_tile(graph),
+        "ttft": replace(_ranged(graph, TTFT, "ttft", _floor(graph, TTFT)), second=_prefill_rate(graph)),
         "tpot": _ranged(graph, TPOT, "tpot", _floor(graph, TPOT)),
         "e2e": _tile(
             "e2e",
@@ -476,6 +479,24 @@ def _tile(name: str, line: Node, definition: Node | None = None) -> Tile:
         if definition is None
         else _text(f"tile.{name}.definition", "Definition of a tile", definition),
     )
+
+
+def _memory_tile(graph: EstimateGraph) -> Tile:
+    """KV cache, the range of what is in use after the start, and what lies in the memory of the host."""
+    kv, startup = graph.fullest.kv, graph.decode_workers.memory.startup
+    low, high = (rounded(in_unit(end, "GB"), 1) for end in startup.ranges["peak_memory"])
+    likely = _text("tile.memory_used.range", "Range of a tile", join("80\u00a0%: ", low, " to ", high, " GB"))
+    on_host = rounded(in_unit(startup.ram, "GB"), 1)
+    words = join("fullest one; after the start ", likely, "; host memory of a rank ", on_host, " GB")
+    tile = _tile("memory_used", join("KV cache ", rounded(in_unit(kv, "GB"), 1), " GB"), words)
+    return replace(tile, range=likely)
+
+
+def _prefill_rate(graph: EstimateGraph) -> Quantity:
+    """How fast prompts are worked out, beside the share of the peak that this takes."""
+    rate = graph.headlines[PREFILL_TOKENS_PER_S]
+    words = told(rate, join("Prefill ", text(rate, "0"), " tokens/s, MFU"), "Prefill compute, MFU")
+    return _text("tile.ttft.second", "Second line of a tile", words)
 
 
 def _ranged(graph: EstimateGraph, metric: Metric, name: str, definition: Node) -> Tile:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
@@ -16,6 +16,7 @@ from mantile.equations.metrics import METRICS, OUTPUT_TOKENS_PER_S, TPOT, TTFT, 
 from mantile.estimate.drafts import with_drafts
 from mantile.estimate.explain import Explanation, explain
 from mantile.estimate.html import html_table
+from mantile.estimate.often import results_of
 from mantile.estimate.results import metric_values, raised, results
 from mantile.estimate.split import solved
 from mantile.estimate.structure import graph_of
@@ -29,7 +30,14 @@ from mantile.library.device import machines
 from mantile.library.documents import json_data
 from mantile.library.errors import InputError, naming, near, unknown
 from mantile.library.fields import DECODE
-from mantile.library.given import Usage, given_profiles, require_use, usage, workers_of
+from mantile.library.given import (
+    Usage,
+    given_profiles,
+    require_use,
+    usage,
+    with_correction,
+    workers_of,
+)
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, is_file, load_library
 from mantile.library.scenario import (
@@ -287,9 +295,13 @@ class Estimate:
 
     @cached_property
     def _values(self) -> list[dict[Node, Any]]:
-        asked = frozenset(f"inputs.{name}" for name in self.equations.inputs.named())
         columns = range(len(self.columns))
-        return [self.program.run_often(self.inputs(column), asked, _WORKLOAD) for column in columns]
+        return [self.program.run_often(self.inputs(column), self._fields, _WORKLOAD) for column in columns]
+
+    @property
+    def _fields(self) -> frozenset[str]:
+        """Ids of the inputs that scenarios give."""
+        return frozenset(f"inputs.{name}" for name in self.equations.inputs.named())
 
     def figure(self, identifier: str) -> Named:
         """A figure by id, of an input also by one it had in an earlier version.
@@ -313,7 +325,14 @@ class Estimate:
             "model_version": self.model.version or None,
             "name": self.columns[column].name,
         }
-        return named | results(self.equations, self.values(column))
+
+        def told(values: Mapping[Node, Any]) -> dict[str, Any]:
+            return results(self.equations, values)
+
+        if "_values" in vars(self):
+            return named | told(self.values(column))
+        inputs, values = self.inputs(column), partial(self.values, column)
+        return named | results_of(self.program, inputs, self._fields, _WORKLOAD, values, told)
 
 
 @overload
@@ -378,7 +397,8 @@ def _estimate(
     scenario: Scenario, model: Model | None, library: Library | None, name: str, template: Template | None
 ) -> Estimate:
     pins, reads_files = (scenario.profiles, True) if library is None else ((), False)
-    scenario, library = with_own_accelerators(scenario, library or load_library(scenario.profiles))
+    library = library or with_correction(load_library(scenario.profiles), scenario.correction, name)
+    scenario, library = with_own_accelerators(scenario, library)
     scenario = with_drafts(scenario, name)
     if model is None:
         with naming(f"{name}: field model", "unknown ", "model "):

@@ -15,6 +15,7 @@ from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
 from mantile.equations.nearest import DEGREES, Nearest
 from mantile.estimate.messages import message
 from mantile.graph.quantity import Input, Named, Node
+from mantile.library.dates import day_of
 from mantile.library.runs import NOT_STATED
 
 
@@ -41,6 +42,8 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             for phase in (graph.prefill, graph.decode)
         },
         "range_80": _ranges(graph, values),
+        **({} if graph.drift is None else {"engine_day": _engine_day(graph, values)}),
+        **({} if graph.correction is None else {"correction": _corrected(graph, values)}),
         "nearest_run": _nearest_run(graph.nearest, values),
         "checks": {
             "errors": raised(graph, values, errors=True),
@@ -260,6 +263,46 @@ def _ranges(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, dict[
             for percent, figure in zip(PERCENTILES, band, strict=True)
         }
         for name, band in graph.evidence.bands.items()
+    }
+
+
+def _engine_day(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
+    """The newest run of the framework, its age in months on the engine's day, and the range of TPOT then."""
+    found = graph.drift
+    assert found is not None
+    possible = bool(values[graph.checks.possible])
+    newest, months = values[found.newest], values[found.months]
+    return {
+        "newest_run": None if isinstance(newest, str) else day_of(newest).isoformat(),
+        "months": None if isinstance(months, str) else float(months),
+        "tpot": {
+            name: float(values[end]) if possible else None
+            for name, end in zip(("p10", "p90"), found.ends, strict=True)
+        },
+    }
+
+
+def _corrected(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
+    """Results times the multipliers of a correction, in seconds; None where the plan cannot be."""
+    assert graph.correction is not None
+    possible = bool(values[graph.checks.possible])
+
+    def known(figure: Node) -> float | None:
+        value = values[figure]
+        return float(value) if possible and not isinstance(value, str) and isfinite(value) else None
+
+    return {
+        "version": graph.correction.version,
+        **{
+            name: {
+                "physics": known(one.physics),
+                "multiplier": known(one.multiplier),
+                **dict(zip(PERCENTILES, map(known, one.percentiles), strict=True)),
+                "runs": int(values[one.runs]),
+                "newest": str(values[one.newest]),
+            }
+            for name, one in graph.correction.results.items()
+        },
     }
 
 

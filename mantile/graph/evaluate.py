@@ -386,8 +386,9 @@ def _execute(
                 values[node] = function(values[left], values[right])
             else:
                 values[node] = function(*[values[argument] for argument in arguments])
-            for other in gone.get(node, ()):
-                values.pop(other, None)
+            if gone:
+                for other in gone.get(node, ()):
+                    values.pop(other, None)
 
 
 def _last_uses(steps: Sequence[_Step], outputs: Iterable[Node]) -> dict[Node, list[Node]]:

@@ -50,6 +50,11 @@ def _flat(arguments: tuple[Any, ...]) -> list[Any]:
     return [item for item in flat if not isinstance(item, str)] or [0.0]
 
 
+def _plain(value: Any) -> Any:
+    """A number of NumPy as Python's own, of the same bits: Python works with these much quicker."""
+    return float(value) if type(value) is np.float64 else value
+
+
 def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     """Arithmetic; a text makes an error of it, as in Excel."""
 
@@ -57,7 +62,7 @@ def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
         for argument in arguments:
             if isinstance(argument, str):
                 return math.nan
-        return function(*arguments)
+        return _plain(function(*arguments))
 
     return calculate
 
@@ -98,27 +103,35 @@ def _logarithm(value: Any) -> Any:
 
 
 def _maximum(*arguments: Any) -> Any:
-    return reduce(np.maximum, _flat(arguments))
+    if len(arguments) == 2 and type(arguments[0]) is type(arguments[1]) is float:
+        left, right = arguments
+        return left if left >= right or left != left else right
+    return _plain(reduce(np.maximum, _flat(arguments)))
 
 
 def _minimum(*arguments: Any) -> Any:
-    return reduce(np.minimum, _flat(arguments))
+    if len(arguments) == 2 and type(arguments[0]) is type(arguments[1]) is float:
+        left, right = arguments
+        return left if left <= right or left != left else right
+    return _plain(reduce(np.minimum, _flat(arguments)))
 
 
 def _total(*arguments: Any) -> Any:
-    return reduce(np.add, _flat(arguments))
+    return _plain(reduce(np.add, _flat(arguments)))
 
 
 def _least(members: list[Any]) -> Any:
     """The smallest of the members that are numbers; where there are cases, of those that are in a case."""
     numbers = _flat((members,))
     if all(isinstance(number, float) for number in numbers):
-        return np.array(numbers).min()
+        return _plain(np.array(numbers).min())
     return reduce(np.fmin if any(np.ndim(number) for number in numbers) else np.minimum, numbers)
 
 
 def _number_or_nothing(value: Any) -> Any:
     """A number as it is, 0 for a text; where there are cases, for what is no number."""
+    if isinstance(value, float):
+        return value
     if _is_text(value):
         return 0.0
     return value if np.ndim(value) == 0 else np.where(np.isnan(value), 0.0, value)
@@ -126,6 +139,8 @@ def _number_or_nothing(value: Any) -> Any:
 
 def _all_of(*arguments: Any) -> Any:
     """An error among conditions is one, whatever the others are."""
+    if all(isinstance(condition, bool | np.bool_) for condition in arguments):
+        return all(arguments)
     holds = reduce(np.logical_and, arguments)
     errors = [np.isnan(condition) for condition in arguments if not _all_finite(condition)]
     if not errors:
@@ -223,7 +238,7 @@ def _match(key: Any, members: list[Any], _exact: int) -> Any:
 
 def _match_at_most(key: Any, members: list[Any], _ascending: int) -> Any:
     count = reduce(np.add, (np.less_equal(member, key).astype(float) for member in members))
-    return np.where(count > 0, count, np.nan)[()]
+    return _plain(np.where(count > 0, count, np.nan)[()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +366,7 @@ def _sum_products(*blocks: Members) -> Any:
 
 def _is_number(value: Any) -> Any:
     if isinstance(value, float):
-        return np.True_ if value == value else np.False_
+        return value == value
     if value is None or _is_text(value):
         return False
     return ~np.isnan(value)
@@ -363,6 +378,8 @@ def _is_empty(value: Any) -> Any:
 
 
 def _is_error(value: Any) -> Any:
+    if isinstance(value, float):
+        return not math.isfinite(value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "USO":
         return np.not_equal(value, value) if value.dtype.kind == "O" else False  # texts, errors among them
     return False if isinstance(value, str) else ~np.isfinite(value)
@@ -374,7 +391,7 @@ def _if_error(value: Any, otherwise: Any) -> Any:
 
 def _nth_largest(members: list[Any], rank: Any) -> Any:
     ordered = np.sort(np.stack(np.broadcast_arrays(*members)), axis=0)[::-1]
-    return ordered[int(rank) - 1] if rank <= len(ordered) else np.nan  # as LARGE, an error beyond the last
+    return _plain(ordered[int(rank) - 1]) if rank <= len(ordered) else np.nan  # as LARGE, an error beyond it
 
 
 def _round_up(value: Any, _digits: int) -> Any:

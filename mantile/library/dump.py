@@ -23,6 +23,7 @@ _TAIL = (
     "decode",
     "devices",
     "profiles",
+    "correction",
     "input_tokens",
     "output_tokens",
     "concurrency",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Literal
 
 from pydantic import Field
@@ -53,6 +54,22 @@ class Band(Strict):
     p90: float = Field(gt=0)
 
 
+class Changed(Strict):
+    """How much TPOT of the same configuration changed between two days, with one framework.
+
+    Percentiles of the change of its logarithm over the root of the months between, each configuration with
+    the same weight. `last` is the newest day of them.
+    """
+
+    framework: str
+    configurations: int = Field(ge=1)
+    first: date
+    last: date
+    p10: float = Field(ge=-2, le=0)
+    p50: float = Field(ge=-2, le=2)
+    p90: float = Field(ge=0, le=2)
+
+
 class EvidenceBase(Strict):
     """What was measured, and how far predictions may be off by how much of it bears on a case."""
 
@@ -64,6 +81,9 @@ class EvidenceBase(Strict):
         for metric in BAND_METRICS
         for level in EVIDENCE_LEVELS
     )
+
+    drift: tuple[Changed, ...] = ()
+    drift_source: str = ""
 
     def band(self, metric: str, level: str) -> Band:
         """The percentiles of a metric at a level."""

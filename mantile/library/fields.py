@@ -60,6 +60,7 @@ Needs = Literal[
     "engine settings",
     "engine defaults",
     "TP padding",
+    "engine date",
     "decode CP",
     "windows or latents",
     "spread",

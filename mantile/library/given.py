@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from mantile.library.correction import NO_CORRECTION, load_correction
 from mantile.library.device import DEVICE, MOST_DEVICES
 from mantile.library.efficiency import EfficiencyProfile, fallback_chain, figures_in_use
 from mantile.library.errors import InputError
@@ -180,3 +182,19 @@ def usage(
 
 def _words(worker: Worker) -> str:
     return f"{worker[0]} with {worker[2]}"
+
+
+def with_correction(library: Library, named: str, name: str) -> Library:
+    """The library with the correction that a scenario names; as it is where that is `none`.
+
+    Raises:
+        InputError: for a file that there is not, or that holds something else.
+    """
+    if named == NO_CORRECTION:
+        return library
+    path = Path(named)
+    if not path.is_file():
+        raise InputError(
+            f"{name}: field correction: expected none or a file of mantile correct, found {named!r}"
+        )
+    return library.model_copy(update={"correction": load_correction(path)})

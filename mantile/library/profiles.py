@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
+from mantile.library.correction import Correction
 from mantile.library.documents import Strict, load, load_ours, validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, quoted, unknown
@@ -352,6 +353,7 @@ class Library(Strict):
     evidence: EvidenceBase = EvidenceBase()
     measured: MeasuredRuns = MeasuredRuns()
     links: Links = Links()
+    correction: Correction | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Library:

@@ -31,7 +31,8 @@ from pydantic import (
 
 from mantile.library.architecture import Architecture, Model
 from mantile.library.capacity import CapacityAsked
-from mantile.library.dates import day_of, serial
+from mantile.library.correction import NO_CORRECTION
+from mantile.library.dates import day_of, serial, today
 from mantile.library.decision import MOST_PLANS, Decision
 from mantile.library.device import DEVICE_FIELDS, MOST_DEVICES, OF_FIRST, OF_LINK, Device, of_device
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
@@ -933,6 +934,16 @@ class Inputs(Deployment):
         former=("release",),
         needs="experts",
     )
+    engine_date: Day | None = field(
+        "Day of the engine",
+        "day of the engine's release or build: how old the newest evidence is then, and what that does to "
+        "the range of TPOT; today: the day on which the scenario is read",
+        unit="date",
+        otherwise="not asked for; today where another column states one",
+        least=FIRST_DAY,
+        most=LAST_DAY,
+        needs="engine date",
+    )
     cache_policy: Literal["default", "saved", "full-windows", "full"] | None = field(
         "KV cache policy",
         f"what is kept of windows and latents; {DEFAULT}: as the framework's current release does; else "
@@ -1113,12 +1124,14 @@ class Inputs(Deployment):
         """Also as engines have it in their files: true or false."""
         return ("off", "on")[given] if isinstance(given, bool) else given
 
-    @field_validator("as_of", mode="before")
+    @field_validator("as_of", "engine_date", mode="before")
     @classmethod
     def _counted(cls, day: Any) -> Any:
         """A day as spreadsheets count it, from 2026-11-23, a date, or that number."""
         if isinstance(day, str) and day.isdigit():
             return int(day)
+        if day == "today":
+            day = today()
         try:
             return serial(date.fromisoformat(str(day))) if isinstance(day, date | str) else day
         except ValueError as error:
@@ -1385,13 +1398,13 @@ MOST_VARIANTS = 7
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
-    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `template` is one of
-    templates/ or a file. `versions` came before this one. `sweep` are values of one field, or of two, that
-    the Sweep sheet runs through; `alternative` is the accelerator that the base is compared with;
-    `decision` a choice among the variants, one of which the base is; `since` what changed since the workbook
-    before;
-    `sensitivity` percentages by which drivers are taken lower and higher, by id; `classes` of requests that
-    the deployment serves, in place of one mean length; `capacity` is the demand that replicas of it carry,
+    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `correction` is a file
+    of multipliers that `mantile correct` fitted, or none. `template` is one of templates/ or a file.
+    `versions` came before this one. `sweep` are values of one field, or of two, that the Sweep sheet runs
+    through; `alternative` is the accelerator that the base is compared with; `decision` a choice among
+    the variants, one of which the base is; `since` what changed since the workbook before; `sensitivity`
+    percentages by which drivers are taken lower and higher, by id; `classes` of requests that the
+    deployment serves, in place of one mean length; `capacity` is the demand that replicas of it carry,
     and what that costs.
 
     Example:
@@ -1411,6 +1424,7 @@ class Scenario(Case):
     date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
     why: Text = "first estimate"
     profiles: Annotated[tuple[Text, ...], Field(max_length=MOST_LISTED)] = ()
+    correction: Text = NO_CORRECTION
     variants: tuple[Case, ...] = Field(default=(), max_length=MOST_PLANS)
     template: Text = STANDARD
     versions: Annotated[tuple[Version, ...], Field(max_length=100)] = ()
@@ -1579,6 +1593,7 @@ _STATED = (
     "engine settings",
     "engine defaults",
     "TP padding",
+    "engine date",
     "decode CP",
     "devices",
 )

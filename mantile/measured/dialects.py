@@ -1,7 +1,7 @@
 """Measured runs in the forms others publish them, read as our own records; each run says what that assumes.
 
 - serving: a table of serving runs with columns model, system, framework, precision, isl, osl, tp, ttft_ms,
-  tpot_ms, ...
+  tpot_ms, ...; under other names as well, such as gpu_model, input_seq_len, tensor_parallel, mean_ttft_ms
 - InferenceMAX: agg_bmk.json, a list of records with hw, conc, mean_ttft, mean_tpot, tput_per_gpu, ...
 - llama-bench: a table of single-user runs with columns model, quant, system, pp_tok_s, tg_tok_s, ...
 - flat: records as `mantile records export` writes them, with model_id, runtime_id, hardware_id, metrics, ...
@@ -56,6 +56,8 @@ def reader_of(record: Record, name: str) -> Reader:
     for needs, reader in _READERS:
         if needs <= set(record):
             return reader
+    if set(_renamed(record)) >= _SERVING:
+        return lambda row, row_name: serving(_renamed(row), row_name)
     columns = [", ".join(sorted(needs)) for needs, _ in _READERS]
     raise InputError(
         f"{name}: not a form of measured runs that is known; expected the fields of a run ({columns[0]}, "
@@ -103,6 +105,9 @@ def serving(record: Record, name: str) -> Iterable[Run]:
         "tpot_s": _seconds(record.get("tpot_ms")),
         "ttft_p50_s": _seconds(record.get("median_ttft_ms")),
         "tpot_p50_s": _seconds(record.get("median_tpot_ms")),
+        "e2e_s": _seconds(record.get("e2e_ms")),
+        "prefill_tokens_per_s": record.get("prefill_tokens_per_s") or None,
+        "output_tokens_per_s": record.get("out_tok_s") or None,
         "output_tokens_per_s_per_accelerator": record.get("out_tok_s_gpu") or None,
     }
     return [_run(name, record, fields, metrics, notes)]
@@ -398,9 +403,66 @@ def _milliseconds(seconds: Any) -> float | str:
     return "" if seconds in ("", None) else float(seconds) * 1e3
 
 
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "model": ("model_name", "model_id"),
+    "system": ("gpu_model", "gpu", "gpu_type", "gpu_name", "hardware", "accelerator", "device"),
+    "framework": ("backend", "engine", "runtime", "serving_framework", "inference_engine"),
+    "framework_version": ("engine_version", "backend_version", "runtime_version"),
+    "precision": ("quantization", "quant", "dtype", "weight_dtype", "weights_dtype", "weight_precision"),
+    "kv_dtype": ("kv_cache_dtype", "kv_precision"),
+    "isl": ("input_seq_len", "input_len", "input_length", "input_tokens", "prompt_tokens", "prompt_len"),
+    "osl": ("output_seq_len", "output_len", "output_length", "output_tokens", "gen_len", "max_tokens"),
+    "concurrency": (
+        "conc",
+        "max_concurrency",
+        "concurrent_requests",
+        "batch_size",
+    ),
+    "tp": ("tensor_parallel", "tensor_parallel_size", "tp_size"),
+    "pp": ("pipeline_parallel", "pipeline_parallel_size", "pp_size"),
+    "ep": ("expert_parallel", "expert_parallel_size", "ep_size"),
+    "dp_attention": ("attention_dp", "dp_attention_size"),
+    "gpus": ("num_gpus", "gpu_count", "n_gpus", "num_accelerators", "world_size"),
+    "ttft_ms": ("mean_ttft_ms", "avg_ttft_ms", "time_to_first_token_ms"),
+    "tpot_ms": ("mean_tpot_ms", "avg_tpot_ms", "time_per_output_token_ms", "mean_itl_ms", "itl_ms"),
+    "median_ttft_ms": ("p50_ttft_ms", "ttft_p50_ms"),
+    "median_tpot_ms": ("p50_tpot_ms", "tpot_p50_ms"),
+    "e2e_ms": ("mean_e2e_ms", "mean_e2el_ms", "e2e_latency_ms", "latency_ms"),
+    "prefill_tokens_per_s": ("prefill_tok_s", "prefill_throughput"),
+    "out_tok_s_gpu": ("output_tput_per_gpu", "tokens_per_s_per_gpu", "throughput_per_gpu"),
+    "out_tok_s": ("output_throughput", "output_tokens_per_s", "throughput_tok_s", "output_tok_s"),
+    "measured_on": ("date", "timestamp", "run_date"),
+    "row_id": ("id", "run_id"),
+}
+"""Columns of tables of serving runs, and other names of each."""
+
+
+def _renamed(record: Record) -> Record:
+    """A row of a table of serving runs with our names of its columns; a column that it has twice stays.
+
+    Times in seconds become milliseconds; a single accelerator is TP 1 where nothing is said of the plan.
+    """
+    plain = {re.sub(r"[\s-]+", "_", str(key).strip().lower()): cell for key, cell in record.items()}
+    for key in [key for key in plain if key.endswith(("_s", "_sec", "_seconds")) and "per" not in key]:
+        stem, _, _ = key.rpartition("_")
+        if any(f"{stem}_ms" in (name, *others) for name, others in _COLUMNS.items()):
+            plain.setdefault(f"{stem}_ms", _milliseconds(plain.pop(key)))
+    for name, others in _COLUMNS.items():
+        found = next((other for other in others if other in plain), None)
+        if found is not None and name not in plain:
+            plain[name] = plain.pop(found)
+    if "tp" not in plain and plain.get("gpus") in (1, "1", 1.0):
+        plain["tp"] = 1
+    if isinstance(plain.get("measured_on"), str):
+        plain["measured_on"] = plain["measured_on"][:10]
+    return plain
+
+
+_SERVING = {"model", "system", "framework", "precision", "isl", "osl", "concurrency", "tp"}
+
 _READERS: tuple[tuple[set[str], Reader], ...] = (
     ({"model", "accelerator", "input_tokens", "output_tokens", "concurrency"}, _own),
-    ({"model", "system", "framework", "precision", "isl", "osl", "concurrency", "tp"}, serving),
+    (_SERVING, serving),
     ({"model", "hw", "precision", "isl", "osl", "conc"}, inferencemax),
     ({"model", "system", "quant", "framework", "tg_tok_s"}, llama_bench),
     ({"model_id", "runtime_id", "hardware_id", "context_tokens", "metrics"}, flat),

@@ -183,7 +183,7 @@ def retrain(
     if not chosen:
         raise InputError(f"{source}: no alarm of decode or TTFT: nothing to fit anew")
     tags = {tag for one, run in chosen for tag in _tags(one, run)}
-    matched = match_runs([run for _, run in chosen], library, progress)
+    matched = match_runs([run for _, run in chosen], library, progress).possible()
     return calibrate(matched, source="; ".join([source, *sorted(tags)])[:200], progress=progress)
 
 

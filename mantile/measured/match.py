@@ -26,6 +26,9 @@ from mantile.library.scenario import with_own_accelerators
 from mantile.measured.metrics import COMPARED, PREFILL_RATE, THROUGHPUT, Array
 from mantile.measured.runs import RejectedRun, Run
 
+PADDING = frozenset({"HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"})
+"""Checks of a plan that a run may not keep: what does not divide among the ranks was padded."""
+
 
 @dataclass(frozen=True)
 class MatchedRun:
@@ -103,14 +106,15 @@ class Batch:
         measured[prefill] = np.where(np.isnan(measured[prefill]), tokens / rate, measured[prefill])
         deployment = np.array([metrics.get(OUTPUT_TOKENS_PER_S.key, np.nan) for metrics in given])
         for throughput in (
-            deployment / self._accelerators,
+            deployment / self.accelerators,
             self._throughput_of(measured[TTFT.key], measured[TPOT.key]),
         ):
             measured[THROUGHPUT] = np.where(np.isnan(measured[THROUGHPUT]), throughput, measured[THROUGHPUT])
         return measured
 
     @property
-    def _accelerators(self) -> Array:
+    def accelerators(self) -> Array:
+        """How many each run used."""
         accelerators = self.equations.serving.accelerators
         return self._over_runs(Program([accelerators]).sweep(self.inputs)[accelerators])
 
@@ -145,6 +149,29 @@ class MatchedRuns:
         """The same runs, predicted with other profiles."""
         models = {run.run.model: batch.model for batch in self.batches for run in batch.runs}
         return match_runs([run.run for run in self.runs], library, models=models)
+
+    def possible(self) -> MatchedRuns:
+        """The same without the runs whose plan is not possible, which are rejected with the reason.
+
+        A run was measured, so its plan was: heads and columns that do not divide among the ranks were padded,
+        and do not count. Any other check that does not hold is a misreading of the record.
+        """
+        batches: list[Batch] = []
+        rejected: list[RejectedRun] = []
+        for batch in self.batches:
+            unmet = [[code for code in codes if code not in PADDING] for codes in batch.unmet_plan_checks()]
+            kept = [run for run, codes in zip(batch.runs, unmet, strict=True) if not codes]
+            rejected += [
+                RejectedRun(run.run.id, f"the plan is not possible: {', '.join(codes)}")
+                for run, codes in zip(batch.runs, unmet, strict=True)
+                if codes
+            ]
+            if len(kept) == len(batch.runs):
+                batches.append(batch)
+            elif kept:
+                follow = [figure.id for figure in batch.equations.all_inputs() if figure.follows is not None]
+                batches.append(Batch(batch.equations, batch.model, tuple(kept), _stacked(kept, follow)))
+        return MatchedRuns(self.library, tuple(batches), (*self.rejected, *rejected))
 
     @property
     def runs(self) -> tuple[MatchedRun, ...]:

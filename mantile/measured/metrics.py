@@ -86,6 +86,34 @@ ERROR_FIGURES = {
 """What `errors` gives beside the number of runs, and its heading."""
 
 
+IN_UNITS = {"mae": "mean |error|", "rmse_in_units": "RMSE", "least": "min", "largest": "max"}
+"""What `errors_in_units` gives, and its heading."""
+
+
+def errors_in_units(measured: Array, predicted: Array) -> dict[str, float]:
+    """How far predictions are off in the unit of the metric, and between which errors they lie.
+
+    Args:
+        measured, predicted: one of each for each run, SI; a run without both, or with one that is not above
+            0, does not count.
+
+    Returns:
+        `mae` the mean of |predicted − measured| and `rmse_in_units` its root mean square, SI; `least` and
+        `largest` of predicted ÷ measured − 1, fractions. NaN where there is no run.
+    """
+    known = np.isfinite(measured) & np.isfinite(predicted) & (measured > 0) & (predicted > 0)
+    if not known.any():
+        return dict.fromkeys(IN_UNITS, float("nan"))
+    off = predicted[known] - measured[known]
+    relative = off / measured[known]
+    return {
+        "mae": float(np.abs(off).mean()),
+        "rmse_in_units": float(np.sqrt((off**2).mean())),
+        "least": float(relative.min()),
+        "largest": float(relative.max()),
+    }
+
+
 def errors(ratios: Array) -> dict[str, float]:
     """How far predictions are off, from the ratios predicted ÷ measured.
 

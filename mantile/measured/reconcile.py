@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mantile.equations.checks import INSUFFICIENT
 from mantile.library.errors import InputError, unknown
 from mantile.library.profiles import Library
-from mantile.measured.match import Batch, MatchedRun, MatchedRuns, match_runs
-from mantile.measured.metrics import COMPARED, PREFILL_RATE, errors
+from mantile.measured.match import PADDING, Batch, MatchedRun, MatchedRuns, match_runs
+from mantile.measured.metrics import COMPARED, PREFILL_RATE, errors, errors_in_units
 from mantile.measured.runs import Measurements, RejectedRun
 from mantile.measured.select import mode_of, select_runs
 
@@ -29,6 +30,9 @@ COLUMNS = [
     "input_tokens",
     "output_tokens",
     "prompts_per_slot",
+    "tp",
+    "ep",
+    "gpus",
     "feasibility",
     *(f"{name}_{what}" for name in COMPARED for what in ("measured", "predicted", "ratio")),
     *(f"{PREFILL_RATE}_{what}" for what in ("measured", "predicted")),
@@ -72,6 +76,29 @@ class Reconciliation:
         part = self.table if table is None else table
         figures = {name: errors(part[f"{name}_ratio"].to_numpy(float)) for name in COMPARED}
         return {name: of_metric for name, of_metric in figures.items() if of_metric["n"]}
+
+    def in_units(self, table: pd.DataFrame | None = None) -> ErrorsByMetric:
+        """Errors in the unit of each metric, SI, as `mantile.measured.metrics.errors_in_units` gives them.
+
+        Args:
+            table: a part of the table instead of all runs.
+        """
+        part = self.table if table is None else table
+        return {
+            name: errors_in_units(
+                part[f"{name}_measured"].to_numpy(float), part[f"{name}_predicted"].to_numpy(float)
+            )
+            for name in self.metrics(part)
+        }
+
+    def verdicts(self) -> dict[str, int]:
+        """How many runs ran, and how many of these are said not to fit: `false_negatives`.
+
+        Whether a plan is wrongly said to fit no table of runs can tell: what did not start is in none. Logs
+        of servers that did not start do, see `mantile.measured.startup_errors`.
+        """
+        refused = self.table["feasibility"] == INSUFFICIENT
+        return {"ran": len(self.table), "false_negatives": int(refused.sum())}
 
     def groups(self) -> dict[str, dict[str, ErrorsByMetric]]:
         """The same by model, accelerator, source and so on."""
@@ -120,6 +147,8 @@ class Reconciliation:
                 mode: {"answered": len(part), "metrics": self.metrics(part)}
                 for mode, part in self.modes().items()
             },
+            "in_units": self.in_units(aggregated if len(aggregated) else self.table),
+            "feasibility": self.verdicts(),
             "groups": self.groups(),
             "assumptions": self.assumptions(),
             "best": best[shown].to_dict("records"),
@@ -214,6 +243,7 @@ def _compared(batch: Batch, changes: Mapping[str, float]) -> pd.DataFrame:
     )
     outputs, measured = batch.outputs(), batch.measured
     table = pd.DataFrame([_asked(run) for run in batch.runs])
+    table["gpus"] = batch.accelerators.astype(int)
     _judge_plans(table, batch, [str(verdict) for verdict in values[batch.equations.checks.feasibility]])
     for name, metric in COMPARED.items():
         predicted = values[outputs[metric.field]].astype(float)
@@ -226,7 +256,6 @@ def _compared(batch: Batch, changes: Mapping[str, float]) -> pd.DataFrame:
 
 
 IMPOSSIBLE, PADDED = "invalid", "padded"
-_PADDING = {"HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"}
 
 
 def _judge_plans(table: pd.DataFrame, batch: Batch, verdicts: list[str]) -> None:
@@ -236,7 +265,7 @@ def _judge_plans(table: pd.DataFrame, batch: Batch, verdicts: list[str]) -> None
     are counted so. Any other check that does not hold is a misreading of the record.
     """
     unmet = batch.unmet_plan_checks() if IMPOSSIBLE in verdicts else [()] * len(verdicts)
-    padded = [bool(codes) and set(codes) <= _PADDING for codes in unmet]
+    padded = [bool(codes) and set(codes) <= PADDING for codes in unmet]
     table["feasibility"] = [
         PADDED if pads else verdict for verdict, pads in zip(verdicts, padded, strict=True)
     ]
@@ -266,6 +295,8 @@ def _asked(matched: MatchedRun) -> dict[str, Any]:
         "input_tokens": values["input_tokens"],
         "output_tokens": values["output_tokens"],
         "prompts_per_slot": values["prompts_per_slot"],
+        "tp": values["tp"],
+        "ep": values["ep"],
         "version": run.environment.framework_version,
         "date": run.date,
         "source": name,

@@ -159,7 +159,17 @@ def weight_formats(
 
 
 _WITH_HEAD = {"q4_0", "q4_k_m", "q8_0"}
-_OTHER_WORDS = {"4bit": "int4-g64", "mlx-4bit": "int4-g64", "fp4": "fp4"}
+_METHODS, _EIGHT = frozenset({"awq", "gptq"}), frozenset({"int8", "8bit", "w8a16"})
+"""Ways of quantising, 4 bit where nothing beside them says that it is 8."""
+_OTHER_WORDS = {
+    "4bit": "int4-g64",
+    "mlx-4bit": "int4-g64",
+    "8bit": "int8-g64",
+    "mlx-8bit": "int8-g64",
+    "w8a16": "int8-g128",
+    "smoothquant": "int8",
+    "fp4": "fp4",
+}
 
 
 def _format_of(word: str) -> str:
@@ -171,7 +181,11 @@ def _format_of(word: str) -> str:
         InputError: for a word that names none.
     """
     spelling = re.sub(r"[\s()_,]+", "-", word.strip().lower()).strip("-")
-    for name in (spelling, *spelling.split("-")):
+    spelling = re.sub(r"(\d)-bits?\b", r"\1bit", spelling)
+    words = spelling.split("-")
+    if _METHODS & {*words} and _EIGHT & {*words}:
+        return "int8-g128"
+    for name in (spelling, *words):
         if name in _OTHER_WORDS:
             return _OTHER_WORDS[name]
         try:

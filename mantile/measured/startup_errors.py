@@ -96,7 +96,10 @@ class StartUpErrors:
         return members
 
     def verdicts(self) -> dict[str, int]:
-        """How many verdicts are known and right; `outgrown` counts servers that did not fit."""
+        """How many verdicts are known and right; `outgrown` counts servers that did not fit.
+
+        `false_positives` are said to fit and did not, `false_negatives` are said not to fit and did.
+        """
         judged = [each for each in self.servers if each.right is not None]
         refused = [each for each in judged if each.server.outgrown]
         return {
@@ -104,6 +107,8 @@ class StartUpErrors:
             "right": sum(bool(each.right) for each in judged),
             "outgrown": len(refused),
             "outgrown_right": sum(bool(each.right) for each in refused),
+            "false_positives": sum(not each.right for each in refused),
+            "false_negatives": sum(not each.right for each in judged if not each.server.outgrown),
         }
 
     def worst(self, metric: str, count: int = 8) -> list[Compared]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.architecture import Model
+from mantile.library.correction import NO_CORRECTION
 from mantile.library.errors import InputError, naming, quoted
 from mantile.library.models import named_model
 from mantile.library.profiles import is_file, load_library
@@ -130,11 +131,19 @@ def _draft(value: str, path: str, hub: bool, name: str) -> str:
     return _model(value, path, False, name)
 
 
+def _no_correction(value: str, path: str, hub: bool, name: str) -> str:
+    """A correction is a file of somebody's own."""
+    if value != NO_CORRECTION:
+        raise InputError(f"{name}: field {path}: {quoted(value)} names a file; expected none")
+    return value
+
+
 _CHECKED: Mapping[str, Callable[[str, str, bool, str], str]] = {
     "accelerator": _chip,
     "draft_model": _draft,
     "model": _model,
     "template": _no_file,
     "profiles": _no_file,
+    "correction": _no_correction,
 }
 """What is done with texts of fields, by the end of their names; the first that fits."""

@@ -183,7 +183,7 @@ def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "decode_toks_sec": band("throughput"),
         "decode_toks_sec_per_user": whole["interactivity_tokens_per_s"],
-        "prefill_toks_sec": {"p10": None, "p50": whole.get("prefill_tokens_per_s"), "p90": None},
+        "prefill_toks_sec": {"p10": None, "p50": whole["prefill_tokens_per_s"], "p90": None},
         "ttft_ms": {
             **band("ttft", _MS),
             "mean": scaled(whole["ttft_s"], _MS),
@@ -256,7 +256,8 @@ def _words(
     elif kind == OFFLOADED:
         words.append(_offloaded(made, whole))
     elif memory is not None:
-        words.append(f"Model exceeds VRAM: it {memory['message']}.")
+        missing = (missing_memory(whole) or 0.0) * _GB
+        words.append(f"Model exceeds VRAM by {missing:,.1f} GB of each accelerator: it {memory['message']}.")
         if found is not None and found.ram is None:
             words.append("Host memory is not known: state ram_gb to see whether a part may lie there.")
     if is_possible(whole["feasibility"]):
@@ -273,14 +274,25 @@ def _words(
     return words + [f"{text}." for text in (() if found is None else found.told)]
 
 
+def missing_memory(results: Mapping[str, Any]) -> float | None:
+    """Bytes that the fullest accelerator lacks, by the check that says so; None where it has enough."""
+    check = next((one for one in results["checks"]["errors"] if one["code"] == MEMORY), None)
+    return None if check is None else float(check["left"] - check["right"])
+
+
 def _offloaded(made: Estimate, whole: Mapping[str, Any]) -> str:
     """By how much the plan is too large without host memory, and what lies there."""
-    without = made.scenario.replace(offload_weights=0.0, offload_kv=0.0)
-    checks = made.again(without).results()["checks"]["errors"]
-    message = next((f": it {one['message']}" for one in checks if one["code"] == MEMORY), "")
+    without = made.again(made.scenario.replace(offload_weights=0.0, offload_kv=0.0)).results()
+    missing = missing_memory(without)
     parts = [
         f"{whole[name]:,.1f} GB of {what}"
         for name, what in (("offload_weights", "weights"), ("offload_kv", "KV cache"))
         if whole[name]
     ]
-    return f"Model exceeds VRAM{message}; so {' and '.join(parts)} of each accelerator lie in host memory."
+    lies = f"{' and '.join(parts)} of each accelerator lie in host memory"
+    if missing is None:
+        return f"Model fits without host memory; as stated, {lies}."
+    return (
+        f"Model exceeds VRAM by {missing * _GB:,.1f} GB of each accelerator, so {lies}; what a pass needs of "
+        "it comes over the link to the host."
+    )

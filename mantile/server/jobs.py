@@ -180,7 +180,7 @@ def calibrated(records: Sequence[Mapping[str, Any]], hub: bool) -> dict[str, Any
     from mantile.measured.runs import Run
 
     runs = [validate(Run, dict(record), str(record.get("id", "run"))) for record in records]
-    matched = match_runs(runs, models={run.model: model_of(run.model, hub) for run in runs})
+    matched = match_runs(runs, models={run.model: model_of(run.model, hub) for run in runs}).possible()
     if not matched.runs:
         reasons = "; ".join(f"{one.id}: {one.reason}" for one in matched.rejected)
         raise InputError(f"run: no prediction to compare with: {reasons}")

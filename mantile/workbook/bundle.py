@@ -75,7 +75,9 @@ class Bundle:
                 "made_on": estimates.made_on or today(),
                 "scenario": scenario,
                 "model": estimates.model.model_dump(mode="json"),
-                "library": estimates.library.model_dump(mode="json"),
+                "library": estimates.library.model_dump(
+                    mode="json", exclude=None if estimates.library.correction else {"correction"}
+                ),
                 "template": estimates.template.model_dump(mode="json", exclude_defaults=True),
             },
             "bundle",

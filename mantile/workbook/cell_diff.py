@@ -168,13 +168,19 @@ class _Differ:
         if cell.style.unlocked and not changed and cell.expression is None:
             return diff.notes  # room to sign
         if self.file.other_version:
-            if (is_label and not changed) or _names_another_place(item):
+            if (is_label and not changed) or _names_another_place(item) or self._is_own_row(item):
                 return []  # what another version called it, or where it stood there
             if place[:2] not in self.places.book_ids or self._is_other_copy(place, item):
                 return diff.not_compared
             there = self.file.file_sheet(place)
             return self._judged(there, item, diff.formulas if changed else diff.overwritten)
         return diff.formulas if changed else diff.labels if is_label else diff.overwritten
+
+    def _is_own_row(self, item: Mapping[str, Any]) -> bool:
+        """Whether a number is the row of the file in which a table of figures begins."""
+        place = self.book.first_rows.get(item["id"])
+        there = None if place is None else self.places.in_file(*place)
+        return there is not None and item["found"] == there[1] + 1
 
     def _is_other_copy(self, place: Place, item: dict[str, Any]) -> bool:
         """Whether a formula of a further case differs only in which figures have a copy for the case."""

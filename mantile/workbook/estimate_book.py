@@ -52,6 +52,9 @@ class EstimateBook(Book):
         )
         super().__init__(document, len(estimate.columns))
         self.stamps: list[dict[str, Value]] = [{} for _ in estimate.columns]
+        self.first_rows: dict[
+            str, tuple[str, int, int]
+        ] = {}  # where tables begin, by the ids of their stamps
         inputs = estimate.equations.typed.inputs
         self.cells = {item.cell: item.input for item in inputs}
         self.used = {item.input: item.used for item in inputs}
@@ -123,6 +126,7 @@ class EstimateBook(Book):
                 column.id: f"{column.value}, {sheet}!{xl_col_to_name(at)}",
                 first.id: row + 1,
             }
+            self.first_rows[first.id] = (sheet, row, at)
             for stamps in self.stamps:
                 stamps |= stored
 

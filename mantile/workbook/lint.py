@@ -129,6 +129,8 @@ _MAX_NESTING = 64
 # Results that nobody inside the book has to use.
 OUTPUTS = re.compile(
     r"^(metrics\.|load\.(state|in_flight|seats|wait\w*|served)$|serving\.|break_even\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
+    r"|drift\.(p\d+|months)$"
+    r"|correction\.(version|digest|\w+\.(p\d+|newest))$"
     r"|framework\.[\w.-]+\.(cache_policy|pads_\w+)$|(decode\.)?startup\.\w+|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"
     r"|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)"
     r"|model\.active_parameters|measured\.(error_of_all|in_use\..*|lowest\..*|highest\..*)|memory\.kv_bytes_per_token"

@@ -30,8 +30,20 @@ BINS = 40
 _SIZE = (9.0, 6.0)  # inches
 _LABEL_ROOM = 0.25  # of the width, right of the last point
 _APART = 0.045  # of the height, between two labels
-_DARK, _LIGHT = "#1f4e79", "#c9d3dd"
-_SETTINGS: Any = {"svg.hashsalt": "mantile", "svg.fonttype": "none", "font.size": 10.0, "figure.dpi": 120.0}
+DARK, LIGHT = "#1f4e79", "#c9d3dd"
+SETTINGS: Any = {"svg.hashsalt": "mantile", "svg.fonttype": "none", "font.size": 10.0, "figure.dpi": 120.0}
+
+
+def require_matplotlib(path: Path) -> None:
+    """Refuse to draw without matplotlib.
+
+    Raises:
+        InputError: saying how to get it.
+    """
+    if find_spec("matplotlib") is None:
+        raise InputError(
+            f"{path}: charts need matplotlib: pip install 'mantile[charts]'; or a file name that ends in .csv"
+        )
 
 
 @dataclass
@@ -97,11 +109,7 @@ def chart_of(kind: str | None, figure: str | None, parameters: Sequence[str], fi
     for path in files:
         if not path.parent.is_dir():
             raise InputError(f"{path}: there is no folder {path.parent}")
-    if find_spec("matplotlib") is None:
-        raise InputError(
-            f"{files[0]}: charts need matplotlib: pip install 'mantile[charts]'; or a file name that ends in "
-            ".csv"
-        )
+    require_matplotlib(files[0])
     columns = {metric.column: metric for metric in METRICS}
     asked = figure or OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column
     found = columns.get(asked) or columns.get(f"{asked}_s")
@@ -121,7 +129,7 @@ def write_chart(chart: Chart, title: str, path: Path) -> None:
 
     from mantile.library.files import replacing
 
-    with matplotlib.rc_context(_SETTINGS):
+    with matplotlib.rc_context(SETTINGS):
         figure = Figure(figsize=_SIZE, layout="constrained")
         axes = figure.add_subplot()
         shown = _DRAW[chart.kind](chart, chart.table(), axes, figure)
@@ -152,11 +160,11 @@ def _front(chart: Chart, table: pd.DataFrame, axes: Any, figure: Any) -> pd.Data
         _shown(first, dots[first.column]),
         _shown(second, dots[second.column]),
         s=8,
-        color=_LIGHT,
+        color=LIGHT,
         label="points",
     )
     across, up = _shown(first, front[first.column]), _shown(second, front[second.column])
-    axes.plot(across, up, "o-", color=_DARK, markersize=4, linewidth=1.2, label="no other is better in both")
+    axes.plot(across, up, "o-", color=DARK, markersize=4, linewidth=1.2, label="no other is better in both")
     axes.set_xlabel(first.head)
     axes.set_ylabel(second.head)
     if len(dots):
@@ -181,7 +189,7 @@ def _histogram(chart: Chart, table: pd.DataFrame, axes: Any, figure: Any) -> pd.
     import numpy as np
 
     values = _shown(chart.figure, table[chart.figure.column].dropna())
-    axes.hist(values, bins=BINS, color=_DARK, edgecolor="white", linewidth=0.5)
+    axes.hist(values, bins=BINS, color=DARK, edgecolor="white", linewidth=0.5)
     if len(values):
         median = float(np.median(values))
         axes.axvline(median, color="#c55a11", label=f"median {median:,.4g}")

@@ -25,6 +25,7 @@ from mantile.cli.output.tables import (
 )
 from mantile.equations import metrics
 from mantile.equations.checks import WITH_OFFLOAD
+from mantile.equations.correction import LABELS
 from mantile.estimate.results import is_possible
 from mantile.library.model_names import taken_for_granted
 
@@ -216,9 +217,34 @@ def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
             f"80 % of runs: {', '.join(sure)}; by {result['evidence']}" if sure else result["evidence"],
         )
     )
+    day = result.get("engine_day")
+    if day is not None:
+        lines.append(("engine  ", _engine_day(day)))
+    for name, one in result.get("correction", {}).items():
+        if isinstance(one, dict) and one["p50"] is not None:
+            behind = f"{one['runs']} runs, newest {one['newest']}" if one["runs"] else "no run of the kind"
+            lines.append(
+                (
+                    "corrected ",
+                    f"{LABELS[name]} {scaled(one['physics'], 's')} × {number(one['multiplier'], 3)} = "
+                    f"{scaled(one['p50'], 's')}, 80 % from {scaled(one['p10'], 's')} to "
+                    f"{scaled(one['p90'], 's')}; {behind}",
+                )
+            )
     if "capacity" in result:
         lines += demand_lines(estimate, result["capacity"])
     return [_hung(head, text) for head, text in lines]
+
+
+def _engine_day(day: dict[str, Any]) -> str:
+    """How old the evidence is on the engine's day, and the range of TPOT then."""
+    if day["months"] is None:
+        return "no run of the framework has a day: how old the evidence is, nobody knows"
+    before = f"{number(abs(day['months']), 2)} months {'after' if day['months'] >= 0 else 'before'}"
+    age, ends = f"{before} the newest run of the framework, {day['newest_run']}", day["tpot"]
+    if ends["p10"] is None:
+        return age
+    return f"{age}: 80 % of TPOT {scaled(ends['p10'], 's')} to {scaled(ends['p90'], 's')}"
 
 
 def _hung(head: str, text: str) -> Text:

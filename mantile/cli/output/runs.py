@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,11 @@ from rich.text import Text
 
 from mantile.cli.output import look
 from mantile.cli.output.tables import new_table, number, open_console
-from mantile.measured.metrics import COMPARED, ERROR_FIGURES, PREFILL_RATE
+from mantile.measured.metrics import COMPARED, ERROR_FIGURES, IN_UNITS, PREFILL_RATE
 from mantile.measured.reconcile import GROUPS, OF_CASE
 
 if TYPE_CHECKING:
+    from mantile.measured.gates import Passed
     from mantile.measured.reconcile import Reconciliation
     from mantile.measured.runs import RejectedRun
 
@@ -120,6 +121,7 @@ def print_reconciliation(reconciliation: Reconciliation, unread: int, files: Seq
             f"{number(unread)} records could not be read; whether the conditions hold for them is not known"
         )
     _print_errors(out, reconciliation, headline)
+    _print_units(out, reconciliation, headline)
     _print_groups(out, reconciliation, headline)
     _print_extremes(out, reconciliation, headline)
     print_rejected(reconciliation.rejected)
@@ -131,6 +133,48 @@ def print_reconciliation(reconciliation: Reconciliation, unread: int, files: Seq
         out.print(table)
     for path in files:
         out.print(f"{path}: written")
+
+
+def write_summary(reconciliation: Reconciliation, unread: int, path: Path) -> None:
+    """What `print_reconciliation` shows, as a text.
+
+    Raises:
+        InputError: if it cannot be written; nothing half-written stays behind.
+    """
+    from mantile.library.files import replacing
+
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8") as file, redirect_stdout(file):
+        print_reconciliation(reconciliation, unread, ())
+
+
+def print_gates(passed: Sequence[Passed]) -> None:
+    """Each gate with what was found."""
+    table = new_table("gate", "error", "limit", "found", "", right=(2, 3))
+    for one in passed:
+        found = NOTHING if one.error is None else percent(one.error)
+        verdict = "passed" if one.passed else "not measured" if one.error is None else "beyond"
+        table.add_row(one.gate.name, ERROR_FIGURES[one.gate.figure], percent(one.gate.limit), found, verdict)
+    open_console().print(table)
+
+
+def _print_units(out: Console, reconciliation: Reconciliation, headline: str) -> None:
+    """Errors in the unit of each metric, and the errors between which all runs lie."""
+    table = new_table("metric", "unit", *IN_UNITS.values(), right=range(2, 6))
+    for name, figures in reconciliation.in_units(reconciliation.modes()[headline]).items():
+        metric = COMPARED[name]
+        table.add_row(
+            metric.label,
+            metric.unit,
+            *(number(figures[what] * metric.scale, 3) for what in ("mae", "rmse_in_units")),
+            *(f"{percent(figures[what], signed=True)} %" for what in ("least", "largest")),
+        )
+    out.print(table)
+    verdicts = reconciliation.verdicts()
+    if verdicts["false_negatives"]:
+        out.print(
+            f"{number(verdicts['false_negatives'])} of {number(verdicts['ran'])} runs are said not to fit, "
+            "and ran"
+        )
 
 
 def _print_errors(out: Console, reconciliation: Reconciliation, headline: str) -> None:

@@ -29,7 +29,8 @@ def print_startups(found: StartUpErrors) -> None:
     verdicts = found.verdicts()
     out.print(
         f"verdicts right: {verdicts['right']} of {verdicts['of']}; of servers that ran out of memory or "
-        f"refused their length: {verdicts['outgrown_right']} of {verdicts['outgrown']}"
+        f"refused their length: {verdicts['outgrown_right']} of {verdicts['outgrown']}; said to fit and did "
+        f"not: {verdicts['false_positives']}; said not to fit and did: {verdicts['false_negatives']}"
     )
     _print_worst(found)
     print_rejected(found.rejected)

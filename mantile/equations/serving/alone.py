@@ -52,8 +52,9 @@ class Prompt:
     Args:
         service: for which it occupies the pipeline.
         host: for which the host starts its operations.
-        handling: of the request before its prefill; `prefill` of the prompt; `transfer` of its KV cache to
-            a worker that decodes, None in a workbook without any.
+        handling: of the request before its prefill; `prefill` of the prompt; `rate` its tokens ÷ that time,
+            what is fetched left out; `transfer` of its KV cache to a worker that decodes, None in a workbook
+            without any.
         others: prompts of all others at a worker that prefills; None in a workbook without any.
     """
 
@@ -62,6 +63,7 @@ class Prompt:
     host: Quantity
     handling: Quantity
     prefill: Quantity
+    rate: Quantity
     transfer: Quantity | None
     others: Quantity | None
     sections: tuple[Section, ...]
@@ -102,6 +104,13 @@ def prompt(
         maximum(stages.through, host),
         "the host starts operations while others run",
     )
+    rate = pipe(
+        "prefill_tokens_per_s",
+        "Prefill tokens per second",
+        "token/s",
+        prefill.phase.rank_requests * prefill_workers.prompt / of_prompt,
+        "of a prompt by itself; of all prompts of a static batch",
+    )
     found = prefill_workers.memory.prefix
     if found is not None:
         of_prompt = pipe(
@@ -126,6 +135,7 @@ def prompt(
         host=host,
         handling=handling,
         prefill=of_prompt,
+        rate=rate,
         transfer=handover,
         others=others,
         bandwidth=bandwidth,

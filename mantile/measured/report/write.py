@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
+
 from mantile.estimate.tables import table_file
 from mantile.library.errors import InputError
 from mantile.measured.reconcile import Reconciliation
@@ -43,8 +45,8 @@ def report_book(reconciliation: Reconciliation) -> Book:
 
 
 def write_table(reconciliation: Reconciliation, path: Path) -> Path:
-    """Write every run predicted as a row of a .csv: what was asked, and each metric measured, predicted and
-    as their ratio.
+    """Write every run as a row of a .csv: what was asked, and each metric measured, predicted and as their
+    ratio. Rows without an answer stand below, with id and reason alone.
 
     Times are seconds, throughput tokens per second and accelerator; assumptions are joined by semicolons.
 
@@ -53,5 +55,12 @@ def write_table(reconciliation: Reconciliation, path: Path) -> Path:
     """
     table = reconciliation.table
     with table_file(path) as append:
-        append(table.assign(assumptions=table["assumptions"].map("; ".join)))
+        answered = table.assign(assumptions=table["assumptions"].map("; ".join), reason="")
+        rejected = pd.DataFrame(
+            [{"id": run.id, "reason": run.reason} for run in reconciliation.rejected],
+            columns=["id", "reason"],
+        )
+        append(answered)
+        if len(rejected):
+            append(rejected.reindex(columns=answered.columns))
     return path

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from mantile.estimate.estimate import Estimate, estimate
@@ -16,10 +17,13 @@ from mantile.optimize.auto import chosen
 from mantile.optimize.optimize import Optimum
 from mantile.server.documents import fields_of
 from mantile.server.page.state import AUTO, DEGREES, GPUS, State, unpacked
+from mantile.workbook.bundle import Bundle
 
 NAME = "page"
 """Stands for the scenario in errors."""
 KEPT = 64  # answers
+HUB: ContextVar[bool] = ContextVar("hub", default=False)
+"""Whether models may be read from the Hugging Face hub: as the server that is asked was told at its start."""
 _FIELD = re.compile(r"(?:field |^)(?:decode\.)?([a-z_0-9]+)(?:\.[^:]*)?: (.*)", re.DOTALL)
 
 
@@ -43,6 +47,12 @@ class Answer:
         """Whether the plan can be."""
         return is_possible(str(self.results["feasibility"]))
 
+    @cached_property
+    def digest(self) -> str:
+        """Of the bundle in the workbook, as its footers say it."""
+        digest = Bundle.of(self.estimate).digest
+        return f"{digest[:4]} {digest[4:8]}"
+
     @property
     def scenario(self) -> Scenario:
         """As it is worked out."""
@@ -64,7 +74,7 @@ def answer(state: State) -> Answer:
         FieldError: for what cannot be asked.
     """
     try:
-        return _answer(state.packed)
+        return _answer(state.packed, HUB.get())
     except FieldError:
         raise
     except InputError as error:
@@ -72,13 +82,14 @@ def answer(state: State) -> Answer:
 
 
 @lru_cache(maxsize=KEPT)
-def _answer(packed: str) -> Answer:
+def _answer(packed: str, hub: bool) -> Answer:
     asked = unpacked(packed)
     most, optimum = asked.pop(GPUS, None), None
-    fields, model = fields_of(asked, False, NAME)
+    fields, model = fields_of(asked, hub, NAME)
     if any(fields.get(name) == AUTO for name in DEGREES):
         fields, optimum = chosen(fields, NAME, most=8 if most is None else most)
     worked = estimate(parse_scenario(fields, NAME), model, name=NAME)
+    worked.values()  # of all figures, which a page shows: results are taken from them
     return Answer(fields, worked, worked.results(), optimum)
 
 

@@ -18,7 +18,7 @@ _LEFT, _RIGHT = 9.0, 97.0  # of the width: where a chart with axes begins and en
 _TOP, _BOTTOM = 14, 34  # pixels above and below it
 FIRST = ("now", "tier")
 """Kinds of points whose words are written in any case; others give way to them."""
-_APART, _LINE = 0.13, 16.0  # of the width, and pixels: nearer to one another words are left out
+_WIDE, _LETTER = 460.0, 6.6  # pixels: what a chart is at least on a desk, and what a letter of a label takes
 
 
 def tag(name: str, *inside: Markup | str, **attributes: object) -> Markup:
@@ -247,24 +247,26 @@ def chart(
                         class_=f"line {one.kind}",
                     )
                 )
-    placed: list[tuple[float, float]] = []
+    dots = [
+        ((_LEFT + (_RIGHT - _LEFT) * x / most_x) / 100, y_of(y)) for one in drawn_of for x, y, _ in one.points
+    ]
+    taken = [(x * _WIDE - 5, x * _WIDE + 5, y - 5, y + 5) for x, y in dots]
     for one in sorted(drawn_of, key=lambda each: each.kind not in FIRST):
         for x, y, words in one.points:
-            here = x / most_x, y_of(y)
-            crowded = any(abs(here[0] - x_) < _APART and abs(here[1] - y_) < _LINE for x_, y_ in placed)
-            if not words or crowded:
+            here = (_LEFT + (_RIGHT - _LEFT) * x / most_x) / 100 * _WIDE, y_of(y)
+            place = _room(here, words, one.kind in FIRST, taken)
+            if not words or place is None:
                 continue
-            placed.append(here)
-            near_end = x > 0.8 * most_x
-            below = one.kind in FIRST
+            beside, down, box = place
+            taken.append(box)
             parts.append(
                 tag(
                     "text",
                     words,
                     x=x_of(x),
-                    dx=-9 if near_end else 9,
-                    y=here[1] + (18 if below else -6),
-                    text_anchor="end" if near_end else "start",
+                    dx=9 * beside,
+                    y=here[1] + down,
+                    text_anchor="start" if beside > 0 else "end",
                     class_=f"label {one.kind}",
                 )
             )
@@ -272,6 +274,32 @@ def chart(
         for x, y, _ in one.points:
             parts.append(_mark(one, x_of(x), y_of(y)))
     return tag("svg", *parts, class_="chart", height=height, role="img", aria_label=label)
+
+
+_Box = tuple[float, float, float, float]  # left, right, top, bottom in pixels
+
+
+def _room(
+    here: tuple[float, float], words: str, needed: bool, taken: Sequence[_Box]
+) -> tuple[int, int, _Box] | None:
+    """Where words beside a point cover neither other words nor a point: right or left, and how far below.
+
+    None where there is no such place, unless the words are needed.
+    """
+    below = ((1, 18), (-1, 18), (1, -6), (-1, -6))
+    places = []
+    for beside, down in below if needed else (*below[2:], *below[:2]):
+        end = here[0] + beside * (9 + _LETTER * len(words))
+        start = here[0] + beside * 6
+        box = min(start, end), max(start, end), here[1] + down - 12, here[1] + down + 3
+        covers = any(
+            box[0] < right and left < box[1] and box[2] < bottom and top < box[3]
+            for left, right, top, bottom in taken
+        )
+        if box[0] >= 0 and box[1] <= _WIDE:
+            places.append((covers, beside, down, box))
+    free = [place[1:] for place in places if not place[0]]
+    return free[0] if free else places[0][1:] if needed and places else None
 
 
 def _mark(one: Series, x: str, y: float) -> Markup:

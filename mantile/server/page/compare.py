@@ -26,7 +26,7 @@ from mantile.equations.metrics import (
     Metric,
 )
 from mantile.library.errors import InputError
-from mantile.library.scenario import input_field
+from mantile.library.scenario import Case, input_field
 from mantile.server.page import charts
 from mantile.server.page.answers import Answer, answer
 from mantile.server.page.run import at
@@ -47,6 +47,8 @@ QUESTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
 )
 _CHARTED = ((TTFT, "ttft"), (TPOT, "tpot"), (USD_PER_MILLION_OUTPUT_TOKENS, ""))
 _SAME = 1e-9
+_OF_A_COLUMN = frozenset(Case.model_fields)
+"""What columns of a workbook may have otherwise."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,50 @@ def comparison(runs: Sequence[Pinned]) -> dict[str, Any]:
         "differs": differing(runs),
         "best": _best_for(runs),
     }
+
+
+def as_scenario(runs: Sequence[Pinned]) -> dict[str, Any]:
+    """The runs as one scenario: the first is the base, each other a variant with what it has otherwise.
+
+    Raises:
+        InputError: where one cannot be estimated, or is of another model or structure than the first.
+    """
+    found = []
+    for run in runs:
+        if run.found is None:
+            raise InputError(f"run {run.letter} cannot be in a workbook: {run.error}")
+        found.append(run.found)
+    if not found:
+        raise InputError("no run is pinned: pin one on Run, then another")
+    base, *others = (_stated(one) for one in found)
+    variants = []
+    for run, fields, one in zip(runs[1:], others, found[1:], strict=True):
+        unlike = sorted(key for key in {*base, *fields} - _OF_A_COLUMN if base.get(key) != fields.get(key))
+        if unlike:
+            raise InputError(
+                f"run {run.letter} differs from {runs[0].letter} in {', '.join(unlike)}; columns of one "
+                "workbook are alike in that: take it out, or compare two workbooks"
+            )
+        own = {key: value for key, value in fields.items() if value != base.get(key)}
+        left = {key: getattr(one.scenario, key) for key in base if key not in fields}
+        own |= {key: value for key, value in left.items() if value is not None}
+        own |= _overrides(base, fields)
+        own["without"] = [*own.get("without", ()), *(f"inputs.{key}" for key in left if left[key] is None)]
+        variants.append({"name": f"{run.letter} · {run.name}", **own})
+    return {**base, "variants": variants} if variants else base
+
+
+def _stated(found: Answer) -> dict[str, Any]:
+    """The fields of a run, without what it is called."""
+    unnamed = {"name", "title", "date"}
+    return found.scenario.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude=unnamed)
+
+
+def _overrides(base: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures that a run replaces otherwise than the base, and those of the base that it does not."""
+    before, own = ({item["id"]: item for item in one.get("overrides", [])} for one in (base, fields))
+    changed = [item for key, item in own.items() if item != before.get(key)]
+    return {"overrides": changed, "without": [key for key in before if key not in own]}
 
 
 def _best(runs: Sequence[Pinned], metric: Metric) -> int | None:

@@ -56,5 +56,6 @@ def page(template: str, state: State, here: str, status: int = 200, **what: Any)
         "has_drill": True,
         "has_assumptions": True,
         "has_paste": True,
+        "digest": "",
     }
-    return HTMLResponse(_templates().get_template(template).render(**shared, **what), status)
+    return HTMLResponse(_templates().get_template(template).render(**{**shared, **what}), status)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,6 +11,13 @@ from markupsafe import Markup, escape
 
 from mantile.equations.display import origin
 from mantile.equations.forward import Pass, group_names
+from mantile.equations.metrics import (
+    MEMORY_PER_ACCELERATOR,
+    OUTPUT_TOKENS_PER_S,
+    TPOT,
+    TTFT,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+)
 from mantile.equations.roofline import Block
 from mantile.equations.trace.figures import Figures
 from mantile.estimate.estimate import Estimate
@@ -18,10 +26,9 @@ from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Quantity, precedents
 from mantile.ir.counts import describe
 from mantile.library.errors import InputError
-from mantile.server.page import charts
 from mantile.server.page.answers import Answer
 from mantile.server.page.state import DEGREES, State
-from mantile.server.page.text import percent, scaled
+from mantile.server.page.text import headline, percent, scaled, signed
 
 SIGNS: Mapping[str, str] = {
     "measured": "◆",
@@ -41,6 +48,10 @@ _FOLLOWERS = 30
 _DEPTH = 3
 _TABLES = ("library.", "system.", "framework.", "datatype.", "evidence.", "nearest.", "efficiency.", "link.")
 """What ids of rows begin with of which a figure takes one: not inputs of their own."""
+_MOVED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, USD_PER_MILLION_OUTPUT_TOKENS, MEMORY_PER_ACCELERATOR)
+"""Headline figures that a tenth more of a figure is judged by."""
+_TENTH_MORE, _SEEN = 1.1, 0.0005
+_COUNTED = ("flag", "number")
 _ID = re.compile(r"[a-z][\w\-/]*(?:\.[\w\-/]+)+")
 
 
@@ -95,76 +106,6 @@ def layers(found: Answer, phase: str) -> dict[str, Any]:
         "step_time": scaled(values[work.times.figures[-1]], "s"),
         "names": group_names(graph.ir),
     }
-
-
-def timeline(found: Answer, phase: str) -> dict[str, Any] | None:
-    """A layer of the most frequent kind in time: kernels one after the other, messages on the link below."""
-    graph, values = found.estimate.equations, found.estimate.values()
-    work: Pass = graph.prefill if phase == "prefill" else graph.decode
-    group = max(describe(graph.ir)["layer_groups"], key=lambda one: one["count"])
-    blocks = {block.id: block for block in work.blocks}
-    steps: list[tuple[str, str, str, float, str, bool]] = []  # label, id, words, seconds, bound, on the link
-    for name in group["modules"]:
-        block = blocks.get(name)
-        if block is None:
-            continue
-        steps.append(_step(block, values, False))
-        if block.module is not None and block.module.reduces:
-            sent = next((one for scope, one in work.after.items() if one.id == "all_reduce"), None)
-            if sent is not None and float(values[sent.time]) > 0:
-                steps.append(_step(sent, values, True))
-    steps = [step for step in steps if step[3] > 0]
-    length = sum(step[3] for step in steps)
-    if not length:
-        return None
-    largest = max(steps, key=lambda step: step[3])
-    title = (
-        f"One layer in time: {scaled(length, 's')}, one operation after the other; "
-        f"{largest[0]} takes longest, {largest[2]}"
-    )
-    left, drawn = 0.0, []
-    for label, _, words, seconds, bound, on_link in steps:
-        width = 100 * seconds / length
-        y = 48 if on_link else 4
-        kind = "network" if on_link else bound if bound in charts.LIMITS else "overhead"
-        inner = [
-            charts.tag("title", f"{label}: {words}, {bound}"),
-            charts.tag(
-                "rect",
-                x=charts.at(left),
-                width=charts.at(width),
-                y=y,
-                height=36,
-                class_=f"fill-{kind} step",
-            ),
-        ]
-        if width > 13:
-            inner.append(
-                charts.tag("text", label, x=charts.at(left + 0.6), y=y + 15, class_=f"on-{kind} strong")
-            )
-            inner.append(charts.tag("text", words, x=charts.at(left + 0.6), y=y + 30, class_=f"on-{kind}"))
-        drawn.append(charts.tag("g", *inner))
-        left += width
-    return {
-        "title": title,
-        "chart": charts.tag("svg", *drawn, class_="timeline", height=90, role="img", aria_label=f"{title}."),
-        "steps": [
-            {"label": label, "id": identifier, "words": words, "bound": bound, "link": on_link}
-            for label, identifier, words, _, bound, on_link in steps
-        ],
-    }
-
-
-def _step(block: Block, values: Mapping[Any, Any], on_link: bool) -> tuple[str, str, str, float, str, bool]:
-    seconds = float(values[block.layer_time])
-    return (
-        block.label,
-        block.layer_time.id,
-        scaled(seconds, "s"),
-        seconds,
-        str(values[block.bound]),
-        on_link,
-    )
 
 
 def module(found: Answer, phase: str, name: str) -> dict[str, Any]:
@@ -243,13 +184,50 @@ def figure(found: Answer, identifier: str, state: State) -> dict[str, Any]:
         "terms": [_term(term) for term in explained.precedents],
         "tree": trace(made, identifier, depth=_DEPTH) if explained.precedents else None,
         "dependents": [_term(term) for term in explained.dependents[:_FOLLOWERS]],
-        "more": max(0, len(explained.dependents) - _FOLLOWERS),
+        "others": max(0, len(explained.dependents) - _FOLLOWERS),
+        "more": _more(made, named) if found.possible else None,
         "inputs": inputs[:_LISTED],
         "rest": inputs[_LISTED:],
         "kinds": _kinds(inputs),
         "phase": phase if in_pass else "",
         "block": block if in_pass else "",
     }
+
+
+def _more(made: Estimate, figure: Named | None) -> dict[str, Any] | None:
+    """What headline figures would be if a figure were a tenth larger, whatever it follows from.
+
+    None where that means nothing: a text, a flag, a whole number, nothing, and what leads to no headline.
+    """
+    values = made.values()
+    value = values.get(figure) if figure is not None else None
+    if figure is None or figure.unit in _COUNTED or (isinstance(figure, Input) and figure.integer):
+        return None
+    if not isinstance(value, float) or not math.isfinite(value) or value == 0:
+        return None
+    varied = made.program.vary(values, {figure: value * _TENTH_MORE})
+    rows, largest = [], (0.0, "")
+    for metric in _MOVED:
+        shown = metric.of(made.equations.figures)
+        before, after = metric.known(values[shown]), metric.known(varied[shown])
+        moved = None if before is None or after is None or not before else after / before - 1
+        if moved is not None and abs(moved) > abs(largest[0]):
+            named = metric.label if metric.label[:2].isupper() else metric.label.lower()
+            largest = (moved, named)
+        rows.append(
+            {
+                "label": metric.label,
+                "id": metric.id,
+                "now": headline(metric, before),
+                "then": headline(metric, after),
+                "change": signed(moved) if moved is not None and abs(moved) >= _SEEN else "same",
+            }
+        )
+    moved, name = largest
+    said = "would change no headline figure"
+    if abs(moved) >= _SEEN:
+        said = f"would give {percent(abs(moved), 2)} {'more' if moved > 0 else 'less'} {name}"
+    return {"title": f"10\u00a0% more of it {said}", "rows": rows}
 
 
 def _blocks(made: Estimate, phase: str) -> set[str]:

@@ -19,7 +19,7 @@ from mantile.library.errors import InputError
 from mantile.server import jobs
 from mantile.server import routes as api
 from mantile.server.page import work
-from mantile.server.page.answers import Answer, answer, field_error
+from mantile.server.page.answers import HUB, Answer, answer, field_error
 from mantile.server.page.drawn import page
 from mantile.server.page.state import MOST_LINK, State, state_of
 from mantile.server.problems import Limited
@@ -54,10 +54,14 @@ def _file_name(title: str, ending: str) -> str:
 async def workbook(request: Request) -> Response:
     """The workbook of a run."""
     _, found = await _answered(request)
+    return await built(request, scenario_fields(found))
+
+
+async def built(request: Request, fields: dict[str, Any]) -> Response:
+    """The workbook of a scenario."""
     async with api.request_folder(request) as folder:
         path = folder / "built.xlsx"
-        fields = scenario_fields(found)
-        title = await request.app.state.pool.run(jobs.built, fields, False, str(path))
+        title = await request.app.state.pool.run(jobs.built, fields, HUB.get(), str(path))
         return _sent(path.read_bytes(), api.XLSX, _file_name(title, ".xlsx"))
 
 
@@ -69,7 +73,7 @@ async def audit(request: Request, ending: str) -> Response:
     _, found = await _answered(request)
     async with api.request_folder(request) as folder:
         fields = scenario_fields(found)
-        title = await request.app.state.pool.run(work.audited, fields, False, str(folder), f".{ending}")
+        title = await request.app.state.pool.run(work.audited, fields, HUB.get(), str(folder), f".{ending}")
         content = (folder / f"audit.{ending}").read_bytes()
         kind = api.XLSX if ending == "xlsx" else "application/json"
         return _sent(content, kind, _file_name(f"Audit of {title}", f".{ending}"))
@@ -139,10 +143,10 @@ async def uploaded(
     except (InputError, Limited) as error:
         status = error.status if isinstance(error, Limited) else 422
         return page("upload.html", state, "/upload", status, error=str(error), report=None)
-    return page("upload.html", state, "/upload", error="", report=_report(report, taken, name, state))
+    return page("upload.html", state, "/upload", error="", report=told_of(report, taken, name, state))
 
 
-def _report(report: dict[str, Any], taken: dict[str, Any], name: str, state: State) -> dict[str, Any]:
+def told_of(report: dict[str, Any], taken: dict[str, Any], name: str, state: State) -> dict[str, Any]:
     """What was found, in the order of how grave it is."""
     edited = report["edited"]
     kinds = (

@@ -9,10 +9,11 @@ from typing import Any
 
 from mantile.library.errors import InputError
 from mantile.library.fields import DEPLOYMENT, MONEY, WORKLOAD, ScenarioField
-from mantile.library.models import load_model, model_ids
+from mantile.library.models import model_ids
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import CLASS_DTYPES, DEFAULT_SYSTEM, SAME, SCENARIO_FIELDS
-from mantile.server.page.answers import Answer, FieldError
+from mantile.server.documents import model_of
+from mantile.server.page.answers import HUB, Answer, FieldError
 from mantile.server.page.state import DEGREES, GPUS, PRICED, START, TYPED, State
 
 FRONT = (
@@ -240,7 +241,7 @@ def _lacking(model: str) -> frozenset[str]:
     """What a model does not have, so that fields about it are of no use."""
     if model not in model_ids():
         return frozenset()
-    architecture = load_model(model).architecture
+    architecture = model_of(model, False).architecture
     return frozenset(
         [
             *([] if architecture.value("experts") else ["experts"]),
@@ -251,18 +252,18 @@ def _lacking(model: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _counts(model: str) -> tuple[float, int, str]:
+def _counts(model: str, hub: bool) -> tuple[float, int, str]:
     from mantile.ir.build import build_ir
     from mantile.ir.counts import parameters
 
-    entry = load_model(model)
+    entry = model_of(model, hub)
     return parameters(build_ir(entry))["total"], len(entry.architecture.sequence()), entry.source
 
 
 def _about(fields: Mapping[str, Any]) -> str:
     """Size of the model in half a line."""
     try:
-        total, layers, _ = _counts(str(fields.get("model")).partition("@")[0])
+        total, layers, _ = _counts(str(fields.get("model")).partition("@")[0], HUB.get())
     except InputError:
         return ""
     return f"{total / 1e9:,.1f} B parameters, {layers} layers"

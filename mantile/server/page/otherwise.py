@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
@@ -9,10 +10,10 @@ from mantile.library.errors import InputError
 from mantile.optimize.size import size
 from mantile.optimize.space import CHOSEN
 from mantile.server.documents import fields_of
-from mantile.server.page.answers import NAME, Answer, answer
+from mantile.server.page.answers import HUB, NAME, Answer, answer
 from mantile.server.page.run import at
 from mantile.server.page.state import DEGREES, GPUS, START, State
-from mantile.server.page.text import change, headline, parts, scaled
+from mantile.server.page.text import change, headline, parts, percent, scaled
 
 _MOST_GPUS = 1024
 _NEWER = ("h200-sxm", "b200-sxm", "mi300x", "mi355x")  # chips that are offered to those of the same maker
@@ -63,12 +64,28 @@ def what_if(found: Answer, state: State) -> list[dict[str, Any]]:
                     at(other.results, USD_PER_MILLION_OUTPUT_TOKENS.key),
                     at(results, USD_PER_MILLION_OUTPUT_TOKENS.key),
                 ),
+                "saves": _saving(found, other),
                 "slower": change(other.results["tpot_s"], results["tpot_s"]),
                 "open": changed.link(),
                 "pin": state.with_pins((*state.pins, state.packed, changed.packed)).link("/compare"),
             }
         )
     return rows
+
+
+def _saving(found: Answer, other: Answer) -> float | None:
+    """By which share a million tokens is cheaper; None where nobody knows a price."""
+    before, after = (at(one.results, USD_PER_MILLION_OUTPUT_TOKENS.key) for one in (found, other))
+    return 1 - after / before if before and after is not None else None
+
+
+def finding(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The title of changes: the one that makes tokens cheapest, where one makes them cheaper."""
+    cheaper = [row for row in rows if row["saves"] is not None and row["saves"] > 0]
+    if not cheaper:
+        return "What if"
+    best = max(cheaper, key=lambda row: float(row["saves"]))
+    return f"What if: {best['words']} would make a million tokens {percent(best['saves'], 2)} cheaper"
 
 
 def ways_out(state: State) -> list[dict[str, str]]:
@@ -85,7 +102,7 @@ def ways_out(state: State) -> list[dict[str, str]]:
             break
     try:
         asked = {key: value for key, value in state.fields.items() if key not in (*DEGREES, GPUS)}
-        fields, _ = fields_of(asked, False, NAME)
+        fields, _ = fields_of(asked, HUB.get(), NAME)
         needs = size(gpus_max=most, name=NAME, **({"framework": "vllm"} | fields))
     except (InputError, TypeError, ValueError):
         return ways

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from mantile.library.errors import InputError
@@ -21,14 +21,22 @@ from mantile.server.page import files, otherwise, topology, work
 from mantile.server.page import run as of_run
 from mantile.server.page import standing as of_standing
 from mantile.server.page import sweeping as of_sweep
-from mantile.server.page.answers import Answer, FieldError, answer, field_error
+from mantile.server.page.answers import HUB, Answer, FieldError, answer, field_error
+from mantile.server.page.cells import Cells, cells
 from mantile.server.page.drawn import FOLDER, page
 from mantile.server.page.form import FormField, form_of
+from mantile.server.page.passes import timeline
 from mantile.server.page.state import AUTO, DEGREES, GPUS, START, State, state_of
 from mantile.server.problems import Limited
 from mantile.server.routes import here
 
-router = APIRouter(include_in_schema=False)
+
+async def _as_told(request: Request) -> None:
+    """What the server was told at its start, for all that this request asks of the page."""
+    HUB.set(request.app.state.settings.hub)
+
+
+router = APIRouter(include_in_schema=False, dependencies=[Depends(_as_told)])
 router.include_router(files.router)
 
 _STATIC: Mapping[str, str] = {
@@ -85,6 +93,7 @@ def _run(found: Answer, state: State) -> dict[str, Any]:
     notices = of_run.notices(found)
     return {
         "title": found.estimate.title,
+        "digest": found.digest,
         "form": form_of(state, found),
         "reasons": of_run.plan_reasons(found, state) if found.optimum is not None else None,
         "error": "",
@@ -104,7 +113,8 @@ def _run(found: Answer, state: State) -> dict[str, Any]:
         "memory": of_run.memory(found),
         "money": of_run.power_and_cost(found),
         "feel": otherwise.feel(found),
-        "what_if": otherwise.what_if(found, state),
+        "what_if": (changes := otherwise.what_if(found, state)),
+        "what_if_title": otherwise.finding(changes),
         "nearest": of_run.nearest(found) if found.possible else None,
         "evidence": results["evidence"],
         "notices": notices,
@@ -142,16 +152,17 @@ def _not_estimated(state: State, error: FieldError, ways: bool = True) -> HTMLRe
 @router.get("/drill")
 async def drill(request: Request) -> HTMLResponse:
     """The view `Drill down`."""
-    return await here(request, _drill, request)
-
-
-def _drill(request: Request) -> HTMLResponse:
-    query = request.query_params
     try:
-        state = asked(request)
-        found = answer(state)
+        state = await here(request, asked, request)
+        found = await here(request, answer, state)
     except InputError as error:
-        return _refused(request, error)
+        return await here(request, _refused, request, error)
+    known = await cells(request, found, bool(request.query_params.get("id")))
+    return await here(request, _drill, request, state, found, known)
+
+
+def _drill(request: Request, state: State, found: Answer, known: Cells) -> HTMLResponse:
+    query = request.query_params
     phase = "prefill" if query.get("phase") == "prefill" else "decode"
     shown: dict[str, Any] = {"figure": None, "module": None, "hits": None, "error": "", "timeline": None}
     block, status = query.get("block", ""), 200
@@ -168,7 +179,7 @@ def _drill(request: Request) -> HTMLResponse:
             title = f"{len(shown['hits'])} figures have “{query['find'][:80]}” in their name"
         else:
             title = "Where the time of a decode step goes" if phase == "decode" else "Where a prefill goes"
-            shown["timeline"] = of_drill.timeline(found, phase)
+            shown["timeline"] = timeline(found, phase, state, query.get("layer", ""))
     except InputError as error:
         title, status = "There is no such figure", 404
         shown["error"] = str(error)
@@ -182,6 +193,8 @@ def _drill(request: Request) -> HTMLResponse:
         block=block,
         picked=query.get("group", ""),
         find=query.get("find", ""),
+        cells=known,
+        digest=found.digest,
         tree_rows=of_drill.tree_rows,
         tree_rows_of=of_drill.rows_of,
         **shown,
@@ -203,14 +216,14 @@ async def compare(request: Request) -> HTMLResponse:
     return await here(request, _compare, request)
 
 
-def _compare(request: Request) -> HTMLResponse:
+def _compare(request: Request, error: str = "") -> HTMLResponse:
     try:
         state = asked(request)
-    except InputError as error:
-        return _refused(request, error)
+    except InputError as wrong:
+        return _refused(request, wrong)
     runs = of_compare.pinned(state)
     found = of_compare.comparison(runs) if runs else None
-    return page("compare.html", state, "/compare", runs=runs, found=found)
+    return page("compare.html", state, "/compare", 422 if error else 200, runs=runs, found=found, error=error)
 
 
 @router.get("/compare.csv")
@@ -218,6 +231,16 @@ async def compare_csv(request: Request) -> Response:
     """The table of `Compare`."""
     runs = await here(request, lambda: of_compare.pinned(asked(request)))
     return files.csv(of_compare.csv_rows(runs), "compared.csv")
+
+
+@router.get("/compare.xlsx", response_model=None)
+async def compare_xlsx(request: Request) -> Response:
+    """The pinned runs as the columns of one workbook; a page that says why where they cannot be."""
+    try:
+        runs = await here(request, lambda: of_compare.pinned(asked(request)))
+        return await files.built(request, of_compare.as_scenario(runs))
+    except InputError as error:
+        return await here(request, _compare, request, str(error))
 
 
 @router.get("/decide")
@@ -234,7 +257,7 @@ async def decide(request: Request) -> HTMLResponse:
     if request.query_params.get("go") and not target.errors:
         given = {key: value for key, value in state.fields.items() if key not in _OF_PLAN}
         try:
-            sized = await request.app.state.pool.run(work.sized, given, False, users, limits, most, over)
+            sized = await request.app.state.pool.run(work.sized, given, HUB.get(), users, limits, most, over)
             found = await here(request, of_decide.decision, sized, state, target)
         except Limited as error:
             wrong = FieldError(str(error))
@@ -301,7 +324,7 @@ def _assumptions(request: Request) -> HTMLResponse:
     count = of_assumptions.count(state)
     said = f"{count} field{'s' if count != 1 else ''} or figures" if count else "Nothing"
     title = f"{said} of {found.estimate.title} differ{'s' if count < 2 else ''} from the default"
-    return page("assumptions.html", state, "/assumptions", title=title, panel=panel)
+    return page("assumptions.html", state, "/assumptions", title=title, panel=panel, digest=found.digest)
 
 
 @router.get("/sweep")
@@ -394,6 +417,7 @@ def _placement(request: Request) -> HTMLResponse:
         state,
         "/placement",
         placed=topology.placement(found),
+        digest=found.digest,
         fields=topology.link_fields(found, state),
         asked_words=f"{found.estimate.title}, {found.results['name']}, {of_run.load_words(found)}",
     )
@@ -432,7 +456,9 @@ async def _calibrated(request: Request, state: State, typed: Mapping[str, str], 
         records = [of_calibration.record_of(run, metrics)] if metrics else []
         try:
             async with api.request_folder(request) as folder:
-                told = await request.app.state.pool.run(work.calibrated, records, text, False, str(folder))
+                told = await request.app.state.pool.run(
+                    work.calibrated, records, text, HUB.get(), str(folder)
+                )
                 found = of_calibration.moved(told)
         except (InputError, Limited) as error:
             wrong = str(error).replace(str(folder), "").replace("/pasted.", "pasted text, as .")

@@ -19,6 +19,7 @@ from mantile.equations.metrics import (
     OUTPUT_TOKENS_PER_S,
     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
     POWER,
+    PREFILL_TOKENS_PER_S,
     TPOT,
     TTFT,
     TTFT_P95,
@@ -29,6 +30,7 @@ from mantile.equations.metrics import (
 )
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import as_node
+from mantile.server.estimates import missing_memory
 from mantile.server.page import charts
 from mantile.server.page.answers import Answer
 from mantile.server.page.state import State
@@ -104,8 +106,10 @@ def verdict(found: Answer) -> str:
     """What it comes to, in one sentence."""
     results, title = found.results, found.estimate.title
     if not found.possible:
-        short = results["feasibility"] == INSUFFICIENT
-        return f"{title}: {'not enough memory' if short else 'this plan cannot be'}"
+        missing = missing_memory(results)
+        if results["feasibility"] != INSUFFICIENT or missing is None:
+            return f"{title}: this plan cannot be"
+        return f"{title}: not enough memory, {scaled(missing, 'B')} are missing on each GPU"
     first = f"{title} answers in {headline(TTFT, results['ttft_s'])}"
     if results["tpot_s"] is None:
         return first
@@ -305,7 +309,10 @@ def limited(found: Answer, phase: str) -> Limited:
 def results_share(found: Answer, phase: str) -> str:
     """How much of peak and bandwidth a pass uses, in words."""
     mfu, mbu = found.results["mfu"][phase], found.results["mbu"][phase]
-    what = "one prompt" if phase == "prefill" else "a step of the running batch"
+    what = "a step of the running batch"
+    if phase == "prefill":
+        rate = PREFILL_TOKENS_PER_S.text(found.results[PREFILL_TOKENS_PER_S.key])
+        what = f"one prompt · {rate.replace(' ', chr(0xA0))}"
     return f"{what} · MFU {percent(mfu)} · MBU {percent(mbu)}"
 
 
@@ -327,9 +334,10 @@ def memory(found: Answer) -> dict[str, Any]:
     host = found.estimate.equations.decode_workers.memory.startup.ram
     rows.append(("host memory, peak", scaled(results["ram_peak_bytes"], "B"), host.id, "outside"))
     used = results["memory_per_accelerator_bytes"]
-    short = sizes["free"] < 0
+    missing = missing_memory(results)
+    short = missing is not None
     title = (
-        f"One GPU: {scaled(-sizes['free'], 'B')} are missing"
+        f"One GPU: {scaled(missing, 'B')} are missing"
         if short
         else f"One GPU: {percent(used / capacity if capacity else None)} of {scaled(capacity, 'B')} used"
     )

@@ -31,6 +31,26 @@ def audited(scenario: Mapping[str, Any], hub: bool, folder: str, ending: str) ->
     return made.title
 
 
+def cells(scenario: Mapping[str, Any], hub: bool) -> dict[str, tuple[str, str]]:
+    """Where each figure of a scenario stands in its workbook, and its formula there; that is empty for an
+    input."""
+    from xlsxwriter.utility import xl_rowcol_to_cell
+
+    from mantile.workbook.layout import lay_out
+
+    book = lay_out(estimate_of(scenario, hub, NAME))
+    found = {}
+    for identifier, figure in book.estimate.equations.figures.items():
+        address = book.addresses.get(figure)
+        if address is None:
+            continue
+        sheet, column = book.sheets[address.sheet], book.column_of(address, 0)
+        cell = sheet.cells.get((address.row, column))
+        formula = "" if cell is None or cell.expression is None else book.formula_text(sheet, cell)
+        found[identifier] = (f"{address.sheet}!{xl_rowcol_to_cell(address.row, column)}", formula)
+    return found
+
+
 def sized(
     scenario: Mapping[str, Any],
     hub: bool,

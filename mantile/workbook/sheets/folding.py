@@ -41,6 +41,9 @@ _OF_SOLVERS = (
 )
 _LISTED = 5  # titles of blocks that are named
 _FOUND = re.compile(rf"{re.escape(NEAREST)}(id|source|measured\.\w+|estimated\.\w+)$")
+_ASKED_FOR = re.compile(
+    r"correction\.(version|digest|\w+\.(runs|newest|multiplier|p10|p50|p90))$|drift\.(newest|months|p10|p90)$"
+)  # what a scenario asks for by naming a correction or the day of an engine
 _NUMBERED = re.compile(r"\.\d+\.")  # one of the edits that are listed on Log
 
 
@@ -113,10 +116,13 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
 
 
 def _stands_open(row: Named, used: set[Named]) -> bool:
-    """What one types, what the library states of what is in use, and the nearest measured run.
+    """What one types, what the library states of what is in use, the nearest measured run, and what was asked
+    for beside the results.
 
     Other results stand among the answers.
     """
+    if _ASKED_FOR.match(row.id):
+        return True
     if not isinstance(row, Input):
         return _FOUND.match(row.id) is not None
     assumed = row.status == "assumed" and not row.id.startswith(PROFILED)

@@ -22,7 +22,7 @@ from mantile.equations.metrics import (
     Metric,
     table_format,
 )
-from mantile.equations.summary import all_tokens, tiles
+from mantile.equations.summary import Tile, all_tokens, tiles
 from mantile.graph.quantity import Node, Quantity
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
@@ -32,6 +32,7 @@ from mantile.workbook.sheets.summary_charts import CHART_DATA
 
 _QUESTIONS, _LABEL, _NUMBER, _LINE, _DEFINITION, _SECOND, _OTHER = 8, 9, 10, 11, 12, 13, 14  # rows
 _ENDS = (2, 5, 7)  # last columns of questions
+_RANGE_OF_MEMORY = 5  # column of its words among those of the others; texts of the head stand in its own
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,10 @@ def add_tiles(book: EstimateBook, sheet: Sheet) -> None:
         sheet.set_cell(_QUESTIONS, tile.column, cell)
         _numbers(book, sheet, tile)
         words = texts[tile.key]
-        _texts(book, sheet, tile, words.line, words.definition)
+        _texts(book, sheet, tile, words)
         if words.range is not None:
-            book.add_quantity(sheet, CHART_DATA + 2, tile.column, words.range, style.Style(size=style.SMALL))
+            column = _RANGE_OF_MEMORY if tile.key == "memory" else tile.column
+            book.add_quantity(sheet, CHART_DATA + 2, column, words.range, style.Style(size=style.SMALL))
     fail = style.Style(colour=style.FAIL, bold=True)
     rule = {"type": "cell", "criteria": "==", "value": 0, "format": fail}
     sheet.conditional.append(((_NUMBER, 1, _NUMBER, 1), rule))
@@ -256,18 +258,19 @@ def _numbers(book: EstimateBook, sheet: Sheet, tile: _Tile) -> None:
     sheet.set_formula(_OTHER, tile.column, other, small)
 
 
-def _texts(
-    book: EstimateBook, sheet: Sheet, tile: _Tile, line: Quantity, definition: Quantity | None
-) -> None:
+def _texts(book: EstimateBook, sheet: Sheet, tile: _Tile, words: Tile) -> None:
     look = style.TILE.but(right=_edge(tile.column))
     sheet.set_text(_LABEL, tile.column, tile.label, look)
-    book.add_quantity(sheet, _LINE, tile.column, line, look.but(colour=style.INK))
+    book.add_quantity(sheet, _LINE, tile.column, words.line, look.but(colour=style.INK))
     small = look.but(size=style.SMALL, wrap=True, valign="top")
-    if definition is None:
+    if words.definition is None:
         sheet.set_text(_DEFINITION, tile.column, tile.definition, small)
     else:
-        book.add_quantity(sheet, _DEFINITION, tile.column, definition, small)
-    sheet.set_text(_SECOND, tile.column, tile.second, look)
+        book.add_quantity(sheet, _DEFINITION, tile.column, words.definition, small)
+    if words.second is None:
+        sheet.set_text(_SECOND, tile.column, tile.second, look)
+    else:
+        book.add_quantity(sheet, _SECOND, tile.column, words.second, look)
 
 
 def _edge(column: int) -> tuple[int, str] | None:

@@ -18,6 +18,36 @@
     button.setAttribute("aria-label", "Dark theme");
   }
 
+  // On a phone some sections and the menu begin closed; what somebody opened or closed stays so.
+  const phone = matchMedia("(max-width: 700px)");
+  function fold(opened) {
+    for (const one of document.querySelectorAll("details[id]")) {
+      if (opened?.has(one.id)) one.open = opened.get(one.id);
+      else if (one.hasAttribute("data-phone")) one.open = !phone.matches;
+    }
+  }
+  fold();
+  phone.addEventListener("change", () => fold());
+
+  // Assumptions in a drawer, whatever the view: what their own page says.
+  const drawer = document.getElementById("drawer");
+  document.addEventListener("click", async (event) => {
+    const opener = event.target.closest("[data-drawer]");
+    if (event.target.closest("#close") || event.target === drawer) drawer.close();
+    if (!opener || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    try {
+      const text = await (await fetch(opener.href)).text();
+      const main = new DOMParser().parseFromString(text, "text/html").getElementById("results");
+      main.querySelector("footer")?.remove();
+      for (const one of main.querySelectorAll("[id]")) one.removeAttribute("id");
+      drawer.querySelector(".drawer-body").replaceChildren(...main.childNodes);
+      drawer.showModal();
+    } catch {
+      location.assign(opener.href);
+    }
+  });
+
   // Swap the parts of a page that say data-swap, but never what somebody is typing in.
   let last = 0, running;
   async function show(address) {
@@ -35,6 +65,7 @@
     if (turn !== last) return;
     const page = new DOMParser().parseFromString(text, "text/html");
     const active = document.activeElement;
+    const opened = new Map([...document.querySelectorAll("details[id]")].map((one) => [one.id, one.open]));
     for (const part of page.querySelectorAll("[data-swap], .field, form > input[name=s]")) {
       const old = part.id ? document.getElementById(part.id) : document.querySelector("form > input[name=s]");
       if (!old) continue;
@@ -43,6 +74,7 @@
         if (note && before) before.replaceWith(note);
       } else old.replaceWith(part);
     }
+    fold(opened);
     const main = document.getElementById("results");
     history.replaceState(null, "", main.dataset.link);
     document.title = page.title;

@@ -1,0 +1,39 @@
+"""What the command line shows of a correction: errors with and without it, beside baselines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mantile.cli.output.tables import new_table, open_console
+from mantile.measured.metrics import COMPARED
+
+if TYPE_CHECKING:
+    from mantile.measured.correct import Learned
+
+
+def print_learned(learned: Learned, written: Path | None) -> None:
+    """Median errors of runs whose configuration was not fitted, in percent, and the file."""
+    console = open_console()
+    heads = ("metric", "runs", "without", "corrected", "linear", "nearest", "in range, %", "verdict")
+    table = new_table(*heads, right=range(1, 7))
+    for one in learned.judged:
+        medians = (one.without, one.corrected, one.linear, one.nearest)
+        table.add_row(
+            COMPARED[one.metric].label,
+            f"{one.runs:,}",
+            *(f"{100 * median:.1f}" for median, _ in medians),
+            f"{100 * one.covered:.0f}",
+            "kept" if one.kept else "left out",
+        )
+    console.print("median error in percent, of runs whose configuration was not fitted")
+    console.print(table)
+    for one in learned.judged:
+        change, group = one.worst
+        console.print(f"{COMPARED[one.metric].label}: {group} moves by {100 * change:+.1f} points, the worst")
+    if written is None or learned.correction is None:
+        console.print("\nno metric gets better by a correction, with no kind of run worse: none written")
+        return
+    made = learned.correction
+    console.print(f"\nwrote {written}: {made.id} {made.version}, digest {made.digest}")
+    console.print(f"use it:  mantile estimate SCENARIO.yaml --correction {written}", soft_wrap=True)

@@ -1,0 +1,424 @@
+"""Corrections: multipliers of results fitted to what measured runs leave over of the physics.
+
+Each kind of run (model, accelerator, framework) gets a step, the median of what is left of it. Boosted trees
+of one split each, fitted to the median, then give steps along what was asked; a sum of such trees is one
+table for each of these, which a workbook looks up. They do not fall as requests or tokens grow, nor do the
+results then, which physics lets only grow. The spread is that of runs whose configuration was not fitted
+(split conformal).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from math import log
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mantile.library.correction import MOST_CHANGE, MOST_STEPS, Along, Corrected, Correction, Group
+from mantile.library.errors import InputError
+from mantile.library.profiles import Library
+from mantile.measured.cross_validation import folds
+from mantile.measured.match import match_runs
+from mantile.measured.metrics import COMPARED, Array
+from mantile.measured.runs import Run
+from mantile.measured.select import mode_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METRICS = ("tpot", "ttft", "e2e", "prefill")
+ASKED = ("concurrency", "input_tokens", "output_tokens", "ranks")
+GROUP = ("model", "accelerator", "framework")
+THIN = 10.0  # runs of a group at which its correction counts half, as the equations have it
+LEAST_RUNS = 20  # of a metric, for a spread that means something
+LEAST_FOR_STEPS = 40  # of a metric, for steps along what was asked
+WORSE = 0.01
+"""How much worse the median error of a group may get before a correction is refused."""
+TREES, RATE, LEAST_IN_LEAF = 40, 0.1, 15
+_MOST = log(MOST_CHANGE)
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}$")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Errors |predicted ÷ measured − 1| of a metric, of runs whose configuration was not fitted.
+
+    Args:
+        runs: how many.
+        without, corrected, linear, nearest: median and mean error without a correction, with it, and with two
+            baselines: a linear fit of the same columns, and the mean of the five nearest runs of the group.
+        worst: by how much the median of a group gets worse at most, as a fraction, and the group.
+        covered: share of runs within the range, the mean of groups.
+        kept: whether the correction is written.
+    """
+
+    metric: str
+    runs: int
+    without: tuple[float, float]
+    corrected: tuple[float, float]
+    linear: tuple[float, float]
+    nearest: tuple[float, float]
+    worst: tuple[float, str]
+    covered: float
+    kept: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "metric": self.metric,
+            "runs": self.runs,
+            **{
+                name: dict(zip(("median", "mean"), getattr(self, name), strict=True))
+                for name in ("without", "corrected", "linear", "nearest")
+            },
+            "worst_group": {"change": self.worst[0], "group": self.worst[1]},
+            "covered": self.covered,
+            "kept": self.kept,
+        }
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A correction and how it was judged. `correction` is None where nothing gets better by one."""
+
+    correction: Correction | None
+    judged: tuple[Judged, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json."""
+        made = self.correction
+        return {
+            "correction": None
+            if made is None
+            else {"id": made.id, "version": made.version, "digest": made.digest},
+            "metrics": [one.to_dict() for one in self.judged],
+        }
+
+
+def learn(
+    runs: Sequence[Run],
+    library: Library | None = None,
+    name: str = "correction",
+    source: str = "measured runs",
+    on: date | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+) -> Learned:
+    """Fit a correction to measured runs, and judge it on configurations it was not fitted to.
+
+    A metric is corrected only where that is better over all such runs and in no group worse by more than a
+    point.
+
+    Args:
+        runs: as `load_measurements` reads them; those with prefill or drafts apart do not count.
+        library: profiles to predict with, instead of those we ship.
+        name: id of the correction.
+        source: what the runs are called.
+        on: the day of the version; today where it is not stated.
+        progress: told what is done next.
+
+    Raises:
+        InputError: if too few runs can be used, or if scikit-learn is not installed.
+
+    Example:
+        learned = learn(load_measurements("runs.csv").runs)
+        learned.correction    # None where the physics alone is as good
+    """
+    require_sklearn()
+    table = residuals(runs, library, progress)
+    judged: list[Judged] = []
+    metrics: list[Corrected] = []
+    for metric in METRICS:
+        part = table[np.isfinite(table[metric].to_numpy(float))]
+        if len(part) < LEAST_RUNS or part["fold"].nunique() < 2:
+            continue
+        progress(f"fitting {COMPARED[metric].label_inside}")
+        one, spread = judge(metric, part)
+        judged.append(one)
+        if one.kept:
+            groups, along = fitted(part, metric)
+            metrics.append(
+                Corrected(
+                    metric=metric,  # type: ignore[arg-type]
+                    groups=groups,
+                    along=along,
+                    low=_rounded(min(0.0, spread[0])),
+                    high=_rounded(max(0.0, spread[1])),
+                )
+            )
+    if not judged:
+        raise InputError(
+            f"{source}: expected at least {LEAST_RUNS} aggregated runs of one metric in two configurations, "
+            f"found {len(table)} aggregated runs"
+        )
+    if not metrics:
+        return Learned(None, tuple(judged))
+    days = days_of(table)
+    told = f"{source}, {len(table)} runs" + (f", {days[0]} to {days[-1]}" if days else "")
+    made = Correction(id=name, version=str(on or date.today()), source=told[-120:], metrics=tuple(metrics))
+    return Learned(made.sealed(), tuple(judged))
+
+
+def require_sklearn() -> None:
+    """Refuse to fit without scikit-learn.
+
+    Raises:
+        InputError: saying how to get it.
+    """
+    try:
+        import sklearn  # noqa: F401
+    except ImportError:
+        raise InputError(
+            "mantile correct: expected scikit-learn, which fits corrections: pip install 'mantile[learn]'; "
+            "a correction that is there needs it no more"
+        ) from None
+
+
+def residuals(
+    runs: Sequence[Run],
+    library: Library | None = None,
+    progress: Callable[[str], None] = lambda what: None,
+) -> pd.DataFrame:
+    """What measured runs leave over: a row each with group, what was asked, day, fold of its configuration,
+    and by metric the logarithm of measured ÷ predicted, NaN where it was not measured."""
+    import pandas as pd
+
+    aggregated = [run for run in runs if mode_of(run) == "aggregated"]
+    matched = match_runs(aggregated, library, progress).possible()
+    rows: list[dict[str, Any]] = []
+    for batch in matched.batches:
+        outputs, measured, values = batch.outputs(), batch.measured, batch.predict()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = {
+                metric: np.log(
+                    measured[COMPARED[metric].field] / values[outputs[COMPARED[metric].field]].astype(float)
+                )
+                for metric in METRICS
+            }
+        for place, run in enumerate(batch.runs):
+            asked: dict[str, Any] = dict(run.column.values)
+            rows.append(
+                {
+                    "id": run.run.id,
+                    **{what: asked[what] for what in GROUP if what != "model"},
+                    "model": batch.model.id,
+                    **{what: float(asked[what]) for what in ASKED if what in asked},
+                    "ranks": float(asked["tp"] * asked["attention_dp"] * asked["cp"] * asked["pp"]),
+                    "date": run.run.date,
+                    **{metric: float(of_runs[place]) for metric, of_runs in left.items()},
+                }
+            )
+    table = pd.DataFrame(rows, columns=["id", *GROUP, *ASKED, "date", *METRICS])
+    parts = folds([run.run for run in matched.runs], "config")
+    table["fold"] = np.select(parts, range(len(parts)), 0) if len(table) else 0
+    table["group"] = table[list(GROUP)].astype(str).agg("/".join, axis=1) if len(table) else ""
+    return table
+
+
+def judge(metric: str, table: pd.DataFrame, by: str = "fold") -> tuple[Judged, tuple[float, float]]:
+    """A correction on runs it was not fitted to, beside baselines; and the logarithms between which 80 % of
+    measured ÷ corrected lie.
+
+    Args:
+        table: of `residuals`, with the metric in every row.
+        by: the column whose values are left out in turn.
+    """
+    left = table[metric].to_numpy(float)
+    of_models: dict[str, Array] = {name: np.zeros(len(table)) for name in ("corrected", "linear", "nearest")}
+    for part in dict.fromkeys(table[by]):
+        out = (table[by] == part).to_numpy()
+        seen, unseen = table[~out], table[out]
+        if not len(seen):
+            continue
+        groups, along = fitted(seen, metric)
+        of_models["corrected"][out] = applied(unseen, groups, along)
+        of_models["linear"][out] = _linear(seen, unseen, metric)
+        of_models["nearest"][out] = _nearest(seen, unseen, metric)
+    errors = {"without": off(left)} | {name: off(left - change) for name, change in of_models.items()}
+    medians = {
+        name: table.assign(off=errors[name]).groupby("group")["off"].median()
+        for name in ("without", "corrected")
+    }
+    change = medians["corrected"] - medians["without"]
+    worst = (float(change.max()), str(change.idxmax()))
+    rest = left - of_models["corrected"]
+    spread, covered = conformal(rest, table["group"].to_numpy(), table[by].to_numpy())
+    figures = {name: (float(np.median(of_one)), float(of_one.mean())) for name, of_one in errors.items()}
+    better = figures["corrected"][0] < figures["without"][0]
+    return Judged(
+        metric, len(table), **figures, worst=worst, covered=covered, kept=better and worst[0] <= WORSE
+    ), spread
+
+
+def off(log_ratios: Array) -> Array:
+    """|predicted ÷ measured − 1| of logarithms of measured ÷ predicted."""
+    return np.abs(np.expm1(-log_ratios))
+
+
+def conformal(
+    rest: Array, groups: Array, parts: Array, share: float = 0.8
+) -> tuple[tuple[float, float], float]:
+    """Ends between which a share of what is left lies, and how much of a part lies between those of the
+    others: the mean of groups.
+
+    Each group has the same weight. The quantile of n values is taken at (n + 1)/n of its place, as split
+    conformal prediction does, so that a new value lies inside as often as is said.
+    """
+    inside = np.zeros(len(rest), bool)
+    for part in dict.fromkeys(parts.tolist()):
+        out = parts == part
+        if out.all():
+            continue
+        low, high = _ends(rest[~out], groups[~out], share)
+        inside[out] = (rest[out] >= low) & (rest[out] <= high)
+    shares = [float(inside[groups == group].mean()) for group in dict.fromkeys(groups.tolist())]
+    return _ends(rest, groups, share), float(np.mean(shares))
+
+
+def _ends(rest: Array, groups: Array, share: float) -> tuple[float, float]:
+    counts: Mapping[Any, int] = dict(zip(*np.unique(groups, return_counts=True), strict=True))
+    weights = np.array([1 / counts[group] for group in groups])
+    order = np.argsort(rest)
+    places = (np.cumsum(weights[order]) - weights[order] / 2) / weights.sum()
+    tail = max(0.0, (1 - share) / 2 * (1 + 1 / len(rest)) - 1 / len(rest))
+    low, high = np.interp([tail, 1 - tail], places, rest[order])
+    return float(low), float(high)
+
+
+def fitted(table: pd.DataFrame, metric: str) -> tuple[tuple[Group, ...], tuple[Along, ...]]:
+    """The steps of a correction.
+
+    Args:
+        table: of `residuals`, with the metric in every row.
+    """
+    left = np.clip(table[metric].to_numpy(float), -_MOST, _MOST)
+    medians = table.assign(left=left).groupby("group")["left"].median()
+    along: tuple[Along, ...] = ()
+    if len(table) >= LEAST_FOR_STEPS:
+        rest = left - medians[table["group"]].to_numpy(float)
+        along = _along(table, rest)
+        rest = left - _steps(table, along)
+        medians = table.assign(left=rest).groupby("group")["left"].median().clip(-_MOST, _MOST)
+    groups = []
+    for key, part in table.groupby("group", sort=True):
+        days = days_of(part)
+        groups.append(
+            Group(
+                **{what: str(part[what].iloc[0]) for what in GROUP},
+                runs=len(part),
+                newest=days[-1] if days else None,
+                step=_rounded(float(medians[key])),
+            )
+        )
+    return tuple(groups), along
+
+
+def days_of(table: pd.DataFrame) -> list[str]:
+    """The days of runs that state one, in order; a month, or a span of time, is none."""
+    return sorted(day for day in table["date"].dropna().astype(str) if _DAY.match(day))
+
+
+def applied(table: pd.DataFrame, groups: Sequence[Group], along: Sequence[Along]) -> Array:
+    """Logarithms of the multipliers of runs, as the equations have them."""
+    known = {f"{group.model}/{group.accelerator}/{group.framework}": group for group in groups}
+    found = [known.get(key) for key in table["group"]]
+    step = np.array([0.0 if group is None else group.step for group in found])
+    runs = np.array([0.0 if group is None else float(group.runs) for group in found])
+    change: Array = np.clip(runs / (runs + THIN) * (step + _steps(table, along)), -_MOST, _MOST)
+    return change
+
+
+def _steps(table: pd.DataFrame, along: Sequence[Along]) -> Array:
+    total = np.zeros(len(table))
+    for one in along:
+        places = np.searchsorted(one.starts, table[one.what].to_numpy(float), side="right") - 1
+        total += np.array(one.steps)[places]
+    return total
+
+
+def _along(table: pd.DataFrame, rest: Array) -> tuple[Along, ...]:
+    """Steps along what was asked, read off boosted trees of one split each."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
+
+    asked = table[list(ASKED)].to_numpy(float)
+    counts = table.groupby("group")["group"].transform("size").to_numpy(float)
+    trees = HistGradientBoostingRegressor(
+        loss="quantile",
+        quantile=0.5,
+        max_leaf_nodes=2,
+        max_iter=TREES,
+        learning_rate=RATE,
+        min_samples_leaf=LEAST_IN_LEAF,
+        monotonic_cst=[0 if what == "ranks" else 1 for what in ASKED],
+        early_stopping=False,
+        random_state=0,
+    )
+    usual = np.median(asked, axis=0)
+    with threadpool_limits(1):  # threads that wait for one another cost more than they bring
+        trees.fit(asked, rest, sample_weight=1 / np.sqrt(counts))
+        base = float(trees.predict(usual[np.newaxis])[0])
+        found = []
+        for place, what in enumerate(ASKED):
+            values = np.unique(asked[:, place])
+            points = np.repeat(usual[np.newaxis], len(values), axis=0)
+            points[:, place] = values
+            of_values = trees.predict(points) - base
+            made = _table(values, of_values)
+            if len(made) > 1:
+                found.append(Along(what=what, starts=tuple(made), steps=tuple(made.values())))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+def _table(values: Array, steps: Array) -> dict[float, float]:
+    """A step function as its starts and steps; where there are too many, the smallest changes go."""
+    found = {0.0: float(steps[0])}
+    for before, value, step in zip(values, values[1:], steps[1:], strict=False):
+        if step != list(found.values())[-1]:
+            found[float(before + value) / 2] = float(step)
+    while len(found) > MOST_STEPS:
+        starts, of_starts = list(found), list(found.values())
+        changes = np.abs(np.diff(of_starts))
+        del found[starts[int(np.argmin(changes)) + 1]]
+    return {start: _rounded(float(np.clip(step, -_MOST, _MOST))) for start, step in found.items()}
+
+
+def _columns(table: pd.DataFrame) -> Array:
+    logarithms: Array = np.log(table[list(ASKED)].to_numpy(float))
+    return logarithms
+
+
+def _linear(seen: pd.DataFrame, unseen: pd.DataFrame, metric: str) -> Array:
+    """A linear fit of the same columns, with a constant for each group."""
+    from sklearn.linear_model import Ridge
+
+    names = list(dict.fromkeys(seen["group"]))
+
+    def of(table: pd.DataFrame) -> Array:
+        marks = [(table["group"] == name).to_numpy(float) for name in names]
+        return np.column_stack([_columns(table), *marks])
+
+    left = np.clip(seen[metric].to_numpy(float), -_MOST, _MOST)
+    found: Array = np.clip(Ridge(1.0).fit(of(seen), left).predict(of(unseen)), -_MOST, _MOST)
+    return found
+
+
+def _nearest(seen: pd.DataFrame, unseen: pd.DataFrame, metric: str, most: int = 5) -> Array:
+    """The mean of the nearest runs of the same group; 0 where it has none."""
+    left = np.clip(seen[metric].to_numpy(float), -_MOST, _MOST)
+    here, there = _columns(unseen), _columns(seen)
+    groups = seen["group"].to_numpy()
+    found = np.zeros(len(unseen))
+    for place, group in enumerate(unseen["group"]):
+        same = np.flatnonzero(groups == group)
+        if len(same):
+            distance = np.abs(there[same] - here[place]).sum(axis=1)
+            found[place] = left[same[np.argsort(distance, kind="stable")[:most]]].mean()
+    return found
+
+
+def _rounded(value: float) -> float:
+    return round(value, 6)

@@ -1,0 +1,182 @@
+"""Corrections: files of multipliers, their rows beside the results, and how they are fitted."""
+
+from __future__ import annotations
+
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mantile as mt
+from mantile.library.correction import Correction, load_correction
+from mantile.library.dump import dump_yaml
+from mantile.library.errors import InputError
+from mantile.measured import correct
+from mantile.measured.runs import parse_run
+
+ASKED: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "framework": "vllm",
+    "tp": 2,
+    "input_tokens": 1024,
+    "output_tokens": 128,
+    "concurrency": 8,
+}
+GROUP = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "framework": "vllm", "runs": 30}
+STATED: dict[str, Any] = {
+    "id": "mine",
+    "version": "2026-11-26",
+    "source": "made up",
+    "metrics": [
+        {
+            "metric": "tpot",
+            "groups": [GROUP | {"newest": "2026-11-01", "step": 0.1}],
+            "along": [{"what": "concurrency", "starts": [0, 8, 64], "steps": [-0.02, 0.01, 0.05]}],
+            "low": -0.1,
+            "high": 0.12,
+        }
+    ],
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A correction of TPOT."""
+    made = Correction.model_validate(STATED).sealed()
+    path = tmp_path / "mine.yaml"
+    path.write_text(dump_yaml(made.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
+    return path
+
+
+def test_correction_stands_beside_the_result(file: Path) -> None:
+    """Physics stays what it was; the multiplier follows runs and steps, and is 1 where there are none."""
+    without = mt.estimate(mt.Scenario(**ASKED))
+    elsewhere = [{"accelerator": "h200-sxm"}, {"framework": "sglang"}, {"batching": "static"}]
+    corrected = mt.estimate(mt.Scenario(**ASKED, correction=str(file), variants=elsewhere))
+    assert corrected.tpot == without.tpot
+    assert "correction.version" not in without.equations.figures
+    found = corrected.results(0)["correction"]["tpot"]
+    multiplier = exp(30 / 40 * (0.1 + 0.01))
+    assert found["multiplier"] == pytest.approx(multiplier, rel=1e-12)
+    assert found["p50"] == pytest.approx(without.tpot * multiplier, rel=1e-12)
+    assert found["p10"] == pytest.approx(found["p50"] * exp(-0.1), rel=1e-12)
+    assert (found["runs"], found["newest"]) == (30, "2026-11-01")
+
+    for column, changed in enumerate(elsewhere, 1):
+        other = corrected.results(column)
+        assert other["correction"]["tpot"]["multiplier"] == 1, changed
+        assert other["correction"]["tpot"]["runs"] == 0
+        assert other["correction"]["tpot"]["p10"] == other["range_80"]["tpot"]["p10"]
+
+
+@pytest.mark.exhaustive
+def test_correction_is_live_in_the_workbook(file: Path, tmp_path: Path) -> None:
+    """The rows follow edits; the workbook verifies, lints and is read back without the file."""
+    book = tmp_path / "run.xlsx"
+    mt.estimate(mt.Scenario(**ASKED, correction=str(file))).to_excel(book)
+    file.unlink()
+    assert mt.verify(book).ok
+    assert not mt.lint(book)
+    again = mt.import_workbook(book)
+    assert again.estimate["correction.tpot.multiplier"].value == pytest.approx(exp(0.0825), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"digest": "0" * 16}, "digest: the correction was changed since it was fitted"),
+        ({"metrics": []}, "metrics"),
+        ({"metrics": [STATED["metrics"][0] | {"low": 0.1}]}, "low"),
+        (
+            {"metrics": [STATED["metrics"][0] | {"groups": [GROUP | {"step": 3}]}]},
+            "step",
+        ),
+        (
+            {
+                "metrics": [
+                    STATED["metrics"][0]
+                    | {"along": [{"what": "concurrency", "starts": [1, 8], "steps": [0, 0]}]}
+                ]
+            },
+            "starts: expected 0",
+        ),
+    ],
+)
+def test_wrong_corrections_are_refused(tmp_path: Path, change: dict[str, Any], expected: str) -> None:
+    """An error names the file and the field."""
+    path = tmp_path / "wrong.yaml"
+    path.write_text(dump_yaml(STATED | change), encoding="utf-8")
+    with pytest.raises(InputError, match=expected) as error:
+        load_correction(path)
+    assert "wrong.yaml" in str(error.value)
+
+
+def test_a_file_that_is_not_there() -> None:
+    """A scenario that names one is refused, whatever its name."""
+    with pytest.raises(InputError, match="field correction: expected none or a file"):
+        mt.estimate(mt.Scenario(**ASKED, correction="shipped"))
+
+
+def _runs(change: Any, seed: int = 0) -> list[Any]:
+    """Runs whose TPOT is what is predicted times a change of concurrency, with noise."""
+    noise = np.random.default_rng(seed)
+    made = []
+    for tp in (1, 2, 4):
+        for concurrency in (1, 2, 4, 8, 16, 32, 64, 128):
+            for output in (128, 512):
+                asked = ASKED | {"tp": tp, "concurrency": concurrency, "output_tokens": output}
+                made.append((asked, change(concurrency) * exp(noise.normal(0, 0.01))))
+    predicted = correct.residuals(
+        [
+            parse_run(asked | {"metrics": {"tpot_s": 1}, "id": str(n)}, "run")
+            for n, (asked, _) in enumerate(made)
+        ]
+    ).set_index("id")["tpot"]
+    return [
+        parse_run(
+            asked
+            | {"id": str(n), "metrics": {"tpot_s": factor * exp(-predicted[str(n)])}, "date": "2026-11-02"},
+            "run",
+        )
+        for n, (asked, factor) in enumerate(made)
+    ]
+
+
+@pytest.mark.exhaustive
+def test_learns_what_physics_leaves() -> None:
+    """A server that is a fifth slower, more so with many requests, is corrected; its range holds four in
+    five of the runs that were not fitted."""
+    pytest.importorskip("sklearn")
+    learned = correct.learn(_runs(lambda concurrency: 1.2 if concurrency < 32 else 1.3))
+    (judged,) = learned.judged
+    assert judged.kept
+    assert judged.without[0] > 0.15 > 3 * judged.corrected[0]  # few runs count for little
+    assert 0.6 <= judged.covered <= 0.95
+    assert learned.correction is not None
+    (one,) = learned.correction.metrics
+    assert one.groups[0].newest == "2026-11-02"
+    (along,) = [along for along in one.along if along.what == "concurrency"]
+    assert list(along.steps) == sorted(along.steps)
+    assert along.steps[-1] - along.steps[0] == pytest.approx(log(1.3 / 1.2), abs=0.02)
+
+
+@pytest.mark.exhaustive
+def test_learns_nothing_from_noise() -> None:
+    """Runs that are as predicted get no correction."""
+    pytest.importorskip("sklearn")
+    learned = correct.learn(_runs(lambda concurrency: 1.0))
+    assert learned.correction is None or learned.judged[0].corrected[0] < learned.judged[0].without[0]
+    with pytest.raises(InputError, match="expected at least 20"):
+        correct.learn(_runs(lambda concurrency: 1.0)[:5])
+
+
+def test_a_request_names_no_file() -> None:
+    """A server reads no file of a correction for whoever asks."""
+    from mantile.server.documents import scenario_of
+
+    assert scenario_of(ASKED | {"correction": "none"}, hub=False)[0].correction == "none"
+    with pytest.raises(InputError, match=r"field correction: '/etc/passwd' names a file; expected none"):
+        scenario_of(ASKED | {"correction": "/etc/passwd"}, hub=False)

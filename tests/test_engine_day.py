@@ -1,0 +1,82 @@
+"""The day for which an engine is asked: how old the evidence is, and the range of TPOT then."""
+
+from __future__ import annotations
+
+from math import exp, hypot, log
+from pathlib import Path
+from typing import Any
+
+import pytest
+from units import check_units
+
+import mantile as mt
+from mantile.library.errors import InputError
+from mantile.library.profiles import load_library
+
+ASKED: dict[str, Any] = {
+    "model": "llama-3.1-8b",
+    "accelerator": "h100-sxm",
+    "framework": "sglang",
+    "tp": 2,
+    "input_tokens": 1024,
+    "output_tokens": 128,
+    "concurrency": 8,
+}
+
+
+def _ends(**changed: Any) -> tuple[dict[str, Any], dict[str, Any], float]:
+    made = mt.estimate(mt.Scenario(**ASKED | changed))
+    told = made.to_dict()
+    return told["engine_day"], told["range_80"]["tpot"], made["serving.tpot"].value
+
+
+def test_range_grows_with_the_root_of_the_age() -> None:
+    """Newer engines may be faster, older ones slower; on the day of the newest run nothing is added."""
+    known = next(one for one in load_library().evidence.drift if one.framework == "sglang")
+    day, band, tpot = _ends(engine_date=known.last.isoformat())
+    assert day["months"] == 0
+    assert day["tpot"] == pytest.approx({name: band[name] for name in ("p10", "p90")}, rel=1e-12)
+
+    later, band, tpot = _ends(engine_date="2026-10-11")
+    root = (122 / 30.4375) ** 0.5  # days from 2026-06-11 on
+    assert later["newest_run"] == "2026-06-11"
+    low, high = log(band["p10"] / tpot), log(band["p90"] / tpot)
+    assert later["tpot"]["p10"] == pytest.approx(tpot * exp(-hypot(low, known.p10 * root)), rel=1e-12)
+    assert later["tpot"]["p90"] == pytest.approx(tpot * exp(hypot(high, known.p90 * root)), rel=1e-12)
+
+    earlier, _, _ = _ends(engine_date="2026-02-09")
+    assert earlier["months"] == pytest.approx(-122 / 30.4375)
+    assert earlier["tpot"]["p90"] == pytest.approx(tpot * exp(hypot(high, known.p10 * root)), rel=1e-12)
+
+    longest, _, _ = _ends(engine_date="2030-01-01")
+    longer, _, _ = _ends(engine_date="2040-01-01")
+    assert longest["tpot"] == longer["tpot"], "no two days lie further apart than eight months"
+
+
+def test_frameworks_without_days() -> None:
+    """How old evidence is nobody knows then, and the range stays what it is."""
+    day, band, _ = _ends(framework="llama.cpp", engine_date="today")
+    assert (day["newest_run"], day["months"]) == (None, None)
+    assert day["tpot"] == pytest.approx({name: band[name] for name in ("p10", "p90")}, rel=1e-12)
+
+
+def test_rows_only_where_a_day_is_asked_for() -> None:
+    """Units follow; a plan that cannot be has no range; what is no day is refused."""
+    assert "engine_day" not in mt.estimate(mt.Scenario(**ASKED)).to_dict()
+    made = mt.estimate(mt.Scenario(**ASKED, engine_date="2026-11-26"))
+    check_units([figure for figure in made.equations.figures.values() if figure.id.startswith("drift.")])
+    too_small = mt.Scenario(**ASKED | {"model": "llama-3.3-70b", "tp": 1}, engine_date="2026-11-26")
+    assert mt.estimate(too_small).to_dict()["engine_day"]["tpot"] == {"p10": None, "p90": None}
+    with pytest.raises(InputError, match=r"engine_date.*expected a day such as"):
+        mt.Scenario(**ASKED, engine_date="yesterday")
+
+
+@pytest.mark.exhaustive
+def test_day_in_a_workbook(tmp_path: Path) -> None:
+    """The rows verify, lint, and are read back."""
+    book = tmp_path / "run.xlsx"
+    mt.estimate(mt.Scenario(**ASKED, engine_date="2026-11-26")).to_excel(book)
+    assert mt.verify(book).ok
+    assert not mt.lint(book)
+    again = mt.import_workbook(book)
+    assert again.scenario.engine_date == 46352

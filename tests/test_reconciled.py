@@ -1,0 +1,147 @@
+"""Comparisons with measured runs: tables of others, gates, summaries, charts, and what calibrate refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from mantile.cli import app
+from mantile.library.errors import InputError
+from mantile.measured.gates import Gate, judged
+from mantile.measured.load import load_measurements
+from mantile.measured.match import match_runs
+from mantile.measured.metrics import errors_in_units
+from mantile.measured.reconcile import reconcile
+from mantile.measured.spellings import find_accelerator, weight_formats
+
+HEADS = (
+    "gpu_model,num_gpus,model_name,backend,quantization,input_seq_len,output_seq_len,max_concurrency,"
+    "tensor_parallel,mean_ttft_s,tpot_ms,e2e_latency_s,output_throughput"
+)
+ROWS = (
+    "NVIDIA H100 80GB HBM3,4,meta-llama/Llama-3.1-8B-Instruct,vLLM,FP8,1024,512,16,4,0.31,13.5,7.2,1100",
+    "H100,2,meta-llama/Llama-3.1-8B-Instruct,vLLM,INT4-AWQ,1024,512,16,2,0.21,9.5,5.2,1500",
+    "Q99,8,meta-llama/Llama-3.1-8B-Instruct,vLLM,bf16,1024,512,16,8,0.21,9.5,5.2,1500",
+)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table in the columns of others, one of whose accelerators there is not."""
+    path = tmp_path / "theirs.csv"
+    path.write_text("\n".join((HEADS, *ROWS)) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_table_under_other_names(table: Path) -> None:
+    """Columns by the names of others, seconds where they say so, throughput of the deployment."""
+    measured = load_measurements(table)
+    first, second = measured.runs
+    assert (first.model, first.accelerator, first.framework, first.tp) == (
+        "llama-3.1-8b",
+        "h100-sxm",
+        "vllm",
+        4,
+    )
+    assert (first.input_tokens, first.output_tokens, first.concurrency) == (1024, 512, 16)
+    assert first.metrics.given() == pytest.approx(
+        {"ttft_s": 0.31, "tpot_s": 0.0135, "e2e_s": 7.2, "output_tokens_per_s": 1100}
+    )
+    assert second.weights_dtype == "int4"
+    assert [one.id for one in measured.rejected] == ["record 3"]
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        *((word, "int4") for word in ("int4", "awq", "GPTQ", "w4a16", "INT4-AWQ", "awq_int4", "int4_wo")),
+        *((word, "int8") for word in ("int8", "w8a8", "int8-sq", "SmoothQuant")),
+        *((word, "int8-g128") for word in ("gptq-int8", "int8 (GPTQ)", "GPTQ 8-bit", "w8a16")),
+        *((word, "int4-g64") for word in ("4-bit", "mlx-4bit")),
+        *((word, word.lower()) for word in ("mxfp4", "NVFP4", "fp8")),
+    ],
+)
+def test_words_for_weights(word: str, expected: str) -> None:
+    """A width beside a way of quantising counts."""
+    found = weight_formats("llama-3.1-8b", find_accelerator("h100"), "vllm", word, "", [])
+    assert found["weights_dtype"] == expected
+
+
+def test_errors_in_units() -> None:
+    """Mean and root mean square in the unit, ends as fractions; what was not measured does not count."""
+    found = errors_in_units(np.array([10.0, 20.0, np.nan, 5.0]), np.array([11.0, 17.0, 3.0, np.nan]))
+    assert found == pytest.approx(
+        {"mae": 2.0, "rmse_in_units": (10 / 2) ** 0.5, "least": -0.15, "largest": 0.1}
+    )
+    assert np.isnan(errors_in_units(np.array([np.nan]), np.array([1.0]))["mae"])
+
+
+def test_gates() -> None:
+    """A gate that nothing was measured for is not passed; a bias counts either way."""
+    errors = {"tpot": {"mape": 0.08, "bias": -0.2}}
+    gates = [Gate.parse(text) for text in ("decode=10", "decode=5%", "decode.bias=15", "memory=5")]
+    assert [one.passed for one in judged(gates, errors)] == [True, False, False, False]
+    for wrong in ("decode", "decode=-1", "speed=5", "decode.best=5", "decode=nan"):
+        with pytest.raises(InputError, match="--gate"):
+            Gate.parse(wrong)
+
+
+@pytest.mark.exhaustive
+def test_files_and_status(table: Path, tmp_path: Path) -> None:
+    """The table holds rows without an answer, the text what is shown; the status that of the gates."""
+    rows, text = tmp_path / "rows.csv", tmp_path / "summary.txt"
+    asked = ["reconcile", str(table), "-o", str(rows), "-o", str(text), "--gate", "decode=1000,ttft=0.1"]
+    shown = CliRunner().invoke(app, asked)
+    assert shown.exit_code == 1, shown.output
+    assert "beyond" in shown.output
+    found = list(csv.DictReader(rows.read_text(encoding="utf-8").splitlines()))
+    assert [(row["tp"], row["ep"], row["gpus"]) for row in found[:2]] == [("4", "1", "4"), ("2", "1", "2")]
+    assert found[2]["id"] == "record 3"
+    assert "unknown accelerator" in found[2]["reason"]
+    assert not found[0]["reason"]
+    assert "2 of 3 runs predicted" in text.read_text(encoding="utf-8")
+    passed = CliRunner().invoke(app, ["reconcile", str(table), "--gate", "decode=1000", "--json"])
+    assert passed.exit_code == 0, passed.output
+    told: dict[str, Any] = json.loads(passed.output)
+    assert told["gates"][0]["passed"]
+    assert told["feasibility"] == {"ran": 2, "false_negatives": 0}
+    assert told["in_units"]["tpot"]["mae"] > 0
+
+
+@pytest.mark.exhaustive
+def test_charts_of_errors(table: Path, tmp_path: Path) -> None:
+    """The same picture each time, with a title for each metric and group."""
+    pytest.importorskip("matplotlib")
+    from mantile.cli.output.error_charts import draw_errors
+
+    compared = reconcile(load_measurements(table), source="theirs.csv")
+    drawn = [tmp_path / name for name in ("a.svg", "b.svg")]
+    for path in drawn:
+        draw_errors(compared, path)
+    first, second = (path.read_text(encoding="utf-8") for path in drawn)
+    assert first == second
+    for title in ("TPOT by TP", "TTFT by framework", "Throughput by input/output tokens", "End to end"):
+        assert title in first
+
+
+def test_calibrate_refuses_what_reconcile_refuses(tmp_path: Path) -> None:
+    """A plan that cannot be is a misreading of its record: neither compares with it, nor fits to it."""
+    path = tmp_path / "runs.csv"
+    path.write_text(
+        "id,model,accelerator,framework,input_tokens,output_tokens,concurrency,tp,ep,tpot_ms\n"
+        "right,gpt-oss-20b,h100-sxm,vllm,1024,128,8,2,2,6\n"
+        "wrong,gpt-oss-20b,h100-sxm,vllm,1024,128,8,2,4,6\n",
+        encoding="utf-8",
+    )
+    measured = load_measurements(path)
+    compared = reconcile(measured)
+    possible = match_runs(measured.runs).possible()
+    assert [run.run.id for run in possible.runs] == list(compared.table["id"]) == ["right"]
+    assert possible.rejected == compared.rejected
+    assert [one.id for one in possible.rejected] == ["wrong"]
