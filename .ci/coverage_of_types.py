@@ -94,16 +94,20 @@ def answer(model_type: str) -> tuple[str, str, str]:
     return model_type, CODE, f"{counts['parameters']['total'] / 1e9:.2f}B, {kv} KV bytes per token"
 
 
-def answers(types: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
-    """The answers of some types, or of all that write text, each in a process of its own."""
+def types() -> list[str]:
+    """All types that write text, in the order of their names."""
     from transformers.models.auto import modeling_auto
 
-    found = (
+    return sorted(
         modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
         | modeling_auto.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
     )
+
+
+def answers(asked: Sequence[str] = ()) -> Iterator[tuple[str, str, str]]:
+    """The answers of some types, or of all that write text, each in a process of its own."""
     with multiprocessing.get_context("fork").Pool(2, maxtasksperchild=1) as pool:
-        yield from pool.imap(answer, types or sorted(found), chunksize=1)
+        yield from pool.imap(answer, asked or types(), chunksize=1)
 
 
 def main() -> None:

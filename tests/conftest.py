@@ -6,7 +6,7 @@ import gc
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -196,18 +196,45 @@ def few_of(values: Iterable[Any], *few: Any) -> list[Any]:
     ]
 
 
-def _one_of_each() -> list[str]:
-    """A model of every family and way of building layers."""
-    found: dict[object, str] = {}
+def today(paths: Iterable[Path]) -> list[Any]:
+    """Profiles of today in every run; older versions, which no longer change, in the exhaustive one."""
+    return [
+        pytest.param(path, marks=pytest.mark.exhaustive if path.parent.name == "versions" else ())
+        for path in paths
+    ]
+
+
+def one_in(step: int, values: Iterable[Any], *always: Any, first: int = 0) -> list[Any]:
+    """One value of so many, evenly spread, and some always; with MANTILE_EVERY all of them.
+
+    Tests of the same list begin at different places of it, so that together they take all values.
+    """
+    return [value for place, value in enumerate(values) if EVERY or place % step == first or value in always]
+
+
+def examples(count: int) -> int:
+    """How many examples hypothesis makes up: so many with MANTILE_EVERY, else a third of them."""
+    return count if EVERY else max(count // 3, 8)
+
+
+@cache
+def _one_of_each() -> tuple[str, ...]:
+    """A model of every way of building layers, and of one family in three.
+
+    Of every family with MANTILE_EVERY.
+    """
+    layers: dict[object, str] = {}
+    families: dict[object, str] = {}
     for name in (*KINDS, *model_ids()):
         architecture = load_model(name).architecture
         kinds = frozenset(block.kind for block in architecture.blocks.values())
-        found.setdefault((architecture.model_type, kinds), name)
-    return list(found.values())
+        layers.setdefault(kinds, name)
+        families.setdefault((architecture.model_type, kinds), name)
+    return tuple(one_in(3, families.values(), *KINDS, *layers.values()))
 
 
 def models_to_try(*more: str) -> list[str]:
-    """One of each architecture, and more; all with MANTILE_EVERY."""
+    """One of each of some architectures, and more; all models with MANTILE_EVERY."""
     return model_ids() if EVERY else list(dict.fromkeys([*_one_of_each(), *more]))
 
 

@@ -92,6 +92,7 @@ def test_nearly_all_are_answered(reconciled: Reconciliation) -> None:
 # --- the page of accuracy -----------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_the_page_says_what_the_runs_come_to(reconciled: Reconciliation) -> None:
     """All that follows from the runs we ship; the rows of all public runs stay as they were made."""
     page = PAGE.read_text(encoding="utf-8")
@@ -112,6 +113,7 @@ def test_readme_says_what_the_page_says() -> None:
         assert line in readme
 
 
+@pytest.mark.exhaustive
 def test_rows_of_the_table_add_up(reconciled: Reconciliation) -> None:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table_by_group(reconciled)]
     assert {len(row) for row in rows} == {2 + len(BY_GROUP)}

@@ -100,6 +100,7 @@ def test_a_itself_is_no_change(shape: tuple[dict[str, Any], EstimateBook]) -> No
         assert said["finding.tpot"] == "TPOT 0%"
 
 
+@pytest.mark.exhaustive
 def test_an_offer_for_b_is_its_price(shape: tuple[dict[str, Any], EstimateBook]) -> None:
     """Whatever the library says, and where it says nothing; A pays what it paid."""
     _, book = shape
@@ -113,6 +114,7 @@ def test_an_offer_for_b_is_its_price(shape: tuple[dict[str, Any], EstimateBook])
     assert half["finding.usd_per_million_output_tokens"].startswith("Cost per million output tokens ")
 
 
+@pytest.mark.exhaustive
 def test_it_follows_the_inputs_of_a(shape: tuple[dict[str, Any], EstimateBook]) -> None:
     """Longer outputs, and an override of A that says nothing of B."""
     _, book = shape
@@ -123,6 +125,7 @@ def test_it_follows_the_inputs_of_a(shape: tuple[dict[str, Any], EstimateBook]) 
     assert typed["a.tpot"] > before["a.tpot"] and typed["b.tpot"] == before["b.tpot"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("typed", ["", "h1000", 7.0])
 def test_what_is_no_accelerator_is_said_to_be_none(
     shape: tuple[dict[str, Any], EstimateBook], typed: Any

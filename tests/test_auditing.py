@@ -149,6 +149,7 @@ def test_rows_say_what_the_engine_says(workbook: Path, found: Audit) -> None:
     assert len(edited) == 6, edited
 
 
+@pytest.mark.exhaustive
 def test_lists_of_an_audit(made: Estimate, found: Audit) -> None:
     """Assumptions, overrides with what they replace, edits, checks with both sides, and what the file is."""
     overrides = {(item["id"], item["scenario"][0]): item for item in found.overrides}
@@ -228,6 +229,7 @@ def test_files_of_an_audit(
     assert (tmp_path / "b.xlsx").read_bytes() == (tmp_path / "a.xlsx").read_bytes()
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_audited_is_named(workbook: Path, found: Audit, tmp_path: Path) -> None:
     """And nothing is written."""
     with pytest.raises(InputError, match=r"a\.txt: expected a file name that ends in"):

@@ -133,6 +133,7 @@ def replaced(library: Library, profiles: Sequence[EfficiencyProfile]) -> Library
 # --- what is found ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_known_factors_are_found_again() -> None:
     """Within 4 %, errors all but gone, each inside its range.
 
@@ -533,6 +534,7 @@ def test_what_no_profile_can_hold_is_refused() -> None:
     assert calibrate(prepared, [FittedFactor("one_shot_latency")], LOOSE).profiles
 
 
+@pytest.mark.exhaustive
 def test_throughput_counts_where_nothing_else_says_it() -> None:
     """It follows from mean TTFT and TPOT; runs that report it alone are fitted to it.
 

@@ -41,6 +41,7 @@ def _labels(text: str) -> list[str]:
     return re.findall(r"tp \d+, concurrency \d+", text)
 
 
+@pytest.mark.exhaustive
 def test_a_front_in_three_forms_has_the_points_of_the_table(run: Run, tmp_path: Path) -> None:
     """Labelled; those that cannot be, by memory or heads, are neither dots nor labels."""
     assert run("-o", "p.svg", "-o", "p.html", "-o", "p.png", "-o", "t.csv")[0] == 0

@@ -79,6 +79,7 @@ def counted(shared_data: Path) -> dict[str, int]:
         return {row["folder"]: int(row["weight_bytes"]) for row in csv.DictReader(file)}
 
 
+@pytest.mark.exhaustive
 def test_models_that_we_ship_have_the_bytes_that_were_counted(make: Make, shared_data: Path) -> None:
     """Where their checkpoint was counted: within 0.1 %."""
     by_folder = counted(shared_data)

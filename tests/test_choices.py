@@ -158,6 +158,7 @@ def test_size_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(word in shown for word in ("minimum", "good", "best", "memory of all accelerators together"))
 
 
+@pytest.mark.exhaustive
 def test_capacity_has_its_sheets() -> None:
     """What the front says is what the workings come to."""
     scenario = load_scenario(str(Path(__file__).parents[1] / "workbooks/capacity-llama-3.3-70b-b200.yaml"))

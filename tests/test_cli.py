@@ -513,6 +513,7 @@ def test_wrong_names(run: Any, command: tuple[str, ...], words: tuple[str, ...])
     refused(run(*command), *words)
 
 
+@pytest.mark.exhaustive
 def test_processes_exit_as_promised(tmp_path: Path) -> None:
     wrong = process(["estimate", "no-such-model", *CASE], tmp_path)
     assert (wrong.returncode, wrong.stdout) == (2, "")

@@ -139,6 +139,7 @@ def book(request: pytest.FixtureRequest) -> EstimateBook:
     return lay_out(_estimate(CASES[request.param]))
 
 
+@pytest.mark.exhaustive
 def test_numbers_are_those_of_the_scenarios_and_the_best_is_best(book: EstimateBook) -> None:
     """Values against the estimate of each column; changes and the best worked out by hand from them."""
     made, table = book.estimate, Table(book)
@@ -254,6 +255,7 @@ def test_it_keeps_the_rules(book: EstimateBook, tmp_path: Path) -> None:
     assert any(cell.text == "Compare" for cell in book.sheets["Cover"].cells.values())
 
 
+@pytest.mark.exhaustive
 def test_one_scenario_has_nothing_to_compare() -> None:
     """Neither the sheet nor its line on the Cover."""
     book = lay_out(_estimate(SMALL))
@@ -274,6 +276,7 @@ def test_nobody_is_ahead_where_all_are_alike_or_none_fits(fields: dict[str, Any]
     assert all(title.endswith(": none is ahead") for title in table.titles)
 
 
+@pytest.mark.exhaustive
 def test_blocks_stand_below_or_beside_each_other() -> None:
     """Both are printed; figures that stand apart are refused."""
     book = lay_out(_estimate(SMALL | {"variants": [{}]}))

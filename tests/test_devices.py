@@ -286,6 +286,7 @@ def test_a_spark_and_a_mac_with_the_links_that_they_have() -> None:
     assert spark / made["e2e_s"] == pytest.approx(1.9, rel=0.1)
 
 
+@pytest.mark.exhaustive
 def test_what_speaks_of_equal_ranks_is_not_said_of_unlike_devices() -> None:
     """Neither in a title, nor on Plan: its grid is of equal ranks."""
     made = ask(**HOME, device_split="even", devices=UNLIKE[:2])

@@ -14,6 +14,7 @@ from typing import Any
 
 import coverage_of_types
 import pytest
+from conftest import one_in
 from small_models import CONFIGS, wide
 
 from mantile.estimate.estimate import estimate
@@ -350,6 +351,7 @@ OTHERWISE = {
     "qwen3_vl_moe": {"shapes"},  # experts input by output in checkpoints
 }
 REFUSED = ("deepseek_v4",)  # its products of groups are none of our steps
+READ = [family for family in CONFIGS if family not in REFUSED]
 
 
 def comparable(description: Fields) -> dict[str, Any]:
@@ -505,7 +507,7 @@ def test_models_on_file_are_what_their_configs_give(config: Path, tmp_path: Path
 @needs_classes
 @pytest.mark.exhaustive
 @pytest.mark.transformers
-@pytest.mark.parametrize("family", [family for family in CONFIGS if family not in REFUSED])
+@pytest.mark.parametrize("family", one_in(2, READ))
 def test_our_readers_agree_with_the_code(family: str) -> None:
     """Parameters, shapes, names, KV bytes, FLOPs, ranks: two ways to read a config that share nothing."""
     left, right = (
@@ -526,7 +528,7 @@ FURTHER = {
 @needs_classes
 @pytest.mark.exhaustive
 @pytest.mark.transformers
-@pytest.mark.parametrize("family", [family for family in CONFIGS if family not in REFUSED])
+@pytest.mark.parametrize("family", one_in(2, READ, first=1))
 def test_estimates_of_our_readers_agree_with_those_of_the_code(family: str) -> None:
     """TTFT and TPOT of wide models; those that are further apart are so for a reason that is known."""
     apart = furthest(*read_twice(wide(CONFIGS[family])))
@@ -701,9 +703,11 @@ def test_what_is_kept_or_chosen_unseen_is_refused(config: Fields, words: str) ->
 @pytest.mark.transformers
 def test_every_type_that_is_read_is_estimated() -> None:
     """With the defaults of its class, on one rank and on several: no error, and everything adds up."""
-    found = list(coverage_of_types.answers())
+    types = coverage_of_types.types()
+    asked = one_in(3, types)
+    found = list(coverage_of_types.answers(asked))
     assert {name: why for name, how, why in found if how == coverage_of_types.CRASHED} == {}
-    assert sum(how == coverage_of_types.CODE for _, how, _ in found) > 120
+    assert sum(how == coverage_of_types.CODE for _, how, _ in found) > 120 * len(asked) / len(types)
 
 
 @needs_classes

@@ -422,6 +422,7 @@ def test_types_of_values_are_data_types_of_the_library() -> None:
 LONGEST_LIST = 255  # characters of a list that stands in the rule of a cell: Excel takes no more
 
 
+@pytest.mark.exhaustive
 def test_weights_are_chosen_from_cells_that_hold_their_types(make: Make) -> None:
     """Lists of them are too long for a rule; "same" stands first where a class may be as the others are."""
     book = lay_out(make(model="qwen3-30b-a3b"))

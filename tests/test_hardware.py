@@ -11,6 +11,7 @@ from typing import Any
 import lock_versions
 import pytest
 import test_cli
+from conftest import today
 from test_cli import CASE, refused
 
 from mantile.estimate.estimate import estimate
@@ -44,7 +45,9 @@ SHEET = {
 # --- the library --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.relative_to(PROFILES).parts[0]}/{path.stem}")
+@pytest.mark.parametrize(
+    "path", today(FILES), ids=lambda path: f"{path.relative_to(PROFILES).parts[0]}/{path.stem}"
+)
 def test_a_profile_is_valid_and_called_as_what_it_holds(path: Path) -> None:
     """Older versions included: a workbook may be asked for with them."""
     folder = path.relative_to(PROFILES).parts[0]
@@ -230,6 +233,7 @@ def test_a_pin_brings_back_the_old_figures() -> None:
 # --- list, show, diff ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_list_and_show(run: Any, library: Library) -> None:
     rows = {row["id"]: row for row in run("hardware", "list", "--json").data["hardware"]}
     assert rows.keys() == {chip.id for chip in library.accelerators}

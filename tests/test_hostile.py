@@ -719,6 +719,7 @@ def test_absurd_inputs_are_refused_by_cell(workbook: Path, tmp_path: Path) -> No
             typed_inputs(file)
 
 
+@pytest.mark.exhaustive
 def test_a_renamed_sheet_is_named(parts: Parts, tmp_path: Path) -> None:
     """With both names, not as a sheet that is gone."""
     renamed = _with(parts, "xl/workbook.xml", '<sheet name="Cost"', '<sheet name="Kosten"')

@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def test_the_diagram_is_what_the_code_imports() -> None:
         folder = module.partition(".")[2].partition(".")[0]
         if not folder or folder == "__main__":  # the public face and the program stand above all folders
             continue
-        for other in imported(ast.parse(path.read_text(encoding="utf-8")), module, names):
+        for other in imported(tree(path), module, names):
             if other != "mantile" and (target := other.split(".")[1]) != folder:
                 imports.setdefault(folder, set()).add(target)
     text = (
@@ -77,6 +78,12 @@ def test_the_diagram_is_what_the_code_imports() -> None:
     order = re.findall(r"^\| `(\w+)`", text, re.MULTILINE)
     assert set(order) == {*imports, *(other for others in imports.values() for other in others)}
     assert all(order.index(other) > order.index(folder) for folder in imports for other in imports[folder])
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """A file of the package, parsed."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def circles(imports: dict[str, set[str]]) -> list[frozenset[str]]:
@@ -100,10 +107,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     """Not inside functions and not under TYPE_CHECKING either: those only hide the circle from Python."""
     files = module_files()
     names = frozenset(files)
-    imports = {
-        module: set(imported(ast.parse(path.read_text(encoding="utf-8")), module, names))
-        for module, path in files.items()
-    }
+    imports = {module: set(imported(tree(path), module, names)) for module, path in files.items()}
     assert len(imports) > 100 and sum(map(len, imports.values())) > 300
     unknown = [sorted(circle) for circle in circles(imports) if circle not in KNOWN_CIRCLES]
     assert not unknown, f"modules that import each other: {unknown}"
@@ -197,7 +201,7 @@ ALLOWED = {
 
 def made_by(path: Path) -> Iterator[tuple[str, int]]:
     """What a module takes of the makers of nodes, and the line of it."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("mantile.graph.quantity"):
             yield from ((alias.name, node.lineno) for alias in node.names if alias.name not in NODES)
         if isinstance(node, ast.ImportFrom) and node.module in (
@@ -231,8 +235,10 @@ def test_readers_make_no_quantities() -> None:
             "overrides": [{"id": "efficiency.gemm_compute", "value": 0.6, "reason": "measured"}],
             "variants": [{"tp": 4}],
         },
-        {"decode": {"tp": 4}, "variants": [{"serving": "aggregated"}]},
-        {"concurrency": None, "request_rate": 2.0, "pp": 2},
+        pytest.param(
+            {"decode": {"tp": 4}, "variants": [{"serving": "aggregated"}]}, marks=pytest.mark.exhaustive
+        ),
+        pytest.param({"concurrency": None, "request_rate": 2.0, "pp": 2}, marks=pytest.mark.exhaustive),
     ],
     ids=["variants", "workers", "rate"],
 )

@@ -155,6 +155,7 @@ def test_an_edited_workbook_has_another_nearest_run(tmp_path: Path) -> None:
     assert again.results()["nearest_run"]["accelerator"] == "b200-sxm"
 
 
+@pytest.mark.exhaustive
 def test_the_line_of_summary_leads_to_the_block() -> None:
     book = lay_out(estimate(**BASE))
     address = book.addresses[_line(book)]

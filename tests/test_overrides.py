@@ -127,6 +127,7 @@ def test_every_override_on_assumptions() -> None:
     assert "B" in next(label for label in rows if "Power limit" in label)
 
 
+@pytest.mark.exhaustive
 def test_without_overrides_there_is_no_block_of_them() -> None:
     """Assumptions then ends with its remarks."""
     sheet = lay_out(with_overrides([])).sheets["Assumptions"]

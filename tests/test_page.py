@@ -66,6 +66,7 @@ def plain(text: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
+@pytest.mark.exhaustive
 def test_numbers_of_run_are_those_of_the_estimate(client: Client) -> None:
     """Headlines, ranges, memory and the nearest run are what `mantile estimate --json` says."""
     text = shown(client, STATE.link())

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import few_of
+from conftest import examples, few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from live import edit, place
@@ -354,7 +354,7 @@ def differently(dice: random.Random) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(seed=st.integers(0, 10**9), apart=st.booleans())
 def test_percentiles_are_in_order_and_nothing_is_lost(seed: int, apart: bool) -> None:
     """Whatever the load.

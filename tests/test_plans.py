@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import few_of
+from conftest import examples, few_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -732,7 +732,7 @@ def dividing(draw: st.DrawFn, name: str) -> Plan:
 
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_all_ranks_hold_the_model_and_the_copies_they_need(name: str, data: st.DataObject) -> None:
     """Weights of every rank of a replica add up to the model's bytes times their copies.
@@ -783,7 +783,7 @@ def test_all_ranks_hold_the_model_and_the_copies_they_need(name: str, data: st.D
 
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_odd_plans_never_hold_less_than_the_model(name: str, data: st.DataObject) -> None:
     """Where a degree does not divide, the fullest rank counts.
@@ -819,7 +819,7 @@ def test_odd_plans_never_hold_less_than_the_model(name: str, data: st.DataObject
 
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_all_ranks_do_the_work_of_the_model(name: str, data: st.DataObject) -> None:
     """FLOPs of every rank add up to those of the model.

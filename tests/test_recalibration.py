@@ -272,6 +272,7 @@ def test_edits_are_carried_over(opened: File) -> None:
         )
 
 
+@pytest.mark.exhaustive
 def test_an_override_emptied_or_changed_in_the_base_alone(opened: File) -> None:
     """A variant keeps what its own cells say, also where a scenario file would have it follow the base."""
     overrides = [

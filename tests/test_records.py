@@ -280,6 +280,7 @@ def say(
     return run
 
 
+@pytest.mark.exhaustive
 def test_commands(database: Path, say: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
     """List, show, export, import and verify; reconcile and calibrate take a database as a file of runs."""
     status, text = say("records", "list", "records.db", "--json", "--trusted", "me.pub")

@@ -203,6 +203,7 @@ def _require_same(file: File, made: Estimate) -> None:
         assert not wrong, (column, list(wrong.items())[:3])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "kind", few_of([kind for kind in ASKED if kind not in ("single", "swept", "grid")], "variants")
 )
@@ -446,6 +447,7 @@ def test_cells_of_a_column_mean_what_they_say(
     assert {item.id for item in emptied.overrides} == {"cost.life"}
 
 
+@pytest.mark.exhaustive
 def test_a_cell_typed_over_stands_for_itself(
     files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -617,6 +619,7 @@ def test_a_fact_that_makes_another_projection_the_widest_comes_back(
         assert values[sheet][row, FIRST] == made.values(0)[made.figure(name)] == expected
 
 
+@pytest.mark.exhaustive
 def test_a_scenario_is_written_only_where_it_suffices(
     files: Callable[[str], File], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -703,6 +706,7 @@ variants:
     )
 
 
+@pytest.mark.exhaustive
 def test_signatures_and_notes_are_not_edits(files: Callable[[str], File]) -> None:
     """What is typed on the sign-off lines overwrites nothing; a formula there still counts."""
     file = files("variants")

@@ -181,6 +181,7 @@ def test_a_factor_of_prefill_workers_does_not_move_decode() -> None:
         assert (other < base) == (end == "high")
 
 
+@pytest.mark.exhaustive
 def test_a_price_moves_the_cost_alone() -> None:
     book, values = laid_out(0)
     row = next(
@@ -252,6 +253,7 @@ def test_one_formula_per_row_and_no_more_rows_than_follow(number: int, tmp_path:
     assert not lint(path)
 
 
+@pytest.mark.exhaustive
 def test_a_swing_can_be_typed_and_stated() -> None:
     """A scenario may state it; a typed one changes both ends."""
     stated = lay_out(made(sensitivity={"inputs.concurrency": 50}))
@@ -337,6 +339,7 @@ def test_a_point_is_the_estimate_with_that_input(
         assert (line["ttft"], line["tpot"], line["usd"]) == pytest.approx(wanted, rel=1e-9), point
 
 
+@pytest.mark.exhaustive
 def test_stored_points_say_when_they_are_no_longer_those_of_the_scenario() -> None:
     book, values = laid_out(0)
     note = next(figure for figure in book.addresses if figure.id == "sweep.note")
@@ -346,6 +349,7 @@ def test_stored_points_say_when_they_are_no_longer_those_of_the_scenario() -> No
     assert str(book.values(given)[-1][note]).startswith("!")
 
 
+@pytest.mark.exhaustive
 def test_arrivals_at_a_rate_are_swept_by_the_rate() -> None:
     """Every point with the concurrency that follows from its rate."""
     book, values = laid_out(4)

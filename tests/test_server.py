@@ -241,6 +241,7 @@ def test_wrong_estimates_name_the_field(
 # --- layers -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.exhaustive
 def test_metrics_of_a_layer_are_rows_of_the_graph(client: Client) -> None:
     """Each row has the id and the value that the engine gives it; kinds and the rest add up to the pass."""
     found = client.answer("/config/layer-metrics", LAYER)

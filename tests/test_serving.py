@@ -579,6 +579,7 @@ def test_an_engine_runs_no_more_requests_than_it_is_told(make: Make) -> None:
     assert list(groups["memory.batch"]) == [40, 60]
 
 
+@pytest.mark.exhaustive
 def test_engines_of_another_time(make: Make, library: Library) -> None:
     """Before December 2025 grouped products take longer by a factor, nothing else does.
 

@@ -33,6 +33,7 @@ def figures(made: Estimate, *identifiers: str) -> list[float]:
     return [float(made[identifier].value) for identifier in identifiers]
 
 
+@pytest.mark.exhaustive
 def test_the_share_of_memory_stands_for_the_efficiency_figure() -> None:
     """As an override of it would; SGLang's share leaves graphs outside; what others take is taken off."""
     ids = ("memory.usable", "memory.reserve", "memory.capacity_sequences", "serving.tpot")

@@ -70,6 +70,7 @@ def statuses(book: EstimateBook, typed: dict[str, Any], edits: dict[str, Any] | 
     return [across[figure.body] for figure in lines]
 
 
+@pytest.mark.exhaustive
 def test_a_signature_holds_for_the_digest_until_something_changes(book: EstimateBook) -> None:
     """Of any scenario; a name alone, or a digest alone, signs nothing."""
     signed = {"reviewed.name": "A. Reviewer", "reviewed.digest": book.digest}
@@ -169,6 +170,7 @@ def typed_signature(book: EstimateBook, **more: Any) -> dict[tuple[str, int, int
     return {("Log", line, column): text for column, text in texts.items()} | more.pop("cells", {})
 
 
+@pytest.mark.exhaustive
 def test_a_signature_is_read_and_is_no_edit(one: EstimateBook) -> None:
     """With its date, which may be typed as one; an edit fells it, and so does a formula in its place."""
     file = as_written(one)
@@ -203,6 +205,7 @@ def test_a_report_says_whether_signatures_hold() -> None:
         assert [item["holds"] for item in report.signed()] == [stands]
 
 
+@pytest.mark.exhaustive
 def test_the_sign_off_is_unlocked_and_says_what_to_type(book: EstimateBook, one: EstimateBook) -> None:
     """On every workbook, with its own digest."""
     for laid in (book, one):

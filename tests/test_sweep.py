@@ -224,6 +224,7 @@ def test_points_equal_estimates_where_phases_differ() -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_points_equal_estimates_under_a_request_rate() -> None:
     """Where no concurrency is given it follows from the rate, point by point.
 

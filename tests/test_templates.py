@@ -81,6 +81,7 @@ def test_a_template_changes_no_number_and_keeps_the_rules(name: str, tmp_path: P
         assert verify(path).ok
 
 
+@pytest.mark.exhaustive
 def test_executives_see_what_they_decide_by() -> None:
     """The sheets named and those their formulas need; nothing leads to a sheet that is not there."""
     book = lay_out(made(template="executive", variants=[{"name": "TP2", "tp": 2}]))

@@ -170,6 +170,7 @@ def test_the_path_changes_with_what_binds() -> None:
     assert unknown[0][VALUE] == "not known" and not isinstance(unknown[-2][VALUE], float)
 
 
+@pytest.mark.exhaustive
 def test_every_step_leads_to_a_row_or_to_what_it_was_chosen_from(tmp_path: Path) -> None:
     """Links of the file lead to cells that hold something, and stay true after edits."""
     book = _book()

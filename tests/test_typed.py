@@ -13,7 +13,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.stamp import stamp
 from mantile.equations.typed import Typed
-from mantile.estimate.estimate import estimate
+from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.scenario import load_scenario, parse_scenario
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
@@ -160,9 +160,15 @@ PLANS = (
 
 
 @cache
+def worked_out() -> Estimate:
+    """The scenario worked out."""
+    return estimate(parse_scenario(ASKED, "test"))
+
+
+@cache
 def made() -> EstimateBook:
     """The book of the scenario."""
-    return lay_out(estimate(parse_scenario(ASKED, "test")))
+    return lay_out(worked_out())
 
 
 def place(identifier: str) -> tuple[str, str]:
@@ -173,14 +179,14 @@ def place(identifier: str) -> tuple[str, str]:
 
 def guarded() -> tuple[Typed, ...]:
     """Inputs and dimensions."""
-    equations = made().estimate.equations
+    equations = worked_out().equations
     return (*equations.typed.inputs, *equations.model.typed.typed)
 
 
-@pytest.mark.parametrize("field", [item.input.id for item in made().estimate.equations.typed.inputs])
+@pytest.mark.parametrize("field", [item.input.id for item in worked_out().equations.typed.inputs])
 def test_every_input_has_a_guard(field: str) -> None:
     """What its cell holds as generated can be; what cannot be counts as a fault and is not used."""
-    one = made().estimate
+    one = worked_out()
     typed = next(item for item in one.equations.typed.inputs if item.input.id == field)
     values = one.values()
     assert values[typed.valid] == 1 and values[typed.used] == values[typed.input] == values[typed.held]
@@ -214,7 +220,7 @@ def test_every_dimension_is_looked_at() -> None:
 
 def test_every_figure_stands_in_a_table() -> None:
     """Each that may be typed over, once; a table with a figure out of its range is a fault."""
-    one = made().estimate
+    one = worked_out()
     tables = [table for kind in stamp(one.equations).tables for table in kind.tables]
     members = [figure for table in tables for figure in table]
     assert len(set(members)) == len(members)

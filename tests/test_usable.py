@@ -73,6 +73,7 @@ def test_answers_stand_first_and_repeat_rows_below(books: dict[str, EstimateBook
     assert prefill.cells[first, 2].text == "ms"
 
 
+@pytest.mark.exhaustive
 def test_of_the_library_what_is_used_stands_open(books: dict[str, EstimateBook]) -> None:
     """Rows of other accelerators, systems and profiles are folded, and stay in the file."""
     for name, chips in (("one", {"h100-sxm"}), ("two", {"h100-sxm", "mi300x"})):
@@ -114,6 +115,7 @@ def test_protection_leaves_what_people_do(estimates: dict[str, Estimate], tmp_pa
         assert book[name].auto_filter.ref.startswith("A4:F")
 
 
+@pytest.mark.exhaustive
 def test_values_are_seen_on_a_laptop(books: dict[str, EstimateBook]) -> None:
     """The base, and with two scenarios both, beside what they are."""
     for book in books.values():
@@ -123,6 +125,7 @@ def test_values_are_seen_on_a_laptop(books: dict[str, EstimateBook]) -> None:
             assert printed_width(sheet) * screen_zoom(sheet) <= 100 * _SCREEN
 
 
+@pytest.mark.exhaustive
 def test_every_text_can_be_read(books: dict[str, EstimateBook]) -> None:
     """At least 7 pt on screen and on A4; fixed texts are seen whole in their cells."""
     for book in books.values():
@@ -141,6 +144,7 @@ def test_every_text_can_be_read(books: dict[str, EstimateBook]) -> None:
             assert clipped == []
 
 
+@pytest.mark.exhaustive
 def test_the_standard_workbook_prints_on_few_pages(books: dict[str, EstimateBook]) -> None:
     """Prefill and Decode on two."""
     pages = {name: 1 if s.one_page else _pages(s) for name, s in books["one"].sheets.items()}
@@ -148,6 +152,7 @@ def test_the_standard_workbook_prints_on_few_pages(books: dict[str, EstimateBook
     assert sum(pages.values()) <= 42
 
 
+@pytest.mark.exhaustive
 def test_no_head_stands_alone_at_the_end_of_a_page(books: dict[str, EstimateBook]) -> None:
     """Air, the head of a block and its first row stay together; bands of Plan are not cut."""
     for book in books.values():

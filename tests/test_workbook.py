@@ -11,7 +11,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from conftest import few_of
+from conftest import one_in
 from openpyxl.styles import Protection
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.formula import ArrayFormula
@@ -49,7 +49,8 @@ def _read(path: Path) -> Any:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "fields",
-    few_of(
+    one_in(
+        2,
         [
             BASE,
             TWO,
@@ -384,6 +385,7 @@ def test_dropdowns_offer_what_the_engine_accepts(tmp_path: Path, model: str, cla
     assert ("in_image_tokens" in book.defined_names) == (model == "qwen3-vl-8b")
 
 
+@pytest.mark.exhaustive
 def test_nothing_half_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure while writing leaves the old file and no other."""
     made = estimate(parse_scenario(BASE, "scenario"))
@@ -466,6 +468,7 @@ def _contrast(text: str, ground: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
+@pytest.mark.exhaustive
 def test_every_text_stands_out_from_its_ground() -> None:
     """At least 4.5 to 1, in cells and in what conditions make of them.
 

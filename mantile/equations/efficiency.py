@@ -336,14 +336,13 @@ def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tu
 def _table(kind: FactorKind, value: object, fallback: Fallback) -> LibraryFigures:
     """The library's figures of a factor under one condition."""
     figures = {
-        profile.key: _library_figure(kind, profile, factor, _suffix(kind, value))
-        for profile in fallback.profiles
-        for factor in profile.factors
-        if factor.factor == kind.name and (kind.condition is None or getattr(factor, kind.condition) == value)
+        key: _library_figure(kind, key, factor, _suffix(kind, value))
+        for key, factor in fallback.stated[kind.name]
+        if kind.condition is None or getattr(factor, kind.condition) == value
     }
-    widest = fallback.profiles[0]
-    if widest.key not in figures and kind.otherwise is not None:
-        figures = {widest.key: _library_figure(kind, widest, unstated(kind), "")} | figures
+    widest = fallback.profiles[0].key
+    if widest not in figures and kind.otherwise is not None:
+        figures = {widest: _library_figure(kind, widest, unstated(kind), "")} | figures
     return fallback.figures(figures)
 
 
@@ -364,11 +363,11 @@ def _suffix(kind: FactorKind, value: object) -> str:
     return "" if value is None else f".tp{value}" if kind.condition == "ranks" else f".{value}"
 
 
-def _library_figure(kind: FactorKind, profile: EfficiencyProfile, factor: Factor, suffix: str) -> Input:
+def _library_figure(kind: FactorKind, key: str, factor: Factor, suffix: str) -> Input:
     condition = f" · {suffix[1:]}" if suffix else ""
     return Input(
-        f"efficiency.{kind.name}.{profile.key}{suffix}",
-        f"{profile.key}{condition} · {lowered(kind.label)}",
+        f"efficiency.{kind.name}.{key}{suffix}",
+        f"{key}{condition} · {lowered(kind.label)}",
         kind.unit,
         factor.value,
         kind.note,

@@ -7,6 +7,7 @@ level is used.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +28,7 @@ from mantile.graph.quantity import (
     span,
     where,
 )
-from mantile.library.efficiency import FALLBACK_CHAIN, EfficiencyProfile, Level
+from mantile.library.efficiency import FALLBACK_CHAIN, EfficiencyProfile, Factor, Level
 from mantile.library.profiles import Library
 
 
@@ -77,13 +78,20 @@ class Fallback:
 
     Args:
         profiles: those of the library, in the order of their rows.
+        stated: what they state of each factor, with the key of the profile.
     """
 
     def __init__(self, library: Library, inputs: Workload, hardware: Hardware) -> None:
         self.profiles = sorted(
             library.efficiency, key=lambda profile: (profile.level.of_links, profile.level.number, profile.id)
         )
-        self._levels = {profile.key: profile.level.number for profile in self.profiles}
+        self._levels: dict[str, int] = {}
+        self.stated: dict[str, list[tuple[str, Factor]]] = defaultdict(list)
+        for profile in self.profiles:
+            key = profile.key
+            self._levels[key] = profile.level.number
+            for factor in profile.factors:
+                self.stated[factor.factor].append((key, factor))
         fields: dict[str, Node] = {
             "framework": inputs.framework,
             "generation": hardware.generation,

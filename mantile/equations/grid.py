@@ -59,6 +59,7 @@ def cost_grid(utilisation: Input, cost: Cost, possible: Quantity) -> CostGrid:
         )
         prefix, suffix = f"grid.used{percent}.", f", {percent} % used"
         rewrite = GraphRewrite({utilisation: used}, (), prefix, suffix, roots)
+        roots = [step for step in roots if rewrite.depends(step[0])]  # the same for each utilisation
         hourly, tokens = rewrite.rewrite(cost.usd_per_hour), rewrite.rewrite(cost.output_per_second)
         again = (rewrite.rewritten.get(figure) for figure in originals)
         made = tuple(figure for figure in again if isinstance(figure, Quantity))

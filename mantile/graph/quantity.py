@@ -618,20 +618,20 @@ def precedents(node: Node) -> tuple[Named, ...]:
 
 def ancestors(*nodes: Node) -> Iterator[Node]:
     """The nodes and all they follow from, every node once, precedents first."""
-    met: set[int] = set()
+    met: set[Node] = set()
     above: list[Node] = []  # nodes whose precedents are under way
     stack: list[Node | None] = list(reversed(nodes))  # None: all that the last one above is made of is done
     while stack:
         node = stack.pop()
         if node is None:
             yield above.pop()
-        elif id(node) not in met:
-            met.add(id(node))
-            parts = children(node)
+        elif node not in met:
+            met.add(node)
+            parts = node.arguments if type(node) is Apply else children(node)  # most nodes are of this kind
             if parts:
                 above.append(node)
                 stack.append(None)
-                stack.extend(reversed(parts))
+                stack += parts[::-1]
             else:
                 yield node
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mantile.graph.operations import ATOM, COMPARISON, OPERATIONS, PRODUCT, SUM
 from mantile.graph.quantity import (
@@ -29,6 +30,7 @@ from mantile.graph.quantity import (
 
 AND, PHRASE = 1, 0
 """How loosely conditions and functions read in words: inside an operator or a list they get brackets."""
+_SENTENCES = 16_384  # kept for the next workbook of the same graph: a standard one has some 3,800
 LINE = 100
 """Parts of a sum are named one by one where that takes no more characters than this."""
 
@@ -41,6 +43,7 @@ def sentence(figure: Named) -> str:
     return f"{how} · {figure.note}" if figure.note else how
 
 
+@lru_cache(_SENTENCES)
 def how_worked_out(quantity: Quantity) -> str:
     """How a quantity is worked out, printed from its body."""
     return _Printer(names(quantity), _ending(quantity)).phrase(quantity.body).text

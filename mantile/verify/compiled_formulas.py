@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ _EXTRA = {COMPILING: False}  # what functions ask for beside their arguments
 _EACH = {"IF", "IFERROR", "ISNUMBER", "ISERROR", "ABS", "EXP", "LN", "INT", "MOD", "ROUND", "ROUNDUP"}
 _OF_RANGES = " ,:@"  # operators
 _MANY = 4  # formulas that are worth a column
+_PATTERNS = 4_096  # kept for the next workbook, which has most of them too: a standard one has some 700
 _BY_PLACE = "INDEX"  # makes a reference of every cell of the range it is handed, unless it is handed values
 
 
@@ -386,6 +388,7 @@ def _named(sheet: str, row: int, column: int, last_row: int, last_column: int) -
     }
 
 
+@lru_cache(_PATTERNS)
 def _pattern(text: str, cells: int) -> Pattern | None:
     """The package's reading of a formula whose references are placeholders; None if it has none."""
     try:
