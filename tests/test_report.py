@@ -176,7 +176,7 @@ def test_wrong_input(run: Any, file: Path, tmp_path: Path) -> None:
     refused(run("reconcile", "other.csv"), "other.csv", "expected")
     refused(run("reconcile", "lost.yaml"), "none of 1 runs", "no-such-model")
     refused(run("reconcile", "missing.csv"), "missing.csv", "no such file")
-    refused(run("reconcile", str(file), "-o", "report.pdf"), "report.pdf", ".xlsx or .csv")
+    refused(run("reconcile", str(file), "-o", "report.pdf"), "report.pdf", ".xlsx, .csv, .txt")
     refused(run("reconcile", str(file), "-o", "nowhere/report.xlsx"), "no folder nowhere")
     refused(run("reconcile", "other.csv", "-o", "other.csv"), "these are the measurements")
     refused(run("calibrate", str(file), "--factor", "no_such_factor"), "no_such_factor")

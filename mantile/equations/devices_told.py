@@ -203,6 +203,13 @@ def link_told(devices: Devices, one: int, other: int) -> tuple[Node, Node]:
     return where(there, reached, NO_LINK), where(there, used, NO_LINK)
 
 
+def preset_told(devices: Devices) -> Node:
+    """Which links there are, in words."""
+    preset = devices.devices[0].workers.inputs.links
+    assert preset is not None
+    return join("links: ", preset)
+
+
 def _named(device: Device, before: Quantity) -> Node:
     return join(text(before + 1, "0"), " – ", text(before + device.layers, "0"))
 

@@ -309,7 +309,7 @@ def validate(document: type[Document], data: Any, name: str) -> Document:
     """
     if not isinstance(data, dict):
         raise InputError(f"{name}: expected a mapping of fields, found {type(data).__name__}")
-    _require_readable(data, name)
+    require_readable(data, name)
     return _validated(document, data, name)
 
 
@@ -324,7 +324,7 @@ def _validated(document: type[Document], data: Any, name: str) -> Document:
         raise InputError("\n".join(f"{name}: {problem}" for problem in problems)) from error
 
 
-def _require_readable(data: Mapping[str, Any], name: str) -> None:
+def require_readable(data: Mapping[str, Any], name: str) -> None:
     """Refuse texts with hidden characters, with which one name can look like another, and endless lists."""
     open_: list[tuple[tuple[Any, ...], Any]] = [((), data)]
     while open_:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mantile.library.architecture import Architecture
-from mantile.library.documents import parse_json, read_text
+from mantile.library.documents import parse_json, read_text, require_readable
 from mantile.library.errors import InputError
 from mantile.library.gguf_header import read_gguf
 from mantile.library.huggingface.architectures import FIELD, OTHER_CLASS, read_class
@@ -58,6 +58,8 @@ def parse_config(data: Any, name: str, sidecar: Any = None, trusted: Path | None
         raise InputError(
             f"{name}: {SIDECAR} beside it: expected a JSON object, found {type(sidecar).__name__}"
         )
+    if sidecar is not None:
+        require_readable(sidecar, f"{name}: {SIDECAR} beside it")
     try:
         architecture = read_architecture(Config(name, model_type, fields, sidecar=sidecar))
     except Uncovered:

@@ -16,10 +16,11 @@ from mantile.equations.devices_told import (
     device_told,
     finding,
     link_told,
+    preset_told,
     splits_told,
     totals,
 )
-from mantile.graph.quantity import Node, Quantity, join
+from mantile.graph.quantity import Node, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -172,12 +173,10 @@ def _topology(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> int
 
 def _links(sheet: Sheet, found: Devices, row: int) -> int:
     """Every two devices: bandwidth above the diagonal, below it whether anything goes over the link."""
-    preset = found.devices[0].workers.inputs.links
-    assert preset is not None
     words = "Links: GB/s above the diagonal, a wave where inferred; below it whether anything goes over them"
     sheet.set_text(row, 1, words, style.SECTION_HEAD)
     top, count = row + 1, len(found.devices)
-    sheet.set_formula(top, 1, join("links: ", preset), style.HEADER)
+    sheet.set_formula(top, 1, preset_told(found), style.HEADER)
     middle = style.table("whole").but(align="center")
     for device in found.devices:
         at = device.number
