@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Quantity, Section, choose, match, maximum, minimum, span, where
+from mantile.graph.quantity import Node, Quantity, Section, choose, match, maximum, minimum, span, where
 from mantile.graph.rows import Rows
 
 FULLEST = "fullest."
@@ -20,7 +20,6 @@ _LABELS = {
     "reserve": "Runtime",
     "free": "Free memory",
     "outside": "Memory left to others",
-    "capacity": "Memory",
 }
 _PARTS = ("used", "usable", "weights", "kv", "activations", "logits", "reserve", "free", "outside")
 
@@ -75,9 +74,16 @@ def fullest(sets: tuple[Workers, ...]) -> Fullest:
         return rows(name, label, prefill.unit, where(fuller > 0, prefill, decode))
 
     parts = {name: chosen(name, getattr(first.memory, name), getattr(last.memory, name)) for name in _PARTS}
-    capacity = chosen("capacity", first.hardware.memory_capacity, last.hardware.memory_capacity)
+    capacity = _capacity(where(fuller > 0, first.hardware.memory_capacity, last.hardware.memory_capacity))
+    rows.add(capacity)
     section = rows.section("Fullest accelerator", "of both workers")
     return Fullest(**parts, capacity=capacity, fits=last.memory.fits, section=section)
+
+
+def _capacity(body: Node) -> Quantity:
+    """Memory of the fullest, under the id by which results find it."""
+    label = "Memory of the fullest accelerator"
+    return Quantity(f"{FULLEST}hardware.memory_capacity", label, "B", body)
 
 
 def _of_devices(sets: tuple[Workers, ...]) -> Fullest:
@@ -102,7 +108,8 @@ def _of_devices(sets: tuple[Workers, ...]) -> Fullest:
         return rows(name, f"{_LABELS[name]}, fullest device", each[0].unit, choose(place, *each))
 
     parts = {name: chosen(name, [getattr(of.memory, name) for of in sets]) for name in _PARTS}
-    capacity = chosen("capacity", [of.hardware.memory_capacity for of in sets])
+    capacity = _capacity(choose(place, *(of.hardware.memory_capacity for of in sets)))
+    rows.add(capacity)
     fits = rows("fits", "Every device fits", "flag", minimum(*(of.memory.fits for of in sets)))
     section = rows.section("Fullest device", "by the share of usable memory")
     return Fullest(**parts, capacity=capacity, fits=fits, section=section)
