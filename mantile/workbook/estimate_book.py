@@ -14,7 +14,7 @@ from xlsxwriter.utility import xl_col_to_name, xl_range, xl_rowcol_to_cell
 
 from mantile.equations.altered import Altered
 from mantile.equations.display import SIDE_BY_SIDE, Currency, as_known, in_unit
-from mantile.equations.metrics import MEMORY_PER_ACCELERATOR, METRICS
+from mantile.equations.metrics import MEMORY_CAPACITY, MEMORY_PER_ACCELERATOR, METRICS
 from mantile.equations.stamp import NONE
 from mantile.equations.typed import FigureTables, Typed
 from mantile.estimate.estimate import Estimate
@@ -214,7 +214,7 @@ class EstimateBook(Book):
     def former_names(self) -> dict[str, str]:
         """Where names of results led to before version 0.8: to the figures that these are worked out as.
 
-        That of memory led to decode workers before 0.10.
+        That of memory led to decode workers before 0.10, that of its capacity before 0.15.
         """
         figures = self.estimate.equations.figures
         former = {
@@ -222,8 +222,15 @@ class EstimateBook(Book):
             for metric in METRICS
             if metric.defined_name
         }
-        of_decode = self.estimate.equations.decode_workers.memory.used
-        return former | {str(MEMORY_PER_ACCELERATOR.defined_name): self.reference_to(of_decode, 0, None)}
+        workers = self.estimate.equations.decode_workers
+        of_decode = {
+            MEMORY_PER_ACCELERATOR: workers.memory.used,
+            MEMORY_CAPACITY: workers.hardware.memory_capacity,
+        }
+        return former | {
+            str(metric.defined_name): self.reference_to(figure, 0, None)
+            for metric, figure in of_decode.items()
+        }
 
     @property
     def generator(self) -> str:
