@@ -22,6 +22,7 @@ from mantile.library.scenario import parse_scenario
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1795046400")  # 2026-11-19: prices do not age between two runs
 os.environ.setdefault("COLUMNS", "200")  # as in a pipe without a terminal, wherever tests run
 EVERY = "MANTILE_EVERY" in os.environ
+MANY = 3  # cases of an exhaustive test, beyond which every other one runs
 settings.register_profile(
     "mantile",
     deadline=None,
@@ -202,6 +203,20 @@ def today(paths: Iterable[Path]) -> list[Any]:
         pytest.param(path, marks=pytest.mark.exhaustive if path.parent.name == "versions" else ())
         for path in paths
     ]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Of an exhaustive test with many cases every other one runs; with MANTILE_EVERY all of them."""
+    if EVERY:
+        return
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("exhaustive") is not None:
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left = {item for of_test in cases.values() if len(of_test) > MANY for item in of_test[1::2]}
+    if left:
+        config.hook.pytest_deselected(items=sorted(left, key=items.index))
+        items[:] = [item for item in items if item not in left]
 
 
 def one_in(step: int, values: Iterable[Any], *always: Any, first: int = 0) -> list[Any]:
