@@ -190,6 +190,20 @@ def _reach(rows: _Rows, core: Core, phase: str, label: str, length: Node) -> Qua
     )
 
 
+def _cells(rows: _Rows, machine: Machine, phase: str, label: str) -> Machine:
+    """The machine with cells of their own for what is the best of several devices."""
+
+    def cell(name: str, words: str, unit: str, body: Node) -> Node:
+        named = isinstance(body, Input | Quantity)
+        return body if named else rows(f"{phase}_{name}", f"{words}, {label}", unit, body, "of any device")
+
+    return Machine(
+        cell("peak", "best peak", "FLOP/s", machine.peak),
+        cell("bandwidth", "best memory bandwidth", "B/s", machine.bandwidth),
+        cell("ranks", "ranks at once", "rank", machine.ranks),
+    )
+
+
 def ttft(rows: _Rows, dimensions: Dimensions, model: _Model) -> Quantity:
     """Seconds below which no first token can be."""
     prompt = rows(
@@ -221,7 +235,7 @@ def ttft(rows: _Rows, dimensions: Dimensions, model: _Model) -> Quantity:
         "FLOP",
         products + sum_range(span(pairs)) if pairs else products,
     )
-    machine = dimensions.prefill
+    machine = _cells(rows, dimensions.prefill, "prompt", "the prompt")
     return rows(
         "ttft",
         "TTFT",
@@ -257,7 +271,7 @@ def tpot(rows: _Rows, dimensions: Dimensions, model: _Model) -> Quantity:
         PER_WEIGHT * dimensions.decode_requests * ONE_TOKEN * (model.layers + model.head),
     )
     moved: Node = model.bytes + sum_range(span(caches)) if caches else model.bytes
-    machine = dimensions.decode
+    machine = _cells(rows, dimensions.decode, "decode", "decode")
     step = maximum(flops / machine.peak, moved / machine.bandwidth) / machine.ranks
     if dimensions.step_tokens is not None:
         step = rows("step", "decode step", "s", step) * (ONE_TOKEN / dimensions.step_tokens)

@@ -816,6 +816,18 @@ CHANGES: tuple[Change, ...] = (
             (r"checks\.inputs", r"=.*"),
         )
     ),
+    Change(
+        since=(0, 15),
+        ids=r"floor\.(?:ttft|tpot)",
+        formula=r"=.*MAX\(.*MAX\(.*",
+        why="the best of several devices stands in cells of its own; 0.14 had it in the formula",
+    ),
+    Change(
+        since=(0, 15),
+        ids=r"devices\.\d\.inputs\.ranks|inputs\.device\d_count",
+        formula=r"=.*",
+        why="ranks of devices stand on Inputs; in 0.14 on Hardware",
+    ),
     Change(since=(0, 15), ids=r"decode\.context\.channels", formula=r"=.*", why=_LATENTS),
     *(Change(since=(0, 12), ids=ids, formula=body, why=_CANNOT_RUN) for ids, body in _PLAN_OF_0_11.items()),
     *(
