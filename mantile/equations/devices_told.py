@@ -112,7 +112,7 @@ def held_in_words(devices: Devices) -> Section:
                 f"{device.number}.words",
                 f"Layers of device {device.number}, in words",
                 "1",
-                where(device.layers > 0, said, ""),
+                where(device.layers > 0, said, join("No layers run on ", name, ". ")),
             )
         )
     rows(WORDS.removeprefix("devices."), "Layers of devices, in words", "1", join(*parts))
