@@ -280,11 +280,13 @@ def test_all_settings_stand_on_sheets(load: dict[str, Any]) -> None:
         "max_model_len": 4096,
         "tp_padding": "default",
         "dcp": 2,
+        "engine_date": "2026-11-20",
         **{"speculation": "eagle", "draft_tokens": 2, "acceptance_rate": 0.8, "acceptance_decline": 0.9},
         **{"acceptance_length": 2.1, "draft_parameters": 0, "draft_layers": 0, "draft_kv_channels": 0},
         **{"input_spread": 0.4, "output_spread": 0.3, "ttft_limit": 1, "tpot_limit": 0.05, "e2e_limit": 20},
     }
-    del stated["device_split"]  # of devices that are not alike, which have no decode workers
+    for name in ("device_split", "links"):  # of devices that are not alike, which have no decode workers
+        del stated[name]
     assert None not in stated.values()
     short = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
     asked = ASKED | stated | {"shared_prefix": 64, "overrides": short, "model": "qwen3-30b-a3b"} | load
