@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -22,6 +23,8 @@ from mantile.library.scenario import parse_scenario
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1795046400")  # 2026-11-19: prices do not age between two runs
 os.environ.setdefault("COLUMNS", "200")  # as in a pipe without a terminal, wherever tests run
 EVERY = "MANTILE_EVERY" in os.environ
+BUDGET = float(os.environ.get("MANTILE_SECONDS", "inf"))  # behind which no exhaustive test is begun
+BEGAN = time.monotonic()
 MANY = 3  # cases of an exhaustive test, beyond which every other one runs
 settings.register_profile(
     "mantile",
@@ -217,6 +220,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=sorted(left, key=items.index))
         items[:] = [item for item in items if item not in left]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """On a slow machine the last exhaustive tests are left out, and said to be."""
+    if time.monotonic() - BEGAN > BUDGET and item.get_closest_marker("exhaustive") is not None:
+        pytest.skip(f"the {BUDGET:.0f} s of MANTILE_SECONDS are over")
 
 
 def one_in(step: int, values: Iterable[Any], *always: Any, first: int = 0) -> list[Any]:
