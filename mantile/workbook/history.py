@@ -19,6 +19,7 @@ _COLUMN = re.compile(r"\]\$?[A-Z]+")  # behind an id
 _FORMER = re.compile(rf"(?<![^.])(?:{'|'.join(map(re.escape, FORMER_IDS))})(?![^.])")
 _VERSION = re.compile(r"mantile (\d+)\.(\d+)")
 _OF_EDITS = re.compile(r"(?:.+\.)?(?:stamp|typed)\.")
+_STAMPED = re.compile(r"(?:.+\.)?stamp\.")
 
 
 @dataclass(frozen=True)
@@ -884,4 +885,6 @@ def counts_edits_otherwise(identifier: str, generator: str) -> bool:
     Args:
         generator: the program that made the file, with its version, as its bundle says.
     """
-    return _OF_EDITS.match(identifier) is not None and _version(generator) < (0, 15)
+    made_by = _version(generator)
+    guards = _OF_EDITS if made_by < (0, 14) else _STAMPED
+    return made_by < (0, 15) and guards.match(identifier) is not None
