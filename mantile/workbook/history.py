@@ -825,6 +825,12 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 15),
+        ids=r"typed\.valid\.device_split",
+        formula=r".*",
+        why="the first device may hold what others leave; 0.14 had no such split",
+    ),
+    Change(
+        since=(0, 15),
         ids=r"devices\.\d\.inputs\.ranks|inputs\.device\d_count",
         formula=r"=.*",
         why="ranks of devices stand on Inputs; in 0.14 on Hardware",
