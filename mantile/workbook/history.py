@@ -831,6 +831,12 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 15),
+        ids=r"typed\.(?:content|used)\.class\.capacity\.asked\.profile",
+        formula=r"=IF\(ISERROR\([^()]+\),\"an error\",[^()]+&\"\"\)|=IF\(\[[^()]+\]>0,[^(),]+,[^(),]+\)",
+        why="the profile is typed on Capacity, in a cell that is found by its place alone",
+    ),
+    Change(
+        since=(0, 15),
         ids=r"devices\.\d\.inputs\.ranks|inputs\.device\d_count",
         formula=r"=.*",
         why="ranks of devices stand on Inputs; in 0.14 on Hardware",
