@@ -89,6 +89,13 @@ def test_only_ranks_with_the_same_heads_divide_tokens(fields: dict[str, Any], ho
         assert "use 1" in failed["DCP_NOT_DIVISOR"]
 
 
+def test_ranks_with_the_same_cache_are_those_that_are_left() -> None:
+    """TP 8 holds 4 heads twice: with DCP 2 nothing is there twice."""
+    for dcp, copied in ((1, True), (2, False)):
+        codes = {alert["code"] for alert in ask(HEADS, dcp=dcp).results()["checks"]["alerts"]}
+        assert ("KV_COPIED" in codes) == copied
+
+
 def test_a_launch_line_says_it() -> None:
     line = launch_line(Scenario(**LATENT | {"dcp": 4, "max_model_len": 16384}))
     assert "--decode-context-parallel-size 4" in line

@@ -698,8 +698,17 @@ def formats(of: _Of) -> Iterator[Check]:
     """Whether framework and data types suit the accelerator; copies of KV heads; groups without requests."""
     dtypes, inputs, fixed = of.workers.formats, of.workers.inputs, of.sides.fixed
     yield of.check("NO_NATIVE_FORMAT", dtypes.native, fixed(1, "flag"))
-    if of.workers.plan.kv_copies is not None:
-        yield of.check("KV_COPIED", of.workers.plan.kv_copies, fixed(1, "1"))
+    copies = of.workers.plan.kv_copies
+    if copies is not None and inputs.dcp is not None:
+        copies = of.row(
+            "same_cache",
+            "Ranks that hold the same KV cache",
+            "1",
+            copies / inputs.dcp,
+            "those with the same heads, by ranks that divide the tokens",
+        )
+    if copies is not None:
+        yield of.check("KV_COPIED", copies, fixed(1, "1"))
     only = of.row(
         "stored_only",
         "Weights in a native format multiplied in 16 bit",

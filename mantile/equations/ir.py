@@ -459,3 +459,5 @@ def _kept(graph: EstimateGraph) -> Iterator[tuple[str, Node | str]]:
         yield "bytes a token, all layers, on a rank", caches.per_token
         copies = workers.plan.kv_copies
         yield "copies of a KV head", "one on every TP rank" if copies is None else copies
+        if workers.inputs.dcp is not None:
+            yield "ranks that divide its tokens", workers.inputs.dcp

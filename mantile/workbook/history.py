@@ -826,7 +826,7 @@ CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 15),
         ids=r"typed\.valid\.device_split",
-        formula=r".*",
+        formula=r"=IF\(ISNUMBER\(MATCH\([^()]+,0\)\),1,0\)|oneofsolved,memory,bandwidth,even",
         why="the first device may hold what others leave; 0.14 had no such split",
     ),
     Change(
@@ -838,10 +838,12 @@ CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 15),
         ids=r"devices\.\d\.inputs\.ranks|inputs\.device\d_count",
-        formula=r"=.*",
+        formula=r"=MAX\(1,[^()]+\)|=[^()+*/-]+",
         why="ranks of devices stand on Inputs; in 0.14 on Hardware",
     ),
-    Change(since=(0, 15), ids=r"decode\.context\.channels", formula=r"=.*", why=_LATENTS),
+    Change(
+        since=(0, 15), ids=r"decode\.context\.channels", formula=rf"=\({_ID}\+{_ID}\)\*{_ID}", why=_LATENTS
+    ),
     *(Change(since=(0, 12), ids=ids, formula=body, why=_CANNOT_RUN) for ids, body in _PLAN_OF_0_11.items()),
     *(
         Change(since=(0, 12), ids=ids, formula=body, why=_AS_ENGINES_REPORT)
