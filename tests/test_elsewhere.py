@@ -24,6 +24,7 @@ from live import exit_status, few
 from mantile.cli.output.plain import written
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.graph.quantity import Input
+from mantile.library.clock import MAX_SECONDS
 from mantile.library.documents import parse_json, parse_yaml
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
@@ -212,7 +213,7 @@ def test_a_document_takes_neither_time_nor_space(case: str) -> None:
     with pytest.raises(InputError) as caught:
         read()
     assert message in str(caught.value) and len(str(caught.value)) < 60_000
-    assert time.process_time() - started < 10
+    assert time.process_time() - started < MAX_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -287,7 +288,7 @@ def test_patterns_of_a_config_take_no_long_time(patterns: list[str], layers: int
         parse_config(config, "config.json")
     except InputError as error:
         assert str(error).startswith("config.json: field quantization_config.modules_to_not_convert: ")
-    assert time.process_time() - started < 8
+    assert time.process_time() - started < MAX_SECONDS
 
 
 class Columns:
@@ -639,6 +640,6 @@ def test_mutated_files_are_read_or_refused(tmp_path: Path, small: Estimate, kind
             read()
         except InputError as error:
             assert kind in str(error) and "\u202e" not in str(error) and len(str(error)) < 60_000
-        assert time.process_time() - started < 10
+        assert time.process_time() - started < MAX_SECONDS
 
     tried()

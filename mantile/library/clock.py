@@ -25,7 +25,7 @@ class Clock:
 
     name: str
     seconds: float = MAX_SECONDS
-    started: float = field(default_factory=time.process_time)
+    started: float = field(default_factory=lambda: time.process_time())
 
     def check(self) -> None:
         """Refuse to read on once the time is over.
