@@ -81,6 +81,8 @@ HEAVY = (
     "shared_prefix=0",
     "newchip.yaml",
     "pareto.png",
+    "errors.png",
+    "mantile fits",
     "price_basis=cloud",
     "estimate config.json",
     "--speculation eagle",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import cached_property, wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
@@ -186,7 +186,22 @@ def _value_of(param: Any, given: Sequence[str]) -> str:
 
 
 class App(typer.Typer):
-    """The application: its commands get the options that all share."""
+    """The application: its commands get the options that all share; they are made once in a process."""
+
+    @cached_property
+    def _commands(self) -> Any:
+        return typer.main.get_command(self)
+
+    def __call__(self, *arguments: Any, **settings: Any) -> Any:
+        """Run the command that is asked for.
+
+        Args:
+            arguments, settings: of the `main` of typer's groups.
+
+        Example:
+            app(["models", "list"], standalone_mode=False)
+        """
+        return self._commands(*arguments, **settings)
 
     def command(
         self, name: str | None = None, *, examples: Sequence[str] = (), group: str = "", **settings: Any

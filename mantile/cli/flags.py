@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -409,6 +409,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     return listed
 
 
+@cache
 def flagged(command: Any) -> Any:
     """A command of the application, with the flags of a scenario if it takes them."""
     function = getattr(command.callback, WITH_FLAGS, None)
