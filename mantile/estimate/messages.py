@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.checks import Check
+from mantile.equations.devices import Device
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.reasons import PLAUSIBILITY, REASONS, STRUCTURE
 from mantile.equations.workers import Workers
@@ -32,10 +33,17 @@ class Raised:
     @property
     def workers(self) -> Workers:
         """The workers it is of."""
-        devices = self.graph.devices
-        if devices is not None and self.check.of:
-            return devices.sets[int(self.check.of.removeprefix("device")) - 1]
+        if self.device is not None:
+            return self.device.workers
         return self.graph.decode_workers if self.check.of else self.graph.prefill_workers
+
+    @property
+    def device(self) -> Device | None:
+        """The device it is of, where they are not alike."""
+        devices = self.graph.devices
+        if devices is None or not self.check.of:
+            return None
+        return devices.devices[int(self.check.of.removeprefix("device")) - 1]
 
     @property
     def left(self) -> float:
@@ -110,6 +118,8 @@ def message(graph: EstimateGraph, values: Mapping[Node, Any], check: Check) -> s
     raised = Raised(graph, values, check)
     said = MESSAGES[check.reason]
     text = said.text.format(**said.slots(raised))
+    if raised.device is not None:
+        return f"device {raised.device.number}, {raised.chip}: {text}"
     return f"{check.of} workers: {text}" if check.of else text
 
 
@@ -231,7 +241,17 @@ def _sides(raised: Raised) -> dict[str, str]:
 
 
 def _memory(raised: Raised) -> dict[str, str]:
-    return {"used": gigabytes(raised.left), "room": gigabytes(raised.right)}
+    held = {"used": gigabytes(raised.left), "room": gigabytes(raised.right)}
+    device = raised.device
+    if device is None:
+        return held | {"of": "per accelerator", "ways": "more accelerators (--tp, --pp), a smaller data type"}
+    layers = float(raised.values[device.layers])
+    split = raised.values[raised.graph.figures["inputs.device_split"]]
+    fewer = "--ngl, --n-cpu-moe" if split == "rest" and device.number > 1 else "layers of --device"
+    return held | {
+        "of": f"for {shown(layers)} layer{'' if layers == 1 else 's'}",
+        "ways": f"fewer layers on it ({fewer}), a smaller data type",
+    }
 
 
 def _lengths(raised: Raised) -> dict[str, str]:
@@ -506,10 +526,14 @@ MESSAGES: Mapping[str, Message] = {
         {"system": "pcie-rtx-4090"},
     ),
     "MEMORY_EXCEEDED": Message(
-        "needs {used} GB of {room} per accelerator: more accelerators (--tp, --pp), a smaller data type "
-        "(--weights-dtype, --kv-dtype) or fewer and shorter requests",
+        "needs {used} GB of {room} {of}: {ways} (--weights-dtype, --kv-dtype) or fewer and shorter requests",
         _memory,
-        {"used": "36.0", "room": "31.6"},
+        {
+            "used": "36.0",
+            "room": "31.6",
+            "of": "per accelerator",
+            "ways": "more accelerators (--tp, --pp), a smaller data type",
+        },
     ),
     "OVERLOADED": Message(
         "rate {rate}/s exceeds what this deployment serves ({most}/s): fewer requests, or more "
