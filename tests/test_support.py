@@ -27,6 +27,10 @@ EXPERTS = {"model": "mixtral-8x7b", "tp": 8}
 REFUSED: dict[str, tuple[dict[str, Any], set[str]]] = {
     "llama.cpp with nvfp4": ({"framework": "llama.cpp", "weights_dtype": "nvfp4"}, {"FRAMEWORK_FORMAT"}),
     "llama.cpp TP8 EP8": (EXPERTS | {"framework": "llama.cpp", "ep": 8}, {"FRAMEWORK_PARALLELISM"}),
+    "EXO with attention-DP": (
+        EXPERTS | {"framework": "exo", "tp": 1, "attention_dp": 8},
+        {"FRAMEWORK_PARALLELISM"},
+    ),
     "TensorRT-LLM with q4_k_m": ({"framework": "trtllm", "weights_dtype": "q4_k_m"}, {"FRAMEWORK_FORMAT"}),
     "vLLM on a Mac": ({"accelerator": "m3-ultra"}, {"FRAMEWORK_UNSUPPORTED"}),
     "TensorRT-LLM on a V100": (
@@ -64,7 +68,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "vLLM with GGUF": {"weights_dtype": "q4_k_m"},
     "SGLang with GGUF on NVIDIA": {"framework": "sglang", "weights_dtype": "q4_k_m"},
     "llama.cpp over four cards": {"framework": "llama.cpp", "weights_dtype": "q4_k_m", "tp": 2, "pp": 2},
-    "nobody says it of EXO": EXPERTS | {"framework": "exo", "ep": 8, "weights_dtype": "nvfp4"},
+    "nobody says it of EXO": EXPERTS | {"framework": "exo", "weights_dtype": "nvfp4"},
 }
 
 
