@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args
 
@@ -24,6 +25,7 @@ MAX_BYTES = 16 * 2**20  # far more than any real scenario or config.json has
 MAX_ELEMENTS = 1_000_000  # keys, values and lists of a document, what aliases repeat included
 MAX_CHARACTERS = 2 * MAX_BYTES  # of the texts of a document, what aliases repeat included
 MAX_ITEMS = 50_000  # of one list or mapping that is validated: each that is wrong costs a kilobyte of errors
+_KEPT = 1024  # files of ours: all that the library has
 _MOST_PROBLEMS = 20  # of one document that are told
 _PLAIN_TAGS = {
     None,
@@ -438,4 +440,10 @@ def load_ours(document: type[Document], path: Path) -> Document:
     Raises:
         InputError: naming file and field, and what was expected.
     """
-    return _validated(document, _parsed(read_text(path), str(path), guarded=False), str(path))
+    return cast(Document, _ours(document, read_text(path), str(path)))
+
+
+@lru_cache(_KEPT)
+def _ours(document: type[BaseModel], text: str, name: str) -> BaseModel:
+    """What a file of ours says, read once: documents are immutable."""
+    return _validated(document, _parsed(text, name, guarded=False), name)

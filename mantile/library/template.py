@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mantile.library.documents import Strict, parse_yaml, read_text, validate
+from mantile.library.documents import Strict, load_ours, parse_yaml, read_text, validate
 from mantile.library.errors import unknown
 from mantile.library.profiles import data_folder
 
@@ -75,5 +75,6 @@ def load_template(name: str) -> Template:
     paths = {path.stem: path for path in sorted(data_folder("templates").glob("*.yaml"))}
     if not own and name not in paths:
         raise unknown("template", name, paths)
-    path = Path(name) if own else paths[name]
-    return validate(Template, parse_yaml(read_text(path), str(path)) or {}, str(path))
+    if not own:
+        return load_ours(Template, paths[name])
+    return validate(Template, parse_yaml(read_text(Path(name)), name) or {}, name)

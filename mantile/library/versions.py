@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -50,7 +51,10 @@ class Shelf(Generic[Entry]):
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """Ids of the entries in use."""
-        return tuple(sorted(path.stem for path in self.place.glob("*.yaml")))
+        names = (
+            os.listdir(self.place) if self.place.is_dir() else []
+        )
+        return tuple(sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml")))
 
     def files(self) -> tuple[Path, ...]:
         """The files of all entries, current and older."""
