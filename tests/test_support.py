@@ -213,3 +213,12 @@ def test_a_word_that_is_no_support_is_refused() -> None:
     """With the words it may be."""
     with pytest.raises(InputError, match="documented"):
         ask(framework_support="any")
+
+
+def test_latents_that_are_kept_in_full_are_so_in_the_model_too() -> None:
+    """An early llama.cpp expands them to heads: the plan can be, and its cache is as large as that."""
+    asked = {"model": "deepseek-r1", "accelerator": "mi300x", "tp": 8, "weights_dtype": "bf16"}
+    now, then = (ask(**asked, framework=name) for name in ("llama.cpp", "llama.cpp-2024"))
+    assert now.results()["checks"]["errors"] == then.results()["checks"]["errors"] == []
+    kept, expanded = (made["memory.kv_bytes_per_token"].value for made in (now, then))
+    assert expanded * 8 / kept == pytest.approx(128 * (192 + 128) / 576)

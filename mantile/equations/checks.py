@@ -18,6 +18,7 @@ from mantile.equations.engine import Settings
 from mantile.equations.forward import Pass
 from mantile.equations.gain import Gain
 from mantile.equations.inputs import ON, Workload
+from mantile.equations.memory import Cache
 from mantile.equations.model import ModelSize
 from mantile.equations.reasons import GROUPS, PLAN, REASONS, Rule
 from mantile.equations.roofline import Block
@@ -488,7 +489,7 @@ def _row(block: Block, name: str) -> Named:
 def kv_cache(rows: Rows, workers: Workers) -> Check:
     """KV bytes of a token: on the ranks of an attention group, and of the model with copies of KV heads."""
     caches = [
-        (cache.module, cache.channels, cache.bytes_per_token)
+        (cache.module, _kept_of_model(cache, workers), cache.bytes_per_token)
         for cache in workers.memory.caches.growing
         if cache.module.layers is not None
     ]
@@ -507,9 +508,7 @@ def kv_cache(rows: Rows, workers: Workers) -> Check:
             f"kv_of_model.{module.id}",
             f"{of_layer.label}, of the model with copies",
             "B/token",
-            _with_copies(width, workers)
-            * workers.formats.kept_bytes(module.operation)
-            * _layers(module.layers),
+            width * workers.formats.kept_bytes(module.operation) * _layers(module.layers),
         )
         for module, width, of_layer in caches
     ]
@@ -529,6 +528,15 @@ def _layers(layers: Node | None) -> Node:
 
 def _total(parts: list[Quantity]) -> Node:
     return sum_range(span(parts)) if parts else as_node(0)
+
+
+def _kept_of_model(cache: Cache, workers: Workers) -> Node:
+    """Channels of a token on all TP ranks."""
+    kept = _with_copies(cache.channels, workers)
+    if cache.expanded is None:
+        return kept
+    as_they_are, expanded = cache.expanded
+    return where(as_they_are > 0, kept, _with_copies(expanded, workers))
 
 
 def _with_copies(width: Node, workers: Workers) -> Node:

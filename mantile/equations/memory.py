@@ -436,11 +436,14 @@ class Cache:
         module: that attends to it.
         channels: of a token, of the whole model.
         bytes_per_token: of a layer on a rank.
+        expanded: where a framework may keep latents expanded to heads: whether it keeps them as they are, and
+            the channels of the heads.
     """
 
     module: Module
     channels: Node
     bytes_per_token: Quantity
+    expanded: tuple[Node, Node] | None = None
 
     @property
     def in_layers(self) -> Node:
@@ -775,8 +778,10 @@ def _cache(
     label = f"KV bytes per token of a layer, {module.label}"
     work = module.operation
     on_rank = plan.on_rank(channels, module)
+    expanded: tuple[Node, Node] | None = None
     if isinstance(work, LatentAttention) and saved is not None and work.entry_tokens is None:
         on_rank = where(saved.latents > 0, on_rank, plan.on_rank(work.expanded, module))
+        expanded = saved.latents, work.expanded
     bytes_per_token = rows(
         f"kv_bytes_per_token.{module.id}",
         label,
@@ -784,7 +789,7 @@ def _cache(
         on_rank * formats.kept_bytes(module.operation),
         called=label,
     )
-    return Cache(module, channels, bytes_per_token)
+    return Cache(module, channels, bytes_per_token, expanded)
 
 
 def state(rows: Rows, module: Module, work: Recurrence, plan: Sharding) -> State:

@@ -51,9 +51,7 @@ class Shelf(Generic[Entry]):
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """Ids of the entries in use."""
-        names = (
-            os.listdir(self.place) if self.place.is_dir() else []
-        )
+        names = os.listdir(self.place) if self.place.is_dir() else []
         return tuple(sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml")))
 
     def files(self) -> tuple[Path, ...]:

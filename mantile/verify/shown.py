@@ -191,8 +191,10 @@ class _Comparison:
             for number in numbers:
                 line = lines.get(number) or Line(None, found.rows_hidden and axis == 0, False)
                 before = self._line_of_book(name, expected, axis, number)
+                if expected is None and line.grouped:
+                    continue  # which parts another version folded is not known
                 if _is_hidden(line, before) and not (before is not None and before.hidden):
-                    folded = line.grouped if expected is None else before is not None and before.grouped
+                    folded = before is not None and before.grouped
                     filtered = axis == 0 and self._is_filtered(name, found, number)
                     severities.setdefault(COSMETIC if folded or filtered else SHOWN, []).append(number)
             for severity, hidden in severities.items():

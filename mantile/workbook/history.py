@@ -490,6 +490,12 @@ _POWER_OF_0_12 = {
 CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 15),
+        ids=r"checks\.kv_of_model\.[\w.]+",
+        formula=rf"=\({_ID}\+{_ID}\)(?:\*{_ID}){{2,3}}",
+        why="where a framework keeps latents expanded to heads, the model counts them so as well",
+    ),
+    Change(
+        since=(0, 15),
         ids=r"devices\.\d+\.split",
         formula=rf'=IF\({_ID}="even",{_ID},{_ID}\)',
         why="the first device may hold the layers that others do not state",
