@@ -211,7 +211,7 @@ SWEPT = ("--over", "tp=1,2,4,8", "--over", "input_tokens=100:2500:100", "--over"
 
 
 def _process(folder: Path, *more: str) -> subprocess.Popen[str]:
-    arguments = (*COMMAND, *SWEPT, "--scheduler", "local", "--workers", "1", "--partition-points", "200")
+    arguments = (*COMMAND, *SWEPT, "--scheduler", "local", "--workers", "1", "--partition-points", "100")
     return subprocess.Popen(
         [sys.executable, "-m", "mantile", "sweep", *arguments, "-o", str(folder), "--json", *more],
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
@@ -257,12 +257,12 @@ def test_killed_interrupted_and_resumed_it_is_the_same_table(tmp_path: Path) -> 
         f"mantile: stopped; {folder}: the same command goes on from here\n",
     )
     kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*.parquet")}
-    assert there < len(kept) < 100, "the sweep was over before it was stopped"
+    assert there < len(kept) < 200, "the sweep was over before it was stopped"
     ended = _process(folder)
     out, errors = ended.communicate(timeout=300)
     assert (ended.returncode, errors) == (0, "")
     assert kept.items() <= {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}.items()
-    assert not [*folder.glob(".*")] and _count(folder) == 100
+    assert not [*folder.glob(".*")] and _count(folder) == 200
     over = dict(swept_values(text) for text in SWEPT[1::2])
     whole = sweep(scenario(), over)
     pd.testing.assert_frame_equal(table_of(folder), _plain(whole), check_exact=True)
