@@ -703,8 +703,8 @@ def test_what_is_kept_or_chosen_unseen_is_refused(config: Fields, words: str) ->
 @pytest.mark.transformers
 def test_every_type_that_is_read_is_estimated() -> None:
     """With the defaults of its class, on one rank and on several: no error, and everything adds up."""
-    types = coverage_of_types.types()
-    asked = one_in(3, types)
+    types = [name for name in coverage_of_types.types() if name != "longcat_flash"]  # has a test of its own
+    asked = one_in(6, types)
     found = list(coverage_of_types.answers(asked))
     assert {name: why for name, how, why in found if how == coverage_of_types.CRASHED} == {}
     assert sum(how == coverage_of_types.CODE for _, how, _ in found) > 120 * len(asked) / len(types)

@@ -505,11 +505,12 @@ def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
 
 
 def _rows(sheet: Any) -> Iterator[Finding]:
+    columns = range(FIRST + 2, sheet.max_column + 1)  # asked for once: all cells are looked at for it
     for row in range(5, sheet.max_row + 1):
         base = sheet.cell(row, FIRST + 1)
         if base.data_type != "f" or _tokenised(base.value) is None:
             continue  # what is wrong with it is reported by itself
-        for column in range(FIRST + 2, sheet.max_column + 1):
+        for column in columns:
             other = sheet.cell(row, column)
             if other.data_type != "f" or not other.protection.locked:
                 continue  # an input of that scenario

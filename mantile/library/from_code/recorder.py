@@ -192,15 +192,27 @@ def build(torch: Any, transformers: Any, config: Any, folder: str) -> Any:
     raise error
 
 
-def stored_parts(model: Any, name: str, tensor: Any) -> list[list[Any]]:
-    """What a checkpoint calls a parameter: experts of a layer in one tensor are stored one by one, say."""
-    try:
-        from transformers.core_model_loading import revert_weight_conversion
+def stored_parts(model: Any, tensors: dict[str, Any]) -> dict[str, list[list[Any]]]:
+    """What a checkpoint calls each parameter: experts of a layer in one tensor are stored one by one, say."""
 
-        parts = revert_weight_conversion(model, {name: tensor})
-    except Exception:
-        parts = {name: tensor}
-    return [[part, list(value.shape)] for part, value in parts.items()]
+    def stored(some: dict[str, Any]) -> dict[str, Any]:
+        try:
+            from transformers.core_model_loading import revert_weight_conversion
+
+            return dict(revert_weight_conversion(model, dict(some)))
+        except Exception:
+            return some
+
+    whole = stored(
+        tensors
+    )  # most are stored as they are, and one at a time takes a second each in large models
+    parts = {
+        name: {name: tensor}
+        if name in whole and whole[name].shape == tensor.shape
+        else stored({name: tensor})
+        for name, tensor in tensors.items()
+    }
+    return {name: [[part, list(value.shape)] for part, value in some.items()] for name, some in parts.items()}
 
 
 def parameters_of(model: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
@@ -208,7 +220,7 @@ def parameters_of(model: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
     persistent = set(model.state_dict(keep_vars=True))
     tied = {name: first for name, first in dict(model.all_tied_weights_keys).items() if name in persistent}
     seen: dict[int, str] = {}
-    listed = []
+    found: dict[str, tuple[Any, bool]] = {}
     for is_buffer, tensors in ((False, model.named_parameters), (True, model.named_buffers)):
         for name, tensor in tensors(remove_duplicate=False):
             if name not in persistent or name in tied:
@@ -217,9 +229,12 @@ def parameters_of(model: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
             if first != name:
                 tied[name] = first
                 continue
-            parts = stored_parts(model, name, tensor)
-            listed.append({"name": name, "shape": list(tensor.shape), "buffer": is_buffer, "stored": parts})
-    return listed, tied
+            found[name] = tensor, is_buffer
+    parts = stored_parts(model, {name: tensor for name, (tensor, _) in found.items()})
+    return [
+        {"name": name, "shape": list(tensor.shape), "buffer": is_buffer, "stored": parts[name]}
+        for name, (tensor, is_buffer) in found.items()
+    ], tied
 
 
 def run(torch: Any, model: Any, recorder: Recorder) -> Any:
