@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import EVERY
 from live import as_written, few, place
 from test_trace import paths_of
 
@@ -134,7 +135,7 @@ def _price(typed: dict[tuple[str, int, int], Any], **fields: Any) -> tuple[str, 
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("basis", ["cloud", "rental", "owned"])
+@pytest.mark.parametrize("basis", ["cloud", "owned", *(["rental"] if EVERY else [])])
 def test_a_price_of_ones_own_has_nobody_elses_status(basis: str) -> None:
     """Typed over that of the library, or into the cell of its override; on Assumptions and in the trace."""
     book, price = _made(price_basis=basis), "purchase" if basis == "owned" else basis

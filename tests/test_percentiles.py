@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import examples, few_of
+from conftest import EVERY, examples, few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from live import edit, place
@@ -205,8 +205,8 @@ def test_percentiles_follow_a_simulation(mode: str) -> None:
 
 @pytest.mark.exhaustive
 def test_percentiles_follow_a_simulation_in_many_settings() -> None:
-    """250 settings: the errors that are stated."""
-    by_mode = {mode: compared((mode,), 50, 4000) for mode in MODES}
+    """250 settings: the errors that are stated; half as many without MANTILE_EVERY."""
+    by_mode = {mode: compared((mode,), 50 if EVERY else 25, 4000) for mode in MODES}
     for mode, found in by_mode.items():
         for name in TIMES:
             print(mode, name, "median error", np.median(np.abs(found[name]), axis=0).round(3))
