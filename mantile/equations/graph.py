@@ -361,7 +361,12 @@ def build_graph(
         library,
         ir,
         decode_workers,
-        {"tpot": served.tpot, "ttft": served.ttft, "throughput": served.output_tokens_per_s},
+        {
+            "tpot": served.tpot,
+            "ttft": served.ttft,
+            "throughput": served.output_tokens_per_s,
+            "prefill_rate": alone.rate,
+        },
     )
     return EstimateGraph(
         ir=ir,

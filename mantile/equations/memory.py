@@ -196,11 +196,8 @@ def memory(
         extra.reserve,
         known.of(known.kv_pools, inputs.framework),
         hardware.memory_visible,
-        efficiency["host_process"]
-        + stored.on_host
-        + room.host_weights
-        + total.host_kv
-        + inputs.kv_swap * GIGA,
+        efficiency["host_process"],
+        stored.on_host + room.host_weights + total.host_kv + inputs.kv_swap * GIGA,
     )
     found = None
     if prompts is not None and caches.kept_of_token is not None:

@@ -171,7 +171,7 @@ def feasibility(results: Mapping[str, Any]) -> str:
 
 def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
     """Figures with their ranges, in the units of their names; None where nobody knows one."""
-    ranges, memory = whole["range_80"], whole["memory_range_80"]["peak_memory"]
+    ranges, memories = whole["range_80"], whole["memory_range_80"]
     known = is_possible(whole["feasibility"])
 
     def scaled(value: float | None, factor: float) -> float | None:
@@ -180,10 +180,14 @@ def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
     def band(name: str, factor: float = 1.0) -> dict[str, float | None]:
         return {percent: scaled(ranges[name][percent], factor) for percent in PERCENTILES}
 
+    def memory(name: str, key: str) -> dict[str, float | None]:
+        values = {**memories[name], "p50": whole[key]}
+        return {percent: scaled(values[percent], _GB) if known else None for percent in PERCENTILES}
+
     return {
         "decode_toks_sec": band("throughput"),
         "decode_toks_sec_per_user": whole["interactivity_tokens_per_s"],
-        "prefill_toks_sec": {"p10": None, "p50": whole["prefill_tokens_per_s"], "p90": None},
+        "prefill_toks_sec": band("prefill_rate"),
         "ttft_ms": {
             **band("ttft", _MS),
             "mean": scaled(whole["ttft_s"], _MS),
@@ -196,14 +200,10 @@ def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
             "p50": scaled(whole.get("e2e_p50_s"), _MS),
             "p95": scaled(whole.get("e2e_p95_s"), _MS),
         },
-        "vram_peak_gb": {
-            "p10": scaled(memory["p10"], _GB) if known else None,
-            "p50": scaled(whole["peak_memory_bytes"], _GB) if known else None,
-            "p90": scaled(memory["p90"], _GB) if known else None,
-        },
+        "vram_peak_gb": memory("peak_memory", "peak_memory_bytes"),
         "vram_needed_gb": scaled(whole["memory_per_accelerator_bytes"], _GB),
         "vram_capacity_gb": scaled(whole["memory_capacity_bytes"], _GB),
-        "ram_peak_gb": scaled(whole["ram_peak_bytes"], _GB) if known else None,
+        "ram_peak_gb": memory("ram_peak", "ram_peak_bytes"),
     }
 
 
