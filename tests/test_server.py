@@ -203,7 +203,10 @@ def test_unlike_accelerators_share_the_layers(client: Client) -> None:
         "hardware": {"gpus": [{"gpu_id": "dgx-spark"}, {"gpu_id": "m3-ultra"}], "interconnect": "10g"},
         "workload": WORKLOAD | {"concurrency": 1},
     }
-    devices = client.answer("/v1/estimate", asked)["estimate"]["devices"]
+    answer = client.answer("/v1/estimate", asked)
+    devices = answer["estimate"]["devices"]
+    said = " ".join(f"{one['layers'] or 'No'} layers run on {one['name']}." for one in devices)
+    assert said in answer["explanations"]
     assert [one["accelerator"] for one in devices] == ["dgx-spark-gb10", "m3-ultra"]
     assert devices[0]["link"]["kind"] == "10gbe"
 

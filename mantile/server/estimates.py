@@ -260,6 +260,8 @@ def _words(
         words.append(f"Model exceeds VRAM by {missing:,.1f} GB of each accelerator: it {memory['message']}.")
         if found is not None and found.ram is None:
             words.append("Host memory is not known: state ram_gb to see whether a part may lie there.")
+    if "layers_in_words" in whole:
+        words.append(whole["layers_in_words"])
     if is_possible(whole["feasibility"]):
         words += [
             f"{phase.capitalize()} is limited by {whole['bottleneck'][phase]}, "

@@ -138,7 +138,8 @@ def lead(found: Answer) -> str:
     limits = f"{results['bottleneck']['prefill']} limits prefill".capitalize()
     if results["tpot_s"] is not None:
         limits += f", {results['bottleneck']['decode']} limits decode"
-    return f"{', '.join(said)}. {limits}."
+    held = f" {results['layers_in_words']}" if "layers_in_words" in results else ""
+    return f"{', '.join(said)}.{held} {limits}."
 
 
 def tiles(found: Answer) -> list[tuple[str, list[Tile]]]:
