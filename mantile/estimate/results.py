@@ -324,7 +324,7 @@ def _engine_day(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, A
 
 
 def _corrected(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
-    """Results times the multipliers of a correction, in seconds; None where the plan cannot be."""
+    """Results times the multipliers of a correction, in SI units; None where the plan cannot be."""
     assert graph.correction is not None
     possible = bool(values[graph.checks.possible])
 

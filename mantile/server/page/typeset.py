@@ -12,8 +12,8 @@ from markupsafe import Markup, escape
 
 from mantile.estimate.estimate import Estimate
 from mantile.graph.mathml import mathml
-from mantile.graph.quantity import Input, Named, Node, Quantity, Span, expression, is_named
-from mantile.server.page.text import NOT_KNOWN, scaled
+from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Quantity, Span, expression, is_named
+from mantile.server.page.text import scaled
 
 _LETTERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "s": ("t", ("time",)),
