@@ -211,6 +211,26 @@ def test_unlike_accelerators_share_the_layers(client: Client) -> None:
     assert devices[0]["link"]["kind"] == "10gbe"
 
 
+def test_layers_without_room_run_on_the_cpu(client: Client) -> None:
+    """As llama.cpp has it; a CPU that we do not know, or another engine, is told back."""
+    asked: dict[str, Any] = {
+        "model_id": "llama-3.3-70b",
+        "runtime_id": "llama.cpp",
+        "hardware": {"gpus": [{"gpu_id": "rtx 4090"}], "cpu": "Ryzen 9 9950X"},
+        "workload": WORKLOAD | {"concurrency": 1},
+        "recommend": 0,
+    }
+    answer = client.answer("/v1/estimate", asked)
+    cpu, gpu = answer["estimate"]["devices"]
+    assert answer["feasibility"] == "runs_with_offload" and cpu["layers"] > 0 < gpu["layers"]
+    said = rf"Model exceeds VRAM by [\d.]+ GB of each accelerator, so {cpu['layers']} layers run on Ryzen 9"
+    assert re.match(said, answer["explanations"][0])
+    assert not any("told back" in text for text in answer["explanations"])
+    other = client.answer("/v1/estimate", asked | {"hardware": asked["hardware"] | {"cpu": "abacus"}})
+    assert other["feasibility"] == "insufficient_memory"
+    assert any("cpu ('abacus') is told back" in text for text in other["explanations"])
+
+
 @pytest.mark.parametrize(
     ("change", "field", "code"),
     [

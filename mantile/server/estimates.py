@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mantile.equations.checks import WITH_OFFLOAD
@@ -10,6 +11,7 @@ from mantile.equations.evidence import PERCENTILES
 from mantile.equations.reasons import PLAN, REASONS
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.estimate.results import is_possible
+from mantile.library.beside_cpu import beside_cpu
 from mantile.library.errors import InputError
 from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, parse_scenario
@@ -21,6 +23,8 @@ from mantile.server.hardware import Configuration, hardware
 
 IN_VRAM, OFFLOADED, INSUFFICIENT = "in_vram", "runs_with_offload", "insufficient_memory"
 MEMORY = "MEMORY_EXCEEDED"
+ON_CPUS = "llama.cpp"
+"""The engine that computes layers on a CPU beside accelerators."""
 _GB, _MS = 1e-9, 1e3
 _WITHOUT_PRICE = "throughput-per-accelerator"  # what is wanted where nobody knows a price
 _OBJECTIVES = {"latency": "tpot", "speed": "tpot"}
@@ -53,6 +57,9 @@ def answer(asked: EstimateAsked, hub: bool) -> dict[str, Any]:
         "output_tokens": asked.workload.output_tokens,
         "concurrency": asked.workload.concurrency,
     }
+    beside = _on_cpu(asked, fields, found, hub)
+    if beside is not None:
+        return beside
     if "devices" in found.fields or not needs_search(asked):
         plan = asked.plan if asked.plan is not None else {}
         return _told(estimate_of(_whole(fields, plan, found), hub), found, None)
@@ -62,6 +69,31 @@ def answer(asked: EstimateAsked, hub: bool) -> dict[str, Any]:
     if best is None:
         best = estimate_of(_whole(fields, {}, found), hub)
     return _told(best, found, searched, asked.recommend, stated is None)
+
+
+def _on_cpu(
+    asked: EstimateAsked, fields: Mapping[str, Any], found: Configuration, hub: bool
+) -> dict[str, Any] | None:
+    """The answer with layers on the CPU beside the accelerators.
+
+    None where it is no CPU that we know, the engine does not compute on it, or all has room without.
+    """
+    if found.cpu is None or asked.runtime_id != ON_CPUS or "devices" in fields or asked.plan is not None:
+        return None
+    without = estimate_of(_whole(fields, {}, found), hub).results()
+    missing = missing_memory(without)
+    if without["feasibility"] != INSUFFICIENT or missing is None:
+        return None
+    chip = str(fields["accelerator"])
+    made = estimate_of({**fields, **beside_cpu(load_library(), found.cpu, chip, found.count)}, hub)
+    if not is_possible(made.results()["feasibility"]):
+        return None
+    told = tuple(text for text in found.told if not text.startswith("cpu "))
+    answer = _told(made, replace(found, told=told), None)
+    held = answer["estimate"]["layers_in_words"]
+    words = f"Model exceeds VRAM by {missing * _GB:,.1f} GB of each accelerator, so {held}"
+    rest = [text for text in answer["explanations"][1:] if text != held]
+    return answer | {"feasibility": OFFLOADED, "explanations": [words, *rest]}
 
 
 def _whole(fields: Mapping[str, Any], plan: Mapping[str, Any], found: Configuration) -> dict[str, Any]:

@@ -87,8 +87,8 @@ def _boxes(
     furthest = index(labels, match(maximum(medians), medians))
     row, column = place
     drawing.sheet.set_formula(row, column, join(f"By {KINDS[kind]}, furthest: ", furthest, " runs"), FINDING)
-    names, middle, *ends = (drawing.data.range(first, len(rows), at) for at in range(1, 2 + len(PARTS)))
-    box, line = (ends[0], ends[1]), (ends[2], ends[3])
+    names, middle, *places = (drawing.data.range(first, len(rows), at) for at in range(1, 2 + len(PARTS)))
+    box, line = (places[0], places[1]), (places[2], places[3])
     chart = charts.boxes(metric.label_inside, KINDS[kind], names, middle, box, line, _axis(least, most))
     drawing.sheet.charts.append((row + 1, column, chart))
 
