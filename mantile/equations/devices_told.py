@@ -132,7 +132,8 @@ def held_in_words(devices: Devices) -> Section:
                         (started.ram, *started.ram_range)[place],
                         (device.workers.memory.used, low, high)[place],
                     ),
-                    "of a CPU, and of a chip that shares its memory, all it holds; else what its host holds",
+                    "of a CPU, and of a chip that shares its memory, all that it holds; "
+                    "else what its host holds",
                 )
             )
         rows(

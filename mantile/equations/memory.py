@@ -197,7 +197,11 @@ def memory(
         known.of(known.kv_pools, inputs.framework),
         hardware.memory_visible,
         efficiency["host_process"],
-        stored.on_host + room.host_weights + total.host_kv + inputs.kv_swap * GIGA,
+        efficiency["host_process"]
+        + stored.on_host
+        + room.host_weights
+        + total.host_kv
+        + inputs.kv_swap * GIGA,
     )
     found = None
     if prompts is not None and caches.kept_of_token is not None:

@@ -77,7 +77,7 @@ def startup(
         others: bytes of all but the KV cache; `runtime` those of them outside the framework.
         fills: whether the engine takes all of the room when it starts, or as much as requests need.
         seen: memory that the accelerator may use.
-        process: bytes that the processes of a rank take of its host; `on_host` what lies there for it.
+        on_host: bytes that a rank has in the memory of its host, `process` those of its processes.
     """
     rows = Rows("startup")
     at_end = rows(
@@ -131,11 +131,11 @@ def startup(
         "ram",
         "Host memory of a rank",
         "B",
-        process + on_host,
+        on_host,
         "its processes, and what lies on the host for it",
     )
     ram_range = (
-        rows("ram.p10", f"{ram.label}, p10", "B", process * RAM_PROCESS_P10 + on_host, source=FEW_SEEN),
+        rows("ram.p10", f"{ram.label}, p10", "B", ram - process * (1 - RAM_PROCESS_P10), source=FEW_SEEN),
         rows("ram.p90", f"{ram.label}, p90", "B", ram * RAM_P90, source=FEW_SEEN),
     )
     low, high = (
