@@ -227,6 +227,10 @@ def test_assumptions_open_in_a_drawer(page: Any) -> None:
         page.wait_for_selector("#drawer[open] >> text=Export audit .json")
         beside = "document.querySelector('main').getBoundingClientRect().right <= innerWidth - 452"
         assert page.evaluate(beside)  # of a wide window the page makes room
+        wider = (
+            "[...document.querySelectorAll('.tile')].filter(one => one.scrollWidth > one.clientWidth).length"
+        )
+        assert page.evaluate(wider) == 0
         assert page.evaluate("document.activeElement.id") == "close"
         assert "FFN weights" in page.inner_text("#drawer") or "Weights" in page.inner_text("#drawer")
         if AXE:
