@@ -72,6 +72,38 @@ def test_correction_stands_beside_the_result(file: Path) -> None:
         assert other["correction"]["tpot"]["p10"] == other["range_80"]["tpot"]["p10"]
 
 
+def test_memory_is_corrected_too(tmp_path: Path) -> None:
+    """In its own unit; where no run is behind it, the range of start-up logs holds."""
+    path = tmp_path / "memory.yaml"
+    of_memory = {"metric": "peak_memory", "groups": [GROUP | {"step": 0.1}], "low": -0.01, "high": 0.02}
+    path.write_text(dump_yaml(STATED | {"metrics": [of_memory]}), encoding="utf-8")
+    made = mt.estimate(mt.Scenario(**ASKED, correction=str(path), variants=[{"accelerator": "h200-sxm"}]))
+    found = made.results()["correction"]["peak_memory"]
+    assert found["p50"] == pytest.approx(made.results()["peak_memory_bytes"] * exp(0.075), rel=1e-12)
+    other = made.results(1)
+    assert other["correction"]["peak_memory"]["p90"] == other["memory_range_80"]["peak_memory"]["p90"]
+    assert made.equations.figures["correction.peak_memory.p50"].unit == "B"
+
+
+@pytest.mark.exhaustive
+def test_learns_memory() -> None:
+    """A server that takes a tenth more than is said, whatever is asked of it: one step, no others."""
+    pytest.importorskip("sklearn")
+    asked = [
+        ASKED | {"tp": tp, "concurrency": many} for tp in (1, 2, 4) for many in (1, 2, 4, 8, 16, 32, 64, 128)
+    ]
+    made = [mt.estimate(mt.Scenario(**one)).results()["peak_memory_bytes"] for one in asked]
+    runs = [
+        parse_run(one | {"id": str(n), "metrics": {"peak_memory_bytes": peak * 1.1}}, "run")
+        for n, (one, peak) in enumerate(zip(asked, made, strict=True))
+    ]
+    learned = correct.learn(runs)
+    assert learned.correction is not None
+    (one,) = learned.correction.metrics
+    assert (one.metric, one.along) == ("peak_memory", ())
+    assert one.groups[0].step == pytest.approx(log(1.1), abs=1e-5)
+
+
 @pytest.mark.exhaustive
 def test_correction_is_live_in_the_workbook(file: Path, tmp_path: Path) -> None:
     """The rows follow edits; the workbook verifies, lints and is read back without the file."""

@@ -260,6 +260,9 @@ def test_a_figure_leads_to_its_datasheet(client: Client) -> None:
     assert plain(explained.how) in shown(client, STATE.link("/drill", id=explained.id))
     for term in explained.precedents:
         assert f"id={term.id}" in page
+    formulas = re.findall(r"<math[^>]*>.*?</math>", page)
+    assert "<msub><mi>t</mi><mtext>memory</mtext></msub>" in formulas[1]  # symbols, then numbers of each side
+    assert "<mi>max</mi>" in formulas[3] and "<mtext>&#160;µs</mtext>" in formulas[3]
     row = page[page.index("Memory bandwidth in use", page.index("inputs-table")) :][:900]
     assert "3,350" in row and re.search(r"datasheet|secondary", row)
     assert "did you mean" in shown(client, STATE.link("/drill", id="decode.ffn_up.layer_tme"), 404)

@@ -225,6 +225,12 @@ def test_assumptions_open_in_a_drawer(page: Any) -> None:
         page.focus("[data-drawer]")
         page.keyboard.press("Enter")
         page.wait_for_selector("#drawer[open] >> text=Export audit .json")
+        beside = "document.querySelector('main').getBoundingClientRect().right <= innerWidth - 452"
+        assert page.evaluate(beside)  # of a wide window the page makes room
+        wider = (
+            "[...document.querySelectorAll('.tile')].filter(one => one.scrollWidth > one.clientWidth).length"
+        )
+        assert page.evaluate(wider) == 0
         assert page.evaluate("document.activeElement.id") == "close"
         assert "FFN weights" in page.inner_text("#drawer") or "Weights" in page.inner_text("#drawer")
         if AXE:
@@ -233,6 +239,9 @@ def test_assumptions_open_in_a_drawer(page: Any) -> None:
         page.keyboard.press("Escape")
         assert not page.is_visible("#drawer")
         assert page.evaluate("document.activeElement.hasAttribute('data-drawer')")
+    page.set_viewport_size({"width": 1100, "height": 900})
+    page.click("[data-drawer]")
+    page.wait_for_selector("#drawer:modal")
 
 
 def test_a_phone_begins_with_what_matters(browser: Any, address: str) -> None:

@@ -12,17 +12,24 @@ import pytest
 from typer.testing import CliRunner
 
 from mantile.cli import app
+from mantile.estimate.estimate import estimate
 from mantile.library.errors import InputError
+from mantile.library.scenario import parse_scenario
 from mantile.measured.gates import Gate, judged
 from mantile.measured.load import load_measurements
 from mantile.measured.match import match_runs
 from mantile.measured.metrics import errors_in_units
 from mantile.measured.reconcile import reconcile
+from mantile.measured.runs import parse_run
 from mantile.measured.spellings import find_accelerator, weight_formats
 
 HEADS = (
     "gpu_model,num_gpus,model_name,backend,quantization,input_seq_len,output_seq_len,max_concurrency,"
     "tensor_parallel,mean_ttft_s,tpot_ms,e2e_latency_s,output_throughput"
+)
+HEADS_OF_OURS = (
+    *("model", "accelerator", "framework", "input_tokens", "output_tokens", "concurrency", "tp"),
+    *("weights_gb", "kv_tokens", "peak_memory_gb", "tpot_ms"),
 )
 ROWS = (
     "NVIDIA H100 80GB HBM3,4,meta-llama/Llama-3.1-8B-Instruct,vLLM,FP8,1024,512,16,4,0.31,13.5,7.2,1100",
@@ -145,3 +152,33 @@ def test_calibrate_refuses_what_reconcile_refuses(tmp_path: Path) -> None:
     assert [run.run.id for run in possible.runs] == list(compared.table["id"]) == ["right"]
     assert possible.rejected == compared.rejected
     assert [one.id for one in possible.rejected] == ["wrong"]
+
+
+def test_measured_memory_is_compared(tmp_path: Path) -> None:
+    """Memory of an accelerator in bytes or GB, KV tokens of a rank: each beside its figure, and a gate."""
+    path = tmp_path / "runs.csv"
+    case: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "framework": "vllm"}
+    case |= {"input_tokens": 1024, "output_tokens": 128, "concurrency": 8, "tp": 1}
+    asked, made = ",".join(map(str, case.values())), estimate(parse_scenario(case, "test"))
+    weights, tokens, peak = (
+        made[name].value for name in ("memory.weights", "startup.kv_tokens", "startup.peak")
+    )
+    lines = (f"{asked},{weights / 1e9},{tokens},{peak * 1.25 / 1e9},8", f"{asked},,,,8")
+    path.write_text("\n".join((",".join(HEADS_OF_OURS), *lines)) + "\n", encoding="utf-8")
+    found = reconcile(load_measurements(path)).metrics()
+    assert {name: round(found[name]["bias"], 9) for name in ("weights", "kv_tokens", "peak_memory")} == {
+        "weights": 0,
+        "kv_tokens": 0,
+        "peak_memory": -0.2,
+    }
+    assert found["peak_memory"]["n"] == 1
+    assert [one.passed for one in judged([Gate.parse("memory=21"), Gate.parse("memory=19")], found)] == [
+        True,
+        False,
+    ]
+    with pytest.raises(InputError, match="peak_memory_bytes or peak_memory_gb, not both"):
+        parse_run(
+            {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 8, "output_tokens": 8}
+            | {"concurrency": 1, "metrics": {"peak_memory_gb": 1, "peak_memory_bytes": 1e9}},
+            "twice",
+        )

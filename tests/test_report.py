@@ -8,9 +8,11 @@ from __future__ import annotations
 import csv
 import json
 import math
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import openpyxl
 import pytest
 import test_cli
@@ -241,6 +243,7 @@ def test_report(run: Any, file: Path, tmp_path: Path) -> None:
     )
     assert formulas.sheetnames == [
         "Summary",
+        "Charts",
         "Groups",
         "Best and worst",
         "Runs",
@@ -300,6 +303,27 @@ def test_errors_by_group_are_those_of_json(made: list[dict[str, Any]], tmp_path:
             assert cell.value == (None if expected is None else pytest.approx(expected, rel=1e-12, abs=1e-12))
         rows += 1
     assert rows == sum(len(groups) for groups in reconciliation.groups().values())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")
+def test_boxes_are_those_of_the_runs(made: list[dict[str, Any]], tmp_path: Path) -> None:
+    """Each metric has its charts; cells of a box are the percentiles of its runs' errors."""
+    reconciliation = compared(made)
+    book = openpyxl.load_workbook(write_report(reconciliation, tmp_path / "report.xlsx"), data_only=True)
+    table = reconciliation.table[reconciliation.table["mode"] == "aggregated"]
+    rows = [row for row in book["Charts"].iter_rows(values_only=True) if str(row[1]).startswith("TP ")]
+    for name in reconciliation.metrics(table):
+        known = table[table[f"{name}_ratio"].notna()]
+        for key in sorted(known["tp"].unique()):
+            off = known[known["tp"] == key][f"{name}_ratio"].to_numpy() - 1
+            row = rows.pop(0)
+            median, low, high = np.percentile(off, [50, 25, 75])
+            assert row[1] == f"TP {key}   {len(off)}"
+            assert row[2:5] == pytest.approx((median, median - low, high - median), abs=1e-12)
+    assert not rows
+    drawn = [name for name in zipfile.ZipFile(tmp_path / "report.xlsx").namelist() if "charts/chart" in name]
+    measured = len(reconciliation.metrics(table))
+    assert len(drawn) == 6 + 3 * measured + 2 * (measured - 1)
 
 
 @pytest.mark.exhaustive

@@ -243,9 +243,10 @@ class _Session:
         return await ask(self.client, self.form.path, body, due)
 
     def _record(self, point: Point, figures: dict[str, float], sweep: str) -> Record:
-        run = _run(self.deployment, point, run_metrics(figures), self.server, figures)
         telemetry = self.telemetry.summary() if self.telemetry else {}
         peaks = [of["memory_used_bytes_max"] for name, of in telemetry.items() if name.startswith("gpu")]
+        memory = {"peak_memory_bytes": max(peaks)} if peaks else {}
+        run = _run(self.deployment, point, run_metrics(figures) | memory, self.server, figures)
         return record_of(
             run,
             datetime.now(timezone.utc),

@@ -58,7 +58,8 @@ def _beside_cpu(fields: dict[str, Any], data: Mapping[str, Any]) -> dict[str, An
         layers = 1000  # all
     if "device" in fields:
         raise InputError("--cpu beside --device: list the CPU as a device, first")
-    from mantile.cli.devices import beside_cpu
+    from mantile.library.beside_cpu import beside_cpu
+    from mantile.library.profiles import load_library
 
     chip = fields.pop("accelerator", data.get("accelerator"))
     if chip is None:
@@ -68,7 +69,7 @@ def _beside_cpu(fields: dict[str, Any], data: Mapping[str, Any]) -> dict[str, An
     count = fields.pop("tp", data.get("tp", 1))
     model = fields.get("model", data.get("model"))
     named = None if model is None else str(model)
-    return fields | beside_cpu(str(cpu), str(chip), int(count), layers, named, away or 0)
+    return fields | beside_cpu(load_library(), str(cpu), str(chip), int(count), layers, named, away or 0)
 
 
 def _of_devices(fields: dict[str, Any]) -> dict[str, Any]:

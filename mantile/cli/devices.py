@@ -36,40 +36,6 @@ def device_fields(texts: list[str]) -> dict[str, Any]:
     return {"tp": 1, "system": "default"} | own | {"devices": [first, *others]}
 
 
-def beside_cpu(
-    cpu: str, chip: str, count: int, layers: int | None, model: str | None, away: int = 0
-) -> dict[str, Any]:
-    """Fields of a CPU and accelerators in one machine, joined by the slot of the accelerator.
-
-    Args:
-        layers: on the accelerators, the last ones; None: as is fastest.
-        model: whose layers are all that there may be.
-        away: of these layers so many have their experts on the CPU.
-
-    Raises:
-        InputError: for an unknown chip.
-    """
-    from mantile.library.profiles import load_library
-
-    library = load_library()
-    slot = library.accelerator(chip).host_bandwidth
-    raw = 0.0 if slot is None or slot.value is None else slot.value
-    kinds = [kind for kind in library.links.links if kind.id.startswith("pcie")]
-    fast = [kind for kind in kinds if (kind.bandwidth.value or 0) >= raw]
-    link = (fast or kinds[-1:])[0].id
-    if layers is not None and model is not None:
-        from mantile.library.models import load_model
-
-        layers = min(
-            layers, sum(part.times * len(part.layers) for part in load_model(model).architecture.stack)
-        )
-    stated = "" if layers is None else f",layers={layers}"
-    if away:
-        stated += f",experts_away={away if layers is None else min(away, layers)}"
-    found = device_fields([f"{cpu},link={link}", f"{chip}:{count}{stated}"])
-    return found | {"device_split": "solved" if layers is None else "rest"}
-
-
 def read_devices(texts: list[str]) -> list[dict[str, Any]]:
     """Devices of a command line, each as a scenario states it.
 

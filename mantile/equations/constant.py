@@ -397,6 +397,23 @@ _BANDS = (
     )
     for name, low, high in _BANDS
 )
+RAM_PROCESS_P10 = _constant(
+    "ram_process_p10",
+    "p10 of the memory of a server's processes",
+    "1",
+    0.75,
+    "3 GB a worker were seen where 4 are assumed (vllm-project/vllm#48436)",
+    "p10 of processes",
+)
+RAM_P90 = _constant(
+    "ram_p90",
+    "p90 of host memory",
+    "1",
+    1.9,
+    "pinned memory is taken in powers of two: 1.78 and 1.9 times of what lies there were seen "
+    "(vllm-project/vllm#56410)",
+    "p90 of host memory",
+)
 SLACK = _constant(
     "slack",
     "Rounding in a sum of memory",

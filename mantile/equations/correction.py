@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mantile.equations.constant import CORRECTION_LARGEST, CORRECTION_LEAST, CORRECTION_THIN
-from mantile.equations.evidence import Evidence
 from mantile.equations.metrics import E2E, TPOT, TTFT
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -30,7 +29,17 @@ from mantile.graph.quantity import (
 )
 from mantile.library.correction import Along, Corrected, Correction
 
-LABELS = {"tpot": TPOT.label, "ttft": TTFT.label, "e2e": E2E.label, "prefill": "Prefill"}
+LABELS = {
+    "tpot": TPOT.label,
+    "ttft": TTFT.label,
+    "e2e": E2E.label,
+    "prefill": "Prefill",
+    "weights": "Weights",
+    "kv_tokens": "KV tokens",
+    "peak_memory": "Peak memory",
+}
+OF_MEMORY = {"weights": "B", "kv_tokens": "token", "peak_memory": "B"}
+"""Results that are no times, and their units."""
 ASKED = {
     "concurrency": "concurrency",
     "input_tokens": "input tokens",
@@ -48,7 +57,8 @@ class CorrectedResult:
     Args:
         physics: the result itself.
         multiplier: by which it is multiplied; 1 where no run of the kind was measured.
-        percentiles: the tenth, fiftieth and ninetieth, seconds. The fiftieth is physics × multiplier.
+        percentiles: the tenth, fiftieth and ninetieth, in the unit of the result. The fiftieth is
+            physics × multiplier.
         runs: measured runs of this model, accelerator and framework behind it.
         newest: the day of the newest of them, in words.
     """
@@ -70,7 +80,11 @@ class Corrections:
 
 
 def corrections(
-    known: Correction, model: str, workers: Workers, results: Mapping[str, Quantity], evidence: Evidence
+    known: Correction,
+    model: str,
+    workers: Workers,
+    results: Mapping[str, Quantity],
+    ranges: Mapping[str, tuple[Quantity, Quantity]],
 ) -> Corrections:
     """The rows of a correction. Only its groups of this model have rows.
 
@@ -78,8 +92,8 @@ def corrections(
         known: as its file has it.
         model: id of the model.
         workers: those that serve.
-        results: by metric, seconds.
-        evidence: whose range holds where the correction has no runs.
+        results: by metric.
+        ranges: p10 and p90 of results, which hold where the correction has no runs.
     """
     version = defined(
         "correction.version", f"Correction {known.id}", "1", known.version, "its version", known.source
@@ -104,7 +118,7 @@ def corrections(
     for one in known.metrics:
         if one.metric in results:
             made[one.metric], added = _corrected(
-                known, one, model, workers, key, fit, results[one.metric], evidence
+                known, one, model, workers, key, fit, results[one.metric], ranges.get(one.metric)
             )
             rows += added
     note = "physics × multiplier, beside the results: nothing else is worked out from it"
@@ -137,9 +151,9 @@ def _corrected(
     key: Quantity,
     fit: Quantity,
     result: Quantity,
-    evidence: Evidence,
+    known_range: tuple[Quantity, Quantity] | None,
 ) -> tuple[CorrectedResult, list[Named]]:
-    name, label, metric = f"correction.{one.metric}", LABELS[one.metric], one.metric
+    name, label = f"correction.{one.metric}", LABELS[one.metric]
     groups = [group for group in one.groups if group.model == model]
     stated: dict[str, list[Input]] = {"key": [], "runs": [], "step": [], "newest": []}
     for number, group in enumerate(groups, 1):
@@ -195,19 +209,18 @@ def _corrected(
         "1",
         minimum(maximum(exponential(total), CORRECTION_LEAST), CORRECTION_LARGEST),
     )
-    middle = Quantity(f"{name}.p50", f"{label}, corrected", "s", result * multiplier)
+    middle = Quantity(f"{name}.p50", f"{label}, corrected", result.unit, result * multiplier)
     ends = []
-    for percentile, place, value in (("p10", 0, one.low), ("p90", 2, one.high)):
+    for percentile, place, value in (("p10", 0, one.low), ("p90", 1, one.high)):
         spread = _stated(known, f"{name}.{percentile}.fitted", label, percentile, "1", value)
-        band = evidence.bands.get(metric)
-        otherwise: Node = middle * exponential(spread) if band is None else band[place]
+        otherwise: Node = middle * exponential(spread) if known_range is None else known_range[place]
         ends.append(
             Quantity(
                 f"{name}.{percentile}",
                 f"{label}, corrected, {percentile}",
-                "s",
+                result.unit,
                 where(runs > 0, middle * exponential(spread), otherwise),
-                note="" if band is None else "without runs behind it: the range of the result itself",
+                note="" if known_range is None else "without runs behind it: the range of the result itself",
             )
         )
         tables.append(spread)

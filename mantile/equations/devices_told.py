@@ -116,20 +116,33 @@ def held_in_words(devices: Devices) -> Section:
             )
         )
     rows(WORDS.removeprefix("devices."), "Layers of devices, in words", "1", join(*parts))
-    used: list[Node] = [
+    for place, ending in enumerate(("", ".p10", ".p90")):
+        of_range = ending.replace(".", ", ")
+        used: list[Node] = []
+        for device in devices.devices:
+            started = device.workers.memory.startup
+            low, high = started.ranges["peak_memory"]
+            used.append(
+                rows(
+                    f"{device.number}.ram{ending}",
+                    f"Main memory of a rank of device {device.number}{of_range}",
+                    "B",
+                    where(
+                        device.workers.hardware.host_bandwidth > 0,
+                        (started.ram, *started.ram_range)[place],
+                        (device.workers.memory.used, low, high)[place],
+                    ),
+                    "of a CPU, and of a chip that shares its memory, all that it holds; "
+                    "else what its host holds",
+                )
+            )
         rows(
-            f"{device.number}.ram",
-            f"Main memory of a rank of device {device.number}",
+            f"{RAM.removeprefix('devices.')}{ending}",
+            f"Main memory of a rank{of_range}",
             "B",
-            where(hardware.host_bandwidth > 0, memory.startup.ram, memory.used),
-            "of a CPU, and of a chip that shares its memory, all that it holds; else what its host holds",
+            maximum(*used),
+            "of the device with most",
         )
-        for device in devices.devices
-        for hardware, memory in ((device.workers.hardware, device.workers.memory),)
-    ]
-    rows(
-        RAM.removeprefix("devices."), "Main memory of a rank", "B", maximum(*used), "of the device with most"
-    )
     return rows.section("Who holds layers", "in words, and main memory")
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from mantile.equations.inputs import Workload
-from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
+from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, PREFILL_TOKENS_PER_S, TPOT, TTFT, Metric
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
@@ -15,6 +15,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
+    Span,
     all_of,
     defined,
     index,
@@ -30,6 +31,8 @@ from mantile.library.profiles import Library
 
 BANDED = {"tpot": TPOT, "ttft": TTFT, "throughput": OUTPUT_TOKENS_PER_S}
 """The results that have ranges, by the name that evidence has for them."""
+INVERSE = {"prefill_rate": (PREFILL_TOKENS_PER_S, "ttft")}
+"""Rates, and the time that is as far off: nobody measured them apart."""
 PERCENTILES = ("p10", "p50", "p90")
 
 
@@ -41,7 +44,8 @@ class Evidence:
         level: 1 if no run of the framework was measured, 2 if some, 3 if some on the accelerator; 4 if
             prefill and decode have workers of their own.
         name: the level in words.
-        bands: by metric, the result at its tenth, fiftieth and ninetieth percentile.
+        bands: by metric of `BANDED` and `INVERSE`, the result at its tenth, fiftieth and ninetieth
+            percentile.
     """
 
     level: Quantity
@@ -73,10 +77,14 @@ def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mappin
     )
     name = Quantity("evidence.name", "Evidence", "1", index(span(names), level))
     bands: dict[str, tuple[Quantity, Quantity, Quantity]] = {}
+    ratios: dict[str, list[Span]] = {}
     rows: list[Input | Quantity] = []
     for metric in BANDED:
-        bands[metric], added = _band(base, metric, results[metric], level, levels)
+        bands[metric], ratios[metric], added = _band(base, metric, results[metric], level, levels)
         rows += added
+    for inverse, (rate, time) in INVERSE.items():
+        bands[inverse] = _inverse(inverse, rate, results[inverse], ratios[time], level)
+        rows += bands[inverse]
     section = Section(
         "Evidence",
         (*measured, *seen, *of_disaggregated, level, *names, name, *rows),
@@ -244,11 +252,12 @@ def _level(
 
 def _band(
     base: EvidenceBase, metric: str, result: Quantity, level: Quantity, levels: Mapping[str, str]
-) -> tuple[tuple[Quantity, Quantity, Quantity], list[Input | Quantity]]:
-    """A result at its tenth, fiftieth and ninetieth percentile, and the rows behind them."""
+) -> tuple[tuple[Quantity, Quantity, Quantity], list[Span], list[Input | Quantity]]:
+    """A result at its tenth, fiftieth and ninetieth percentile, the ratios of each, and all these rows."""
     label = BANDED[metric].label
     rows: list[Input | Quantity] = []
     percentiles: list[Quantity] = []
+    spans: list[Span] = []
     for percentile in PERCENTILES:
         ratios = [
             Input(
@@ -266,13 +275,31 @@ def _band(
             )
             for key, meaning in levels.items()
         ]
+        spans.append(span(ratios))
         percentiles.append(
             Quantity(
                 f"evidence.{metric}.{percentile}",
                 f"{label}, {percentile}",
                 result.unit,
-                result * index(span(ratios), level),
+                result * index(spans[-1], level),
             )
         )
         rows += [*ratios, percentiles[-1]]
-    return (percentiles[0], percentiles[1], percentiles[2]), rows
+    return (percentiles[0], percentiles[1], percentiles[2]), spans, rows
+
+
+def _inverse(
+    name: str, metric: Metric, result: Quantity, ratios: Sequence[Span], level: Quantity
+) -> tuple[Quantity, Quantity, Quantity]:
+    """A rate whose time is known as well as another: slow where that is long."""
+    first, middle, last = (
+        Quantity(
+            f"evidence.{name}.{percentile}",
+            f"{metric.label}, {percentile}",
+            result.unit,
+            result / index(of_time, level),
+            note="as far off as TTFT, of which it is a part; nobody measured it apart",
+        )
+        for percentile, of_time in zip(PERCENTILES, reversed(ratios), strict=True)
+    )
+    return first, middle, last

@@ -361,7 +361,12 @@ def build_graph(
         library,
         ir,
         decode_workers,
-        {"tpot": served.tpot, "ttft": served.ttft, "throughput": served.output_tokens_per_s},
+        {
+            "tpot": served.tpot,
+            "ttft": served.ttft,
+            "throughput": served.output_tokens_per_s,
+            "prefill_rate": alone.rate,
+        },
     )
     return EstimateGraph(
         ir=ir,
@@ -397,8 +402,17 @@ def build_graph(
             library.correction,
             ir.model.id,
             decode_workers,
-            {"tpot": served.tpot, "ttft": served.ttft, "e2e": served.e2e, "prefill": alone.stages.through},
-            known_by,
+            {
+                "tpot": served.tpot,
+                "ttft": served.ttft,
+                "e2e": served.e2e,
+                "prefill": alone.stages.through,
+                "weights": decode_workers.memory.weights,
+                "kv_tokens": decode_workers.memory.startup.kv_tokens,
+                "peak_memory": decode_workers.memory.startup.peak,
+            },
+            {name: (low, high) for name, (low, _, high) in known_by.bands.items()}
+            | dict(decode_workers.memory.startup.ranges),
         ),
         nearest=nearest(library, ir, sets, size, served.accelerators),
         floors=lowest,

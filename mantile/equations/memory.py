@@ -196,6 +196,7 @@ def memory(
         extra.reserve,
         known.of(known.kv_pools, inputs.framework),
         hardware.memory_visible,
+        efficiency["host_process"],
         efficiency["host_process"]
         + stored.on_host
         + room.host_weights

@@ -9,6 +9,8 @@ from mantile.equations.constant import (
     ONE_REQUEST,
     PEAK_P10,
     PEAK_P90,
+    RAM_P90,
+    RAM_PROCESS_P10,
     SLACK,
     TOKENS_P10,
     TOKENS_P90,
@@ -31,7 +33,7 @@ class StartUp:
         peak: bytes in use when the server has started.
         buffers: the same without the runtime.
         starts: 1 if that is there, and one request of this length has room.
-        ram: bytes of host memory of a rank.
+        ram: bytes of host memory of a rank; `ram_range` its p10 and p90.
         ranges: p10 and p90 of weights, KV tokens and peak.
     """
 
@@ -42,11 +44,13 @@ class StartUp:
     buffers: Quantity
     starts: Quantity
     ram: Quantity
+    ram_range: tuple[Quantity, Quantity]
     ranges: Mapping[str, tuple[Quantity, Quantity]]
     section: Section
 
 
 _RANGED = ("weights", "kv_tokens", "peak_memory")
+FEW_SEEN = "assumed, by single reports of vLLM"
 SPREAD = "spread of predicted ÷ printed on 96 start-up logs of 2023 to 2026"
 
 
@@ -61,6 +65,7 @@ def startup(
     runtime: Quantity,
     fills: Node,
     seen: Quantity,
+    process: Node,
     on_host: Node,
 ) -> StartUp:
     """The rows of a server that has started.
@@ -72,7 +77,7 @@ def startup(
         others: bytes of all but the KV cache; `runtime` those of them outside the framework.
         fills: whether the engine takes all of the room when it starts, or as much as requests need.
         seen: memory that the accelerator may use.
-        on_host: bytes that a rank has in the memory of its host.
+        on_host: bytes that a rank has in the memory of its host, `process` those of its processes.
     """
     rows = Rows("startup")
     at_end = rows(
@@ -123,7 +128,15 @@ def startup(
         "without the runtime",
     )
     ram = rows(
-        "ram", "Host memory of a rank", "B", on_host, "its processes, and what lies on the host for it"
+        "ram",
+        "Host memory of a rank",
+        "B",
+        on_host,
+        "its processes, and what lies on the host for it",
+    )
+    ram_range = (
+        rows("ram.p10", f"{ram.label}, p10", "B", ram - process * (1 - RAM_PROCESS_P10), source=FEW_SEEN),
+        rows("ram.p90", f"{ram.label}, p90", "B", ram * RAM_P90, source=FEW_SEEN),
     )
     low, high = (
         tuple(
@@ -148,6 +161,7 @@ def startup(
     )
     return StartUp(
         ram=ram,
+        ram_range=ram_range,
         ranges={name: (first, last) for name, first, last in zip(_RANGED, low, high, strict=True)},
         kv_tokens=tokens,
         requests=requests,

@@ -10,7 +10,7 @@ from mantile.equations.capacity import Capacity
 from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.devices import Devices
 from mantile.equations.devices_told import RAM, WORDS
-from mantile.equations.evidence import BANDED, PERCENTILES
+from mantile.equations.evidence import BANDED, INVERSE, PERCENTILES
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
 from mantile.equations.nearest import DEGREES, Nearest
@@ -171,14 +171,19 @@ def _capacity(found: Capacity, values: Mapping[Node, Any]) -> dict[str, Any]:
 def _memory(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     """Bytes of the fullest accelerator by part, and tokens that the KV cache of a rank has room for."""
     fullest, last = graph.fullest, graph.decode_workers.memory
+    ram: Named = last.startup.ram
+    ram_range: tuple[Named, Named] = last.startup.ram_range
+    if graph.devices is not None:
+        ram, ram_range = graph.figures[RAM], (graph.figures[f"{RAM}.p10"], graph.figures[f"{RAM}.p90"])
+    ranges: dict[str, tuple[Named, Named]] = {**last.startup.ranges, "ram_peak": ram_range}
     return {
         "kv_capacity_tokens": float(values[last.startup.kv_tokens]),
         "requests_at_full_length": float(values[last.startup.requests]),
         "peak_memory_bytes": float(values[last.startup.peak]),
-        "ram_peak_bytes": float(values[last.startup.ram if graph.devices is None else graph.figures[RAM]]),
+        "ram_peak_bytes": float(values[ram]),
         "memory_range_80": {
             name: {end.id.rpartition(".")[2]: float(values[end]) for end in ends}
-            for name, ends in last.startup.ranges.items()
+            for name, ends in ranges.items()
         },
         "memory_parts": {
             "weights": float(values[fullest.weights]),
@@ -292,9 +297,10 @@ def _put(nested: dict[str, Any], key: str, value: Any) -> None:
 def _ranges(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, dict[str, float | None]]:
     """The ranges that hold 80 % of runs; of a metric that nobody knows there are none."""
     metrics = metric_values(graph, values)
+    ranged = BANDED | {name: metric for name, (metric, _) in INVERSE.items()}
     return {
         name: {
-            percent: None if metrics[BANDED[name]] is None else float(values[figure])
+            percent: None if metrics[ranged[name]] is None else float(values[figure])
             for percent, figure in zip(PERCENTILES, band, strict=True)
         }
         for name, band in graph.evidence.bands.items()
@@ -318,7 +324,7 @@ def _engine_day(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, A
 
 
 def _corrected(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
-    """Results times the multipliers of a correction, in seconds; None where the plan cannot be."""
+    """Results times the multipliers of a correction, in SI units; None where the plan cannot be."""
     assert graph.correction is not None
     possible = bool(values[graph.checks.possible])
 

@@ -1,4 +1,4 @@
-"""Every operation an estimate may use, one line each: NumPy, Excel, words, precedence, unit.
+"""Every operation an estimate may use, one line each: NumPy, Excel, words, precedence, unit, MathML.
 
 Precedence is Excel's own: unary minus binds tighter than ^, every binary operator is left-associative.
 An operation that is not in the table does not exist. The Excel side stays inside the subset on which Excel,
@@ -8,6 +8,7 @@ LibreOffice and the `formulas` package agree.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
@@ -32,6 +33,9 @@ class Operation:
             round nothing in {0:bare}.
         precedence: of the printed form; arguments that bind less tightly get brackets.
         unit: name of the rule by which its unit follows from its arguments' units.
+        mathml: a template of MathML. {0} gets brackets where it binds less tightly, {0:atom} round all but a
+            symbol, {0:bare} never; {all}, {rest}, {and}, {pairs} and {product} are any number of arguments.
+            Empty for a text, which is no formula.
     """
 
     name: str
@@ -40,6 +44,7 @@ class Operation:
     sentence: str
     precedence: int
     unit: str
+    mathml: str
 
 
 def _flat(arguments: tuple[Any, ...]) -> list[Any]:
@@ -496,53 +501,75 @@ def _compare(
     return compare
 
 
+_CASES = (
+    "<mo>{{</mo><mtable><mtr><mtd>{1:bare}</mtd><mtd><mtext>if&#160;</mtext>{0:bare}</mtd></mtr>"
+    "<mtr><mtd>{2:bare}</mtd><mtd><mtext>else</mtext></mtd></mtr></mtable>"
+)
+
+
+def _of(function: str) -> str:
+    """A function of all arguments."""
+    return f"<mi>{function}</mi><mo>(</mo>{{all}}<mo>)</mo>"
+
+
+def _words(sentence: str) -> str:
+    """An operation that mathematics has no sign for: words, and arguments between them."""
+    pieces = re.split(r"(\{\w+\})", sentence)
+    spoken = (part.strip() for part in pieces[::2])
+    shown = [f"<mtext>&#160;{part}&#160;</mtext>" if part else "" for part in spoken]
+    return "".join(
+        f"{word}{part.replace('}', ':atom}') if part[1:-1].isdigit() else part}"
+        for word, part in zip(shown, [*pieces[1::2], ""], strict=True)
+    )
+
+
 # ruff: disable[E501]
 _TABLE = (
-    #         name             NumPy                       Excel                  words                                 binds       unit
-    Operation("add",           _of_two(np.add, add),       "{0}+{1}",             "{0} + {1}",                          SUM,        "same"),
-    Operation("subtract",      _of_two(np.subtract, sub),  "{0}-{1}",             "{0} − {1}",                          SUM,        "same"),
-    Operation("multiply",      _of_two(np.multiply, mul),  "{0}*{1}",             "{0} × {1}",                          PRODUCT,    "product"),
-    Operation("divide",        _of_two(_divide, _divide_floats), "{0}/{1}",             "{0} ÷ {1}",                          PRODUCT,    "quotient"),
-    Operation("power",         _of_numbers(np.power),      "{0}^{1}",             "{0} to the power {1}",               POWER,      "power"),
-    Operation("negative",      _of_numbers(np.negative),   "-{0}",                "−{0}",                               NEGATIVE,   "same"),
-    Operation("less",          _compare(np.less, lt),      "{0}<{1}",             "{0} is below {1}",                   COMPARISON, "comparison"),
-    Operation("less_equal",    _compare(np.less_equal, le), "{0}<={1}",            "{0} is at most {1}",                 COMPARISON, "comparison"),
-    Operation("greater",       _compare(np.greater, gt),   "{0}>{1}",             "{0} is above {1}",                   COMPARISON, "comparison"),
-    Operation("greater_equal", _compare(np.greater_equal, ge), "{0}>={1}",            "{0} is at least {1}",                COMPARISON, "comparison"),
-    Operation("equal",         _compare(_same, eq),        "{0}={1}",             "{0} is {1}",                         COMPARISON, "comparison"),
-    Operation("all_of",        _all_of,                    "AND({all})",          "{0} and {1}",                        ATOM,       "truth"),
-    Operation("where",         _where,                     "IF({0},{1},{2})",     "{1} if {0:bare}, else {2}",          ATOM,       "branch"),
-    Operation("maximum",       _maximum,                   "MAX({all})",          "the largest of {0}",                 ATOM,       "same"),
-    Operation("minimum",       _minimum,                   "MIN({all})",          "the smallest of {0}",                ATOM,       "same"),
-    Operation("least",         _least,                     "MIN({0})",            "the smallest number of {0}",         ATOM,       "same"),
-    Operation("number",        _number_or_nothing,         "N({0})",              "{0}",                                ATOM,       "same"),
-    Operation("total",         _total,                     "SUM({all})",          "sum of {0}",                         ATOM,       "same"),
-    Operation("absolute",      _of_numbers(np.abs),        "ABS({0})",            "size of {0:atom}",                   ATOM,       "same"),
-    Operation("logarithm",     _of_numbers(_logarithm),    "LN({0})",             "natural logarithm of {0:atom}",      ATOM,       "number"),
-    Operation("exponential",   _of_numbers(np.exp),        "EXP({0})",            "e to the power {0:atom}",            ATOM,       "number"),
-    Operation("round_up",      _of_numbers(_round_up),     "ROUNDUP({0},{1})",    "{0}, rounded up",                    ATOM,       "first"),
-    Operation("floor",         _of_numbers(np.floor),      "INT({0})",            "{0}, rounded down",                  ATOM,       "first"),
-    Operation("remainder",     _of_numbers(np.mod),        "MOD({0},{1})",        "remainder of {0:atom} ÷ {1:atom}",   ATOM,       "first"),
-    Operation("index",         _index,                     "INDEX({0},{1})",      "{0} at {1}",                         ATOM,       "first"),
-    Operation("choose",        _choose,                    "CHOOSE({all})",       "number {0}",                         ATOM,       "branch"),
-    Operation("match",         _match,                     "MATCH({0},{1},{2})",  "place of {0} in {1}",                ATOM,       "number"),
-    Operation("match_at_most", _match_at_most,             "MATCH({0},{1},{2})",  "place of the last of {1} up to {0}", ATOM,       "number"),
-    Operation("sum_where",     _sum_where,                 "SUMIFS({all})",       "sum of {0} where {1} is {2}",        ATOM,       "first"),
-    Operation("count_where",   _count_where,               "COUNTIFS({all})",     "number of {0} that are {1}",         ATOM,       "number"),
-    Operation("sum_products",  _sum_products,              "SUMPRODUCT({all})",   "sum of the products of {0}",         ATOM,       "number"),
-    Operation("at_least",      _at_least,                  '">="&{0}',            "at least {0}",                       TEXT,       "first"),
-    Operation("below",         _below,                     '"<"&{0}',             "below {0}",                          TEXT,       "first"),
-    Operation("at_most",       _at_most,                   '"<="&{0}',            "at most {0}",                        TEXT,       "first"),
-    Operation("nth_largest",   _nth_largest,               "LARGE({0},{1})",      "number {1} in size of {0}",          ATOM,       "first"),
-    Operation("is_number",     _is_number,                 "ISNUMBER({0})",       "{0} is set",                         ATOM,       "truth"),
-    Operation("is_empty",      _is_empty,                  "ISBLANK({0})",        "{0} is empty",                       ATOM,       "truth"),
-    Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth"),
-    Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same"),
-    Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth"),
-    Operation("rounded",       _rounded,                   "ROUND({0},{1})+0",    "{0}",                                SUM,        "truth"),
-    Operation("percent",       _percent,                   'ROUND(({0})*100,{1})+0&"%"', "{0}",                         ATOM,       "truth"),
-    Operation("until",         _until,                     "LEFT({0},FIND({1},{0}&{1})-1)", "{0} up to {1}",            ATOM,       "truth"),
-    Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth"),
+    #         name             NumPy                       Excel                  words                                 binds       unit           MathML
+    Operation("add",           _of_two(np.add, add),       "{0}+{1}",             "{0} + {1}",                          SUM,        "same",            "{0}<mo>+</mo>{1}"),
+    Operation("subtract",      _of_two(np.subtract, sub),  "{0}-{1}",             "{0} − {1}",                          SUM,        "same",            "{0}<mo>−</mo>{1}"),
+    Operation("multiply",      _of_two(np.multiply, mul),  "{0}*{1}",             "{0} × {1}",                          PRODUCT,    "product",         "{0}<mo>·</mo>{1}"),
+    Operation("divide",        _of_two(_divide, _divide_floats), "{0}/{1}",             "{0} ÷ {1}",                          PRODUCT,    "quotient",  "<mfrac>{0:bare}{1:bare}</mfrac>"),
+    Operation("power",         _of_numbers(np.power),      "{0}^{1}",             "{0} to the power {1}",               POWER,      "power",           "<msup>{0:atom}{1:bare}</msup>"),
+    Operation("negative",      _of_numbers(np.negative),   "-{0}",                "−{0}",                               NEGATIVE,   "same",            "<mo>−</mo>{0}"),
+    Operation("less",          _compare(np.less, lt),      "{0}<{1}",             "{0} is below {1}",                   COMPARISON, "comparison",      "{0}<mo>&lt;</mo>{1}"),
+    Operation("less_equal",    _compare(np.less_equal, le), "{0}<={1}",            "{0} is at most {1}",                 COMPARISON, "comparison",     "{0}<mo>≤</mo>{1}"),
+    Operation("greater",       _compare(np.greater, gt),   "{0}>{1}",             "{0} is above {1}",                   COMPARISON, "comparison",      "{0}<mo>&gt;</mo>{1}"),
+    Operation("greater_equal", _compare(np.greater_equal, ge), "{0}>={1}",            "{0} is at least {1}",                COMPARISON, "comparison",  "{0}<mo>≥</mo>{1}"),
+    Operation("equal",         _compare(_same, eq),        "{0}={1}",             "{0} is {1}",                         COMPARISON, "comparison",      "{0}<mo>=</mo>{1}"),
+    Operation("all_of",        _all_of,                    "AND({all})",          "{0} and {1}",                        ATOM,       "truth",           "{and}"),
+    Operation("where",         _where,                     "IF({0},{1},{2})",     "{1} if {0:bare}, else {2}",          ATOM,       "branch",          _CASES),
+    Operation("maximum",       _maximum,                   "MAX({all})",          "the largest of {0}",                 ATOM,       "same",            _of("max")),
+    Operation("minimum",       _minimum,                   "MIN({all})",          "the smallest of {0}",                ATOM,       "same",            _of("min")),
+    Operation("least",         _least,                     "MIN({0})",            "the smallest number of {0}",         ATOM,       "same",            _of("min")),
+    Operation("number",        _number_or_nothing,         "N({0})",              "{0}",                                ATOM,       "same",            "{0:atom}"),
+    Operation("total",         _total,                     "SUM({all})",          "sum of {0}",                         ATOM,       "same",            "<mo>∑</mo><mo>(</mo>{all}<mo>)</mo>"),
+    Operation("absolute",      _of_numbers(np.abs),        "ABS({0})",            "size of {0:atom}",                   ATOM,       "same",            "<mo>|</mo>{0:bare}<mo>|</mo>"),
+    Operation("logarithm",     _of_numbers(_logarithm),    "LN({0})",             "natural logarithm of {0:atom}",      ATOM,       "number",          _of("ln")),
+    Operation("exponential",   _of_numbers(np.exp),        "EXP({0})",            "e to the power {0:atom}",            ATOM,       "number",          "<msup><mi>e</mi>{0:bare}</msup>"),
+    Operation("round_up",      _of_numbers(_round_up),     "ROUNDUP({0},{1})",    "{0}, rounded up",                    ATOM,       "first",           "<mo>⌈</mo>{0:bare}<mo>⌉</mo>"),
+    Operation("floor",         _of_numbers(np.floor),      "INT({0})",            "{0}, rounded down",                  ATOM,       "first",           "<mo>⌊</mo>{0:bare}<mo>⌋</mo>"),
+    Operation("remainder",     _of_numbers(np.mod),        "MOD({0},{1})",        "remainder of {0:atom} ÷ {1:atom}",   ATOM,       "first",           _of("mod")),
+    Operation("index",         _index,                     "INDEX({0},{1})",      "{0} at {1}",                         ATOM,       "first",           "<msub><mrow><mo>[</mo>{0:bare}<mo>]</mo></mrow>{1:bare}</msub>"),
+    Operation("choose",        _choose,                    "CHOOSE({all})",       "number {0}",                         ATOM,       "branch",          _words("number {0} of {rest}")),
+    Operation("match",         _match,                     "MATCH({0},{1},{2})",  "place of {0} in {1}",                ATOM,       "number",          _words("place of {0} in {1}")),
+    Operation("match_at_most", _match_at_most,             "MATCH({0},{1},{2})",  "place of the last of {1} up to {0}", ATOM,       "number",          _words("place of the last of {1} up to {0}")),
+    Operation("sum_where",     _sum_where,                 "SUMIFS({all})",       "sum of {0} where {1} is {2}",        ATOM,       "first",           "<mo>∑</mo>{0:atom}" + _words("where {pairs}")),
+    Operation("count_where",   _count_where,               "COUNTIFS({all})",     "number of {0} that are {1}",         ATOM,       "number",          _words("how often {pairs}")),
+    Operation("sum_products",  _sum_products,              "SUMPRODUCT({all})",   "sum of the products of {0}",         ATOM,       "number",          "<mo>∑</mo><mo>(</mo>{product}<mo>)</mo>"),
+    Operation("at_least",      _at_least,                  '">="&{0}',            "at least {0}",                       TEXT,       "first",           "<mo>≥</mo>{0}"),
+    Operation("below",         _below,                     '"<"&{0}',             "below {0}",                          TEXT,       "first",           "<mo>&lt;</mo>{0}"),
+    Operation("at_most",       _at_most,                   '"<="&{0}',            "at most {0}",                        TEXT,       "first",           "<mo>≤</mo>{0}"),
+    Operation("nth_largest",   _nth_largest,               "LARGE({0},{1})",      "number {1} in size of {0}",          ATOM,       "first",           _words("number {1} in size of {0}")),
+    Operation("is_number",     _is_number,                 "ISNUMBER({0})",       "{0} is set",                         ATOM,       "truth",           _words("{0} is known")),
+    Operation("is_empty",      _is_empty,                  "ISBLANK({0})",        "{0} is empty",                       ATOM,       "truth",           _words("{0} is empty")),
+    Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth",           _words("{0} is an error")),
+    Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same",            _words("{0}, or {1} on an error")),
+    Operation("text",          _text,                      "TEXT({0},{1})",       "{0}",                                ATOM,       "truth",           ""),
+    Operation("rounded",       _rounded,                   "ROUND({0},{1})+0",    "{0}",                                SUM,        "truth",           ""),
+    Operation("percent",       _percent,                   'ROUND(({0})*100,{1})+0&"%"', "{0}",                         ATOM,       "truth",           ""),
+    Operation("until",         _until,                     "LEFT({0},FIND({1},{0}&{1})-1)", "{0} up to {1}",            ATOM,       "truth",           ""),
+    Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth",           ""),
 )  # fmt: skip
 # ruff: enable[E501]
 

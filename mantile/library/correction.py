@@ -23,7 +23,7 @@ MOST_CHANGE = 2.0
 MOST_STEPS = 16
 MOST_GROUPS = 2_000
 
-CorrectedMetric = Literal["tpot", "ttft", "e2e", "prefill"]
+CorrectedMetric = Literal["tpot", "ttft", "e2e", "prefill", "weights", "kv_tokens", "peak_memory"]
 Asked = Literal["concurrency", "input_tokens", "output_tokens", "ranks"]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 Step = Annotated[Real, Field(ge=-log(MOST_CHANGE), le=log(MOST_CHANGE))]

@@ -30,7 +30,9 @@ from mantile.measured.select import mode_of
 if TYPE_CHECKING:
     import pandas as pd
 
-METRICS = ("tpot", "ttft", "e2e", "prefill")
+METRICS = ("tpot", "ttft", "e2e", "prefill", "weights", "kv_tokens", "peak_memory")
+OF_LOAD = ("tpot", "ttft", "e2e", "prefill")
+"""Those that grow with what was asked; memory after the start does not."""
 ASKED = ("concurrency", "input_tokens", "output_tokens", "ranks")
 GROUP = ("model", "accelerator", "framework")
 THIN = 10.0  # runs of a group at which its correction counts half, as the equations have it
@@ -297,7 +299,7 @@ def fitted(table: pd.DataFrame, metric: str) -> tuple[tuple[Group, ...], tuple[A
     left = np.clip(table[metric].to_numpy(float), -_MOST, _MOST)
     medians = table.assign(left=left).groupby("group")["left"].median()
     along: tuple[Along, ...] = ()
-    if len(table) >= LEAST_FOR_STEPS:
+    if metric in OF_LOAD and len(table) >= LEAST_FOR_STEPS:
         rest = left - medians[table["group"]].to_numpy(float)
         along = _along(table, rest)
         rest = left - _steps(table, along)

@@ -58,8 +58,15 @@ class Batch:
     def outputs(self) -> dict[str, Node]:
         """The quantities that predict metrics, by the field of a run's metrics."""
         graph = self.equations
+        memory = graph.decode_workers.memory
+        others: dict[str, Node] = {
+            "prefill": graph.prompt.stages.through,
+            "weights": memory.weights,
+            "kv_tokens": memory.startup.kv_tokens,
+            "peak_memory": memory.startup.peak,
+        }
         return {
-            compared.field: graph.prompt.stages.through
+            compared.field: others[compared.name]
             if compared.metric is None
             else compared.metric.worked_out(graph.figures)
             for compared in COMPARED.values()

@@ -28,8 +28,8 @@ class ComparedMetric:
         field: of a run's `metrics`, in SI units; throughput in tokens per second and accelerator.
         label: in a heading.
         unit: that is shown; `scale` takes the SI value to it, `digits` are shown after the point.
-        metric: the headline metric; None for the prefill of a bench, which estimates do not have among
-            theirs.
+        metric: the headline metric; None for what estimates do not have among theirs: the prefill of a bench,
+            and memory.
     """
 
     name: str
@@ -43,7 +43,7 @@ class ComparedMetric:
     @property
     def label_inside(self) -> str:
         """The label inside a sentence."""
-        return self.label if self.label.startswith("T") and self.name != "throughput" else self.label.lower()
+        return self.label if self.label[:2].isupper() else self.label.lower()
 
 
 def _compared(metric: Metric, name: str = "", label: str = "") -> ComparedMetric:
@@ -72,6 +72,9 @@ COMPARED = {
         _compared(OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, "throughput", "Throughput"),
         ComparedMetric(name="prefill", field="prefill_s", label="Prefill", unit="ms", scale=1e3, digits=1),
         _compared(E2E),
+        ComparedMetric("weights", "weights_bytes", "Weights", "GB", 1e-9, 2),
+        ComparedMetric("kv_tokens", "kv_tokens", "KV tokens", "token", 1.0, 0),
+        ComparedMetric("peak_memory", "peak_memory_bytes", "Peak memory", "GB", 1e-9, 2),
     )
 }
 

@@ -29,6 +29,8 @@ from mantile.library.fields import Name, Text
 from mantile.library.scenario import Case, Scenario, in_unit
 
 Seconds = Annotated[float | None, Field(ge=1e-9, le=1e6, allow_inf_nan=False)]
+Bytes = Annotated[float | None, Field(ge=1, le=1e15, allow_inf_nan=False)]
+Tokens = Annotated[float | None, Field(ge=1, le=1e12, allow_inf_nan=False)]
 Rate = Annotated[float | None, Field(ge=1e-6, le=1e9, allow_inf_nan=False)]
 Phrase = Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f]*$")]
 
@@ -38,7 +40,8 @@ class Metrics(Strict):
     or p95.
 
     `prefill_s` is the time of the prefill pass alone, `prefill_tokens_per_s` its prompt ÷ that time.
-    `output_tokens_per_s` is that of the whole deployment.
+    `output_tokens_per_s` is that of the whole deployment. `weights_bytes` and `peak_memory_bytes` are of the
+    fullest accelerator, `kv_tokens` those for which the KV cache of a rank has room; bytes may be in GB.
     """
 
     ttft_s: Seconds = None
@@ -51,12 +54,16 @@ class Metrics(Strict):
     prefill_tokens_per_s: Rate = None
     output_tokens_per_s: Rate = None
     output_tokens_per_s_per_accelerator: Rate = None
+    weights_bytes: Bytes = None
+    kv_tokens: Tokens = None
+    peak_memory_bytes: Bytes = None
 
     @model_validator(mode="before")
     @classmethod
     def _in_seconds(cls, given: Any) -> Any:
-        """Times may be in milliseconds: ttft_ms, tpot_ms and so on."""
-        return in_unit(given, Metrics.model_fields, "_s", "_ms", 1e-3)
+        """Times may be in milliseconds, memory in GB: ttft_ms, peak_memory_gb and so on."""
+        in_seconds = in_unit(given, Metrics.model_fields, "_s", "_ms", 1e-3)
+        return in_unit(in_seconds, Metrics.model_fields, "_bytes", "_gb", 1e9)
 
     @model_validator(mode="after")
     def _at_least_one(self) -> Metrics:
@@ -117,8 +124,9 @@ def parse_run(record: dict[str, Any], name: str) -> Run:
         InputError: naming the field that is wrong and what was expected.
     """
     fields = {key: value for key, value in record.items() if value not in ("", None)}
-    in_ms = {f"{key.removesuffix('_s')}_ms" for key in Metrics.model_fields if key.endswith("_s")}
-    names = {"metrics": in_ms | set(Metrics.model_fields), "environment": set(Environment.model_fields)}
+    others = {f"{key.removesuffix('_s')}_ms" for key in Metrics.model_fields if key.endswith("_s")}
+    others |= {f"{key.removesuffix('_bytes')}_gb" for key in Metrics.model_fields if key.endswith("_bytes")}
+    names = {"metrics": others | set(Metrics.model_fields), "environment": set(Environment.model_fields)}
     for group, known in names.items():
         columns = {key: fields.pop(key) for key in list(fields) if key in known}
         if columns:

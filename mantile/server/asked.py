@@ -64,7 +64,11 @@ class Hardware(Body):
         description="How accelerators are linked: id of a system, or a word of its name such as nvlink or "
         "pcie; of unlike accelerators a kind of link, such as 10gbe.",
     )
-    cpu: Words | None = Field(default=None, description="Told back; no estimate follows from it.")
+    cpu: Words | None = Field(
+        default=None,
+        description="With llama.cpp, where weights exceed the memory of gpus: layers run on it if it is one "
+        "of GET /hardware. Else told back; no estimate follows from it.",
+    )
     ram_gb: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None = Field(
         default=None, description="Memory of the host: weights and KV cache may lie there."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mantile.equations.checks import WITH_OFFLOAD
@@ -10,6 +11,7 @@ from mantile.equations.evidence import PERCENTILES
 from mantile.equations.reasons import PLAN, REASONS
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.estimate.results import is_possible
+from mantile.library.beside_cpu import beside_cpu
 from mantile.library.errors import InputError
 from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, parse_scenario
@@ -21,6 +23,8 @@ from mantile.server.hardware import Configuration, hardware
 
 IN_VRAM, OFFLOADED, INSUFFICIENT = "in_vram", "runs_with_offload", "insufficient_memory"
 MEMORY = "MEMORY_EXCEEDED"
+ON_CPUS = "llama.cpp"
+"""The engine that computes layers on a CPU beside accelerators."""
 _GB, _MS = 1e-9, 1e3
 _WITHOUT_PRICE = "throughput-per-accelerator"  # what is wanted where nobody knows a price
 _OBJECTIVES = {"latency": "tpot", "speed": "tpot"}
@@ -53,6 +57,9 @@ def answer(asked: EstimateAsked, hub: bool) -> dict[str, Any]:
         "output_tokens": asked.workload.output_tokens,
         "concurrency": asked.workload.concurrency,
     }
+    beside = _on_cpu(asked, fields, found, hub)
+    if beside is not None:
+        return beside
     if "devices" in found.fields or not needs_search(asked):
         plan = asked.plan if asked.plan is not None else {}
         return _told(estimate_of(_whole(fields, plan, found), hub), found, None)
@@ -62,6 +69,31 @@ def answer(asked: EstimateAsked, hub: bool) -> dict[str, Any]:
     if best is None:
         best = estimate_of(_whole(fields, {}, found), hub)
     return _told(best, found, searched, asked.recommend, stated is None)
+
+
+def _on_cpu(
+    asked: EstimateAsked, fields: Mapping[str, Any], found: Configuration, hub: bool
+) -> dict[str, Any] | None:
+    """The answer with layers on the CPU beside the accelerators.
+
+    None where it is no CPU that we know, the engine does not compute on it, or all has room without.
+    """
+    if found.cpu is None or asked.runtime_id != ON_CPUS or "devices" in fields or asked.plan is not None:
+        return None
+    without = estimate_of(_whole(fields, {}, found), hub).results()
+    missing = missing_memory(without)
+    if without["feasibility"] != INSUFFICIENT or missing is None:
+        return None
+    chip = str(fields["accelerator"])
+    made = estimate_of({**fields, **beside_cpu(load_library(), found.cpu, chip, found.count)}, hub)
+    if not is_possible(made.results()["feasibility"]):
+        return None
+    told = tuple(text for text in found.told if not text.startswith("cpu "))
+    answer = _told(made, replace(found, told=told), None)
+    held = answer["estimate"]["layers_in_words"]
+    words = f"Model exceeds VRAM by {missing * _GB:,.1f} GB of each accelerator, so {held}"
+    rest = [text for text in answer["explanations"][1:] if text != held]
+    return answer | {"feasibility": OFFLOADED, "explanations": [words, *rest]}
 
 
 def _whole(fields: Mapping[str, Any], plan: Mapping[str, Any], found: Configuration) -> dict[str, Any]:
@@ -171,7 +203,7 @@ def feasibility(results: Mapping[str, Any]) -> str:
 
 def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
     """Figures with their ranges, in the units of their names; None where nobody knows one."""
-    ranges, memory = whole["range_80"], whole["memory_range_80"]["peak_memory"]
+    ranges, memories = whole["range_80"], whole["memory_range_80"]
     known = is_possible(whole["feasibility"])
 
     def scaled(value: float | None, factor: float) -> float | None:
@@ -180,10 +212,14 @@ def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
     def band(name: str, factor: float = 1.0) -> dict[str, float | None]:
         return {percent: scaled(ranges[name][percent], factor) for percent in PERCENTILES}
 
+    def memory(name: str, key: str) -> dict[str, float | None]:
+        values = {**memories[name], "p50": whole[key]}
+        return {percent: scaled(values[percent], _GB) if known else None for percent in PERCENTILES}
+
     return {
         "decode_toks_sec": band("throughput"),
         "decode_toks_sec_per_user": whole["interactivity_tokens_per_s"],
-        "prefill_toks_sec": {"p10": None, "p50": whole["prefill_tokens_per_s"], "p90": None},
+        "prefill_toks_sec": band("prefill_rate"),
         "ttft_ms": {
             **band("ttft", _MS),
             "mean": scaled(whole["ttft_s"], _MS),
@@ -196,14 +232,10 @@ def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
             "p50": scaled(whole.get("e2e_p50_s"), _MS),
             "p95": scaled(whole.get("e2e_p95_s"), _MS),
         },
-        "vram_peak_gb": {
-            "p10": scaled(memory["p10"], _GB) if known else None,
-            "p50": scaled(whole["peak_memory_bytes"], _GB) if known else None,
-            "p90": scaled(memory["p90"], _GB) if known else None,
-        },
+        "vram_peak_gb": memory("peak_memory", "peak_memory_bytes"),
         "vram_needed_gb": scaled(whole["memory_per_accelerator_bytes"], _GB),
         "vram_capacity_gb": scaled(whole["memory_capacity_bytes"], _GB),
-        "ram_peak_gb": scaled(whole["ram_peak_bytes"], _GB) if known else None,
+        "ram_peak_gb": memory("ram_peak", "ram_peak_bytes"),
     }
 
 
@@ -260,6 +292,8 @@ def _words(
         words.append(f"Model exceeds VRAM by {missing:,.1f} GB of each accelerator: it {memory['message']}.")
         if found is not None and found.ram is None:
             words.append("Host memory is not known: state ram_gb to see whether a part may lie there.")
+    if "layers_in_words" in whole:
+        words.append(whole["layers_in_words"])
     if is_possible(whole["feasibility"]):
         words += [
             f"{phase.capitalize()} is limited by {whole['bottleneck'][phase]}, "

@@ -20,12 +20,14 @@ class Configuration:
         count: of all accelerators.
         ram: GB of the host; None where nobody states it.
         told: what is told back, as no estimate follows from it.
+        cpu: id of the CPU, where it is one that we know.
     """
 
     fields: dict[str, Any]
     count: int
     ram: float | None = None
     told: tuple[str, ...] = field(default=())
+    cpu: str | None = None
 
 
 def configuration(name: str, library: Library, where: str) -> Configuration:
@@ -76,7 +78,15 @@ def hardware(asked: Hardware, library: Library) -> Configuration:
         fields, count = _unlike(asked, library)
     if asked.interconnect and "devices" not in fields:
         fields |= {"system": _system(asked.interconnect, str(fields["accelerator"]), library).id}
-    return Configuration(fields, count, asked.ram_gb, told)
+    return Configuration(fields, count, asked.ram_gb, told, _cpu(asked.cpu, library))
+
+
+def _cpu(name: str | None, library: Library) -> str | None:
+    """The id of a CPU; None where none is stated, or one that we do not know."""
+    try:
+        return None if name is None else library.accelerator(name).id
+    except InputError:
+        return None
 
 
 def _unlike(asked: Hardware, library: Library) -> tuple[dict[str, Any], int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from xlsxwriter.utility import xl_col_to_name
+from xlsxwriter.utility import xl_col_to_name, xl_rowcol_to_cell
 
 from mantile.workbook import style
 
@@ -42,6 +42,13 @@ def cells(place: Range) -> list[Any]:
     """A range as XlsxWriter takes it."""
     sheet, row, column, last_row, last_column = place
     return [sheet, row, column, last_row, last_column]
+
+
+def area(place: Range) -> str:
+    """A range as a formula, for ends of bars."""
+    sheet, row, column, last_row, last_column = place
+    first, last = (xl_rowcol_to_cell(*at, True, True) for at in ((row, column), (last_row, last_column)))
+    return f"='{sheet}'!{first}:{last}"
 
 
 def cell(sheet: str, row: int, column: int) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mantile.measured.reconcile import Reconciliation
 
-DRAWN = ("tpot", "ttft", "throughput", "e2e", "prefill")
+DRAWN = ("tpot", "ttft", "throughput", "e2e", "prefill", "weights", "kv_tokens", "peak_memory")
 """Metrics with a row of charts each, as far as they were measured."""
 BOXES = {"tp": "TP", "framework": "framework", "lengths": "input/output tokens"}
 MOST_BOXES = 8  # the largest groups

@@ -25,7 +25,7 @@ from mantile.cli.output.tables import (
 )
 from mantile.equations import metrics
 from mantile.equations.checks import WITH_OFFLOAD
-from mantile.equations.correction import LABELS
+from mantile.equations.correction import LABELS, OF_MEMORY
 from mantile.estimate.results import is_possible
 from mantile.library.model_names import taken_for_granted
 
@@ -93,6 +93,9 @@ _ROWS: tuple[_Row, ...] = (
     _of(metrics.INTERACTIVITY),
     _of(metrics.OUTPUT_TOKENS_PER_S),
     _of(metrics.OUTPUT_TOKENS_PER_S_PER_ACCELERATOR),
+    _of(metrics.PREFILL_TOKENS_PER_S),
+    ("Prefill, 80 % from", "range_80.prefill_rate.p10", metrics.PREFILL_TOKENS_PER_S.text),
+    ("to", "range_80.prefill_rate.p90", metrics.PREFILL_TOKENS_PER_S.text),
     ("Prefill is bound by", "bottleneck.prefill", number),
     ("Decode is bound by", "bottleneck.decode", number),
     _of(metrics.PREFILL_MFU),
@@ -224,13 +227,14 @@ def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
         lines.append(("engine  ", _engine_day(day)))
     for name, one in result.get("correction", {}).items():
         if isinstance(one, dict) and one["p50"] is not None:
+            unit = OF_MEMORY.get(name, "s")
             behind = f"{one['runs']} runs, newest {one['newest']}" if one["runs"] else "no run of the kind"
             lines.append(
                 (
                     "corrected ",
-                    f"{LABELS[name]} {scaled(one['physics'], 's')} × {number(one['multiplier'], 3)} = "
-                    f"{scaled(one['p50'], 's')}, 80 % from {scaled(one['p10'], 's')} to "
-                    f"{scaled(one['p90'], 's')}; {behind}",
+                    f"{LABELS[name]} {scaled(one['physics'], unit)} × {number(one['multiplier'], 3)} = "
+                    f"{scaled(one['p50'], unit)}, 80 % from {scaled(one['p10'], unit)} to "
+                    f"{scaled(one['p90'], unit)}; {behind}",
                 )
             )
     if "capacity" in result:

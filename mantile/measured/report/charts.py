@@ -9,9 +9,11 @@ from typing import Any
 from mantile.graph.quantity import Named, Quantity
 from mantile.workbook import style
 from mantile.workbook.book import Book, Sheet
-from mantile.workbook.charts import AXIS_FONT, Chart, Range, category_axis, cells, value_axis
+from mantile.workbook.charts import AXIS_FONT, Chart, Range, area, category_axis, cells, value_axis
 from mantile.workbook.style import Style
 
+Ends = tuple[Range, Range]
+"""Cells of how far something goes below and above."""
 SIZE = (442, 262)  # pixels; a chart spans three columns of Summary
 _PLOT = (0.125, 0.03, 0.85, 0.76)
 _NAME_FONT = {"name": "Calibri", "size": 8, "color": style.GREY, "bold": False}
@@ -145,6 +147,52 @@ def histogram(metric: str, labels: Range, near: Range, far: Range) -> Chart:
             f"{metric} error, %, from … of each bin; first and last: all beyond; blue: within ±10 %"
         ),
         y_axis=value_axis("") | _axis_name("runs"),
+    )
+
+
+def boxes(
+    metric: str, kind: str, labels: Range, medians: Range, box: Ends, line: Ends, ends: tuple[float, float]
+) -> Chart:
+    """Where errors of groups lie: a box holds half of the runs, its line 80 %, the mark is the median.
+
+    Args:
+        kind: what the groups have in common, inside a sentence.
+        box, line: how far each goes below and above the median; `ends` of the axis.
+    """
+    mark = {"type": "diamond", "size": 6, "fill": {"color": style.INK}, "border": {"color": style.INK}}
+    drawn = ((box, style.CAPACITY_BAR, 11, {"type": "none"}), (line, style.COMPUTE, 1.25, mark))
+    return Chart(
+        {"type": "line"},
+        f"Errors of {metric} by {kind}: box half of the runs, line 80 %, mark the median",
+        SIZE,
+        (0.125, 0.03, 0.85, 0.68),
+        [
+            _points(
+                labels,
+                medians,
+                line={"none": True},
+                marker=marker,
+                y_error_bars={
+                    "type": "custom",
+                    "minus_values": area(below),
+                    "plus_values": area(above),
+                    "end_style": 0,
+                    "line": {"color": colour, "width": width},
+                },
+            )
+            for (below, above), colour, width, marker in drawn
+        ],
+        x_axis={
+            "num_font": AXIS_FONT,
+            "label_position": "low",
+            "line": {"color": style.INK},
+            "major_tick_mark": "none",
+            "major_gridlines": {"visible": False},
+        }
+        | _axis_name(f"{kind}; behind the name: runs"),
+        y_axis=value_axis("", num_format="0%")
+        | {"min": ends[0], "max": ends[1]}
+        | _axis_name(f"error of {metric}"),
     )
 
 

@@ -28,6 +28,7 @@ LINKED_TEXT = style.LABEL.but(colour=style.LINK, shrink=True)
 
 _SHEETS: dict[str, Family] = {
     "Summary": "front",
+    "Charts": "outputs",
     "Groups": "outputs",
     "Best and worst": "outputs",
     "Runs": "workings",

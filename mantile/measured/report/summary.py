@@ -27,7 +27,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.library.version import __version__
-from mantile.measured.metrics import COMPARED, ERROR_FIGURES
+from mantile.measured.metrics import COMPARED, ERROR_FIGURES, ComparedMetric
 from mantile.measured.report import charts
 from mantile.measured.report.charts import ChartData
 from mantile.measured.report.contents import COUNT, PERCENT, Report, add_heads, edge_above
@@ -41,13 +41,13 @@ from mantile.workbook.style import Style
 
 FIGURES = tuple(ERROR_FIGURES)
 HEADLINE: tuple[str, ...] = ("tpot", "ttft", "throughput")  # metrics in the title
-_COLUMN = 152  # pixels; a chart spans three columns
-_CHART_ROWS = 15
+COLUMN = 152  # pixels; a chart spans three columns
+CHART_ROWS = 15
 _MOST_BARS, _FEWEST = 8, 5  # bars of a chart, and runs of a group that is shown as one
 _WITHIN, _NEAR = 0.2, 0.1  # errors: a share that is counted, and those in colour
 _BIN, _TAIL = 0.05, 0.4  # of errors: width of a bin, and where the last ones begin
 _NOTE = Style(size=9.5, colour=style.GREY)
-_FINDING = Style(size=10.5, bold=True)
+FINDING = Style(size=10.5, bold=True)
 _KINDS = {
     "parallelism": "plan",
     "framework": "framework",
@@ -73,31 +73,36 @@ _METHOD = (
 )
 
 
-def summary_sheet(report: Report, cells: RunCells, groups: list[tuple[Group, GroupCells]]) -> None:
-    """Fill the sheet Summary."""
+def summary_sheet(
+    report: Report, cells: RunCells, groups: list[tuple[Group, GroupCells]]
+) -> tuple[Named, dict[str, dict[str, Named]]]:
+    """Fill the sheet Summary; the cell that names the mode of the headline, and its errors by metric."""
     sheet = report.book.sheets["Summary"]
     sheet.one_page = True
-    sheet.widths = [12, *[_COLUMN] * 9]
+    sheet.widths = [12, *[COLUMN] * 9]
     sheet.heights |= {0: 36, 1: 22}
     sheet.set_text(1, 1, _subtitle(report), style.PURPOSE)
-    _section(sheet, 3, "How far predictions are from measurements", "error = predicted ÷ measured − 1")
+    add_section(sheet, 3, "How far predictions are from measurements", "error = predicted ÷ measured − 1")
     add_heads(sheet, 4, ["metric", "mode", *heads(FIGURES)], range(3, 10), first=1)
     row, modes, errors = _errors(report, sheet, cells)
     sheet.set_formula(0, 1, _finding(report, errors), style.SUMMARY_TITLE)
     top = row + 1
-    end = top + 1 + 2 * _CHART_ROWS
-    _section(sheet, top, "Where they are off", f"{report.metric.label}, {report.mode} runs")
+    end = top + 1 + 2 * CHART_ROWS
+    add_section(sheet, top, "Where they are off", f"{report.metric.label}, {report.mode} runs")
     data = ChartData(report.book, sheet, end + len(_METHOD) + 7)
-    drawing = _Drawing(report, sheet, cells, data, modes[report.mode], errors[report.metric.name])
+    drawing = Drawing(
+        report, report.metric, sheet, cells, data, modes[report.mode], errors[report.metric.name]
+    )
     drawing.scatter(top + 1, 1)
     drawing.histogram(top + 1, 4)
-    places = [(top + 1, 7), *((top + 1 + _CHART_ROWS, column) for column in (1, 4, 7))]
+    places = [(top + 1, 7), *((top + 1 + CHART_ROWS, column) for column in (1, 4, 7))]
     for (at, column), kind in zip(places, _KINDS, strict=True):
         drawing.bars(at, column, kind, groups)
-    _section(sheet, end, "What was measured and what is compared", "")
+    add_section(sheet, end, "What was measured and what is compared", "")
     for line, sentence in enumerate(_METHOD, end + 1):
         sheet.set_text(line, 1, sentence, _NOTE)
     sheet.print_area = (0, 1, end + len(_METHOD), 9)
+    return modes[report.mode], errors
 
 
 def _subtitle(report: Report) -> str:
@@ -109,7 +114,7 @@ def _subtitle(report: Report) -> str:
     return f"{source}{conditions} · {predicted} · Mantile {__version__}"
 
 
-def _section(sheet: Sheet, row: int, title: str, note: str) -> None:
+def add_section(sheet: Sheet, row: int, title: str, note: str) -> None:
     """A heading across the page, with a note on the right."""
     sheet.heights[row] = 22
     sheet.set_text(row, 1, title, style.SECTION_HEAD)
@@ -159,43 +164,54 @@ def _finding(report: Report, errors: dict[str, dict[str, Named]]) -> Node:
     return join(*parts, " on average")
 
 
-class _Drawing:
+class Drawing:
     """The charts, each with its finding above it.
 
     Args:
         mode: the cell that names the mode of the headline.
-        errors: of the headline metric in that mode.
+        errors: of the metric in that mode.
+        prefix: of names of cells, where a sheet has drawings of several metrics.
     """
 
     def __init__(
         self,
         report: Report,
+        metric: ComparedMetric,
         sheet: Sheet,
         cells: RunCells,
         data: ChartData,
         mode: Named,
         errors: dict[str, Named],
+        prefix: str = "",
     ) -> None:
         self.report, self.sheet, self.cells, self.data = report, sheet, cells, data
         self.of_mode = (cells.spans["mode"], mode)
         self.errors = errors
-        self.metric = report.metric
+        self.metric, self.prefix = metric, prefix
         self.unit = style.shown_unit(self.metric.unit)
 
+    def constant(self, name: str, value: float | str) -> Input:
+        """A cell that a chart is drawn from."""
+        return _constant(f"{self.prefix}{name}", value)
+
+    def quantity(self, name: str, body: Node) -> Quantity:
+        """The same with a formula."""
+        return _quantity(f"{self.prefix}{name}", body)
+
     def column(self, what: str) -> str:
-        """A column of Runs that belongs to the headline metric."""
+        """A column of Runs that belongs to the metric."""
         return f"{self.metric.name}_{what}"
 
     def scatter(self, row: int, column: int) -> None:
         """Predicted against measured of every run."""
-        within = _constant("share within", _WITHIN)
+        within = self.constant("share within", _WITHIN)
         self.data.add_block(["share within"], [[within]], [PERCENT])
         absolute_errors = self.cells.spans[self.column("|error|")]
         share = count_where(absolute_errors, below(within), *self.of_mode) / self.errors["n"]
         finding = join(percent(share, 0), " of runs within ", percent(within, 0), " of measured")
-        self.sheet.set_formula(row, column, finding, _FINDING)
+        self.sheet.set_formula(row, column, finding, FINDING)
         low, high = self._decades()
-        ends = [_constant(f"end.{name}", value) for name, value in (("low", low), ("high", high))]
+        ends = [self.constant(f"end.{name}", value) for name, value in (("low", low), ("high", high))]
         rows: list[list[Named]] = [
             [
                 end,
@@ -238,8 +254,8 @@ class _Drawing:
         bias, median = self.errors["bias"], self.errors["median"]
         signed = join(where(bias >= 0, "+", "−"), percent(absolute(bias), 1))
         finding = join("Half of the runs within ", percent(median, 1), ", bias ", signed)
-        self.sheet.set_formula(row, column, finding, _FINDING)
-        limit = _constant("near: up to", _NEAR)
+        self.sheet.set_formula(row, column, finding, FINDING)
+        limit = self.constant("near: up to", _NEAR)
         self.data.add_block(["near: up to"], [[limit]], [PERCENT])
         steps = round(2 * _TAIL / _BIN)
         edges = [-1.0, *(round(-_TAIL + _BIN * step, 2) for step in range(steps + 1)), 1e6]
@@ -254,19 +270,19 @@ class _Drawing:
         """A bin of errors: its label and ends, its runs, and how many of them are near and far."""
         label = f"{low * 100:.0f}".replace("-", "−") if place else "…"
         name = f"bin.{place}"
-        start, end = _constant(f"{name}.from", low), _constant(f"{name}.to", high)
+        start, end = self.constant(f"{name}.from", low), self.constant(f"{name}.to", high)
         errors = self.cells.spans[self.column("error")]
-        runs = _quantity(
+        runs = self.quantity(
             f"{name}.runs", count_where(*self.of_mode, errors, at_least(start), errors, below(end))
         )
-        near = _quantity(f"{name}.near", where(all_of(start >= -limit, end <= limit), runs, 0))
+        near = self.quantity(f"{name}.near", where(all_of(start >= -limit, end <= limit), runs, 0))
         return [
-            _constant(f"{name}.label", label),
+            self.constant(f"{name}.label", label),
             start,
             end,
             runs,
             near,
-            _quantity(f"{name}.far", runs - near),
+            self.quantity(f"{name}.far", runs - near),
         ]
 
     def bars(self, row: int, column: int, kind: str, groups: list[tuple[Group, GroupCells]]) -> None:
@@ -293,7 +309,7 @@ class _Drawing:
             if several
             else join(f"By {_KINDS[kind]}: all ", names[0])
         )
-        self.sheet.set_formula(row, column, finding, _FINDING)
+        self.sheet.set_formula(row, column, finding, FINDING)
         labels, most_off, others = (self.data.range(first, len(shown), place) for place in (1, 3, 4))
         chart = charts.bars(
             self.metric.label_inside,

@@ -12,6 +12,7 @@ from mantile.measured.reconcile import Reconciliation
 from mantile.measured.report.contents import Report
 from mantile.measured.report.groups import all_groups, groups_sheet
 from mantile.measured.report.lists import assumptions_sheet, extremes_sheet, unanswered_sheet
+from mantile.measured.report.more_charts import charts_sheet
 from mantile.measured.report.runs import runs_sheet
 from mantile.measured.report.summary import summary_sheet
 from mantile.workbook.book import Book
@@ -40,7 +41,8 @@ def report_book(reconciliation: Reconciliation) -> Book:
     extremes_sheet(report, cells)
     unanswered_sheet(report)
     assumptions_sheet(report)
-    summary_sheet(report, cells, list(zip(groups, rows, strict=True)))
+    mode, errors = summary_sheet(report, cells, list(zip(groups, rows, strict=True)))
+    charts_sheet(report, cells, mode, errors)
     return report.book
 
 

@@ -29,6 +29,7 @@ from mantile.library.errors import InputError
 from mantile.server.page.answers import Answer
 from mantile.server.page.state import DEGREES, State
 from mantile.server.page.text import headline, percent, scaled, signed
+from mantile.server.page.typeset import typeset
 
 SIGNS: Mapping[str, str] = {
     "measured": "◆",
@@ -176,7 +177,7 @@ def figure(found: Answer, identifier: str, state: State) -> dict[str, Any]:
         "unit": explained.unit,
         "how": explained.how,
         "formula": _linked(explained.formula, known, state),
-        "numbers": _linked(explained.formula, known, state, with_values=True),
+        "typeset": typeset(made, named),
         "sheet": sheet,
         "status": explained.status,
         "sign": SIGNS.get(explained.status, ""),
@@ -255,16 +256,15 @@ def rows_of(branches: Sequence[Branch]) -> Iterator[tuple[Term, str, tuple[Branc
         yield term, "" if term.members else scaled(term.value, term.unit), below.branches, below.deeper
 
 
-def _linked(formula: str, known: Mapping[str, Term], state: State, with_values: bool = False) -> Markup:
-    """A formula whose ids are links, or the same with the values of what it names."""
+def _linked(formula: str, known: Mapping[str, Term], state: State) -> Markup:
+    """A formula whose ids are links."""
 
     def one(found: re.Match[str]) -> str:
         name = found[0]
         term = known.get(name)
         if term is None or term.members:
             return str(escape(name))
-        words = scaled(term.value, term.unit) if with_values else name
-        return str(Markup('<a href="{}">{}</a>').format(state.link("/drill", id=name), words))
+        return str(Markup('<a href="{}">{}</a>').format(state.link("/drill", id=name), name))
 
     pieces, last = [], 0
     for found in _ID.finditer(formula):

@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from mantile.equations.checks import FITS, INSUFFICIENT, WITH_OFFLOAD
+from mantile.equations.devices_told import RAM
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.metrics import (
     INTERACTIVITY,
@@ -137,7 +138,8 @@ def lead(found: Answer) -> str:
     limits = f"{results['bottleneck']['prefill']} limits prefill".capitalize()
     if results["tpot_s"] is not None:
         limits += f", {results['bottleneck']['decode']} limits decode"
-    return f"{', '.join(said)}. {limits}."
+    held = f" {results['layers_in_words']}" if "layers_in_words" in results else ""
+    return f"{', '.join(said)}.{held} {limits}."
 
 
 def tiles(found: Answer) -> list[tuple[str, list[Tile]]]:
@@ -312,7 +314,11 @@ def results_share(found: Answer, phase: str) -> str:
     what = "a step of the running batch"
     if phase == "prefill":
         rate = PREFILL_TOKENS_PER_S.text(found.results[PREFILL_TOKENS_PER_S.key])
-        what = f"one prompt · {rate.replace(' ', chr(0xA0))}"
+        band = found.results["range_80"]["prefill_rate"]
+        what = f"one prompt · {rate}"
+        if band["p10"] is not None:
+            ends = PREFILL_TOKENS_PER_S.text(band["p10"]).split()[0], PREFILL_TOKENS_PER_S.text(band["p90"])
+            what += f" (80 %: {ends[0]} to {ends[1]}, as wide as TTFT’s)"
     return f"{what} · MFU {percent(mfu)} · MBU {percent(mbu)}"
 
 
@@ -331,8 +337,17 @@ def memory(found: Answer) -> dict[str, Any]:
     }
     sizes = {key: float(values[figure]) for key, (_, figure) in named.items()}
     rows = [(words, scaled(sizes[key], "B"), figure.id, key) for key, (words, figure) in named.items()]
-    host = found.estimate.equations.decode_workers.memory.startup.ram
-    rows.append(("host memory, peak", scaled(results["ram_peak_bytes"], "B"), host.id, "outside"))
+    graph = found.estimate.equations
+    host = RAM if graph.devices is not None else graph.decode_workers.memory.startup.ram.id
+    ends = results["memory_range_80"]["ram_peak"]
+    rows.append(
+        (
+            f"host memory, peak; likely {parts(scaled(ends['p10'], 'B'))[0]} to {scaled(ends['p90'], 'B')}",
+            scaled(results["ram_peak_bytes"], "B"),
+            host,
+            "outside",
+        )
+    )
     used = results["memory_per_accelerator_bytes"]
     missing = missing_memory(results)
     short = missing is not None

@@ -29,7 +29,8 @@
   fold();
   phone.addEventListener("change", () => fold());
 
-  // Assumptions in a drawer, whatever the view: what their own page says.
+  // Assumptions in a drawer, whatever the view: what their own page says. Beside a wide page, over a narrow one.
+  const wide = matchMedia("(min-width: 1201px)");
   const drawer = document.getElementById("drawer");
   document.addEventListener("click", async (event) => {
     const opener = event.target.closest("[data-drawer]");
@@ -42,10 +43,16 @@
       main.querySelector("footer")?.remove();
       for (const one of main.querySelectorAll("[id]")) one.removeAttribute("id");
       drawer.querySelector(".drawer-body").replaceChildren(...main.childNodes);
-      drawer.showModal();
+      if (drawer.open) return;
+      if (wide.matches) drawer.show();
+      else drawer.showModal();
     } catch {
       location.assign(opener.href);
     }
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && drawer.open) drawer.close();
   });
 
   // Swap the parts of a page that say data-swap, but never what somebody is typing in.
