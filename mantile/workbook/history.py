@@ -133,6 +133,7 @@ _COMPARED = (
     "mean: neighbouring deployments could not be compared; 0.7.0 had none of it"
 )
 _CANNOT_RUN = "what a framework cannot run by its documents is refused; 0.11.0 refused none of it"
+_ON_HOST = "what lies on the host must fit its memory; 0.14 did not ask"
 _COPY = r"(?:[\w.]+\.)?"
 _FAULTS = rf"\[{_COPY}checks\.faults\]"
 _PLAN_OF_0_11 = {
@@ -844,7 +845,11 @@ CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 15), ids=r"decode\.context\.channels", formula=rf"=\({_ID}\+{_ID}\)\*{_ID}", why=_LATENTS
     ),
-    *(Change(since=(0, 12), ids=ids, formula=body, why=_CANNOT_RUN) for ids, body in _PLAN_OF_0_11.items()),
+    *(
+        Change(since=since, ids=ids, formula=body, why=why)
+        for since, why in (((0, 12), _CANNOT_RUN), ((0, 15), _ON_HOST))
+        for ids, body in _PLAN_OF_0_11.items()
+    ),
     *(
         Change(since=(0, 12), ids=ids, formula=body, why=_AS_ENGINES_REPORT)
         for ids, body in _MEMORY_OF_0_11.items()
