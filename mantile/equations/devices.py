@@ -58,6 +58,7 @@ from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
 
 PREFIX = "devices."
+_PARKED = ("memory.parked_places", "memory.parked_share")
 SPLITS = ("even", "memory", "bandwidth")
 """Ways to split layers that a formula can follow; the solved split is found by the engine."""
 
@@ -372,9 +373,11 @@ class _Chips:
             figure: figure
             for figure in (memory.batch, memory.capacity_sequences, memory.redone, memory.swapped)
         }
+        figures = [figure for section in settled.sections() for figure in section.figures()]
+        # who is parked is that of all devices too, and nothing of a device follows from it
+        pins |= {figure: figure for figure in figures if figure.id in _PARKED}
         own = self.own | pins | {settled.ranks.replica: replica}
         del own[settled.ranks.deployment]  # follows from the replica
-        figures = [figure for section in settled.sections() for figure in section.figures()]
         rewrite = GraphRewrite(
             own,
             (),
