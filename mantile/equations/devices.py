@@ -1027,7 +1027,7 @@ def _held_against(rows: Rows, devices: Devices, whole: Pass, stages: Sequence[St
 
     def mean(name: str, label: str, unit: str, of_each: Sequence[Node]) -> Node:
         work: list[Node] = [stage.time * own for stage, own in zip(stages, of_each, strict=True)]
-        return rows(name, label, unit, rows.added(f"{name}.part", label, unit, work, 4) / worked)
+        return rows(name, label, unit, rows.added(f"{name}.part", label, unit, work, 3) / worked)
 
     peaks = [
         rows(

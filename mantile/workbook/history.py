@@ -843,6 +843,12 @@ CHANGES: tuple[Change, ...] = (
         why="ranks of devices stand on Inputs; in 0.14 on Hardware",
     ),
     Change(
+        since=(0, 15),
+        ids=r"devices\.(?:prefill|decode)\.(?:peak|bandwidth)",
+        formula=rf"=\({_ID}\*{_ID}(?:\+{_ID}\*{_ID})*\)/{_ID}",
+        why="means over four devices are added in parts",
+    ),
+    Change(
         since=(0, 15), ids=r"decode\.context\.channels", formula=rf"=\({_ID}\+{_ID}\)\*{_ID}", why=_LATENTS
     ),
     *(
