@@ -605,7 +605,7 @@ def _cable(
     )
     _follow(link_bandwidth, by_kind)
     _follow(link_latency, delay)
-    share = where(is_inferred, 1, table.of("share", kind))
+    share = own("share", "Share that transfers reach", "1", where(is_inferred, 1, table.of("share", kind)))
     rate = own(
         "rate",
         "Bytes a second that transfers reach",

@@ -844,6 +844,12 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 15),
+        ids=r"devices\.\d\.link(?:_to_\d)?\.rate",
+        formula=rf"={_ID}\*{_ID}\*IF\(.*\)\*{_ID}",
+        why="the share that transfers reach is a row of its own",
+    ),
+    Change(
+        since=(0, 15),
         ids=r"devices\.(?:prefill|decode)\.(?:peak|bandwidth)",
         formula=rf"=\({_ID}\*{_ID}(?:\+{_ID}\*{_ID})*\)/{_ID}",
         why="means over four devices are added in parts",
