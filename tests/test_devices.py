@@ -20,7 +20,7 @@ from mantile.cli.app import main
 from mantile.equations.summary import _machines
 from mantile.estimate.split import _Table, best_split
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Named, expression
+from mantile.graph.quantity import Named, Quantity, expression, precedents
 from mantile.library.errors import InputError
 from mantile.library.models import load_model
 from mantile.library.scenario import parse_scenario
@@ -298,6 +298,21 @@ def test_what_speaks_of_equal_ranks_is_not_said_of_unlike_devices() -> None:
     named = _machines(made.equations)
     assert Program([named]).run(made.inputs(0))[named] == "1 × GeForce RTX 4090 + 1 × M3 Ultra (80 GPU cores)"
     assert "Devices" in (sheets := lay_out(made).sheets) and "Plan" not in sheets
+
+
+def test_rows_of_devices_stand_below_what_they_refer_to() -> None:
+    """What all hold follows from what each does, and what each holds from the batch of all."""
+    sheets = ask(**HOME, device_split="even", devices=UNLIKE).equations.sheets
+    for name in ("Hardware", "Memory"):
+        rows = [figure for section in sheets[name] for figure in section.figures()]
+        at = {figure: place for place, figure in enumerate(rows)}
+        assert [
+            (figure.id, precedent.id)
+            for figure in rows
+            if isinstance(figure, Quantity)
+            for precedent in precedents(figure)
+            if at.get(precedent, 0) > at[figure]
+        ] == []
 
 
 def test_columns_with_fewer_devices_are_as_without_the_others() -> None:

@@ -16,6 +16,7 @@ from mantile.equations.ir import ir_sheet
 from mantile.equations.layers import layers
 from mantile.equations.order import LayerOrder
 from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimate.plan import plan
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Node, Quantity
 from mantile.ir.build import build_ir
@@ -190,12 +191,53 @@ def test_plan_says_how_many_accelerators_it_does_not_show() -> None:
     made = ask(model="llama-3.1-8b", accelerator="h100-sxm", tp=2, serving="disaggregated", decode={"tp": 4})
     book = lay_out(made)
     for identifier, degrees in (
-        ("placement.0.beyond", {"inputs.tp": 8, "inputs.pp": 2, "inputs.dp": 2}),
-        ("placement.0.decode.beyond", {"inputs.decode_tp": 8, "inputs.decode_pp": 4}),
+        ("placement.0.beyond", {"inputs.tp": 8, "inputs.pp": 2, "inputs.dp": 6}),
+        ("placement.0.decode.beyond", {"inputs.decode_tp": 32, "inputs.decode_pp": 3}),
     ):
         assert shown(book, "Plan")[identifier] == "all accelerators in use are shown"
         said = shown(book, "Plan", degrees)[identifier]
-        assert said.startswith("! 24 more accelerators are not shown; the last one here is on stage 0 of ")
+        assert said == "! 24 more accelerators are not shown"
+
+
+@pytest.mark.exhaustive
+def test_grid_and_picture_of_plan_follow_an_edit_beyond_the_size_at_generation() -> None:
+    """As the plan of the edited scenario has it; what is not in use is told apart from what is."""
+    fields = {"model": "qwen3-30b-a3b", "accelerator": "h100-sxm", "concurrency": 8}
+    made = ask(**fields, tp=4, ep=4)
+    book = lay_out(made)
+    for degrees in (
+        {"tp": 16, "ep": 16},
+        {"tp": 8, "ep": 8, "pp": 3},
+        {"tp": 4, "ep": 4, "dp": 5},
+        {"tp": 1},
+    ):
+        degrees = {"tp": 4, "ep": 1, "pp": 1, "dp": 1} | degrees
+        found = shown(book, "Plan", {f"inputs.{name}": value for name, value in degrees.items()})
+        expected = plan(ask(**fields, **degrees))
+        (side,) = expected["sides"]
+        used = [one for one in side["accelerators"] if one["in_use"]]
+        stages = {one["number"]: one["stage"] for one in used}
+        assert [found[f"placement.0.stage_in_use.{at}"] for at in range(8, 72)] == [
+            stages.get(at, -1) for at in range(8, 72)
+        ]
+        for one in used[8:]:
+            stage, number = int(one["stage"]), one["number"]
+            assert found[f"placement.0.stage_used.{stage}"] == pytest.approx(one["used_gb"], rel=1e-12)
+            assert found[f"placement.0.stage_layers.{stage}"] == one["layers"]
+            assert found[f"placement.0.experts_in_use.{number}"] == one["experts"]
+            place = f"r{one['replica']:.0f} g{one['group']:.0f} t{one['rank']:.0f}"
+            assert found[f"placement.0.place_in_use.{number}"] == place
+        topology = expected["topology"]
+        boxes = [len(box["accelerators"]) for box in topology["boxes"] if box["accelerators"]]
+        assert [found[f"topology.0.count.{at}"] for at in range(6)] == (boxes + [0] * 6)[:6]
+        for name, inside in (("inside", True), ("outside", False)):
+            links = [link for link in topology["links"] if (link["from"] == link["to"]) == inside]
+            sent = max((link["prefill_ms"] or 0 for link in links), default=0)
+            assert found[f"topology.0.{name}"] == pytest.approx(sent, rel=1e-12)
+        kinds = [found[f"topology.0.{kind}"] for kind in ("ranks", "stage", "stages")]
+        assert sum(kinds) == pytest.approx(found["topology.0.inside"] + found["topology.0.outside"])
+        messages = sum(message["seconds"] for message in expected["messages"]["prefill"])
+        assert sum(kinds) == pytest.approx(1e3 * messages)
 
 
 def test_every_unread_field_of_our_models_has_a_reason() -> None:

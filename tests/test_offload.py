@@ -168,3 +168,40 @@ def test_experts_on_a_device_that_is_alike_cost_the_way_alone() -> None:
     for name, within in (("decode.time", 1e-6), ("prefill.time", 1e-3)):
         times = [float(made.values()[made.equations.figures[name]]) for made in (plain, away)]
         assert times[1] == pytest.approx(times[0], rel=within), name
+
+
+def test_what_lies_on_the_host_must_fit_its_memory() -> None:
+    """Of all ranks of a domain together, to the byte; memory that nobody states bounds nothing."""
+    fields: dict[str, Any] = {"model": "llama-3.1-405b", "accelerator": "rtx-4090", "input_tokens": 512}
+    fields |= {"output_tokens": 64, "concurrency": 1}
+    made = mt.estimate(parse_scenario(fields | {"offload_weights": 2300, "framework": "llama.cpp"}, "t.yaml"))
+    graph, given = made.equations, made.inputs(0)
+    used = graph.figures["memory.host_weights"]
+    held, room = (graph.figures[f"checks.{name}"] for name in ("host_held", "host_room"))
+    program = Program([used, held, room])
+
+    def on_host(**edited: float | str) -> list[float]:
+        found = program.run(given | {name.replace("__", "."): value for name, value in edited.items()})
+        return [float(found[figure]) for figure in (used, held, room)]
+
+    weights, one, most = on_host()
+    assert weights <= one < 1.1 * weights and most == 2048 * 2**30
+    assert on_host(inputs__dp=4, inputs__offload_weights=100)[1] == pytest.approx(
+        4 * on_host(inputs__dp=1, inputs__offload_weights=100)[1]
+    )
+    _, held_by_spark, its = on_host(inputs__accelerator="dgx-spark-gb10")
+    assert its == held_by_spark  # nobody states more than its one memory
+    for gib, fits in ((one / 2**30 * (1 + 1e-9), True), (one / 2**30 * (1 - 1e-9), False)):
+        told = mt.estimate(
+            parse_scenario(
+                fields | {"offload_weights": 2300, "framework": "llama.cpp", "overrides": _memory(gib)},
+                "t.yaml",
+            )
+        ).results()
+        codes = [check["code"] for check in told["checks"]["errors"]]
+        assert ("HOST_MEMORY_EXCEEDED" not in codes) == fits
+        assert fits or told["tpot_s"] is None
+
+
+def _memory(gib: float) -> list[dict[str, Any]]:
+    return [{"id": "hardware.host_memory", "value": gib, "reason": "what the machine has"}]

@@ -142,7 +142,11 @@ def test_workbooks_of_older_versions_verify(name: str) -> None:
     assert found["other_version"]["made_by"] == f"mantile {name.rpartition('-')[2]}"
     apart = (found["other_version"][kind] for kind in ("worked_out_otherwise", "not_compared", "unknown"))
     assert found["compared"] + sum(map(len, apart)) > 0.92 * found["formulas"] > 6000
-    anew = [item for item in found["other_version"]["not_compared"] if item["cell"].startswith("Layers!")]
+    anew = [
+        item
+        for item in found["other_version"]["not_compared"]
+        if item["cell"].startswith(("Layers!", "Plan!"))
+    ]
     otherwise = len(found["other_version"]["worked_out_otherwise"]) + len(anew)
     assert found["compared"] > 0.6 * (found["formulas"] - otherwise)
     edits = {item["id"]: item["found"] for item in found["edited"]["inputs"]}

@@ -16,7 +16,8 @@ function.
     model                    model.py; facts and dimensions: mantile/ir
     tensor, tensors          tensors.py
     ir, layers               of that name: what IR, Shapes and Layers show; order of layers: order.py
-    plan, memory, network    of that name; which layers a stage holds: placement.py
+    plan, memory, network    of that name
+    placement, topology      of that name: which accelerator holds what, domains and the links between them
     prefill, decode          of that name and phase.py: what enters a pass; then forward.py, and for each kind
                                of module linear.py, moe.py, attention.py, recurrence.py, elementwise.py,
                                vision.py on roofline.py; messages: collectives.py. A table in prefill.py

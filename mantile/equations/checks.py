@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import mul
 
-from mantile.equations.constant import ONE_REQUEST, RANKS_TO_ACCELERATORS, SPLIT_MARGIN, TOKENS_PER_STEP
+from mantile.equations.constant import GIGA, ONE_REQUEST, RANKS_TO_ACCELERATORS, SPLIT_MARGIN, TOKENS_PER_STEP
 from mantile.equations.cost import Cost
 from mantile.equations.devices import Devices
 from mantile.equations.display import LETTERS, in_scenario, sum_across
@@ -688,8 +688,27 @@ def memory(of: _Of) -> Iterator[Check]:
     smallest = fixed(0.001, "1", "smallest sensible fraction")
     yield of.check("EFFICIENCY_NOT_POSITIVE", rates.smallest, smallest)
     yield of.check("OFFLOAD_WITHOUT_HOST", possible, fixed(1, "flag"))
+    yield of.check("HOST_MEMORY_EXCEEDED", *_on_hosts(of))
     yield of.check("MEMORY_EXCEEDED", usage.used, usage.limit)
     yield of.check("OFFLOADED", host, fixed(0, "B"))
+
+
+def _on_hosts(of: _Of) -> tuple[Quantity, Quantity]:
+    """Bytes that the ranks of a domain have on its hosts, and the memory of these; no bound if not known."""
+    workers, hardware = of.workers, of.workers.hardware
+    prefixes = workers.inputs.prefix_host
+    kept = as_node(0) if prefixes is None else prefixes * GIGA
+    ranks = minimum(workers.ranks.deployment, hardware.system_accelerators / RANKS_TO_ACCELERATORS)
+    held = of.row(
+        "host_held",
+        "Held on the hosts of a domain",
+        "B",
+        (workers.memory.startup.ram + kept) * ranks / of.sides.fixed(1, "rank"),
+        "by as many ranks as it has accelerators in use",
+    )
+    known = hardware.host_memory
+    room = of.row("host_room", "Memory of the hosts", "B", where(known > 0, known, held), "if it is known")
+    return held, room
 
 
 def domains(of: _Of) -> Iterator[Check]:

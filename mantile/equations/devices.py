@@ -58,6 +58,7 @@ from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
 
 PREFIX = "devices."
+_PARKED = ("memory.parked_places", "memory.parked_share")
 SPLITS = ("even", "memory", "bandwidth")
 """Ways to split layers that a formula can follow; the solved split is found by the engine."""
 
@@ -372,9 +373,11 @@ class _Chips:
             figure: figure
             for figure in (memory.batch, memory.capacity_sequences, memory.redone, memory.swapped)
         }
+        figures = [figure for section in settled.sections() for figure in section.figures()]
+        # who is parked is that of all devices too, and nothing of a device follows from it
+        pins |= {figure: figure for figure in figures if figure.id in _PARKED}
         own = self.own | pins | {settled.ranks.replica: replica}
         del own[settled.ranks.deployment]  # follows from the replica
-        figures = [figure for section in settled.sections() for figure in section.figures()]
         rewrite = GraphRewrite(
             own,
             (),
@@ -602,7 +605,7 @@ def _cable(
     )
     _follow(link_bandwidth, by_kind)
     _follow(link_latency, delay)
-    share = where(is_inferred, 1, table.of("share", kind))
+    share = own("share", "Share that transfers reach", "1", where(is_inferred, 1, table.of("share", kind)))
     rate = own(
         "rate",
         "Bytes a second that transfers reach",
@@ -1024,7 +1027,7 @@ def _held_against(rows: Rows, devices: Devices, whole: Pass, stages: Sequence[St
 
     def mean(name: str, label: str, unit: str, of_each: Sequence[Node]) -> Node:
         work: list[Node] = [stage.time * own for stage, own in zip(stages, of_each, strict=True)]
-        return rows(name, label, unit, rows.added(f"{name}.part", label, unit, work, 4) / worked)
+        return rows(name, label, unit, rows.added(f"{name}.part", label, unit, work, 3) / worked)
 
     peaks = [
         rows(

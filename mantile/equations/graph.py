@@ -44,7 +44,7 @@ from mantile.equations.typed import FigureTables, TypedInputs, figure_tables, ty
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors
+from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors, precedents
 from mantile.ir.modules import ModelGraph
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
@@ -492,14 +492,17 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *_of_devices(graph, 2),
         ),
         "Hardware": (
-            *of_workers(
-                lambda workers: (
-                    *workers.hardware.sections,
-                    *workers.formats.sections,
-                    *workers.support.sections,
-                )
+            *_upwards(
+                graph,
+                of_workers(
+                    lambda workers: (
+                        *workers.hardware.sections,
+                        *workers.formats.sections,
+                        *workers.support.sections,
+                    )
+                ),
+                0,
             ),
-            *_of_devices(graph, 0),
             graph.frameworks.section,
             *(() if graph.links is None else graph.links.sections()),
             *(() if graph.limits is None else graph.limits.sections),
@@ -515,13 +518,16 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Model": graph.model.sections,
         "Tensors": graph.prefill_workers.tensors.listed,
         "Memory": (
-            *_of_devices(graph, 1),
-            *of_workers(
-                lambda workers: (
-                    *workers.plan.sections,
-                    *workers.tensors.on_rank,
-                    *workers.memory.sections,
-                )
+            *_upwards(
+                graph,
+                of_workers(
+                    lambda workers: (
+                        *workers.plan.sections,
+                        *workers.tensors.on_rank,
+                        *workers.memory.sections,
+                    )
+                ),
+                1,
             ),
             *((graph.fullest.section,) if graph.fullest.section else ()),
         ),
@@ -566,6 +572,32 @@ def _of_devices(graph: EstimateGraph, place: int) -> Iterator[Section]:
     for device in () if graph.devices is None else graph.devices.devices:
         if device.sections[place].rows:
             yield device.sections[place]
+
+
+def _upwards(graph: EstimateGraph, sections: tuple[Section, ...], place: int) -> Iterator[Section]:
+    """Blocks with those of devices, each behind what it refers to: what all hold follows from what each
+    does, and what each holds from the batch of all.
+
+    Args:
+        place: of the blocks that only devices have.
+    """
+    if graph.devices is None:
+        yield from sections
+        return
+    every = (*sections, *_of_devices(graph, place))
+    home = {figure: number for number, section in enumerate(every) for figure in section.figures()}
+    met: set[int] = set()
+
+    def with_precedents(number: int) -> Iterator[Section]:
+        if number not in met:
+            met.add(number)
+            for figure in every[number].figures():
+                for precedent in precedents(figure):
+                    yield from with_precedents(home.get(precedent, number))
+            yield every[number]
+
+    for number in range(len(every)):
+        yield from with_precedents(number)
 
 
 def _of_pass(graph: EstimateGraph, work: Pass) -> Iterator[Section]:

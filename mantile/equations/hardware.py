@@ -93,6 +93,7 @@ class Hardware:
     domains: Quantity
     scale_out_bandwidth: Quantity
     node_power: Quantity
+    host_memory: Quantity
     machine: Quantity
     whole_machine: Quantity
     accelerators: tuple[Input, ...]
@@ -183,6 +184,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         domains=links["domains"],
         scale_out_bandwidth=links["scale_out_bandwidth"],
         node_power=links["node_power"],
+        host_memory=links["host_memory"],
         machine=machine,
         whole_machine=flags["whole_machine"],
         accelerators=accelerators,

@@ -6,7 +6,7 @@ groups, then CP groups, then stages, then replicas.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     all_of,
+    as_node,
     floor,
     index,
     join,
@@ -44,7 +45,6 @@ class Line:
     """One property of every accelerator.
 
     Args:
-        short: part of the short form that large systems are shown in; `only_short` of nothing else.
         memory: an amount of memory in GB, not a slice.
     """
 
@@ -53,8 +53,6 @@ class Line:
     rule: str
     form: str
     figures: tuple[Quantity, ...]
-    short: bool = False
-    only_short: bool = False
     memory: bool = False
 
 
@@ -64,10 +62,6 @@ class Placement:
 
     accelerators: tuple[Input, ...]
     lines: tuple[Line, ...]
-
-    def line(self, name: str) -> Line:
-        """A line by name."""
-        return next(line for line in self.lines if line.name == name)
 
 
 @dataclass(frozen=True)
@@ -147,24 +141,158 @@ def title(workers: Workers, prefix: str, start: str) -> Quantity:
     return Quantity(f"{prefix}.title", "Title", "1", body)
 
 
-def beyond(workers: Workers, places: Placement, prefix: str) -> Quantity:
+def beyond(workers: Workers, last: Node, prefix: str) -> Quantity:
     """How many accelerators in use are not among those shown, in words.
 
     Args:
-        prefix: what the id begins with.
+        last: number of the last one shown; `prefix` what the id begins with.
     """
-    last = places.accelerators[-1]
     left = workers.ranks.deployment / RANKS_TO_ACCELERATORS - last - 1
-    words = join(
-        "! ",
-        text(left, "0"),
-        " more accelerators are not shown; the last one here is on stage ",
-        text(places.line("stage").figures[-1], "0"),
-        " of ",
-        text(workers.inputs.pp, "0"),
-        ", counted from 0",
-    )
+    words = join("! ", text(left, "0"), " more accelerators are not shown")
     return Quantity(f"{prefix}.beyond", "Accelerators not shown", "1", where(left > 0, words, ALL_SHOWN))
+
+
+def room(workers: Workers, values: Mapping[Node, Any]) -> int:
+    """How many accelerators the Plan sheet has room for: all that a system can join, as far as can be read.
+
+    Args:
+        values: of the scenario. Without a network between domains no more than one domain.
+    """
+    domain, out = (
+        float(values[figure]) for figure in (workers.hardware.system_accelerators, workers.network.out)
+    )
+    most = MOST_SHOWN if out > 0 else max(int(min(domain, MOST_SHOWN)), int(values[workers.ranks.deployment]))
+    return -(-min(MOST_SHOWN, max(BAND, most)) // BAND) * BAND
+
+
+@dataclass(frozen=True)
+class Further:
+    """Accelerators behind the first band in short, and what each stage holds.
+
+    Args:
+        title: which of them are in use, in words.
+        numbers: of the accelerators; `stage` -1 where one is not in use.
+        place: replica, attention group and TP rank; `experts` empty in a model without any.
+        layers, used: of each stage, from 0; texts, and GB.
+    """
+
+    title: Quantity
+    numbers: tuple[Input, ...]
+    stage: tuple[Quantity, ...]
+    place: tuple[Quantity, ...]
+    experts: tuple[Quantity, ...]
+    layers: tuple[Quantity, ...]
+    used: tuple[Quantity, ...]
+
+
+def further(workers: Workers, ir: ModelGraph, prefix: str, start: str, last: int) -> Further:
+    """Accelerators from the ninth to number `last`.
+
+    Args:
+        prefix: what ids begin with; `start` what the title begins with.
+    """
+    ranks, inputs = workers.ranks, workers.inputs
+    in_use = ranks.deployment / RANKS_TO_ACCELERATORS
+    numbers = tuple(_numbered(prefix, number) for number in range(BAND, last + 1))
+    one = text(minimum(in_use - 1, numbers[-1]), "0")
+    some = where(
+        in_use > numbers[0],
+        join("accelerators 8 – ", one, " in short"),
+        "no accelerator behind the first eight",
+    )
+
+    def each(name: str, label: str, bodies: Iterable[Node], unit: str = "1") -> tuple[Quantity, ...]:
+        return tuple(
+            Quantity(f"{prefix}.{name}.{at.value}", f"{label}, accelerator {at.value}", unit, body)
+            for at, body in zip(numbers, bodies, strict=True)
+        )
+
+    stages = [floor(remainder(number, ranks.replica) / ranks.stage) for number in numbers]
+    stage = each(
+        "stage_in_use",
+        "Stage if it is in use",
+        (where(at < in_use, its, as_node(0) - 1) for at, its in zip(numbers, stages, strict=True)),
+        "number",
+    )
+    groups = (remainder(floor(remainder(at, ranks.stage) / inputs.tp), inputs.attention_dp) for at in numbers)
+    parts = (
+        (
+            "r",
+            text(floor(at / ranks.replica), "0"),
+            " g",
+            text(group, "0"),
+            " t",
+            text(remainder(at, inputs.tp), "0"),
+        )
+        for at, group in zip(numbers, groups, strict=True)
+    )
+    place = each(
+        "place_in_use", "Replica, group, TP rank", _if_used(stage, (join(*words) for words in parts))
+    )
+    experts: tuple[Quantity, ...] = ()
+    if workers.plan.experts is not None:
+        per_rank, sharing = workers.plan.experts.per_rank, workers.plan.experts.ranks.tp
+        first = [floor(remainder(at, ranks.stage) / sharing) * per_rank for at in numbers]
+        held = (_run(expert, minimum(ir.facts["experts"], expert + per_rank) - 1) for expert in first)
+        experts = each("experts_in_use", "Experts", _if_used(stage, held))
+    return Further(
+        title=Quantity(f"{prefix}.further", "Further accelerators", "1", join(start, some)),
+        numbers=numbers,
+        stage=stage,
+        place=place,
+        experts=experts,
+        layers=_layers_of_stages(workers, prefix),
+        used=_used_of_stages(workers, prefix),
+    )
+
+
+def _if_used(stages: Iterable[Quantity], bodies: Iterable[Node]) -> Iterator[Node]:
+    return (where(stage >= 0, body, "–") for stage, body in zip(stages, bodies, strict=True))
+
+
+def _layers_of_stages(workers: Workers, prefix: str) -> tuple[Quantity, ...]:
+    stages = workers.plan.stages
+    kinds = list(stages.layers.values())
+    bodies = []
+    for place, (number, before) in enumerate(zip(stages.numbers, stages.before, strict=True)):
+        count = sum_of([figures[place] for figures in kinds])
+        bodies.append(where(number < workers.inputs.pp, _run(before + 1, before + count), "–"))
+    return tuple(
+        Quantity(f"{prefix}.stage_layers.{number}", f"Layers of stage {number}", "1", body)
+        for number, body in enumerate(bodies)
+    )
+
+
+def _used_of_stages(workers: Workers, prefix: str) -> tuple[Quantity, ...]:
+    memory, stages = workers.memory, workers.plan.stages
+    working = memory.activations + memory.logits + memory.reserve
+    return tuple(
+        Quantity(
+            f"{prefix}.stage_used.{place}",
+            f"Used by an accelerator of stage {place}",
+            "GB",
+            where(
+                number < workers.inputs.pp,
+                converted(
+                    maximum(0, weights - memory.host_weights)
+                    + maximum(0, memory.rank_requests * cache - memory.host_kv)
+                    + working,
+                    "B",
+                    "GB",
+                ),
+                0,
+            ),
+        )
+        for place, (number, weights, cache) in enumerate(
+            zip(stages.numbers, memory.stage_weights, memory.stage_kv, strict=True)
+        )
+    )
+
+
+def _numbered(prefix: str, number: int) -> Input:
+    return Input(
+        f"{prefix}.number.{number}", f"Accelerator {number}", "number", number, shared=True, fixed=True
+    )
 
 
 class _Lines:
@@ -177,17 +305,7 @@ class _Lines:
 
     def __init__(self, workers: Workers, ir: ModelGraph, prefix: str, count: int) -> None:
         self.workers, self.facts, self.prefix = workers, ir.facts, prefix
-        self.accelerators = tuple(
-            Input(
-                f"{prefix}.number.{number}",
-                f"Accelerator {number}",
-                "number",
-                number,
-                shared=True,
-                fixed=True,
-            )
-            for number in range(count)
-        )
+        self.accelerators = tuple(_numbered(prefix, number) for number in range(count))
         self.lines: list[Line] = []
 
     def add(
@@ -199,8 +317,6 @@ class _Lines:
         bodies: Iterable[Node],
         unit: str = "1",
         *,
-        short: bool = False,
-        only_short: bool = False,
         memory: bool = False,
     ) -> tuple[Quantity, ...]:
         """A line.
@@ -213,7 +329,7 @@ class _Lines:
             Quantity(f"{self.prefix}.{name}.{number}", f"{label}, accelerator {number}", unit, body)
             for number, body in enumerate(bodies)
         )
-        self.lines.append(Line(name, label, rule, form, figures, short or only_short, only_short, memory))
+        self.lines.append(Line(name, label, rule, form, figures, memory))
         return figures
 
     def texts(
@@ -223,13 +339,10 @@ class _Lines:
         rule: str,
         used: Sequence[Quantity],
         entries: Iterable[Node],
-        *,
-        short: bool = False,
-        only_short: bool = False,
     ) -> None:
         """A line of texts; a dash where an accelerator is not in use."""
         bodies = (where(flag > 0, text_, "–") for flag, text_ in zip(used, entries, strict=True))
-        self.add(name, label, rule, "text", bodies, short=short, only_short=only_short)
+        self.add(name, label, rule, "text", bodies)
 
 
 @dataclass(frozen=True)
@@ -271,7 +384,6 @@ def _ranks(lines: _Lines) -> _Ranks:
         "used",
         (where(number < in_use, 1, 0) for number in numbers),
         "flag",
-        short=True,
     )
     lines.add(
         "domain",
@@ -296,7 +408,6 @@ def _ranks(lines: _Lines) -> _Ranks:
         "stage",
         (floor(remainder(number, ranks.replica) / ranks.stage) for number in numbers),
         "number",
-        short=True,
     )
     tp = lines.add(
         "rank",
@@ -318,31 +429,12 @@ def _ranks(lines: _Lines) -> _Ranks:
 
 
 def _groups(lines: _Lines, ranks: _Ranks) -> None:
-    """The attention-DP group and the context-parallel part; all of it in a few letters for large systems."""
-    replica, inputs, numbers = lines.workers.ranks.replica, lines.workers.inputs, lines.accelerators
-    stage = lines.workers.ranks.stage
+    """The attention-DP group and the context-parallel part."""
+    inputs, numbers, stage = lines.workers.inputs, lines.accelerators, lines.workers.ranks.stage
     groups = [
         remainder(floor(remainder(number, stage) / inputs.tp), inputs.attention_dp) for number in numbers
     ]
     lines.add("group", "Attention-DP group", "rank in its stage ÷ TP", "group", groups, "number")
-    lines.texts(
-        "short_place",
-        "Replica, group, TP rank",
-        "as for the first eight",
-        ranks.used,
-        (
-            join(
-                "r",
-                text(floor(number / replica), "0"),
-                " g",
-                text(group, "0"),
-                " t",
-                text(remainder(number, inputs.tp), "0"),
-            )
-            for number, group in zip(numbers, groups, strict=True)
-        ),
-        only_short=True,
-    )
     lines.add(
         "context",
         "Context-parallel part",
@@ -373,7 +465,6 @@ def _layers(lines: _Lines, ranks: _Ranks) -> None:
         "from – to, in order of stages",
         ranks.used,
         (_run(first + 1, first + count) for first, count in zip(before, counts, strict=True)),
-        short=True,
     )
 
 
@@ -443,7 +534,6 @@ def _experts(lines: _Lines, ranks: _Ranks) -> None:
         "experts ÷ EP, by rank in its stage",
         ranks.used,
         (_run(expert, minimum(facts["experts"], expert + per_rank) - 1) for expert in first),
-        short=True,
     )
     if "expert_size" in plan.columns:
         size, share = facts["expert_size"], plan.columns["expert_size"]
@@ -486,7 +576,6 @@ def _memory(lines: _Lines, ranks: _Ranks) -> None:
         "GB",
         (sum_of(parts) for parts in zip(weights, cache, rest, strict=True)),
         "GB",
-        short=True,
         memory=True,
     )
 

@@ -102,6 +102,8 @@ _TABLE = (
                 "A recurrent state cannot be cut along the tokens of a request."),
     _of_workers("OFFLOAD_WITHOUT_HOST", PLAN, "at least", "There is a link to host memory where it is used",
                 "Weights or KV cache shall lie on the host, but nobody states a link to it."),
+    _of_workers("HOST_MEMORY_EXCEEDED", PLAN, "at most", "What lies on the host fits its memory",
+                "What the ranks of a domain have on their hosts does not fit the memory of these."),
     _of_workers("FRAMEWORK_UNSUPPORTED", PLAN, "at least", "The framework runs on this maker's chips",
                 "The framework is not known to run on chips of this maker: figures would mean nothing."),
     _of_workers("FRAMEWORK_CHIP", PLAN, "exactly", "The framework runs on this generation of chips",

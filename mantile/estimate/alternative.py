@@ -28,7 +28,9 @@ def first_alternative(estimate: Estimate) -> str | None:
     others = [chip for chip in library.accelerators if chip.id != base.id]
     own = [chip for chip in others if chip.vendor == base.vendor]
     priced = [chip for chip in own if _priced(estimate, chip, str(values["price_basis"]))]
-    replica = float(estimate.values()[estimate.equations.figures["checks.replica"]])
+    graph = estimate.equations
+    size = graph.inputs.tp if graph.devices is not None else graph.figures["checks.replica"]
+    replica = float(estimate.values()[size])  # of unlike devices those of the first
     wide = [chip for chip in priced if _domain(estimate, chip) >= replica]
     chosen = wide or priced or own or others
     return _next(base, chosen).id if chosen else None

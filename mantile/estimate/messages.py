@@ -254,6 +254,11 @@ def _memory(raised: Raised) -> dict[str, str]:
     }
 
 
+def _host_memory(raised: Raised) -> dict[str, str]:
+    """Bytes as whole GB, where there are enough of them."""
+    return {"used": shown(raised.left / 1e9), "room": shown(raised.right / 1e9)}
+
+
 def _lengths(raised: Raised) -> dict[str, str]:
     return {
         "total": shown(raised.left),
@@ -409,6 +414,12 @@ MESSAGES: Mapping[str, Message] = {
         "or --set hardware.host_bandwidth=GB/S",
         lambda raised: {"chip": raised.chip},
         {"chip": "Groq LPU v1"},
+    ),
+    "HOST_MEMORY_EXCEEDED": Message(
+        "{used} GB shall lie on the hosts of a domain, which have {room} GB of memory: offload less, or "
+        "--set hardware.host_memory=GIB if they have more",
+        _host_memory,
+        {"used": "2,310", "room": "2,199"},
     ),
     "FRAMEWORK_UNSUPPORTED": Message(
         "{framework} does not run on {vendor} chips: {others}",

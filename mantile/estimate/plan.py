@@ -40,10 +40,8 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
     sides: list[dict[str, Any]] = []
     for workers in () if equations.devices is not None else equations.workers:
         places = placement(workers, equations.ir, "plan", shown(workers, values))
-        lines = [line for line in places.lines if not line.only_short]
-        shown_values = Program([figure for line in lines for figure in line.figures]).run(
-            estimate.inputs(column)
-        )
+        figures = [figure for line in places.lines for figure in line.figures]
+        shown_values = Program(figures).run(estimate.inputs(column))
         sides.append(
             {
                 "role": "all"
@@ -58,7 +56,7 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
                     {"number": index}
                     | {
                         NAMES.get(line.name, line.name): _plain(shown_values[line.figures[index]])
-                        for line in lines
+                        for line in places.lines
                     }
                     for index in range(len(places.accelerators))
                 ],

@@ -7,14 +7,16 @@ from itertools import pairwise
 from typing import Any
 
 from mantile.equations.forward import Pass
+from mantile.equations.topology import BUSIEST, traffic
 from mantile.equations.workers import Workers
 from mantile.estimate.estimate import Estimate
 from mantile.estimate.results import of_devices, of_links
+from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Node
 from mantile.library.device import STAR
 
-BUSIEST, STATED, INFERRED, UNUSED = "busiest", "stated", "inferred", "unused"
-"""States of a link; one that is inferred may be the busiest, and `inferred` says so."""
+STATED, INFERRED, UNUSED = "stated", "inferred", "unused"
+"""States of a link, beside the busiest; one that is inferred may be the busiest, and `inferred` says so."""
 NETWORK = "network"
 """The box through which machines of a system reach one another."""
 
@@ -40,7 +42,8 @@ def topology(estimate: Estimate, column: int, sides: Sequence[Mapping[str, Any]]
     links: list[dict[str, Any]] = []
     for workers, side in zip(graph.workers, sides, strict=True):
         prefills = workers is graph.prefill_workers
-        own, between = _of_side(workers, side, graph.prefill if prefills else graph.decode, values)
+        times = _times(estimate, column, workers, graph.prefill if prefills else graph.decode)
+        own, between = _of_side(workers, side, times, values)
         boxes += own
         links += between
     if len(sides) > 1:
@@ -115,15 +118,22 @@ def _device_link(link: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _of_side(
-    workers: Workers, side: Mapping[str, Any], work: Pass, values: Mapping[Node, Any]
+    workers: Workers,
+    side: Mapping[str, Any],
+    times: tuple[float | None, float | None],
+    values: Mapping[Node, Any],
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """A box for each domain of a system with its accelerators, and the network that joins domains."""
+    """A box for each domain of a system with its accelerators, and the network that joins domains.
+
+    Args:
+        times: of messages inside domains and between them, in seconds.
+    """
     hardware, network, role = workers.hardware, workers.network, side["role"]
     start = "" if role == "all" else f"{role}."
     words = "" if role == "all" else f"{role}, "
     used = [one for one in side["accelerators"] if one["in_use"]]
     domains = sorted({int(one["domain"]) for one in used})
-    inside, outside = _times(workers, work, values)
+    inside, outside = times
     boxes, links = [], []
     for domain in domains:
         here = [one for one in used if int(one["domain"]) == domain]
@@ -158,20 +168,14 @@ def _of_side(
     return boxes, links
 
 
-def _times(workers: Workers, work: Pass, values: Mapping[Node, Any]) -> tuple[float | None, float | None]:
-    """Seconds of the longest kind of message of a pass inside domains, and between them; None for none."""
-    network = workers.network
-    crossing = {
-        "all_reduce": float(values[network.tp_domains]) > 1,
-        "p2p": bool(values[network.p2p_crosses]),
-    }
-    found: dict[bool, float] = {}
-    for block in work.blocks:
-        seconds = float(values[block.time]) if block.network else 0.0
-        if seconds > 0:
-            crosses = crossing.get(block.id, float(values[network.stage_domains]) > 1)
-            found[crosses] = max(found.get(crosses, 0.0), seconds)
-    return found.get(False), found.get(True)
+def _times(
+    estimate: Estimate, column: int, workers: Workers, work: Pass
+) -> tuple[float | None, float | None]:
+    """Seconds that a pass sends inside domains, and between them; None for none."""
+    found = traffic(workers, work, "plan.topology")
+    values = Program([found.inside, found.outside]).run(estimate.inputs(column))
+    inside, outside = (float(values[figure]) / 1e3 for figure in (found.inside, found.outside))
+    return inside or None, outside or None
 
 
 def _transfer(

@@ -158,6 +158,7 @@ class System(Profile):
             host.
         domains: how many of them `scale_out_bandwidth`, per accelerator and direction, joins.
         node_power: nameplate of a whole domain with hosts and fans.
+        host_memory: of all hosts of a domain; None where nobody states it.
     """
 
     name: str
@@ -175,6 +176,7 @@ class System(Profile):
     domains: ProfileFact | None = None
     scale_out_bandwidth: ProfileFact | None = None
     node_power: ProfileFact | None = None
+    host_memory: ProfileFact | None = None
     note: str = ""
 
     UNITS: ClassVar[dict[str, str]] = {
@@ -185,6 +187,7 @@ class System(Profile):
         "domains": "domain",
         "scale_out_bandwidth": "GB/s",
         "node_power": "W",
+        "host_memory": "GiB",
     }
 
     @model_validator(mode="after")

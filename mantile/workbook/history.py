@@ -133,6 +133,7 @@ _COMPARED = (
     "mean: neighbouring deployments could not be compared; 0.7.0 had none of it"
 )
 _CANNOT_RUN = "what a framework cannot run by its documents is refused; 0.11.0 refused none of it"
+_ON_HOST = "what lies on the host must fit its memory; 0.14 did not ask"
 _COPY = r"(?:[\w.]+\.)?"
 _FAULTS = rf"\[{_COPY}checks\.faults\]"
 _PLAN_OF_0_11 = {
@@ -848,9 +849,25 @@ CHANGES: tuple[Change, ...] = (
         why="ranks of devices stand on Inputs; in 0.14 on Hardware",
     ),
     Change(
+        since=(0, 15),
+        ids=r"devices\.\d\.link(?:_to_\d)?\.rate",
+        formula=rf"={_ID}\*{_ID}\*IF\(.*\)\*{_ID}",
+        why="the share that transfers reach is a row of its own",
+    ),
+    Change(
+        since=(0, 15),
+        ids=r"devices\.(?:prefill|decode)\.(?:peak|bandwidth)",
+        formula=rf"=\({_ID}\*{_ID}(?:\+{_ID}\*{_ID})*\)/{_ID}",
+        why="means over four devices are added in parts",
+    ),
+    Change(
         since=(0, 15), ids=r"decode\.context\.channels", formula=rf"=\({_ID}\+{_ID}\)\*{_ID}", why=_LATENTS
     ),
-    *(Change(since=(0, 12), ids=ids, formula=body, why=_CANNOT_RUN) for ids, body in _PLAN_OF_0_11.items()),
+    *(
+        Change(since=since, ids=ids, formula=body, why=why)
+        for since, why in (((0, 12), _CANNOT_RUN), ((0, 15), _ON_HOST))
+        for ids, body in _PLAN_OF_0_11.items()
+    ),
     *(
         Change(since=(0, 12), ids=ids, formula=body, why=_AS_ENGINES_REPORT)
         for ids, body in _MEMORY_OF_0_11.items()

@@ -157,8 +157,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     if book.columns > 1:
         compare_sheet(book, master)
     decide_sheet(book, chosen, master)
-    if equations.devices is None:
-        alternative_sheet(book, master)
+    alternative_sheet(book, master)
     effects = sensitivity(estimate)
     sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
     sweep_sheet = SweepSheet(book, master)

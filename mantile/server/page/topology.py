@@ -8,8 +8,9 @@ from typing import Any
 from markupsafe import Markup
 
 from mantile.equations.display import number_in
+from mantile.equations.topology import BUSIEST
 from mantile.estimate.plan import plan
-from mantile.estimate.topology import BUSIEST, NETWORK
+from mantile.estimate.topology import NETWORK
 from mantile.server.page.answers import Answer
 from mantile.server.page.charts import at, tag
 from mantile.server.page.form import FormField

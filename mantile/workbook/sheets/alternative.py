@@ -18,6 +18,11 @@ _PURPOSE = (
     "The base scenario, A, on another accelerator, B: choose it in the yellow cell, and every number "
     "beside it follows. Nothing has to be built again."
 )
+_PURPOSE_OF_DEVICES = (
+    "The base scenario, A, with another accelerator, B, as its first device: choose it in the yellow cell, "
+    "and every number beside it follows."
+)
+_OTHERS = "Other devices, their layers where the cells of Inputs hold them, and stated links are those of A."
 _APART = (
     "B stands in its usual system and has the figures of the library: what was typed over figures of A's "
     "hardware, prices and efficiency does not hold for it.",
@@ -30,7 +35,8 @@ def alternative_sheet(book: EstimateBook, master: Quantity) -> None:
     chosen = first_alternative(book.estimate)
     if chosen is None:
         return
-    sheet = book.add_sheet(Sheet(ALTERNATIVE_SHEET, "outputs", _PURPOSE))
+    alike = book.estimate.equations.devices is None
+    sheet = book.add_sheet(Sheet(ALTERNATIVE_SHEET, "outputs", _PURPOSE if alike else _PURPOSE_OF_DEVICES))
     sheet.widths = [310, 110, 150, 150, 100, 380]
     add_title_rows(book, sheet, ALTERNATIVE_SHEET, _NOTE, master)
     sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
@@ -98,7 +104,7 @@ def _results(book: EstimateBook, sheet: Sheet, figures: Alternative, row: int) -
     for line in figures.lines:
         _result(book, sheet, row, line)
         row += 1
-    for text in _APART:
+    for text in _APART if book.estimate.equations.devices is None else (*_APART, _OTHERS):
         sheet.set_text(row, _LABEL, text, style.SOURCE.but(wrap=False))
         row += 1
     sheet.print_area = (0, 0, row - 1, _NOTE)

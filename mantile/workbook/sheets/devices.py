@@ -55,9 +55,9 @@ _BOXES = ((1, 1), (5, 7), (11, 13))  # columns of the boxes of the picture; link
 _EDGE = (style.THIN, style.SECOND)
 _BOX = style.Style(size=9.5, align="center_across")
 _LINK = style.Style(size=9.5, align="center_across")
-_NO_ALTERNATIVE = (
-    "The sheets Plan and Alternative are left out: they are of equal accelerators. Other splits stand above; "
-    "other devices are variants of the scenario."
+_NO_PLAN = (
+    "The sheet Plan is left out: its grid is of equal accelerators. Other splits stand above; another first "
+    "device is chosen on Alternative; others are variants of the scenario."
 )
 DEVICES_PURPOSE = (
     "Devices that are not alike, one behind the other. Layers, memory and links are cells of Inputs; decode "
@@ -271,4 +271,4 @@ def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
         sheet.set_formula(at, 12, through, tenth)
         sheet.set_formula(at, 13, split.fits, style.table("whole").but(align="right"))
         sheet.set_formula(at, _LAST, split.layers, style.Style(size=9.5))
-    sheet.set_text(row + len(names) + 2, 1, _NO_ALTERNATIVE, style.Style(size=9.5, colour=style.GREY))
+    sheet.set_text(row + len(names) + 2, 1, _NO_PLAN, style.Style(size=9.5, colour=style.GREY))
