@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -171,3 +172,17 @@ def test_capacity_has_its_sheets() -> None:
         if cell.expression is not None and row < 4 and column == 0
     ]
     assert any("replicas carry the peak" in str(title) for title in titles)
+
+
+@pytest.mark.parametrize("field", ["kv_dtype", "weights_dtype", "system", "framework", "accelerator"])
+def test_a_name_that_the_library_lacks_is_refused(field: str) -> None:
+    """Fixed or listed; other spellings of a name that there is are that name."""
+    asked: dict[str, Any] = {"model": "gpt-oss-20b", "accelerator": "h100-sxm"}
+    asked |= {"input_tokens": 500, "output_tokens": 50, "concurrency": 4}
+    rest = {name: value for name, value in asked.items() if name != field}
+    with pytest.raises(InputError, match="'nothing'"):
+        optimize(gpus_max=1, **asked | {field: "nothing"})
+    with pytest.raises(InputError, match="'nothing'"):
+        optimize(gpus_max=1, over={field: ["nothing"]}, **rest)
+    if field == "kv_dtype":
+        assert optimize(gpus_max=1, **asked, kv_dtype="fp8_e4m3").scenario.kv_dtype == "fp8"

@@ -172,13 +172,15 @@ def usual_space(
         "kv_dtype": given.get("kv_dtype", caches(model)),
     }
     chosen["accelerator"] = _chips(chosen["accelerator"], makers, library)
+    chosen["system"] = tuple(
+        name if name == DEFAULT_SYSTEM else library.system(str(name)).id for name in chosen["system"]
+    )
+    chosen["kv_dtype"] = tuple(library.datatype(str(name), "kv").id for name in chosen["kv_dtype"])
     listed = [framework.id for framework in library.frameworks if not framework.former]
     named = listed if chosen["framework"] == ("all",) else chosen["framework"]
     chosen["framework"] = tuple(library.framework(str(name)).id for name in named)
-    formats = {
-        name: given.get("weights_dtype") or formats_for(model, library.framework(name))
-        for name in chosen["framework"]
-    }
+    weights = tuple(library.datatype(str(name), "weights").id for name in given.get("weights_dtype", ()))
+    formats = {name: weights or formats_for(model, library.framework(name)) for name in chosen["framework"]}
     powers = tuple(1 << place for place in range(most.bit_length()))
     heads = int(model.architecture.value("attention_heads") or 0)
     usual = {
