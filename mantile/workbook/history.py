@@ -491,6 +491,12 @@ _POWER_OF_0_12 = {
 CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 15),
+        ids=r"(?:typed|altered)\.others\.[\w.]+",
+        formula=rf'=.*(?:COUNTIFS|INDEX|MATCH)\(.*|=IF\({_ID}<{_ID},"rows were put into .*|1[0-9]',
+        why="there is one table of figures more, of the memory of hosts",
+    ),
+    Change(
+        since=(0, 15),
         ids=r"checks\.kv_of_model\.[\w.]+",
         formula=rf"=\({_ID}\+{_ID}\)(?:\*{_ID}){{2,3}}",
         why="where a framework keeps latents expanded to heads, the model counts them so as well",
