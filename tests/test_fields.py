@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields as dataclass_fields
-from types import SimpleNamespace
 from typing import Any
 
 import make_documents
@@ -73,7 +72,8 @@ def parse() -> Callable[..., dict[str, Any]]:
     def command(flags: dict[str, Any]) -> None:
         seen.append(flags)
 
-    parser = cli_flags.flagged(SimpleNamespace(name="command", callback=command))
+    listed = type("Listed", (), {"name": "command", "callback": staticmethod(command)})
+    parser = cli_flags.flagged(listed)
 
     def parsed(*arguments: object) -> dict[str, Any]:
         parser.main([str(argument) for argument in arguments], standalone_mode=False)

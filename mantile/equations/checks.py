@@ -698,12 +698,12 @@ def _on_hosts(of: _Of) -> tuple[Quantity, Quantity]:
     workers, hardware = of.workers, of.workers.hardware
     prefixes = workers.inputs.prefix_host
     kept = as_node(0) if prefixes is None else prefixes * GIGA
-    ranks = minimum(workers.ranks.deployment, hardware.system_accelerators / RANKS_TO_ACCELERATORS)
+    accelerators = minimum(workers.ranks.deployment, hardware.system_accelerators)
     held = of.row(
         "host_held",
         "Held on the hosts of a domain",
         "B",
-        (workers.memory.startup.ram + kept) * ranks / of.sides.fixed(1, "rank"),
+        (workers.memory.startup.ram + kept) * accelerators / RANKS_TO_ACCELERATORS,
         "by as many ranks as it has accelerators in use",
     )
     known = hardware.host_memory

@@ -18,6 +18,9 @@ _METRICS = {
     "prefill_tokens_per_s": "tokens of the prompt over that time",
     "output_tokens_per_s": "of the whole deployment",
     "output_tokens_per_s_per_accelerator": "of one accelerator",
+    "weights_bytes": "weights that an accelerator holds",
+    "kv_tokens": "tokens for which the KV cache of a rank has room",
+    "peak_memory_bytes": "memory of an accelerator in use at most",
 }
 """What each metric is; at least one is needed."""
 _ENVIRONMENT = {
