@@ -492,7 +492,7 @@ CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 15),
         ids=r"(?:typed|altered)\.others\.[\w.]+",
-        formula=rf'=.*(?:COUNTIFS|INDEX|MATCH)\(.*|=IF\({_ID}<{_ID},"rows were put into .*|1[0-9]',
+        formula=rf'=.*(?:COUNTIFS|INDEX|MATCH)\(.*|=IF\({_ID}<{_ID},"rows were put into .*|\d+',
         why="there is one table of figures more, of the memory of hosts",
     ),
     Change(
