@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from math import isfinite
 from typing import Any
@@ -215,6 +216,16 @@ def _classes(graph: EstimateGraph, values: Mapping[Node, Any]) -> list[dict[str,
         }
         for one in graph.serving.classes
     ]
+
+
+def of_requests(count: float) -> str:
+    """Whole requests, in words.
+
+    >>> of_requests(1.7), of_requests(1229.0)
+    ('1 request', '1,229 requests')
+    """
+    whole = math.floor(count)
+    return f"{whole:,} request{'' if whole == 1 else 's'}"
 
 
 def is_possible(feasibility: str) -> bool:

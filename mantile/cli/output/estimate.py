@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +25,7 @@ from mantile.cli.output.tables import (
 from mantile.equations import metrics
 from mantile.equations.checks import WITH_OFFLOAD
 from mantile.equations.correction import LABELS, OF_MEMORY
-from mantile.estimate.results import is_possible
+from mantile.estimate.results import is_possible, of_requests
 from mantile.library.model_names import taken_for_granted
 
 if TYPE_CHECKING:
@@ -289,11 +288,7 @@ def _fits(result: dict[str, Any]) -> str:
     host = " with part of it on the host" if result["feasibility"] == WITH_OFFLOAD else ""
     if host or "devices" in result:
         host += f", {scaled(result['ram_peak_bytes'], 'B')} of main memory at the peak"
-    return (
-        f"{told}{host}, room for {number(math.floor(seats))} requests of this length"
-        if seats
-        else told + host
-    )
+    return f"{told}{host}, room for {of_requests(seats)} of this length" if seats else told + host
 
 
 def _print_classes(console: Console, results: list[dict[str, Any]]) -> None:

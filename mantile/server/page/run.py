@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +28,7 @@ from mantile.equations.metrics import (
     USD_PER_MONTH,
     Metric,
 )
+from mantile.estimate.results import of_requests
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import as_node
 from mantile.server.estimates import missing_memory
@@ -97,7 +97,8 @@ def at(results: Mapping[str, Any], key: str) -> Any:
 def classes(found: Answer) -> list[tuple[str, bool]]:
     """The three classes, and which of them holds."""
     feasibility = str(found.results["feasibility"])
-    names = (("In GPU memory", FITS), ("Runs with offload", WITH_OFFLOAD))
+    fits = "In memory of the devices" if "devices" in found.results else "In GPU memory"
+    names = ((fits, FITS), ("Runs with offload", WITH_OFFLOAD))
     listed = [(words, feasibility == name) for words, name in names]
     last = "Not enough memory" if feasibility != "invalid" else "Cannot be"
     return [*listed, (last, not any(holds for _, holds in listed))]
@@ -134,7 +135,7 @@ def lead(found: Answer) -> str:
     seats = results["kv_capacity_sequences"]
     said = [f"It fits: {scaled(used, 'B')} of {scaled(room, 'B')} on the fullest GPU"]
     if seats:
-        said.append(f"room for {math.floor(seats):,} requests of this length")
+        said.append(f"room for {of_requests(seats)} of this length")
     limits = f"{results['bottleneck']['prefill']} limits prefill".capitalize()
     if results["tpot_s"] is not None:
         limits += f", {results['bottleneck']['decode']} limits decode"
@@ -211,7 +212,9 @@ def tiles(found: Answer) -> list[tuple[str, list[Tile]]]:
                 tile(
                     OUTPUT_TOKENS_PER_S,
                     "Output tokens",
-                    f"all {number(float(results['accelerators']))} GPUs together",
+                    "one GPU"
+                    if results["accelerators"] == 1
+                    else f"all {number(float(results['accelerators']))} GPUs together",
                     "throughput",
                     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
                     "Per GPU",
