@@ -247,7 +247,8 @@ def _memory(raised: Raised) -> dict[str, str]:
         return held | {"of": "per accelerator", "ways": "more accelerators (--tp, --pp), a smaller data type"}
     layers = float(raised.values[device.layers])
     split = raised.values[raised.graph.figures["inputs.device_split"]]
-    fewer = "--ngl, --n-cpu-moe" if split == "rest" and device.number > 1 else "layers of --device"
+    ways = ("a larger --ngl", "a smaller --ngl, a larger --n-cpu-moe")
+    fewer = ways[device.number > 1] if split == "rest" else "layers of --device"
     return held | {
         "of": f"for {shown(layers)} layer{'' if layers == 1 else 's'}",
         "ways": f"fewer layers on it ({fewer}), a smaller data type",
@@ -417,7 +418,7 @@ MESSAGES: Mapping[str, Message] = {
     ),
     "HOST_MEMORY_EXCEEDED": Message(
         "{used} GB shall lie on the hosts of a domain, which have {room} GB of memory: offload less, or "
-        "--set hardware.host_memory=GIB if they have more",
+        "--set hardware.host_memory=GiB if they have more",
         _host_memory,
         {"used": "2,310", "room": "2,199"},
     ),

@@ -168,7 +168,8 @@ class _Differ:
         if cell.style.unlocked and not changed and cell.expression is None:
             return diff.notes  # room to sign
         if self.file.other_version:
-            if (is_label and not changed) or _names_another_place(item) or self._is_own_row(item):
+            own = self._is_own_row(item) or self._is_own_count(item)
+            if (is_label and not changed) or _names_another_place(item) or own:
                 return []  # what another version called it, or where it stood there
             if place[:2] not in self.places.book_ids or self._is_other_copy(place, item):
                 return diff.not_compared
@@ -181,6 +182,12 @@ class _Differ:
         place = self.book.first_rows.get(item["id"])
         there = None if place is None else self.places.in_file(*place)
         return there is not None and item["found"] == there[1] + 1
+
+    def _is_own_count(self, item: Mapping[str, Any]) -> bool:
+        """Whether a number is how many tables of figures the file has: those that it lacks are not in it."""
+        group = re.fullmatch(r"altered\.\w+\.tables", str(item["id"]))
+        lacking = sum(name.startswith("altered.differs.") for name in self.places.lacking)
+        return group is not None and item["found"] == item["generated"] - lacking
 
     def _is_other_copy(self, place: Place, item: dict[str, Any]) -> bool:
         """Whether a formula of a further case differs only in which figures have a copy for the case."""

@@ -488,12 +488,33 @@ _POWER_OF_0_12 = {
     r"cost\.idle_assumed": rf"=IF\({_ID}>0,\[cost\.idle_share\]\*{_ID},\"not known\"\)",
 }
 
+_OF_TABLES = {  # rows of Edits that look through the tables of figures
+    "whole": rf'=COUNTIFS\({_LIST},">="&0\)',
+    "faults": rf'={_ID}-COUNTIFS\({_LIST},"<="&0\)',
+    "count": rf"={_ID}-COUNTIFS\({_LIST},0\)",
+    "plain": rf"=COUNTIFS\({_LIST},1\)",
+    "first": rf"=IF\(AND\({_ID}>0,{_ID}>={_ID}\),MATCH\(MAX\({_LIST}\),{_LIST},0\),1\)"
+    rf"|=IF\({_ID}>0,MATCH\(1,{_LIST},0\),1\)",
+    r"first\.(?:cells|column|expected)": rf'=IF\({_ID}>0,INDEX\({_LIST},{_ID}\),"–"\)',
+    r"first\.faulty": rf"=INDEX\({_LIST},{_ID}\)",
+    r"first\.row": rf"=INDEX\({_LIST},{_ID}\)\+MAX\(1,{_ID}-{_ID}\)-1",
+    r"first\.(?:more|moved)": rf"=INDEX\({_LIST},{_ID}\)-INDEX\({_LIST},{_ID}\)",
+    r"first\.root": rf"=IF\(ABS\({_ID}\)>{_ID}\*ABS\(INDEX\({_LIST},{_ID}\)\),"
+    rf"MAX\(0,{_ID}/{_ID}\)\^{_ID},0\)",
+    r"first\.cell": rf'=INDEX\({_LIST},{_ID}\)&{_ID}&" changed by "',
+    r"first\.several": rf'=INDEX\({_LIST},{_ID}\)&" changed, or they changed places"',
+    "words": rf'=IF\({_ID}<{_ID},"rows were put into a table of the library or taken out; undo that",{_ID}\)',
+}
+
 CHANGES: tuple[Change, ...] = (
-    Change(
-        since=(0, 15),
-        ids=r"(?:typed|altered)\.others\.[\w.]+",
-        formula=rf'=.*(?:COUNTIFS|INDEX|MATCH)\(.*|=IF\({_ID}<{_ID},"rows were put into .*|\d+',
-        why="there is one table of figures more, of the memory of hosts",
+    *(
+        Change(
+            since=(0, 15),
+            ids=rf"(?:typed|altered)\.others\.(?:{ids})",
+            formula=formula,
+            why="there is one table of figures more, of the memory of hosts",
+        )
+        for ids, formula in _OF_TABLES.items()
     ),
     Change(
         since=(0, 15),
