@@ -489,7 +489,7 @@ def _row(block: Block, name: str) -> Named:
 def kv_cache(rows: Rows, workers: Workers) -> Check:
     """KV bytes of a token: on the ranks of an attention group, and of the model with copies of KV heads."""
     caches = [
-        (cache.module, _kept_of_model(cache, workers), cache.bytes_per_token)
+        (cache.module, _kept_of_model(rows, cache, workers), cache.bytes_per_token)
         for cache in workers.memory.caches.growing
         if cache.module.layers is not None
     ]
@@ -530,13 +530,18 @@ def _total(parts: list[Quantity]) -> Node:
     return sum_range(span(parts)) if parts else as_node(0)
 
 
-def _kept_of_model(cache: Cache, workers: Workers) -> Node:
+def _kept_of_model(rows: Rows, cache: Cache, workers: Workers) -> Node:
     """Channels of a token on all TP ranks."""
     kept = _with_copies(cache.channels, workers)
     if cache.expanded is None:
         return kept
     as_they_are, expanded = cache.expanded
-    return where(as_they_are > 0, kept, _with_copies(expanded, workers))
+    return rows(
+        f"kv_width.{cache.module.id}",
+        f"Channels of {cache.module.label.lower()} that all TP ranks keep",
+        "channel",
+        where(as_they_are > 0, kept, _with_copies(expanded, workers)),
+    )
 
 
 def _with_copies(width: Node, workers: Workers) -> Node:

@@ -640,7 +640,7 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             graph.typed.faults.message,
             *(item.used for item in graph.typed.inputs),
             *(workers.memory.fits for workers in graph.pools),
-            *(workers.hardware.name for workers in graph.pools),
+            *(shown for workers in graph.pools for shown in (workers.hardware.name, workers.hardware.link)),
             graph.prefill_workers.efficiency.profile,
             graph.decode_workers.memory.free,
             *(kind.peak.wide for workers in graph.workers for kind in workers.formats.classes.values()),

@@ -181,7 +181,8 @@ def parse_yaml(text: str, name: str) -> Any:
 def _parsed(text: str, name: str, guarded: bool) -> Any:
     try:
         if guarded:
-            _require_sane(text, name)
+            with Clock(name) as clock:
+                _require_sane(text, name, clock)
         return yaml.load(text, Loader=_Loader)  # noqa: S506  # a SafeLoader subclass
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
@@ -193,7 +194,7 @@ def _parsed(text: str, name: str, guarded: bool) -> Any:
         raise InputError(f"{name}: not valid YAML: {type(error).__name__}: {_short(str(error))}") from error
 
 
-def _require_sane(text: str, name: str) -> None:
+def _require_sane(text: str, name: str, clock: Clock) -> None:
     """Refuse YAML before objects are built of it: too deep, too large, or of other things than plain values.
 
     An alias counts as what it repeats: ten lines can stand for a billion elements.
@@ -201,7 +202,6 @@ def _require_sane(text: str, name: str) -> None:
     sizes: dict[str | None, tuple[int, int]] = {}  # of what aliases repeat: elements, characters
     open_: list[tuple[str | None, int, int]] = []
     count = characters = 0
-    clock = Clock(name)
     event: Any
     for event in yaml.parse(text, Loader=_Loader):
         kind = type(event)  # quicker than isinstance, and asked for every element; the most frequent first

@@ -53,7 +53,12 @@ def load_measurements(path: str | Path) -> Measurements:
     path = Path(path)
     if is_database(path):
         return _recorded(path)
-    clock = Clock(str(path))
+    with Clock(str(path)) as clock:
+        return _measurements(path, clock)
+
+
+def _measurements(path: Path, clock: Clock) -> Measurements:
+    """The runs of a file, while its clock runs."""
     records = _records(path, clock)
     read = reader_of(records[0], str(path))
     runs: dict[str, Run] = {}

@@ -110,7 +110,9 @@ def load_startups(path: Path) -> StartUps:
     """
     servers: list[StartUp] = []
     rejected: list[RejectedRun] = []
-    for number, row in enumerate(table_rows(path, Clock(str(path))), 1):
+    with Clock(str(path)) as clock:
+        rows = list(table_rows(path, clock))
+    for number, row in enumerate(rows, 1):
         name = row.get("id") or f"row {number}"
         try:
             servers.append(read_startup(row, name, path.parent))

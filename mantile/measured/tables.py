@@ -25,7 +25,8 @@ def table_rows(path: Path, clock: Clock) -> Iterator[dict[str, str]]:
         InputError: naming the file, for what is no table, for too much of it, and once the time is over.
 
     Example:
-        rows = list(table_rows(Path("runs.csv"), Clock("runs.csv")))
+        with Clock("runs.csv") as clock:
+            rows = list(table_rows(Path("runs.csv"), clock))
     """
     reader = csv.DictReader(StringIO(read_text(path)), restval="", strict=True)
     try:

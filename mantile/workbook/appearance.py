@@ -124,9 +124,9 @@ class Appearance:
 
     def sheet(self, title: str) -> SheetAppearance:
         """A sheet by its name."""
-        self.package.clock.check()
         if title not in self._sheets:
-            with _readable(self.package, f"sheet {title!r:.40}"):
+            with self.package.clock as clock, _readable(self.package, f"sheet {title!r:.40}"):
+                clock.check()
                 self._sheets[title] = _SheetReader(self, title).read()
         return self._sheets[title]
 

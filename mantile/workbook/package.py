@@ -60,7 +60,7 @@ class Package:
     the numbers of the styles of cells in the same way, and `runs` what single words of a cell look like.
     `trees` are the parts of the file without cells and shared texts, by name; tags and attributes without
     namespaces. `relations` are the links of each part (kind, target, whether it lies outside), `sheet_parts`
-    the parts of the sheets, `clock` how long reading has taken.
+    the parts of the sheets, `clock` how long reading took.
     """
 
     sheets: dict[str, str] = field(default_factory=dict)
@@ -120,10 +120,11 @@ class _Reader:
         self.unpacked = 0
 
     def read(self) -> Package:
-        items = self.archive.infolist()
-        self._entries(items)
-        parts = {item.filename: self._part(item) for item in items if not item.is_dir()}
-        return self._package(parts)
+        with self.counts.clock:
+            items = self.archive.infolist()
+            self._entries(items)
+            parts = {item.filename: self._part(item) for item in items if not item.is_dir()}
+            return self._package(parts)
 
     def _entries(self, items: list[zipfile.ZipInfo]) -> None:
         """The table of contents, before anything is unpacked."""
