@@ -278,16 +278,17 @@ class _Reader:
 
     def _cells_of(self, package: Package, title: str, part: Part) -> None:
         """What the cells of a sheet look like and hold, with texts in place of the numbers of shared ones."""
-        stored, texts = part.stored, self.counts.texts
+        stored, contents, texts, runs = part.stored, part.contents, self.counts.texts, self.counts.text_runs
         for cell, number in part.shared.items():
             if number >= len(texts):
                 raise part.refuse(f"text {number} of {len(texts):,} shared ones; expected one of them")
+            text = texts[number]
             if cell in stored:
-                stored[cell] = texts[number]
-            if cell in part.contents and part.contents[cell] is None:
-                part.contents[cell] = _ESCAPE.sub("_", texts[number])
-            if number in self.counts.text_runs:
-                part.cell_runs[cell] = self.counts.text_runs[number]
+                stored[cell] = text
+            if contents.get(cell, "") is None:
+                contents[cell] = _ESCAPE.sub("_", text) if "_x" in text else text
+            if number in runs:
+                part.cell_runs[cell] = runs[number]
         package.stored[title], package.looks[title] = stored, part.looks
         package.runs[title] = part.cell_runs
 

@@ -45,7 +45,7 @@ _RUN_PROPERTIES = {"color", "strike", "sz", "rFont", "vertAlign", "vanish"}
 """What may set a word of a text apart from the font of its cell."""
 _FORMULAS = {"f", "formula", "formula1", "formula2", "definedName"}
 _ADDRESS = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
-_LAST = (1_048_576, 16_384)
+_LAST_ROW, _LAST_COLUMN = 1_048_576, 16_384
 _ADDRESSES = 65_536  # of which it is remembered where they stand: sheets have many in common
 # [1]Sheet!A1, 'folder/[other.xlsx]Sheet'!A1 and program|topic!item, outside of texts.
 _OUTSIDE = re.compile(r"\[[^\[\]]*\][^\[\]!(),;\"]*!|\|")
@@ -63,6 +63,15 @@ class _Tags(dict[str, str]):
     def __missing__(self, name: str) -> str:
         tag = self[name] = name.rpartition(" ")[2]
         return tag
+
+
+class _Numbers(dict[str, int]):
+    """Numbers of styles, each read once; -1 for what is none."""
+
+    def __missing__(self, text: str) -> int:
+        is_number = text.isdigit() and len(text) <= len(str(MAX_OTHERS))
+        number = self[text] = int(text) if is_number else -1
+        return number
 
 
 @dataclass
@@ -112,8 +121,9 @@ class Part:
         self.shared: dict[Place, int] = {}
         self.looks: dict[Place, int] = {}
         self.cell_runs: dict[Place, list[Element]] = {}
-        self._tags = _Tags()
-        self._depth = self._row = self._column = self._last_row = self._last_column = 0
+        self._tags, self._styles = _Tags(), _Numbers()
+        self._elements = 0  # since the last chunk
+        self._row = self._column = self._last_row = self._last_column = 0
         self._text: list[str] = []
         self._scope: str | None = None
         self._defined = ""
@@ -167,8 +177,7 @@ class Part:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         tag = self._tags[name]
-        self.counts.elements += 1
-        self._depth += 1
+        self._elements += 1
         if self._text:
             self._text.clear()
         if tag == "c" and self._has_cells:
@@ -181,20 +190,20 @@ class Part:
             elif tag != "v":
                 self._begin_text(tag, attributes)
         elif tag == "si":
-            self._inside += 1
+            self._inside = 1
             self.counts.texts.append("")
         else:
             self._build(tag, attributes)
-        if self._depth > MAX_DEPTH:
-            self._limit()
 
     def _limit(self) -> None:
         """Refuse too many elements; cells have a limit of their own."""
-        counts = self.counts
-        if counts.elements > MAX_ELEMENTS or counts.others > MAX_OTHERS or self._depth > MAX_DEPTH:
+        counts, depth = self.counts, len(self._open) + self._inside
+        counts.elements += self._elements
+        self._elements = 0
+        if counts.elements > MAX_ELEMENTS or counts.others > MAX_OTHERS or depth > MAX_DEPTH:
             raise self.refuse(
                 f"XML of {counts.elements:,} elements, {counts.others:,} of them not of cells, "
-                f"{self._depth:,} deep; expected at most {MAX_ELEMENTS:,}, {MAX_OTHERS:,} and {MAX_DEPTH:,}"
+                f"{depth:,} deep; expected at most {MAX_ELEMENTS:,}, {MAX_OTHERS:,} and {MAX_DEPTH:,}"
             )
 
     def _begin_formula(self, attributes: dict[str, str]) -> None:
@@ -208,7 +217,7 @@ class Part:
         if tag not in _OF_CELLS:
             self.counts.others += 1
             self._other(tag, attributes)
-            self._limit()
+        self._limit()
         self._phonetic = self._phonetic or tag == "rPh"
         if tag == "rPr":
             self._runs.append(Element(tag))
@@ -220,7 +229,6 @@ class Part:
         if tag not in _OF_CELLS:
             self.counts.others += tag != "row"
             self._other(tag, attributes)
-        self._limit()
         tags = self._tags
         element = Element(tag, {tags[key]: value for key, value in attributes.items()})
         if self._open:
@@ -228,6 +236,7 @@ class Part:
         else:
             self.root, self._has_cells = element, tag != _CHAIN
         self._open.append(element)
+        self._limit()
 
     def _other(self, tag: str, attributes: dict[str, str]) -> None:
         """What is not part of a cell."""
@@ -239,7 +248,9 @@ class Part:
                 )
         match tag:
             case "row":
-                self._count()
+                self.counts.cells += 1
+                if self.counts.cells > MAX_CELLS:
+                    raise self._too_many()
                 self._row, self._column = self._whole(attributes.get("r"), self._row + 1), 0
             case "mergeCell" | "hyperlink":  # readers go through every cell of these
                 self.counts.area += _area_of(attributes.get("ref", ""))
@@ -268,45 +279,43 @@ class Part:
     def _whole(self, text: str | None, otherwise: int) -> int:
         if text is None:
             return otherwise
-        if not text.isdigit() or not 0 < int(text[:8]) <= _LAST[0]:
-            raise self.refuse(f"row {text!r:.60}; expected 1 to {_LAST[0]:,}")
+        if not text.isdigit() or not 0 < int(text[:8]) <= _LAST_ROW:
+            raise self.refuse(f"row {text!r:.60}; expected 1 to {_LAST_ROW:,}")
         return int(text)
 
-    def _count(self) -> None:
-        self.counts.cells += 1
-        if self.counts.cells > MAX_CELLS:
-            raise self.refuse(
-                f"more than {MAX_CELLS:,} rows and cells in the file; expected at most that many"
-            )
+    def _too_many(self) -> InputError:
+        return self.refuse(f"more than {MAX_CELLS:,} rows and cells in the file; expected at most that many")
 
     def _begin_cell(self, attributes: dict[str, str]) -> None:
-        self._count()
+        counts = self.counts
+        counts.cells += 1
+        if counts.cells > MAX_CELLS:
+            raise self._too_many()
         address = attributes.get("r")
-        if address is None:
-            cell = (self._row - 1, self._column)
-        elif (found := _place(address)) is not None:
-            cell = found
-        else:
+        cell = (self._row - 1, self._column) if address is None else _place(address)
+        if cell is None:
             raise self.refuse(f"cell {address!r:.60}; expected an address such as A1")
         self._cell = cell
-        row, column = self._row, self._column = cell[0] + 1, cell[1] + 1
-        if row > _LAST[0] or column > _LAST[1] or cell in self.looks:
-            raise self.refuse(
-                f"{self._at('c')} stands {'twice' if cell in self.looks else 'outside of any sheet'}"
-            )
+        row, column = cell
+        row += 1
+        column += 1
+        self._row, self._column = row, column
         if row > self._last_row:
             self._last_row = row
         if column > self._last_column:
             self._last_column = column
+        if row > _LAST_ROW or column > _LAST_COLUMN or cell in self.looks:
+            raise self.refuse(
+                f"{self._at('c')} stands {'twice' if cell in self.looks else 'outside of any sheet'}"
+            )
         self._kind = attributes.get("t", "n")
-        self._said, self._inline, self._written = "", "", None
-        look = attributes.get("s", "0")
-        if not look.isdigit() or len(look) > len(str(MAX_OTHERS)):
-            raise self.refuse(f"{self._at('c')}: style {look!r:.60}; expected a number")
-        self.looks[cell] = int(look)
+        self._said = self._inline = ""
+        self._written = None
+        look = self.looks[cell] = self._styles[attributes.get("s", "0")]
+        if look < 0:
+            raise self.refuse(f"{self._at('c')}: style {attributes['s']!r:.60}; expected a number")
 
     def _end(self, name: str) -> None:
-        self._depth -= 1
         tag, text = self._tags[name], ""
         if self._text:
             text = self._text[0] if len(self._text) == 1 else "".join(self._text)
@@ -319,10 +328,10 @@ class Part:
                 self.names.append((self._defined, self._scope, text))
             return
         self._inside -= 1
-        if tag == "c":
-            self._end_cell()
-        elif tag == "v":
+        if tag == "v":
             self._said = text
+        elif tag == "c":
+            self._end_cell()
         elif tag == "f":
             self._written = text
         elif tag == "t" and not self._phonetic:
@@ -361,10 +370,10 @@ class Part:
             self.contents[cell] = self._formula(self._written)
             if said:
                 self.stored[cell] = self._value(said)
-        elif kind == "inlineStr":
-            self.contents[cell] = self._inline
         elif kind == "s" and said:
             self.contents[cell] = None  # until all texts are read
+        elif kind == "inlineStr":
+            self.contents[cell] = self._inline
         elif said:
             number = self._value(said)
             is_whole = kind == "n" and said.strip().lstrip("-+").isdigit()

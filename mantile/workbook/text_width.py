@@ -37,7 +37,7 @@ _BROKEN = 0.85  # of a line that a word fills which is broken, where programs lo
 _POINT = 4 / 3  # pixels
 _LINE = 1.22  # height of a line, of the size
 _TEXTS = 65_536  # of which it is remembered how many lines they take; many stand in several rows
-_WIDEST = 0.9  # letter, as a share of the size
+_WIDEST = 0.9 * _POINT * _ROUNDED  # letter, in pixels of a size of 1
 _PADDING = 5  # pixels that a cell leaves beside its text
 
 
@@ -53,8 +53,8 @@ def lines(text: str, size: float, pixels: float, *, mono: bool = False) -> int:
     Example:
         lines("a text that is wrapped", 10, 80)    # 2
     """
-    widest = len(text) * _WIDEST * size * _POINT * _ROUNDED
-    if widest <= pixels - _PADDING and "\n" not in text:  # as most texts do, whatever their letters
+    # Most texts take one line, whatever their letters.
+    if len(text) * size * _WIDEST <= pixels - _PADDING and "\n" not in text:
         return 1
     return _lines(text, size, pixels, mono)
 
