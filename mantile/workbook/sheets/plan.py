@@ -46,7 +46,7 @@ _ROW = 20
 _CELL = style.Style(align="center", right=(style.THIN, style.WHITE), bottom=(style.THIN, style.WHITE))
 _SHORT_HEAD = style.HEADER.but(bottom=None)  # a rule could not be made quiet
 _LINE = style.Style(size=9.5, align="center", colour=style.NETWORK_TEXT)
-_WITHIN, _BETWEEN = "━" * 6, "━" * 16
+_WITHIN, _BETWEEN = ("━" * 6, _LINE), ("━", _LINE.but(align="fill"))  # the second one as wide as its cell
 _SENT = ("MB each", "number", "us each")
 _PREFILL, _DECODE = 2, 6  # columns of messages: by which algorithm, then what `_SENT` says
 
@@ -312,7 +312,7 @@ class _Drawn:
         first, last = FIRST_GPU, FIRST_GPU + DOMAINS_SHOWN - 1
         within = row == count + 3
         for column in range(first, last + 1):
-            sheet.set_text(row, column, _WITHIN if within else _BETWEEN, _LINE)
+            sheet.set_text(row, column, *(_WITHIN if within else _BETWEEN))
         at = f"C${count + 1}"
         hidden = {
             count + 3: f"{at}<=1",
