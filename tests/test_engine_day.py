@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from math import exp, hypot, log
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from units import check_units
 import mantile as mt
 from mantile.library.errors import InputError
 from mantile.library.profiles import load_library
+from mantile.library.releases import known_releases
 
 ASKED: dict[str, Any] = {
     "model": "llama-3.1-8b",
@@ -69,6 +71,37 @@ def test_rows_only_where_a_day_is_asked_for() -> None:
     assert mt.estimate(too_small).to_dict()["engine_day"]["tpot"] == {"p10": None, "p90": None}
     with pytest.raises(InputError, match=r"engine_date.*expected a day such as"):
         mt.Scenario(**ASKED, engine_date="yesterday")
+
+
+def test_release_stands_for_its_day() -> None:
+    """With the engine's name or without, in any spelling; what nobody told us of is refused with what is known."""
+    day = mt.Scenario(**ASKED, engine_date="2025-07-24").engine_date
+    for text in ("vllm 0.10.0", "vLLM v0.10.0", "vllm==0.10.0", "vllm@0.10.0"):
+        assert mt.Scenario(**ASKED, engine_date=text).engine_date == day
+    assert mt.Scenario(**ASKED | {"framework": "vllm"}, engine_date="v0.10.0").engine_date == day
+    assert mt.Scenario(**ASKED, engine_date="0.4.6.post4").engine_date == 45790, "SGLang's, of 2025-05-13"
+    assert mt.Scenario(**ASKED, engine_date="TensorRT-LLM 1.0.0").engine_date > day
+    for text, said in (
+        ("vllm 99.0", r"no day of vllm 99.0 is known.*the newest known is 0.25.1 of 2026-07-14"),
+        ("exo 1.0", r"no days of releases of 'exo' are known"),
+    ):
+        with pytest.raises(InputError, match=said):
+            mt.Scenario(**ASKED, engine_date=text)
+    variant = [{"name": "older", "engine_date": "0.10.0"}]
+    with pytest.raises(InputError, match=r"expected the engine before its release, as in vllm 0.10.0"):
+        mt.Scenario(**ASKED, variants=variant)
+
+
+def test_days_of_releases() -> None:
+    """Frameworks are ours; a longer version of the same release is no older."""
+    ids = {framework.id for framework in load_library().frameworks}
+    for engine, releases in known_releases().items():
+        assert engine in ids
+        assert len(releases) >= 10
+        for version, (day, source) in releases.items():
+            assert date(2023, 6, 1) <= day <= date(2026, 11, 26) and len(source) > 40
+            post = releases.get(f"{version}.post1")
+            assert post is None or post[0] >= day, (engine, version)
 
 
 @pytest.mark.exhaustive

@@ -201,7 +201,12 @@ def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> Non
         assert figure.get("confidence", "high") in {"high", "medium", "low"}, figure
     if not figures:
         listed = next(
-            (data[name] for name in ("datatypes", "recipes", "runs", "resources") if name in data), [data]
+            (
+                data[name]
+                for name in ("datatypes", "recipes", "runs", "resources", "releases")
+                if name in data
+            ),
+            [data],
         )
         assert all(len(item["source"]) >= 3 for item in listed)
     if path.parent.name == "versions":

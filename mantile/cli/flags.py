@@ -229,7 +229,7 @@ def _metavar(declared: ScenarioField) -> str | None:
     if declared.choices:
         return f"<{'|'.join(declared.choices)}>"
     if declared.is_day:
-        return "<YYYY-MM-DD>"
+        return "<day|release>" if declared.name == "engine_date" else "<YYYY-MM-DD>"
     if declared.listed is not None:
         return _METAVARS[declared.listed]
     if declared.kind is float:

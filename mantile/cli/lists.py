@@ -24,6 +24,7 @@ _KINDS = (
     "prices",
     "presets",
     "evidence",
+    "releases",
 )
 _LIBRARY = "Library and set-up"
 _MEANING = 30  # columns beside an id for what it means
@@ -72,6 +73,12 @@ def rows_of(kind: str) -> Iterator[tuple[str, str]]:
         for name, choices in PRESETS.items():
             for field, one in choices.items():
                 yield f"{name}.{field}", f"{one.value}; {one.status}, {one.date}: {one.source}"
+    elif kind == "releases":
+        from mantile.library.releases import known_releases
+
+        for engine, releases in known_releases().items():
+            for version, (day, source) in releases.items():
+                yield f"{engine} {version}", f"{day}; {source}"
     elif kind == "evidence":
         yield "3", "serving runs of this chip, framework, kind of model and format were measured"
         yield "2", "serving runs of the framework were measured on other chips"

@@ -25,6 +25,7 @@ from pydantic import (
     Field,
     PlainSerializer,
     StringConstraints,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -70,9 +71,11 @@ from mantile.library.profiles import (
     is_file,
     with_accelerator,
 )
+from mantile.library.releases import release_day
 from mantile.library.template import STANDARD
 
 FIRST_DAY, LAST_DAY = serial(date(2000, 1, 1)), serial(date(2099, 12, 31))
+_DAY = re.compile(r"\d{4}-\d\d?-\d\d?")
 Day = Annotated[Whole, PlainSerializer(lambda day: day_of(day).isoformat(), when_used="json")]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 DEFAULT = "default"  # as the framework does
@@ -961,6 +964,7 @@ class Inputs(Deployment):
         "Day of the engine",
         "day of the engine's release or build: how old the newest evidence is then, and what that does to "
         "the range of TPOT; today: the day on which the scenario is read",
+        hint="or a release, as vllm 0.10.0; `mantile list releases` has them",
         unit="date",
         otherwise="not asked for; today where another column states one",
         least=FIRST_DAY,
@@ -1149,16 +1153,19 @@ class Inputs(Deployment):
 
     @field_validator("as_of", "engine_date", mode="before")
     @classmethod
-    def _counted(cls, day: Any) -> Any:
-        """A day as spreadsheets count it, from 2026-11-23, a date, or that number."""
+    def _counted(cls, day: Any, info: ValidationInfo) -> Any:
+        """A day as spreadsheets count it, from 2026-11-23, a date, or that number; that of a release."""
         if isinstance(day, str) and day.isdigit():
             return int(day)
         if day == "today":
             day = today()
+        if isinstance(day, str) and info.field_name == "engine_date" and not _DAY.fullmatch(day):
+            day = release_day(day, info.data.get("framework")) or day
         try:
             return serial(date.fromisoformat(str(day))) if isinstance(day, date | str) else day
         except ValueError as error:
-            raise ValueError("expected a day such as 2026-11-23") from error
+            also = " or a release such as vllm 0.10.0" if info.field_name == "engine_date" else ""
+            raise ValueError(f"expected a day such as 2026-11-23{also}") from error
 
 
 class Case(Inputs):
