@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import mantile as mt
 from mantile.library.correction import Correction, load_correction
+from mantile.library.dates import serial
 from mantile.library.dump import dump_yaml
 from mantile.library.errors import InputError
 from mantile.measured import correct
@@ -152,15 +154,21 @@ def test_a_file_that_is_not_there() -> None:
         mt.estimate(mt.Scenario(**ASKED, correction="shipped"))
 
 
-def _runs(change: Any, seed: int = 0) -> list[Any]:
-    """Runs whose TPOT is what is predicted times a change of concurrency, with noise."""
+def _runs(change: Any, seed: int = 0, releases: dict[str, float] | None = None) -> list[Any]:
+    """Runs whose TPOT is what is predicted times a change of concurrency, with noise; and times that of the
+    releases of the engine, which take turns."""
     noise = np.random.default_rng(seed)
     made = []
     for tp in (1, 2, 4):
         for concurrency in (1, 2, 4, 8, 16, 32, 64, 128):
             for output in (128, 512):
                 asked = ASKED | {"tp": tp, "concurrency": concurrency, "output_tokens": output}
-                made.append((asked, change(concurrency) * exp(noise.normal(0, 0.01))))
+                factor = change(concurrency) * exp(noise.normal(0, 0.01))
+                if releases:
+                    release = list(releases)[len(made) // 2 % len(releases)]
+                    asked = asked | {"environment": {"framework_version": release}}
+                    factor *= releases[release]
+                made.append((asked, factor))
     predicted = correct.residuals(
         [
             parse_run(asked | {"metrics": {"tpot_s": 1}, "id": str(n)}, "run")
@@ -193,6 +201,34 @@ def test_learns_what_physics_leaves() -> None:
     (along,) = [along for along in one.along if along.what == "concurrency"]
     assert list(along.steps) == sorted(along.steps)
     assert along.steps[-1] - along.steps[0] == pytest.approx(log(1.3 / 1.2), abs=0.02)
+
+
+@pytest.mark.exhaustive
+def test_learns_that_a_release_is_faster(tmp_path: Path) -> None:
+    """By the day of the release, not that of the run; the workbook follows a day that is typed."""
+    pytest.importorskip("sklearn")
+    learned = correct.learn(_runs(lambda concurrency: 1, releases={"0.8.0": 1.3, "0.10.0": 1.0}))
+    assert learned.correction is not None
+    (along,) = [along for along in learned.correction.metrics[0].along if along.what == "engine_date"]
+    old, new = (serial(day) for day in (date(2025, 3, 18), date(2025, 7, 24)))
+    assert along.starts[0] == 0 and old < along.starts[1] < new
+    assert along.steps[1] - along.steps[0] == pytest.approx(-log(1.3), abs=0.05)
+
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        dump_yaml(learned.correction.model_dump(mode="json", exclude_none=True)), encoding="utf-8"
+    )
+    days = [{"engine_date": "vllm 0.8.0"}, {"engine_date": "vllm 0.10.0"}, {"engine_date": "2026-11-01"}]
+    asked = mt.estimate(mt.Scenario(**ASKED | days[0], correction=str(path), variants=days[1:]))
+    multipliers = [asked.results(column)["correction"]["tpot"]["multiplier"] for column in range(3)]
+    assert multipliers[0] > 1.1 * multipliers[1]
+    assert multipliers[1] == multipliers[2]
+    undated = mt.estimate(mt.Scenario(**ASKED, correction=str(path)))
+    assert undated.results(0)["correction"]["tpot"]["multiplier"] == multipliers[2]
+    for made in (asked, undated):
+        made.to_excel(tmp_path / "run.xlsx")
+        assert mt.verify(tmp_path / "run.xlsx").ok
+        assert not mt.lint(tmp_path / "run.xlsx")
 
 
 @pytest.mark.exhaustive

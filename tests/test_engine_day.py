@@ -74,7 +74,7 @@ def test_rows_only_where_a_day_is_asked_for() -> None:
 
 
 def test_release_stands_for_its_day() -> None:
-    """With the engine's name or without, in any spelling; what nobody told us of is refused with what is known."""
+    """With the engine's name or without, in any spelling; what nobody told us of is refused."""
     day = mt.Scenario(**ASKED, engine_date="2025-07-24").engine_date
     for text in ("vllm 0.10.0", "vLLM v0.10.0", "vllm==0.10.0", "vllm@0.10.0"):
         assert mt.Scenario(**ASKED, engine_date=text).engine_date == day

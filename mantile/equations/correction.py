@@ -45,6 +45,7 @@ ASKED = {
     "input_tokens": "input tokens",
     "output_tokens": "output tokens",
     "ranks": "ranks of a replica",
+    "engine_date": "engine day",
 }
 NOWHERE = "none"
 _SHOWN = 12  # characters of a digest
@@ -239,7 +240,9 @@ def _along(
     known: Correction, name: str, label: str, along: Along, workers: Workers
 ) -> tuple[Quantity, list[Named]]:
     """The step for what was asked, and its table."""
-    value: Node = workers.ranks.replica if along.what == "ranks" else getattr(workers.inputs, along.what)
+    asked: Node | None = (
+        workers.ranks.replica if along.what == "ranks" else getattr(workers.inputs, along.what)
+    )
     called = ASKED[along.what]
     starts, steps = [], []
     for number, (start, step) in enumerate(zip(along.starts, along.steps, strict=True), 1):
@@ -254,7 +257,8 @@ def _along(
         f"{name}.{along.what}",
         f"Step of {called}, {label}",
         "1",
-        index(span(steps), match_at_most(value, span(starts))),
+        index(span(steps), match_at_most(maximum(span(starts)) if asked is None else asked, span(starts))),
+        note="" if asked is not None else "nobody states its day: the newest one",
     )
     return found, [*starts, *steps]
 

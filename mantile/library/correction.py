@@ -24,7 +24,7 @@ MOST_STEPS = 16
 MOST_GROUPS = 2_000
 
 CorrectedMetric = Literal["tpot", "ttft", "e2e", "prefill", "weights", "kv_tokens", "peak_memory"]
-Asked = Literal["concurrency", "input_tokens", "output_tokens", "ranks"]
+Asked = Literal["concurrency", "input_tokens", "output_tokens", "ranks", "engine_date"]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 Step = Annotated[Real, Field(ge=-log(MOST_CHANGE), le=log(MOST_CHANGE))]
 
@@ -45,7 +45,8 @@ class Group(Strict):
 
 
 class Along(Strict):
-    """Steps along what was asked: from each value on, its logarithm of a multiplier holds."""
+    """Steps along what was asked, or the day of the engine: from each value on, its logarithm of a
+    multiplier holds."""
 
     what: Asked
     starts: tuple[Real, ...] = Field(min_length=2, max_length=MOST_STEPS)

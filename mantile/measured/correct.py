@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from math import log
@@ -19,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mantile.library.correction import MOST_CHANGE, MOST_STEPS, Along, Corrected, Correction, Group
+from mantile.library.dates import serial
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library
+from mantile.library.releases import release_day
 from mantile.measured.cross_validation import folds
 from mantile.measured.match import match_runs
 from mantile.measured.metrics import COMPARED, Array
@@ -34,6 +37,10 @@ METRICS = ("tpot", "ttft", "e2e", "prefill", "weights", "kv_tokens", "peak_memor
 OF_LOAD = ("tpot", "ttft", "e2e", "prefill")
 """Those that grow with what was asked; memory after the start does not."""
 ASKED = ("concurrency", "input_tokens", "output_tokens", "ranks")
+DAY = "engine_date"
+"""The day of the engine of a run, as spreadsheets count days: of its release where the run states one whose
+day is known, else of the run. It counts where all runs have one."""
+_YEAR = 365.25
 GROUP = ("model", "accelerator", "framework")
 THIN = 10.0  # runs of a group at which its correction counts half, as the equations have it
 LEAST_RUNS = 20  # of a metric, for a spread that means something
@@ -184,8 +191,9 @@ def residuals(
     library: Library | None = None,
     progress: Callable[[str], None] = lambda what: None,
 ) -> pd.DataFrame:
-    """What measured runs leave over: a row each with group, what was asked, day, fold of its configuration,
-    and by metric the logarithm of measured ÷ predicted, NaN where it was not measured."""
+    """What measured runs leave over: a row each with group, what was asked, day of the run and of its engine,
+    fold of its configuration, and by metric the logarithm of measured ÷ predicted, NaN where it was not
+    measured."""
     import pandas as pd
 
     aggregated = [run for run in runs if mode_of(run) == "aggregated"]
@@ -210,14 +218,31 @@ def residuals(
                     **{what: float(asked[what]) for what in ASKED if what in asked},
                     "ranks": float(asked["tp"] * asked["attention_dp"] * asked["cp"] * asked["pp"]),
                     "date": run.run.date,
+                    DAY: _engine_day(run.run),
                     **{metric: float(of_runs[place]) for metric, of_runs in left.items()},
                 }
             )
-    table = pd.DataFrame(rows, columns=["id", *GROUP, *ASKED, "date", *METRICS])
+    table = pd.DataFrame(rows, columns=["id", *GROUP, *ASKED, "date", DAY, *METRICS])
     parts = folds([run.run for run in matched.runs], "config")
     table["fold"] = np.select(parts, range(len(parts)), 0) if len(table) else 0
     table["group"] = table[list(GROUP)].astype(str).agg("/".join, axis=1) if len(table) else ""
     return table
+
+
+def _engine_day(run: Run) -> float:
+    """The day of the engine of a run; NaN where nobody knows it."""
+    day: date | None = None
+    with suppress(InputError):
+        day = release_day(run.environment.framework_version or "", run.framework)
+    if day is None and _DAY.match(str(run.date)):
+        with suppress(ValueError):
+            day = date.fromisoformat(str(run.date))
+    return float("nan") if day is None else float(serial(day))
+
+
+def _asked(table: pd.DataFrame) -> list[str]:
+    """What a correction may go along: the day of the engine too, where all runs have one."""
+    return [*ASKED] if table[DAY].isna().any() else [*ASKED, DAY]
 
 
 def judge(metric: str, table: pd.DataFrame, by: str = "fold") -> tuple[Judged, tuple[float, float]]:
@@ -336,7 +361,8 @@ def applied(table: pd.DataFrame, groups: Sequence[Group], along: Sequence[Along]
 def _steps(table: pd.DataFrame, along: Sequence[Along]) -> Array:
     total = np.zeros(len(table))
     for one in along:
-        places = np.searchsorted(one.starts, table[one.what].to_numpy(float), side="right") - 1
+        values = table[one.what].fillna(np.inf).to_numpy(float)  # of an engine without a day the newest
+        places = np.searchsorted(one.starts, values, side="right") - 1
         total += np.array(one.steps)[places]
     return total
 
@@ -346,7 +372,8 @@ def _along(table: pd.DataFrame, rest: Array) -> tuple[Along, ...]:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
 
-    asked = table[list(ASKED)].to_numpy(float)
+    names = _asked(table)
+    asked = table[names].to_numpy(float)
     counts = table.groupby("group")["group"].transform("size").to_numpy(float)
     trees = HistGradientBoostingRegressor(
         loss="quantile",
@@ -355,7 +382,7 @@ def _along(table: pd.DataFrame, rest: Array) -> tuple[Along, ...]:
         max_iter=TREES,
         learning_rate=RATE,
         min_samples_leaf=LEAST_IN_LEAF,
-        monotonic_cst=[0 if what == "ranks" else 1 for what in ASKED],
+        monotonic_cst=[0 if what in ("ranks", DAY) else 1 for what in names],
         early_stopping=False,
         random_state=0,
     )
@@ -364,7 +391,7 @@ def _along(table: pd.DataFrame, rest: Array) -> tuple[Along, ...]:
         trees.fit(asked, rest, sample_weight=1 / np.sqrt(counts))
         base = float(trees.predict(usual[np.newaxis])[0])
         found = []
-        for place, what in enumerate(ASKED):
+        for place, what in enumerate(names):
             values = np.unique(asked[:, place])
             points = np.repeat(usual[np.newaxis], len(values), axis=0)
             points[:, place] = values
@@ -388,20 +415,26 @@ def _table(values: Array, steps: Array) -> dict[float, float]:
     return {start: _rounded(float(np.clip(step, -_MOST, _MOST))) for start, step in found.items()}
 
 
-def _columns(table: pd.DataFrame) -> Array:
-    logarithms: Array = np.log(table[list(ASKED)].to_numpy(float))
-    return logarithms
+def _columns(table: pd.DataFrame, names: Sequence[str]) -> Array:
+    """What was asked in logarithms, days in years."""
+    values: Array = table[list(names)].to_numpy(float)
+    is_day = np.array([name == DAY for name in names])
+    return np.where(is_day, values / _YEAR, np.log(values))
+
+
+def _shared(seen: pd.DataFrame, unseen: pd.DataFrame) -> list[str]:
+    return [name for name in _asked(seen) if name in _asked(unseen)]
 
 
 def _linear(seen: pd.DataFrame, unseen: pd.DataFrame, metric: str) -> Array:
     """A linear fit of the same columns, with a constant for each group."""
     from sklearn.linear_model import Ridge
 
-    names = list(dict.fromkeys(seen["group"]))
+    groups, names = list(dict.fromkeys(seen["group"])), _shared(seen, unseen)
 
     def of(table: pd.DataFrame) -> Array:
-        marks = [(table["group"] == name).to_numpy(float) for name in names]
-        return np.column_stack([_columns(table), *marks])
+        marks = [(table["group"] == group).to_numpy(float) for group in groups]
+        return np.column_stack([_columns(table, names), *marks])
 
     left = np.clip(seen[metric].to_numpy(float), -_MOST, _MOST)
     found: Array = np.clip(Ridge(1.0).fit(of(seen), left).predict(of(unseen)), -_MOST, _MOST)
@@ -411,7 +444,8 @@ def _linear(seen: pd.DataFrame, unseen: pd.DataFrame, metric: str) -> Array:
 def _nearest(seen: pd.DataFrame, unseen: pd.DataFrame, metric: str, most: int = 5) -> Array:
     """The mean of the nearest runs of the same group; 0 where it has none."""
     left = np.clip(seen[metric].to_numpy(float), -_MOST, _MOST)
-    here, there = _columns(unseen), _columns(seen)
+    names = _shared(seen, unseen)
+    here, there = _columns(unseen, names), _columns(seen, names)
     groups = seen["group"].to_numpy()
     found = np.zeros(len(unseen))
     for place, group in enumerate(unseen["group"]):
