@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -161,11 +162,56 @@ def test_experts_on_a_cpu_are_computed_there() -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("cards", [1, 2])
+def test_kv_cache_beside_a_cpu_is_read_there(cards: int) -> None:
+    """Nothing of it is lost or held twice, however many cards there are; each layer takes as long again."""
+    first = {"accelerator": "ryzen-9-9950x", "link": "pcie4-x16"}
+    made = of_mixture(first, count=cards, kv_away=12)
+    names = ("decode.time", "devices.1.memory.kv_bytes_per_request", "devices.2.memory.kv_bytes_per_request")
+    wanted = [made.equations.figures[name] for name in names]
+    program = Program(wanted)
+    rows = []
+    for away in (0, 12, 24, 48, 1000):
+        found = program.run(made.inputs(0) | {"inputs.device2_kv_away": away})
+        rows.append([float(found[figure]) for figure in wanted])
+    steps, cpu, gpu = (np.array(column) for column in zip(*rows, strict=True))
+    alone = of_mixture(first, count=cards)
+    assert steps[0] == pytest.approx(alone.values()[alone.equations.figures["decode.time"]], rel=1e-12)
+    assert steps[2] - steps[1] == pytest.approx(steps[1] - steps[0], rel=1e-6)
+    assert (steps[4], cpu[4], gpu[4]) == (steps[3], cpu[3], gpu[3]), "no more layers than there are"
+    assert cpu[0] == gpu[3] == 0
+    assert cpu + cards * gpu == pytest.approx(np.full(5, cpu[3]), rel=1e-12)
+    assert steps[3] - steps[0] > 0.5 * cpu[3] / 89.6e9, "read at the bandwidth of the CPU"
+    assert "with the KV cache of 12 layers on Ryzen" in made.to_dict()["layers_in_words"]
+
+
+@pytest.mark.exhaustive
+def test_parts_on_a_cpu_in_a_workbook(run: Run, tmp_path: Path) -> None:
+    """Experts and KV cache together; from the command line as llama.cpp spells it."""
+    made = of_mixture(
+        {"accelerator": "ryzen-9-9950x", "link": "pcie4-x16"}, count=2, experts_away=12, kv_away=48
+    )
+    book = tmp_path / "away.xlsx"
+    made.to_excel(book)
+    assert mt.verify(book).ok
+    assert not mt.lint(book)
+    again = mt.import_workbook(book).estimate
+    assert again.scenario.devices[1].kv_away == 48
+    line = "estimate qwen3-30b-a3b --gpu rtx-4090 --cpu ryzen-9-9950x --n-cpu-moe 12 --no-kv-offload"
+    line += f" --framework llama.cpp --dtype {BESIDE['weights_dtype']}"
+    status, out, _ = run(*line.split(), "--isl", "512", "--osl", "64", "--concurrency", "1", "--json")
+    told = json.loads(out)["devices"]
+    assert status == 0 and (told[1]["experts_away"], told[1]["kv_away"]) == (12, told[1]["layers"])
+    status, _, err = run(*line.replace(" --cpu ryzen-9-9950x", "").split(), "--isl", "512")
+    assert status == 2 and "expected the CPU that holds the rest" in err
+
+
+@pytest.mark.exhaustive
 def test_experts_on_a_device_that_is_alike_cost_the_way_alone() -> None:
     """On the same chip behind a link that takes no time nothing changes, in either phase."""
     first = {"accelerator": "rtx-4090", "link": "nvlink-5", "link_bandwidth": 1e5, "link_latency": 0}
-    plain, away = of_mixture(first), of_mixture(first, experts_away=30)
-    for name, within in (("decode.time", 1e-6), ("prefill.time", 1e-3)):
+    plain, away = of_mixture(first), of_mixture(first, experts_away=30, kv_away=20)
+    for name, within in (("decode.time", 3e-6), ("prefill.time", 1e-3)):
         times = [float(made.values()[made.equations.figures[name]]) for made in (plain, away)]
         assert times[1] == pytest.approx(times[0], rel=within), name
 

@@ -46,21 +46,25 @@ def asked(
 
 def _beside_cpu(fields: dict[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
     """The flags --cpu and --ngl as two devices: the CPU with the first layers, then the accelerator."""
-    layers, cpu, away = (fields.pop(name, None) for name in ("ngl", "cpu", "n_cpu_moe"))
+    layers, cpu, away, kv_stays = (
+        fields.pop(name, None) for name in ("ngl", "cpu", "n_cpu_moe", "no_kv_offload")
+    )
     if cpu is None:
-        for flag, count in (("--ngl", layers), ("--n-cpu-moe", away)):
-            if count is not None:
-                raise InputError(
-                    f"{flag} {count}: expected the CPU that holds the rest, such as --cpu ryzen-9-9950x"
-                )
+        for flag, stated in (
+            (f"--ngl {layers}", layers is not None),
+            (f"--n-cpu-moe {away}", away is not None),
+            ("--no-kv-offload", bool(kv_stays)),
+        ):
+            if stated:
+                raise InputError(f"{flag}: expected the CPU that holds the rest, such as --cpu ryzen-9-9950x")
         return fields
-    if away and layers is None:
-        layers = 1000  # all
     if "device" in fields:
         raise InputError("--cpu beside --device: list the CPU as a device, first")
-    from mantile.library.beside_cpu import beside_cpu
+    from mantile.library.beside_cpu import ALL, beside_cpu
     from mantile.library.profiles import load_library
 
+    if (away or kv_stays) and layers is None:
+        layers = ALL
     chip = fields.pop("accelerator", data.get("accelerator"))
     if chip is None:
         raise InputError(
@@ -69,7 +73,9 @@ def _beside_cpu(fields: dict[str, Any], data: Mapping[str, Any]) -> dict[str, An
     count = fields.pop("tp", data.get("tp", 1))
     model = fields.get("model", data.get("model"))
     named = None if model is None else str(model)
-    return fields | beside_cpu(load_library(), str(cpu), str(chip), int(count), layers, named, away or 0)
+    return fields | beside_cpu(
+        load_library(), str(cpu), str(chip), int(count), layers, named, away or 0, bool(kv_stays)
+    )
 
 
 def _of_devices(fields: dict[str, Any]) -> dict[str, Any]:

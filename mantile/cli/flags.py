@@ -106,6 +106,14 @@ def _document_flags(
             rich_help_panel="Deployment",
         ),
     ] = None,
+    no_kv_offload: Annotated[
+        bool | None,
+        typer.Option(
+            "--no-kv-offload",
+            help="The KV cache of layers on the accelerator stays on --cpu, which computes attention.",
+            rich_help_panel="Deployment",
+        ),
+    ] = None,
     preset: Annotated[
         str | None,
         typer.Option(

@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
-from mantile.equations.constant import BOTH_WAYS, GIGA, MICRO, NO_BOUND, NO_BOUND_TIME, SLIVER
+from mantile.equations.constant import GIGA, MICRO, NO_BOUND, NO_BOUND_TIME, SLIVER
+from mantile.equations.devices_away import OF_RUN, Moved, moved, on_device_before
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import DeviceInputs, Workload
 from mantile.equations.link import LinkTable, Machine, by_ports, in_system, link_table
@@ -112,7 +112,7 @@ class Device:
         capacity: requests for whose KV cache it has room.
         link: to the next; None of the last in the list.
         first, last: 1 where it holds the embedding, or the LM head.
-        sections: of the Hardware sheet, of the Memory sheet, and of the Inputs sheet.
+        sections: blocks that no other workers have, by sheet.
     """
 
     number: int
@@ -125,7 +125,7 @@ class Device:
     first: Node
     last: Node
     rewrite: GraphRewrite
-    sections: tuple[Section, Section, Section]
+    sections: Mapping[str, tuple[Section, ...]]
 
     @property
     def prefix(self) -> str:
@@ -224,10 +224,10 @@ def unlike(
     )
     inputs.set_default("pp", stages)
     joined = links(rows, ir, inputs, base, [chip.first for chip in chips], table)
-    moved = [chip.moved(listed) for chip in chips]
+    away = [chip.moved(listed) for chip in chips]
     capacities = [
         chip.capacity(listed, out, into)
-        for chip, out, into in zip(chips, moved, [*moved[1:], None], strict=True)
+        for chip, out, into in zip(chips, away, [*away[1:], None], strict=True)
     ]
     sequences = base.memory.capacity_sequences
     of_all = Quantity(
@@ -304,40 +304,43 @@ class _Chips:
     def _row(self, name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
         return Quantity(f"{self.prefix}{name}", f"{label}{self.suffix}", unit, body, note=note)
 
-    def moved(self, listed: Mapping[str, Named]) -> Quantity | None:
-        """Bytes of experts of its layers that lie on the device before; None where none may."""
-        if self.inputs.experts_away is None:
-            return None
-        size = next(row for name, row in listed.items() if name.startswith(_EXPERT_BYTES))
-        assert isinstance(size, Quantity)
-        moved = self._row(
-            "memory.experts_away",
-            "Experts on the device before",
-            "B",
-            self.inputs.experts_away * self.rewrite.rewrite(size),
-            "of each rank",
+    def moved(self, listed: Mapping[str, Named]) -> Moved:
+        """What of its layers lies on the device before."""
+        size = next((row for name, row in listed.items() if name.startswith(_EXPERT_BYTES)), None)
+        found = moved(
+            self.inputs,
+            self._row,
+            None if size is None else self.rewrite.rewrite(size),
+            self.rewrite.rewrite(self.base.memory.stage_kv[self.number - 1]),
+            maximum(1, self.inputs.count),
         )
-        self.extra.append(moved)
-        return moved
+        self.away = [row for row in (found.weights, found.share) if row is not None]
+        return found
 
-    def capacity(self, listed: Mapping[str, Named], out: Quantity | None, into: Quantity | None) -> Quantity:
+    def capacity(self, listed: Mapping[str, Named], out: Moved, into: Moved | None) -> Quantity:
         """Requests for whose KV cache the device has room.
 
         Args:
-            out: bytes of its experts that lie on the device before; `into` those of the next that lie here.
+            out: what of it lies on the device before; `into` what of the next lies here.
         """
         base, stage = self.base, self.number - 1
         held: Node = self.rewrite.rewrite(base.memory.stage_weights[stage])
-        if out is not None:
-            held = maximum(0, held - out)
-        if into is not None:
-            held = held + into
+        kept: Node = self.rewrite.rewrite(base.memory.stage_kv[stage])
+        if out.weights is not None:
+            held = maximum(0, held - out.weights)
+        if out.share is not None:
+            kept = kept * (1 - out.share)
+        ranks = maximum(1, self.inputs.count)
+        if into is not None and into.weights is not None:
+            held = held + into.weights_there(ranks)
+        if into is not None and into.share is not None:
+            kept = kept + into.kv_there(ranks)
         weights = self._row("memory.all_weights", "Weights of its layers", "B", held)
         cache = self._row(
             "memory.kv_bytes_per_request",
             "KV bytes per request",
             "B/request",
-            self.rewrite.rewrite(base.memory.stage_kv[stage]),
+            kept,
         )
         held = self._row("plan.layers", "Layers", "layer", 1 * self.inputs.layers)
         self.own = dict(self.rewrite.rewritten) | {
@@ -389,7 +392,7 @@ class _Chips:
         made = rewrite.rewrite(settled)
         self.extra += [replica, made.ranks.deployment]
         placed = {figure.id for section in made.sections() for figure in section.figures()}
-        placed |= {figure.id for figure in self.extra if not isinstance(figure, tuple)}
+        placed |= {figure.id for figure in (*self.extra, *self.away) if not isinstance(figure, tuple)}
         self.extra += [
             figure
             for figure in rewrite.rewritten.values()
@@ -406,12 +409,18 @@ class _Chips:
             first=stages.first[place],
             last=stages.last[place],
             rewrite=rewrite,
-            sections=_of_device(self.number, self.prefix, self.extra),
+            sections=_of_device(self.number, self.prefix, self.extra, self.away),
         )
 
 
-def _of_device(number: int, prefix: str, rows: Sequence[Row]) -> tuple[Section, Section, Section]:
-    """The rows of a device that no block of the deployment has: on Hardware, on Memory, and on Inputs."""
+def _of_device(
+    number: int, prefix: str, rows: Sequence[Row], away: Sequence[Quantity]
+) -> Mapping[str, tuple[Section, ...]]:
+    """The rows of a device that no block of the deployment has, by sheet.
+
+    Args:
+        away: those of what lies on the device before, whose rows follow from them.
+    """
     machine = (f"{prefix}hardware.", f"{prefix}inputs.")
     of_inputs = (f"{prefix}inputs.ranks", f"{prefix}plan.stage_ranks")
     asked = tuple(row for row in rows if not isinstance(row, tuple) and row.id in of_inputs)
@@ -420,11 +429,12 @@ def _of_device(number: int, prefix: str, rows: Sequence[Row]) -> tuple[Section, 
     )
     rest = tuple(row for row in rows if row not in first and row not in asked)
     title = f"Device {number}"
-    return (
-        Section(title, first, "what it is"),
-        Section(title, rest, "its part of the model"),
-        Section(title, asked, "ranks, in numbers"),
-    )
+    before = Section(f"{title}, on the device before", tuple(away), "of its part of the model")
+    return {
+        "Hardware": (Section(title, first, "what it is"),),
+        "Memory": (*((before,) if away else ()), Section(title, rest, "its part of the model")),
+        "Inputs": (Section(title, asked, "ranks, in numbers"),),
+    }
 
 
 def splits(
@@ -733,7 +743,7 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
     ]
     first = Rows(f"devices.{phase.id}", f", {phase.id}")  # what the rows of the pass follow from
     passes = [_pass_of(device, work, listed, blocks) for device in devices.devices]
-    passes = _experts_away(first, ir, base, devices, work, passes)
+    passes = on_device_before(first, ir, base, devices, work, passes)
     replaced: dict[Node, Node] = {}
     runs: dict[str, list[Node]] = {}
     sent: tuple[Quantity, ...] = ()
@@ -795,67 +805,6 @@ def _pass_of(device: Device, work: Pass, listed: list[Named], blocks: list[Quant
 
 
 _EXPERT_BYTES = "memory.weights.experts"
-_EXPERT_BLOCKS = "experts_"
-
-
-def _experts_away(
-    rows: Rows, ir: ModelGraph, base: Workers, devices: Devices, work: Pass, passes: Sequence[Pass]
-) -> list[Pass]:
-    """The passes of devices, where experts of some layers are computed on the device before.
-
-    A module of experts then takes the mean over its layers; activations go there and back.
-    """
-    made = [*passes]
-    kinds = {
-        kind.count: kind for kind in ir.layers if any(m.id.startswith(_EXPERT_BLOCKS) for m in kind.modules)
-    }
-    for place, device in enumerate(devices.devices):
-        away = device.inputs.experts_away
-        if away is None:
-            continue
-        own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
-        held = sum_of([base.plan.stages.layers[count][place] for count in kinds])
-        share = own(
-            f"{device.number}.experts_share",
-            "Share of its layers with experts elsewhere",
-            "1",
-            minimum(1, away / maximum(1, held)),
-        )
-        link = devices.links[place - 1]
-        sent = next(block for block in work.blocks if block.id == "p2p")
-        size = next(
-            figure
-            for figure in sent.section.figures()
-            if isinstance(figure, Quantity) and figure.id.endswith("message_bytes")
-        )
-        there = own(
-            f"{device.number}.experts_sent",
-            "Activations to the experts and back",
-            "s",
-            BOTH_WAYS * where(link.rate > 0, link.latency + size.body / link.rate, 0),
-        )
-        blocks, hop = [], True
-        for here, elsewhere in zip(passes[place].blocks, passes[place - 1].blocks, strict=True):
-            if not here.id.startswith(_EXPERT_BLOCKS) or here.network:
-                blocks.append(here)
-                continue
-            mixed: dict[str, Any] = {}
-            for name, unit in _OF_RUN.items():
-                one, other = getattr(here, name), getattr(elsewhere, name)
-                if one is None or other is None:
-                    continue
-                body = one + share * (other - one)
-                if name == "layer_time" and hop:
-                    body, hop = body + share * there, False
-                mixed[name] = own(
-                    f"{device.number}.{here.id}.{name}.both",
-                    f"{here.label}, {name.replace('_', ' ')}, here and on the device before",
-                    unit,
-                    body,
-                )
-            blocks.append(replace(here, **mixed))
-        made[place] = replace(passes[place], blocks=tuple(blocks))
-    return made
 
 
 def _in_counts(body: Node, counts: frozenset[Node]) -> Node:
@@ -915,18 +864,6 @@ def _repeats(block: Block) -> Node:
     return block.repeats.body if block.network and isinstance(block.repeats, Quantity) else block.repeats
 
 
-_OF_RUN = {
-    "layer_time": "s",
-    "launch": "s",
-    "compute": "s",
-    "memory": "s",
-    "flops": "FLOP",
-    "bytes": "B",
-    "reads": "B",
-}
-"""Figures of one run of a module, and their units."""
-
-
 def _means(
     rows: Rows, devices: Devices, block: Block, of_each: Sequence[Block], runs: Sequence[Node]
 ) -> dict[Node, Node]:
@@ -937,7 +874,7 @@ def _means(
     repeats = block.repeats
     if block.network and runs:
         repeats = own(f"{block.id}.count", "Messages of all devices", "number", sum_of(list(runs)))
-    for name, unit in _OF_RUN.items():
+    for name, unit in OF_RUN.items():
         figure = getattr(block, name)
         if figure is None or figure in replaced:
             continue

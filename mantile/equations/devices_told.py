@@ -106,7 +106,7 @@ def held_in_words(devices: Devices) -> Section:
     parts: list[Node] = []
     for device in devices.devices:
         name = device.workers.hardware.name
-        said = join(device.layers, " layers run on ", name, *_experts_in_words(devices, device), ". ")
+        said = join(device.layers, " layers run on ", name, *_away_in_words(rows, devices, device), ". ")
         parts.append(
             rows(
                 f"{device.number}.words",
@@ -146,13 +146,21 @@ def held_in_words(devices: Devices) -> Section:
     return rows.section("Who holds layers", "in words, and main memory")
 
 
-def _experts_in_words(devices: Devices, device: Device) -> tuple[Node, ...]:
-    away = device.inputs.experts_away
-    if away is None:
-        return ()
-    name = devices.devices[device.number - 2].workers.hardware.name
-    said = join(", with experts of ", away, " layers on ", name)
-    return (choose(1 + minimum(1, away), "", said),)
+def _away_in_words(rows: Rows, devices: Devices, device: Device) -> Iterator[Node]:
+    """Which of its layers have experts or KV cache on the device before."""
+    for away, name, called in (
+        (device.inputs.experts_away, "experts", "experts"),
+        (device.inputs.kv_away, "kv", "the KV cache"),
+    ):
+        if away is not None:
+            before = devices.devices[device.number - 2].workers.hardware.name
+            said = join(f", with {called} of ", minimum(away, device.layers), " layers on ", before)
+            yield rows(
+                f"{device.number}.words.{name}",
+                f"Where {called} of device {device.number} lie, in words",
+                "1",
+                choose(1 + minimum(1, away), "", said),
+            )
 
 
 def device_told(device: Device, before: Quantity) -> DeviceTold:

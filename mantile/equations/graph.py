@@ -489,7 +489,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *(() if graph.mixture is None else (graph.mixture.section,)),
             follows(graph.inputs, graph.prefill_workers.ranks),
             *map(_ranks, graph.workers),
-            *_of_devices(graph, 2),
+            *_of_devices(graph, "Inputs"),
         ),
         "Hardware": (
             *_upwards(
@@ -501,7 +501,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                         *workers.support.sections,
                     )
                 ),
-                0,
+                "Hardware",
             ),
             graph.frameworks.section,
             *(() if graph.links is None else graph.links.sections()),
@@ -527,7 +527,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                         *workers.memory.sections,
                     )
                 ),
-                1,
+                "Memory",
             ),
             *((graph.fullest.section,) if graph.fullest.section else ()),
         ),
@@ -567,24 +567,23 @@ def _headlines(graph: EstimateGraph, of_cost: bool) -> Section:
     return Section("Headline results", rows, "not known where the plan cannot be, or nobody states a figure")
 
 
-def _of_devices(graph: EstimateGraph, place: int) -> Iterator[Section]:
-    """Blocks that only devices which are not alike have: 0 on Hardware, 1 on Memory, 2 on Inputs."""
+def _of_devices(graph: EstimateGraph, sheet: str) -> Iterator[Section]:
+    """Blocks of a sheet that only devices which are not alike have."""
     for device in () if graph.devices is None else graph.devices.devices:
-        if device.sections[place].rows:
-            yield device.sections[place]
+        yield from (section for section in device.sections[sheet] if section.rows)
 
 
-def _upwards(graph: EstimateGraph, sections: tuple[Section, ...], place: int) -> Iterator[Section]:
+def _upwards(graph: EstimateGraph, sections: tuple[Section, ...], sheet: str) -> Iterator[Section]:
     """Blocks with those of devices, each behind what it refers to: what all hold follows from what each
     does, and what each holds from the batch of all.
 
     Args:
-        place: of the blocks that only devices have.
+        sheet: on which they stand.
     """
     if graph.devices is None:
         yield from sections
         return
-    every = (*sections, *_of_devices(graph, place))
+    every = (*sections, *_of_devices(graph, sheet))
     home = {figure: number for number, section in enumerate(every) for figure in section.figures()}
     met: set[int] = set()
 

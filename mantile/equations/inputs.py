@@ -6,7 +6,7 @@ stated there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -28,7 +28,6 @@ from mantile.library.device import (
     AWAY,
     DEVICE,
     DEVICE_FIELDS,
-    EXPERTS_AWAY,
     MOST_DEVICES,
     OF_FIRST,
     OF_LINK,
@@ -71,7 +70,8 @@ class DeviceInputs:
         count: accelerators that split each of its layers.
         memory: of one of them, GB.
         link: kind of link to the next device, with its bandwidth in GB/s and latency in us; None of the last.
-        experts_away: layers whose experts lie on the device before; None where no scenario states one.
+        experts_away: layers whose experts lie on the device before, `kv_away` whose KV cache does; None where
+            no scenario states one.
         others: the same of the link to a device that is not the next, by its number; none where nobody says
             which links there are.
     """
@@ -86,6 +86,7 @@ class DeviceInputs:
     link_bandwidth: Input | None = None
     link_latency: Input | None = None
     experts_away: Input | None = None
+    kv_away: Input | None = None
     others: Mapping[int, tuple[Input, Input, Input]] = field(default_factory=dict)
 
     def named(self) -> dict[str, Input]:
@@ -317,10 +318,13 @@ def workload(
             follows = declared.follows if there_are.get(declared.follows, True) else ""
             inputs[declared.name] = scenario_input(declared, library, LateDefault() if follows else None)
     decode_inputs = _decode_inputs(inputs, library) if disaggregated else {}
+    away = {name for name, need in AWAY.items() if need in stated}
+    if not there_are["experts"]:
+        away.discard("experts_away")
     asked = Workload(
         **inputs,
         **decode_inputs,
-        devices=_device_inputs(inputs, library, devices, EXPERTS_AWAY in stated and there_are["experts"]),
+        devices=_device_inputs(inputs, library, devices, away),
     )
     ranks = _ranks(asked)
     return asked, ranks, (*_sections(asked), *(() if classes is None else (classes,)))
@@ -408,10 +412,13 @@ def _decode_inputs(shared: Mapping[str, Input], library: Library) -> dict[str, I
 
 
 def _device_inputs(
-    shared: Mapping[str, Input], library: Library, count: int, experts_away: bool
+    shared: Mapping[str, Input], library: Library, count: int, away: Container[str]
 ) -> tuple[DeviceInputs, ...]:
     """Inputs of unlike devices. Accelerator and system follow the first device; what follows from machines,
     such as memory and layers, is stated while the graph is built.
+
+    Args:
+        away: fields of what may lie on the device before that a scenario states.
     """
     devices = []
     joined = pairs(count) if "links" in shared else ()
@@ -433,7 +440,7 @@ def _device_inputs(
             if (number > 1 or name not in OF_FIRST)
             and (number < count or name not in OF_LINK)
             and name not in left_out
-            and (name != AWAY or (experts_away and number > 1))
+            and (name not in AWAY or (name in away and number > 1))
         }
         if number == 1:
             cells |= {name: shared[of] for name, of in OF_FIRST.items()}

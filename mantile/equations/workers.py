@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mantile.equations.efficiency import Efficiency, efficiency
@@ -103,7 +104,16 @@ def _degrees(workers: Workers, shown: Node | None = None) -> Node:
     degree_of = {letters: getattr(workers.inputs, name) for name, letters in names.items()}
     arrow = [] if shown is None else [where(shown, "→ ", "")]
     above = [only(degree > 1, join(letters, text(degree, "0"), " ")) for letters, degree in degree_of.items()]
-    return join(*arrow, *above, only(workers.ranks.deployment <= 1, "one accelerator "))
+    return join(*arrow, *above, *_without_degrees(workers, only))
+
+
+def _without_degrees(workers: Workers, only: Callable[[Node, Node | str], Node]) -> Iterator[Node]:
+    """Where no degree is above 1: how many accelerators there are, on devices that are not alike."""
+    inputs, count = workers.inputs, workers.ranks.deployment
+    yield only(count <= 1, "one accelerator ")
+    if inputs.devices:
+        alone = all_of(count > 1, inputs.tp <= 1, inputs.pp <= 1, inputs.dp <= 1)
+        yield only(alone, join(text(count, "0"), " accelerators "))
 
 
 def workers(

@@ -18,6 +18,7 @@ from mantile.equations.nearest import DEGREES, Nearest
 from mantile.estimate.messages import message
 from mantile.graph.quantity import Input, Named, Node
 from mantile.library.dates import day_of
+from mantile.library.device import AWAY
 from mantile.library.runs import NOT_STATED
 
 
@@ -86,11 +87,11 @@ def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any
                 "name": str(values[device.workers.hardware.name]),
                 "accelerators": int(values[device.inputs.count]),
                 "layers": count,
-                **(
-                    {}
-                    if device.inputs.experts_away is None
-                    else {"experts_away": int(values[device.inputs.experts_away])}
-                ),
+                **{
+                    name: int(values[cell])
+                    for name in AWAY
+                    if (cell := getattr(device.inputs, name)) is not None
+                },
                 "which_layers": [first, first + count - 1] if count else None,
                 "memory_used_bytes": float(values[memory.used]),
                 "memory_usable_bytes": float(values[memory.usable]),

@@ -7,6 +7,9 @@ from typing import Any
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
 
+ALL = 1000
+"""More layers than any model has."""
+
 
 def beside_cpu(
     library: Library,
@@ -16,6 +19,7 @@ def beside_cpu(
     layers: int | None = None,
     model: str | None = None,
     away: int = 0,
+    kv_stays: bool = False,
 ) -> dict[str, Any]:
     """Fields of a CPU and accelerators in one machine, joined by the slot of the accelerator.
 
@@ -24,6 +28,7 @@ def beside_cpu(
         layers: on the accelerators, the last ones; None: as is fastest.
         model: whose layers are all that there may be.
         away: of these layers so many have their experts on the CPU.
+        kv_stays: the KV cache of all layers stays in main memory, and the CPU computes attention.
 
     Raises:
         InputError: for an unknown chip or model.
@@ -43,6 +48,8 @@ def beside_cpu(
         beside["layers"] = layers
     if away:
         beside["experts_away"] = away if layers is None else min(away, layers)
+    if kv_stays:
+        beside["kv_away"] = ALL if layers is None else layers
     first = {"link": (fast or kinds[-1:])[0].id}
     # nothing is left of the machine of a scenario file
     machine = {"tp": 1, "system": "default", "accelerator": cpu}

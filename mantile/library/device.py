@@ -89,6 +89,16 @@ class Device(Strict):
         least=0,
         most=1000,
     )
+    kv_away: Whole | None = field(
+        "Layers with KV cache elsewhere",
+        "of its layers so many have their KV cache on the device before, which computes attention, as "
+        "--no-kv-offload of llama.cpp",
+        group=DEPLOYMENT,
+        unit="layer",
+        default=0,
+        least=0,
+        most=1000,
+    )
     memory: Real | None = field(
         "Memory it may use",
         "of one accelerator; until stated what the driver shows",
@@ -148,8 +158,8 @@ OF_FIRST = {"accelerator": "accelerator", "system": "system", "count": "tp"}
 """Fields of the first device, and the fields of a deployment that they are."""
 OF_LINK = ("link", "link_bandwidth", "link_latency")
 """Fields of the way to the next device: the last one has none."""
-AWAY, EXPERTS_AWAY = "experts_away", "experts away"
-"""A field of devices behind the first, and what a scenario asks for that states it."""
+AWAY = {"experts_away": "experts away", "kv_away": "KV cache away"}
+"""Fields of devices behind the first, and what a scenario asks for that states one."""
 CHAIN, RING, STAR, MESH = "chain", "ring", "star", "mesh"
 LINK_PRESETS = (CHAIN, RING, STAR, MESH)
 """Which links there are: to the next; also from the last to the first; through a switch; between any two."""

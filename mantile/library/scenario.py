@@ -36,8 +36,8 @@ from mantile.library.correction import NO_CORRECTION
 from mantile.library.dates import day_of, serial, today
 from mantile.library.decision import MOST_PLANS, Decision
 from mantile.library.device import (
+    AWAY,
     DEVICE_FIELDS,
-    EXPERTS_AWAY,
     MOST_DEVICES,
     OF_FIRST,
     OF_LINK,
@@ -1510,10 +1510,11 @@ class Scenario(Case):
                 raise ValueError(
                     f"{where}devices: expected no decode workers beside devices that are not alike"
                 )
-            if case.devices and case.devices[0].experts_away:
-                raise ValueError(
-                    f"{where}devices.0: experts_away: expected a device before it, which holds them"
-                )
+            for name in AWAY:
+                if case.devices and getattr(case.devices[0], name):
+                    raise ValueError(
+                        f"{where}devices.0: {name}: expected a device before it, which holds them"
+                    )
             for name in OF_LINK:
                 if case.devices and getattr(case.devices[-1], name) is not None:
                     raise ValueError(
@@ -1603,9 +1604,9 @@ class Scenario(Case):
             or _of_class(self.classes, need)
             or any(getattr(case, name) is not None for case in (self, *self.variants))
         ) | frozenset(
-            {EXPERTS_AWAY}
-            if any(device.experts_away for case in (self, *self.variants) for device in case.devices)
-            else ()
+            need
+            for name, need in AWAY.items()
+            if any(getattr(device, name) for case in (self, *self.variants) for device in case.devices)
         )
 
     @property

@@ -1,0 +1,212 @@
+"""What the device before computes of layers: their experts, as --n-cpu-moe of llama.cpp has it, or attention,
+whose KV cache lies there, as --no-kv-offload.
+
+    id                                              function
+    ----------------------------------------------  ------------------------
+    devices.<n>.memory.experts_away .kv_away        Moved
+    devices.<phase>.<n>.experts_share .kv_share     on_device_before
+    devices.<phase>.<n>.experts_bytes .kv_bytes     on_device_before
+    devices.<phase>.<n>.experts_sent .kv_sent       on_device_before
+    devices.<phase>.<n>.<module>.<figure>.both      on_device_before
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from mantile.equations.constant import BOTH_WAYS
+from mantile.equations.forward import Pass
+from mantile.equations.inputs import DeviceInputs
+from mantile.equations.memory import Caches
+from mantile.equations.roofline import Block
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import Input, Node, Quantity, as_node, maximum, minimum, sum_of, where
+from mantile.graph.rows import Rows
+from mantile.ir.modules import ModelGraph, Module
+
+if TYPE_CHECKING:
+    from mantile.equations.devices import Devices
+
+OF_RUN = {
+    "layer_time": "s",
+    "launch": "s",
+    "compute": "s",
+    "memory": "s",
+    "flops": "FLOP",
+    "bytes": "B",
+    "reads": "B",
+}
+"""Figures of one run of a module, and their units."""
+_EXPERTS = "experts_"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of layers that may lie on the device before.
+
+    Args:
+        name: what ids call it; its layers are `<name>_away` of a device.
+        label: in words.
+        holds: whether a module belongs to it.
+        further: bytes that go to the device before, beside the activations there and back, per byte of these.
+    """
+
+    name: str
+    label: str
+    holds: Callable[[Module], bool]
+    further: Node | None = None
+
+    def layers(self, inputs: DeviceInputs) -> Input | None:
+        """Of a device, how many of its layers have the part elsewhere; None where no scenario states any."""
+        found: Input | None = getattr(inputs, f"{self.name}_away")
+        return found
+
+
+def _parts(ir: ModelGraph, caches: Caches) -> Iterator[_Part]:
+    yield _Part("experts", "experts", lambda module: module.id.startswith(_EXPERTS))
+    growing = {cache.module.id: cache for cache in caches.growing}
+    kept = {*growing, *caches.states}
+    written = sum_of([cache.channels for cache in list(growing.values())[:1]]) if growing else None
+    yield _Part(
+        "kv",
+        "KV cache",
+        lambda module: module.id in kept,
+        None if written is None else written / ir.facts["hidden_size"],
+    )
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What of a device lies on the one before.
+
+    Args:
+        weights: bytes of each rank; None where no scenario moves any.
+        share: of the KV cache; None likewise.
+        kv: bytes of a request on a rank, of all its layers; `ranks` that it has.
+    """
+
+    weights: Quantity | None
+    share: Quantity | None
+    kv: Node
+    ranks: Node
+
+    def weights_there(self, ranks: Node) -> Node:
+        """Bytes on a rank of the device before, which has so many."""
+        assert self.weights is not None
+        return self.weights * self.ranks / ranks
+
+    def kv_there(self, ranks: Node) -> Node:
+        """Bytes of a request likewise."""
+        assert self.share is not None
+        return self.kv * self.share * self.ranks / ranks
+
+
+def moved(
+    inputs: DeviceInputs, rows: Callable[..., Quantity], experts: Node | None, kv: Node, ranks: Node
+) -> Moved:
+    """What of a device lies on the one before.
+
+    Args:
+        inputs: of the device.
+        rows: makes a row of it.
+        experts: bytes of those of a layer on a rank; None in a model without.
+        kv: bytes of a request on a rank, of all its layers.
+    """
+    weights = share = None
+    if inputs.experts_away is not None and experts is not None:
+        weights = rows(
+            "memory.experts_away",
+            "Experts on the device before",
+            "B",
+            minimum(inputs.experts_away, inputs.layers) * experts,
+            "of each rank",
+        )
+    if inputs.kv_away is not None:
+        share = rows(
+            "memory.kv_away",
+            "Share of the KV cache on the device before",
+            "1",
+            minimum(1, inputs.kv_away / maximum(1, inputs.layers)),
+            "layers counted, not bytes",
+        )
+    return Moved(weights, share, kv, ranks)
+
+
+def on_device_before(
+    rows: Rows, ir: ModelGraph, base: Workers, devices: Devices, work: Pass, passes: Sequence[Pass]
+) -> list[Pass]:
+    """The passes of devices, where parts of some layers are computed on the device before.
+
+    A module of such a part then takes the mean over its layers; activations go there and back.
+    """
+    made = [*passes]
+    for part in _parts(ir, base.memory.caches):
+        kinds = {kind.count for kind in ir.layers if any(map(part.holds, kind.modules))}
+        for place, device in enumerate(devices.devices):
+            away = part.layers(device.inputs)
+            if away is None or not kinds:
+                continue
+            own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
+            held = sum_of([base.plan.stages.layers[count][place] for count in kinds])
+            share = own(
+                f"{device.number}.{part.name}_share",
+                f"Share of its layers with {part.label} elsewhere",
+                "1",
+                minimum(1, away / maximum(1, held)),
+            )
+            sent = _sent(own, part, device.number, devices.links[place - 1], work)
+            blocks = _mixed(own, part, device.number, share, sent, made[place], passes[place - 1])
+            made[place] = replace(made[place], blocks=tuple(blocks))
+    return made
+
+
+def _sent(rows: Rows, part: _Part, number: int, link: Any, work: Pass) -> Quantity:
+    """Seconds of activations to the device before and back, of one layer."""
+    messages = next(block for block in work.blocks if block.id == "p2p")
+    size = next(
+        figure
+        for figure in messages.section.figures()
+        if isinstance(figure, Quantity) and figure.id.endswith("message_bytes")
+    )
+    times: Node = as_node(BOTH_WAYS) if part.further is None else BOTH_WAYS + part.further
+    sent = rows(
+        f"{number}.{part.name}_bytes",
+        f"Activations to the {part.label} and back, of a layer",
+        "B",
+        size.body * times,
+        "" if part.further is None else "and the keys and values of new tokens",
+    )
+    return rows(
+        f"{number}.{part.name}_sent",
+        f"Time of activations to the {part.label} and back",
+        "s",
+        where(link.rate > 0, BOTH_WAYS * link.latency + sent / link.rate, 0),
+    )
+
+
+def _mixed(
+    rows: Rows, part: _Part, number: int, share: Quantity, sent: Quantity, here: Pass, before: Pass
+) -> Iterator[Block]:
+    """The blocks of a device, those of the part as they are in the mean of its layers."""
+    hop = True
+    for block, elsewhere in zip(here.blocks, before.blocks, strict=True):
+        if block.network or block.module is None or not part.holds(block.module):
+            yield block
+            continue
+        mixed: dict[str, Any] = {}
+        for name, unit in OF_RUN.items():
+            one, other = getattr(block, name), getattr(elsewhere, name)
+            if one is None or other is None:
+                continue
+            body = one + share * (other - one)
+            if name == "layer_time" and hop:
+                body, hop = body + share * sent, False
+            mixed[name] = rows(
+                f"{number}.{block.id}.{name}.both",
+                f"{block.label}, {name.replace('_', ' ')}, here and on the device before",
+                unit,
+                body,
+            )
+        yield replace(block, **mixed)
