@@ -52,6 +52,9 @@ ODD_VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+TELL = 300  # seconds between two rows of what there is so far
+
+
 class TooLong(BaseException):
     """A case has run for longer than it may; no handler of ours takes it for something else."""
 
@@ -781,7 +784,7 @@ def measured(reader: Reader, path: Path) -> tuple[bool, float, int]:
 def run(reader: Reader, count: int, seconds: float, seed: int, keep: Path, first: int = 0) -> Found:
     """So many cases, or as many as the time allows."""
     found = Found(reader.name)
-    ends = time.monotonic() + seconds
+    ends, told = time.monotonic() + seconds, time.monotonic()
     current = keep / f"current-{reader.name}"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -796,6 +799,9 @@ def run(reader: Reader, count: int, seconds: float, seed: int, keep: Path, first
         for number in range(first, first + count):
             if time.monotonic() > ends:
                 break
+            if time.monotonic() > told + TELL:
+                told = time.monotonic()
+                print(f"so far, up to {number}: {found.row()}", file=sys.stderr, flush=True)
             data = case(reader, number, seed)
             current.write_bytes(data)
             path = named(reader, folder, data)
