@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import posixpath
-import re
 import zipfile
 import zlib
 from collections.abc import Generator
@@ -24,6 +23,7 @@ from mantile.workbook.package_part import Counts, Part
 
 MAX_FILE, MAX_PART, MAX_UNPACKED, MAX_PARTS = 64 * 2**20, 64 * 2**20, 128 * 2**20, 2_000
 MAX_SHEETS = 500
+_SHEETS = "xl/worksheets/"
 _WORKBOOK = "xl/workbook.xml"
 _MAIN = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet.main+xml"
 _REFUSED = {
@@ -44,8 +44,6 @@ _REFUSED = {
     "webextensiontaskpanes": "a web add-in",
     "aFChunk": "a file of another kind",
 }
-_ESCAPE = re.compile("_x005F_(?=x[0-9A-Fa-f]{4}_)")
-"""What stands for the first character of a text such as _x0041_, which programs read as the letter A."""
 _OWNED = ("worksheet", "drawing", "vmlDrawing", "comments", "table", "chart", "pivotTable", "threadedComment")
 """Kinds of parts that belong to one other."""
 
@@ -121,7 +119,10 @@ class _Reader:
 
     def read(self) -> Package:
         with self.counts.clock:
-            items = self.archive.infolist()
+            # Sheets come last: what they share with one another is read before.
+            items = sorted(
+                self.archive.infolist(), key=lambda item: item.filename.lower().startswith(_SHEETS)
+            )
             self._entries(items)
             parts = {item.filename: self._part(item) for item in items if not item.is_dir()}
             return self._package(parts)
@@ -277,19 +278,8 @@ class _Reader:
                 owners[place] = owner
 
     def _cells_of(self, package: Package, title: str, part: Part) -> None:
-        """What the cells of a sheet look like and hold, with texts in place of the numbers of shared ones."""
-        stored, contents, texts, runs = part.stored, part.contents, self.counts.texts, self.counts.text_runs
-        for cell, number in part.shared.items():
-            if number >= len(texts):
-                raise part.refuse(f"text {number} of {len(texts):,} shared ones; expected one of them")
-            text = texts[number]
-            if cell in stored:
-                stored[cell] = text
-            if contents.get(cell, "") is None:
-                contents[cell] = _ESCAPE.sub("_", text) if "_x" in text else text
-            if number in runs:
-                part.cell_runs[cell] = runs[number]
-        package.stored[title], package.looks[title] = stored, part.looks
+        """What the cells of a sheet look like and hold."""
+        package.stored[title], package.looks[title] = part.stored, part.looks
         package.runs[title] = part.cell_runs
 
 

@@ -43,6 +43,8 @@ _OF_CELLS = {"c", "f", "v", "is", "si", "t", "r"}
 _CHAIN = "calcChain"  # the part in which Excel keeps the order of its cells, whose addresses it repeats
 _RUN_PROPERTIES = {"color", "strike", "sz", "rFont", "vertAlign", "vanish"}
 """What may set a word of a text apart from the font of its cell."""
+_ESCAPE = re.compile("_x005F_(?=x[0-9A-Fa-f]{4}_)")
+"""What stands for the first character of a text such as _x0041_, which programs read as the letter A."""
 _FORMULAS = {"f", "formula", "formula1", "formula2", "definedName"}
 _ADDRESS = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
 _LAST_ROW, _LAST_COLUMN = 1_048_576, 16_384
@@ -104,9 +106,9 @@ class Counts:
 class Part:
     """One part while it is read, in chunks.
 
-    Cells are found under their row and column from 0: `contents` has formulas and constants (None for a text
-    that is shared, whose number `shared` has), `stored` the values beside formulas, `looks` the numbers of
-    styles, `cell_runs` what single words look like.
+    Cells are found under their row and column from 0: `contents` has formulas and constants, `stored` the
+    values beside formulas, `looks` the numbers of styles, `cell_runs` what single words look like. Texts that
+    cells share are read before.
     """
 
     def __init__(self, counts: Counts, name: str) -> None:
@@ -118,7 +120,6 @@ class Part:
         self.root: Element | None = None
         self.contents: dict[Place, Any] = {}
         self.stored: dict[Place, Any] = {}
-        self.shared: dict[Place, int] = {}
         self.looks: dict[Place, int] = {}
         self.cell_runs: dict[Place, list[Element]] = {}
         self._tags, self._styles = _Tags(), _Numbers()
@@ -364,20 +365,32 @@ class Part:
         assert cell is not None
         if self._runs:
             self.cell_runs[cell], self._runs = self._runs, []
-        if kind == "s" and said.strip().isdigit():
-            self.shared[cell] = int(said)
         if self._written is not None:
             self.contents[cell] = self._formula(self._written)
             if said:
                 self.stored[cell] = self._value(said)
         elif kind == "s" and said:
-            self.contents[cell] = None  # until all texts are read
+            text = self._shared_text(said)
+            self.contents[cell] = _ESCAPE.sub("_", text) if "_x" in text else text
         elif kind == "inlineStr":
             self.contents[cell] = self._inline
         elif said:
             number = self._value(said)
             is_whole = kind == "n" and said.strip().lstrip("-+").isdigit()
             self.contents[cell] = int(said) if is_whole else number
+
+    def _shared_text(self, said: str) -> str:
+        """The text of a number, and what its words look like."""
+        assert self._cell is not None
+        texts, runs = self.counts.texts, self.counts.text_runs
+        number = int(said) if said.isdecimal() or said.strip().isdecimal() else -1
+        if not 0 <= number < len(texts):
+            raise self.refuse(
+                f"{self._at('v')}: text {said!r:.60} of {len(texts):,} shared ones; expected one of them"
+            )
+        if number in runs:
+            self.cell_runs[self._cell] = runs[number]
+        return texts[number]
 
     def _formula(self, written: str) -> Formula:
         """The formula of a cell, as if it stood there by itself."""
@@ -412,6 +425,8 @@ class Part:
 
     def _value(self, text: str) -> Any:
         """A value by the type its cell states."""
+        if self._kind == "s":
+            return self._shared_text(text)
         if self._kind not in ("n", "b"):
             return text
         try:
