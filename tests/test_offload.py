@@ -249,5 +249,54 @@ def test_what_lies_on_the_host_must_fit_its_memory() -> None:
         assert fits or told["tpot_s"] is None
 
 
+def test_host_memory_bounds_the_links_to_it() -> None:
+    """Shared by the accelerators of a domain that are in use; what nobody states bounds nothing."""
+    fields: dict[str, Any] = {"model": "llama-3.1-405b", "accelerator": "h100-sxm", "tp": 8}
+    fields |= {"input_tokens": 512, "output_tokens": 64, "concurrency": 1, "offload_weights": 60}
+    made = mt.estimate(parse_scenario(fields, "t.yaml"))
+    graph, given = made.equations, made.inputs(0)
+    reached, tpot = (graph.figures[name] for name in ("efficiency.rate.host_bytes", "serving.tpot"))
+    link, share = graph.figures["hardware.host_bandwidth"], graph.figures["efficiency.fraction.host_link"]
+    program = Program([reached, tpot, link, share])
+
+    def found(bandwidth: float | str, tp: int = 8) -> list[float]:
+        edited = {"hardware.host_memory_bandwidth.override": bandwidth, "inputs.tp": tp}
+        values = program.run(given | edited)
+        return [float(values[figure]) for figure in (reached, tpot, link, share)]
+
+    free, quick, raw, part = found("")
+    assert free == raw * part, "563 GB/s are more than eight links of 55 GB/s"
+    for bandwidth in (1e6, 8.001 * raw / 1e9):
+        assert found(bandwidth)[:2] == [free, quick]
+    slow, late, *_ = found(4 * raw / 1e9)
+    assert slow == pytest.approx(free / 2, rel=1e-12) and late > quick
+    assert found(4 * raw / 1e9, tp=4)[0] == pytest.approx(free, rel=1e-12), "four share it between them"
+
+
+def test_disks_hold_and_bring_what_they_can() -> None:
+    """Prefixes on disk must fit it, and come no faster than all disks of a domain read."""
+    fields: dict[str, Any] = {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8}
+    fields |= {"input_tokens": 4000, "output_tokens": 64, "concurrency": 4, "prefix_hit_rate": 0.5}
+    fields |= {"prefixes": 100_000, "prefix_disk": 3840, "prefix_disk_bandwidth": 5}
+    made = mt.estimate(parse_scenario(fields, "t.yaml"))
+    graph, given = made.equations, made.inputs(0)
+    wanted = [graph.figures[name] for name in ("prefix.disk_bandwidth", "prefix.fetch", "checks.disk_room")]
+    program = Program(wanted)
+
+    def found(**edited: float) -> list[float]:
+        values = program.run(given | {f"hardware.{name}.override": value for name, value in edited.items()})
+        return [float(values[figure]) for figure in wanted]
+
+    rate, time, room = found()
+    assert (rate, room) == (5e9, 30720e9)
+    slower, longer, _ = found(disk_bandwidth=20)
+    assert slower == 2.5e9 and longer == pytest.approx(2 * time, rel=1e-9)
+    assert found(disk_bandwidth=400)[0] == 5e9
+    assert made.tpot is not None
+    beyond = mt.estimate(parse_scenario(fields | {"prefix_disk": 3841}, "t.yaml"))
+    assert beyond.tpot is None
+    assert [check["code"] for check in beyond.results()["checks"]["errors"]] == ["DISK_EXCEEDED"]
+
+
 def _memory(gib: float) -> list[dict[str, Any]]:
     return [{"id": "hardware.host_memory", "value": gib, "reason": "what the machine has"}]

@@ -694,6 +694,8 @@ def memory(of: _Of) -> Iterator[Check]:
     yield of.check("EFFICIENCY_NOT_POSITIVE", rates.smallest, smallest)
     yield of.check("OFFLOAD_WITHOUT_HOST", possible, fixed(1, "flag"))
     yield of.check("HOST_MEMORY_EXCEEDED", *_on_hosts(of))
+    if inputs.prefix_disk is not None:
+        yield of.check("DISK_EXCEEDED", *_on_disks(of, inputs.prefix_disk))
     yield of.check("MEMORY_EXCEEDED", usage.used, usage.limit)
     yield of.check("OFFLOADED", host, fixed(0, "B"))
 
@@ -714,6 +716,24 @@ def _on_hosts(of: _Of) -> tuple[Quantity, Quantity]:
     known = hardware.host_memory
     room = of.row("host_room", "Memory of the hosts", "B", where(known > 0, known, held), "if it is known")
     return held, room
+
+
+def _on_disks(of: _Of, asked: Node) -> tuple[Quantity, Quantity]:
+    """Bytes that the ranks of a domain may keep on its disks, and these; no bound if not known."""
+    workers, hardware = of.workers, of.workers.hardware
+    assert hardware.disk is not None
+    accelerators = minimum(workers.ranks.deployment, hardware.system_accelerators)
+    held = of.row(
+        "disk_held",
+        "Kept on the disks of a domain",
+        "B",
+        asked * GIGA * accelerators / RANKS_TO_ACCELERATORS,
+        "by as many ranks as it has accelerators in use",
+    )
+    known = hardware.disk
+    return held, of.row(
+        "disk_room", "Room on the disks", "B", where(known > 0, known, held), "if it is known"
+    )
 
 
 def domains(of: _Of) -> Iterator[Check]:

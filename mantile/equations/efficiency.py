@@ -150,7 +150,12 @@ def efficiency(
         in_use[kind.name], block = _factor(kind, fallback, conditions)
         blocks.append(block)
     derived = rates(
-        {name: factor.main for name, factor in in_use.items()}, _by_user(in_use), inputs, hardware, formats
+        {name: factor.main for name, factor in in_use.items()},
+        _by_user(in_use),
+        inputs,
+        ranks,
+        hardware,
+        formats,
     )
     return Efficiency(
         in_use=in_use,

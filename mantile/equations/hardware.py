@@ -33,7 +33,7 @@ from mantile.graph.sentence import lowered
 from mantile.library.profiles import Library
 from mantile.library.scenario import DEFAULT, DEFAULT_SYSTEM
 
-_SI = {"GiB": ("B", GIBI), "GB/s": ("B/s", GIGA), "TFLOP/s": ("FLOP/s", TERA)}
+_SI = {"GiB": ("B", GIBI), "GB": ("B", GIGA), "GB/s": ("B/s", GIGA), "TFLOP/s": ("FLOP/s", TERA)}
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,8 @@ class Hardware:
         memory_visible: what the accelerator may use of its memory.
         system_matches: 1 if the system is one of the accelerator's.
         machine: class of machine, text.
+        host_memory: of all hosts of a domain, as its bandwidth; `disk` and `disk_bandwidth` of all their
+            disks, None where no scenario caches prefixes.
         topology: text; the flags beside it are 1 where it is so.
         direct: each accelerator reaches every other of its domain at once.
         sections: of accelerators and systems; the first is the list of accelerators.
@@ -94,6 +96,9 @@ class Hardware:
     scale_out_bandwidth: Quantity
     node_power: Quantity
     host_memory: Quantity
+    host_memory_bandwidth: Quantity
+    disk: Quantity | None
+    disk_bandwidth: Quantity | None
     machine: Quantity
     whole_machine: Quantity
     accelerators: tuple[Input, ...]
@@ -136,7 +141,8 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     link = domain.text(system.LINK, system.links(library))
     machine = domain.text(system.MACHINE, system.machines(library))
     flags = {kind.name: domain.flag(kind, system.flags(library, kind)) for kind in system.FLAGS}
-    links = {kind.name: domain.fact(kind, system.facts(library, kind)) for kind in system.FACTS}
+    kinds = system.FACTS if inputs.prefix_disk is None else (*system.FACTS, *system.DISKS)
+    links = {kind.name: domain.fact(kind, system.facts(library, kind)) for kind in kinds}
 
     pairs = framework.pairs(library)
     runs, pads, frameworks = _framework_runs(pairs, inputs, texts["vendor"])
@@ -185,6 +191,9 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         scale_out_bandwidth=links["scale_out_bandwidth"],
         node_power=links["node_power"],
         host_memory=links["host_memory"],
+        host_memory_bandwidth=links["host_memory_bandwidth"],
+        disk=links.get("disk"),
+        disk_bandwidth=links.get("disk_bandwidth"),
         machine=machine,
         whole_machine=flags["whole_machine"],
         accelerators=accelerators,

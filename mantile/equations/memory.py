@@ -205,7 +205,7 @@ def memory(
     )
     found = None
     if prompts is not None and caches.kept_of_token is not None:
-        found = prefix(inputs, prompts, total.free, caches.kept_of_token, efficiency)
+        found = prefix(inputs, prompts, total.free, caches.kept_of_token, efficiency, hardware, ranks)
     return Memory(
         stage_weights=on_stages.weights,
         stage_kv=on_stages.kv,

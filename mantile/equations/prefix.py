@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import GIGA, HALF, ONE_REQUEST, ONE_TOKEN
+from mantile.equations.constant import GIGA, HALF, ONE_REQUEST, ONE_TOKEN, RANKS_TO_ACCELERATORS
 from mantile.equations.efficiency import Efficiency
-from mantile.equations.inputs import Workload
+from mantile.equations.hardware import Hardware
+from mantile.equations.inputs import Ranks, Workload
 from mantile.graph.quantity import Quantity, Section, all_of, equal, floor, maximum, minimum, where
 from mantile.graph.rows import Rows
 
@@ -160,8 +161,30 @@ def _said_before(rows: Rows, inputs: Workload, before: Quantity, answers: Quanti
     )
 
 
+def disk_rate(rows: Rows, inputs: Workload, hardware: Hardware, ranks: Ranks) -> Quantity:
+    """Bytes per second that a rank reads from disk: no more than its part of what all disks of its domain
+    reach."""
+    assert inputs.prefix_disk_bandwidth is not None and hardware.disk_bandwidth is not None
+    known, stated = hardware.disk_bandwidth, inputs.prefix_disk_bandwidth * GIGA
+    accelerators = minimum(ranks.deployment, hardware.system_accelerators)
+    share = known * RANKS_TO_ACCELERATORS / accelerators
+    return rows(
+        "disk_bandwidth",
+        "Bandwidth of the disk for a rank",
+        "B/s",
+        minimum(stated, where(known > 0, share, stated)),
+        "at most its part of what the disks of its domain reach, if that is known",
+    )
+
+
 def prefix(
-    inputs: Workload, known: Heads, free: Quantity, bytes_per_token: Quantity, efficiency: Efficiency
+    inputs: Workload,
+    known: Heads,
+    free: Quantity,
+    bytes_per_token: Quantity,
+    efficiency: Efficiency,
+    hardware: Hardware,
+    ranks: Ranks,
 ) -> Prefix:
     """What is found of a prompt.
 
@@ -171,7 +194,7 @@ def prefix(
     """
     assert inputs.prefix_hit_rate is not None and inputs.prefix_block is not None
     assert inputs.prefixes is not None and inputs.prefix_host is not None
-    assert inputs.prefix_disk is not None and inputs.prefix_disk_bandwidth is not None
+    assert inputs.prefix_disk is not None
     rows, block, link = Rows("prefix"), inputs.prefix_block, efficiency["host_bytes"]
     before = rows(
         "before",
@@ -227,12 +250,13 @@ def prefix(
         inputs.input_tokens - found,
         called="tokens of a prompt to work out",
     )
+    disk = disk_rate(rows, inputs, hardware, ranks)
     size = rows("fetched", "Bytes of a prompt's own prefix", "B", ONE_REQUEST * own * bytes_per_token)
     fetch = rows(
         "fetch",
         "Time to fetch it",
         "s",
-        where(on_host > 0, size * on_host / link, 0) + size * on_disk / (inputs.prefix_disk_bandwidth * GIGA),
+        where(on_host > 0, size * on_host / link, 0) + size * on_disk / disk,
         "over the host link, and from disk",
     )
     asked = rows(

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mantile.equations.constant import HALF
+from mantile.equations.constant import HALF, RANKS_TO_ACCELERATORS
 from mantile.equations.factors import KINDS
 from mantile.equations.formats import Formats, class_label
 from mantile.equations.hardware import Hardware
-from mantile.equations.inputs import CURRENT, EARLY, Workload
+from mantile.equations.inputs import CURRENT, EARLY, Ranks, Workload
 from mantile.graph.quantity import Node, Quantity, Section, equal, maximum, minimum, span, where
 from mantile.graph.rows import Rows
 
@@ -42,6 +42,7 @@ def rates(
     factors: Mapping[str, Quantity],
     by_user: Mapping[tuple[str, str], Quantity],
     inputs: Workload,
+    ranks: Ranks,
     hardware: Hardware,
     formats: Formats,
 ) -> Rates:
@@ -51,7 +52,7 @@ def rates(
         factors: by name.
         by_user: by name and the class of matrices or group of ranks that uses it.
     """
-    rows = _Rates(factors, by_user, inputs, hardware, formats)
+    rows = _Rates(factors, by_user, inputs, ranks, hardware, formats)
     if inputs.engine_release is not None:
         rows.release(inputs.engine_release)
     rows.gemm()
@@ -91,11 +92,12 @@ class _Rates:
         factors: Mapping[str, Quantity],
         by_user: Mapping[tuple[str, str], Quantity],
         inputs: Workload,
+        ranks: Ranks,
         hardware: Hardware,
         formats: Formats,
     ) -> None:
         self.factors, self.by_user = factors, by_user
-        self.inputs, self.hardware, self.formats = inputs, hardware, formats
+        self.inputs, self.ranks, self.hardware, self.formats = inputs, ranks, hardware, formats
         self.bandwidth, self.speed = hardware.memory_bandwidth, inputs.compute_speed
         self.scales: list[Quantity] = []
         self.fractions: list[Quantity] = []
@@ -278,7 +280,20 @@ class _Rates:
         self.rate("streaming", "Elementwise bandwidth reached", "B/s", streaming * self.bandwidth)
         self.fraction("memory_usable", "usable memory", self.factors["memory_usable"])
         host = self.fraction("host_link", "host link", self.factors["host_link"])
-        self.rate("host_bytes", "Host link bandwidth reached", "B/s", host * self.hardware.host_bandwidth)
+        link, known = self.hardware.host_bandwidth, self.hardware.host_memory_bandwidth
+        accelerators = minimum(self.ranks.deployment, self.hardware.system_accelerators)
+        self.rate(
+            "host_memory",
+            "Bandwidth of host memory for an accelerator",
+            "B/s",
+            where(known > 0, known * RANKS_TO_ACCELERATORS / accelerators, link),
+        )
+        self.rate(
+            "host_bytes",
+            "Host link bandwidth reached",
+            "B/s",
+            host * minimum(link, self.by_name["host_memory"]),
+        )
 
     def links(self) -> None:
         """Links between accelerators, by group of ranks where factors differ."""

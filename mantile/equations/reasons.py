@@ -104,6 +104,8 @@ _TABLE = (
                 "Weights or KV cache shall lie on the host, but nobody states a link to it."),
     _of_workers("HOST_MEMORY_EXCEEDED", PLAN, "at most", "What lies on the host fits its memory",
                 "What the ranks of a domain have on their hosts does not fit the memory of these."),
+    _of_workers("DISK_EXCEEDED", PLAN, "at most", "What is kept on disk fits the disks",
+                "What the ranks of a domain keep on disk does not fit the disks of its hosts."),
     _of_workers("FRAMEWORK_UNSUPPORTED", PLAN, "at least", "The framework runs on this maker's chips",
                 "The framework is not known to run on chips of this maker: figures would mean nothing."),
     _of_workers("FRAMEWORK_CHIP", PLAN, "exactly", "The framework runs on this generation of chips",

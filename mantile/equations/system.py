@@ -32,7 +32,16 @@ FACTS = (
              "nameplate, with hosts and fans; 0 where nobody states it"),
     FactKind("host_memory", "Host memory", "GiB",
              "main memory of all hosts of a domain; 0 where nobody states it: then it bounds nothing"),
+    FactKind("host_memory_bandwidth", "Bandwidth of host memory", "GB/s",
+             "of main memory of all hosts of a domain; 0 where nobody states it: then it bounds nothing"),
 )  # fmt: skip
+DISKS = (
+    FactKind("disk", "Disks", "GB",
+             "room on the disks of all hosts of a domain; 0 where nobody states it: then it bounds nothing"),
+    FactKind("disk_bandwidth", "Bandwidth of disks", "GB/s",
+             "read from all disks of a domain; 0 where nobody states it: then it bounds nothing"),
+)  # fmt: skip
+"""Of use only where prefixes are kept on disk."""
 
 
 def systems(library: Library) -> tuple[Input, ...]:

@@ -422,6 +422,12 @@ MESSAGES: Mapping[str, Message] = {
         _host_memory,
         {"used": "2,310", "room": "2,199"},
     ),
+    "DISK_EXCEEDED": Message(
+        "{used} GB shall be kept on the disks of a domain, which have room for {room} GB: a smaller "
+        "prefix_disk, or --set hardware.disk=GB if they have more",
+        _host_memory,
+        {"used": "80,000", "room": "30,720"},
+    ),
     "FRAMEWORK_UNSUPPORTED": Message(
         "{framework} does not run on {vendor} chips: {others}",
         _runs_there,

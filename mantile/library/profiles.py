@@ -158,7 +158,8 @@ class System(Profile):
             host.
         domains: how many of them `scale_out_bandwidth`, per accelerator and direction, joins.
         node_power: nameplate of a whole domain with hosts and fans.
-        host_memory: of all hosts of a domain; None where nobody states it.
+        host_memory: of all hosts of a domain, and its bandwidth; `disk` their disks, and what is read from
+            all of them in a second. None where nobody states it.
     """
 
     name: str
@@ -177,6 +178,9 @@ class System(Profile):
     scale_out_bandwidth: ProfileFact | None = None
     node_power: ProfileFact | None = None
     host_memory: ProfileFact | None = None
+    host_memory_bandwidth: ProfileFact | None = None
+    disk: ProfileFact | None = None
+    disk_bandwidth: ProfileFact | None = None
     note: str = ""
 
     UNITS: ClassVar[dict[str, str]] = {
@@ -188,6 +192,9 @@ class System(Profile):
         "scale_out_bandwidth": "GB/s",
         "node_power": "W",
         "host_memory": "GiB",
+        "host_memory_bandwidth": "GB/s",
+        "disk": "GB",
+        "disk_bandwidth": "GB/s",
     }
 
     @model_validator(mode="after")

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeGuard
 
+from mantile.equations.altered import NOT_BEHIND_RESULTS
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError
 from mantile.workbook.book import FIRST, HEAD_ROW, NOT_AVAILABLE, Cell, Sheet
@@ -22,6 +23,7 @@ from mantile.workbook.normal_form import normal_form
 from mantile.workbook.places import Place
 from mantile.workbook.read import File, place_of
 from mantile.workbook.references import Formula, plain
+from mantile.workbook.sheets.folding import EDITS_SHEET
 
 STAMP = "stamp."  # before the ids of results as they were when the file was made
 _LONG = 1000  # characters of a cell that a report shows
@@ -184,10 +186,19 @@ class _Differ:
         return there is not None and item["found"] == there[1] + 1
 
     def _is_own_count(self, item: Mapping[str, Any]) -> bool:
-        """Whether a number is how many tables of figures the file has: those that it lacks are not in it."""
-        group = re.fullmatch(r"altered\.\w+\.tables", str(item["id"]))
-        lacking = sum(name.startswith("altered.differs.") for name in self.places.lacking)
-        return group is not None and item["found"] == item["generated"] - lacking
+        """Whether a number is how many tables of a kind the file has: those that it lacks are not in
+        it."""
+        if re.fullmatch(r"altered(?:\.others)?\.tables", str(item["id"])) is None:
+            return False
+        edits = self.book.sheets[EDITS_SHEET]
+        of_others = {
+            name: edits.sections[row].endswith(NOT_BEHIND_RESULTS) for row, name in edits.ids.items()
+        }
+        lacking = sum(
+            name.startswith("altered.differs.") and of_others[name] == of_others[item["id"]]
+            for name in self.places.lacking
+        )
+        return bool(item["found"] == item["generated"] - lacking)
 
     def _is_other_copy(self, place: Place, item: dict[str, Any]) -> bool:
         """Whether a formula of a further case differs only in which figures have a copy for the case."""

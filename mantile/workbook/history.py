@@ -510,11 +510,23 @@ CHANGES: tuple[Change, ...] = (
     *(
         Change(
             since=(0, 15),
-            ids=rf"(?:typed|altered)\.others\.(?:{ids})",
+            ids=rf"(?:typed\.(?:tables|others)|altered(?:\.others)?)\.(?:{ids})",
             formula=formula,
-            why="there is one table of figures more, of the memory of hosts",
+            why="there are more tables of figures, of the memory of hosts",
         )
         for ids, formula in _OF_TABLES.items()
+    ),
+    Change(
+        since=(0, 15),
+        ids=r"(?:decode\.)?(?:devices\.\d\.)?efficiency\.rate\.host_bytes",
+        formula=rf"={_ID}\*{_ID}",
+        why="host memory may be slower than the links to it",
+    ),
+    Change(
+        since=(0, 15),
+        ids=r"(?:decode\.)?prefix\.fetch",
+        formula=rf"=IF\({_ID}>0,{_ID}\*{_ID}/{_ID},0\)\+{_ID}\*{_ID}/\({_ID}\*{_ID}\)",
+        why="the disks of a machine may be slower than was stated",
     ),
     Change(
         since=(0, 15),
