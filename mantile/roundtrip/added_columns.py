@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from openpyxl.formula.translate import Translator
 from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.display import LETTERS, SIDE_BY_SIDE
@@ -199,6 +198,8 @@ class _Column:
         before = self.file.contents[sheet].get((row, self.column - 1))
         if is_formula(before) and is_formula(content):
             origin, target = (f"{xl_col_to_name(at)}{row + 1}" for at in (self.column - 1, self.column))
+            from openpyxl.formula.translate import Translator  # which few files need
+
             moved = Translator(before, origin=origin).translate_formula(target)
             return plain(moved) == plain(content)
         return bool(content == before)

@@ -53,7 +53,7 @@ class Case:
     inputs: dict[str, Any]
 
 
-@dataclass
+@dataclass(slots=True)
 class Cell:
     """What stands in a cell.
 

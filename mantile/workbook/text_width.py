@@ -47,6 +47,11 @@ def width(text: str, size: float, *, mono: bool = False) -> float:
     return ems * size * _POINT * _ROUNDED
 
 
+def letters(size: float, pixels: float) -> int:
+    """How many letters of a size have room in one line of a column, whichever letters they are."""
+    return int((pixels - _PADDING) / (size * _WIDEST))
+
+
 def lines(text: str, size: float, pixels: float, *, mono: bool = False) -> int:
     """Lines that a text takes in a column. A word that is too long, such as an id, is broken anywhere.
 
@@ -54,7 +59,7 @@ def lines(text: str, size: float, pixels: float, *, mono: bool = False) -> int:
         lines("a text that is wrapped", 10, 80)    # 2
     """
     # Most texts take one line, whatever their letters.
-    if len(text) * size * _WIDEST <= pixels - _PADDING and "\n" not in text:
+    if len(text) <= letters(size, pixels) and "\n" not in text:
         return 1
     return _lines(text, size, pixels, mono)
 

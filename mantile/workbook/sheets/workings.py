@@ -7,6 +7,7 @@ one per scenario. What the sheet comes to stands first. Figures of other sheets 
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from functools import cache
 from itertools import groupby
 
 from mantile.equations.display import LETTERS, origin
@@ -46,7 +47,7 @@ from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
 from mantile.workbook.sheets.folding import OUTLINED, folded, folded_blocks, rows_in_use
 from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
-from mantile.workbook.text_width import cut_to, height
+from mantile.workbook.text_width import cut_to, height, letters
 
 _NARROWEST = (58, 206, 62, 294, 96, 180)  # widths of these columns
 _OF_LIBRARY = (58, 214, 46, 292, 80, 206)  # on sheets of the library, whose labels and ids are long
@@ -55,6 +56,7 @@ _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
 _MESSAGE, _MESSAGE_LINES = "typed.message", 6  # the first input that cannot be, in words; lines it may take
 _ROW = 18  # least height of a row
+_LOOKS = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
 _HEAD = 2  # rows over a block: air and its title
 _FILTERED = (*LIBRARY_SHEETS, "Model", "Tensors")
 _LAST_FILTER = 5  # column
@@ -270,7 +272,7 @@ def _labels(
     worked_out, source = _how(figure)
     is_override = identifier.endswith(OVERRIDE)
     how, source = how or worked_out, "‹ type why" if is_override else source
-    styles = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
+    styles = _LOOKS
     if total:
         styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
     shown = style.shown_unit(unit or figure.unit)
@@ -282,11 +284,22 @@ def _labels(
         else:
             sheet.set_text(row, column, text, look)
     sheet.ids[row], sheet.sections[row] = identifier, title
-    sheet.heights[row] = max(_ROW, *map(needed_height, texts, styles, sheet.widths))
+    surely = _letters(tuple(sheet.widths[: len(_LOOKS)]))
+    long = [place for place, text in enumerate(texts) if len(text) > surely[place] or "\n" in text]
+    heights = [needed_height(texts[place], styles[place], sheet.widths[place]) for place in long]
+    sheet.heights[row] = max([_ROW, *heights])
+
+
+@cache
+def _letters(widths: tuple[float, ...]) -> tuple[int, ...]:
+    """How many letters have room in one line of the columns of labels, whichever letters they are."""
+    return tuple(letters(look.size, pixels) for look, pixels in zip(_LOOKS, widths, strict=True))
 
 
 def reasons(book: EstimateBook, figure: Named) -> str:
     """Why an override was set, for each scenario that sets it."""
+    if not any(column.overrides for column in book.estimate.columns):
+        return ""
     return " · ".join(
         f"{LETTERS[index]}: {override.reason}"
         for index, column in enumerate(book.estimate.columns)
