@@ -743,7 +743,7 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
     ]
     first = Rows(f"devices.{phase.id}", f", {phase.id}")  # what the rows of the pass follow from
     passes = [_pass_of(device, work, listed, blocks) for device in devices.devices]
-    passes = on_device_before(first, ir, base, devices, work, passes)
+    passes = on_device_before(first, ir, base, base.inputs.devices, devices.links, work, passes)
     replaced: dict[Node, Node] = {}
     runs: dict[str, list[Node]] = {}
     sent: tuple[Quantity, ...] = ()

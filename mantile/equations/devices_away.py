@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from mantile.equations.constant import BOTH_WAYS
 from mantile.equations.forward import Pass
@@ -25,9 +25,6 @@ from mantile.equations.workers import Workers
 from mantile.graph.quantity import Input, Node, Quantity, as_node, maximum, minimum, sum_of, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph, Module
-
-if TYPE_CHECKING:
-    from mantile.equations.devices import Devices
 
 OF_RUN = {
     "layer_time": "s",
@@ -40,6 +37,15 @@ OF_RUN = {
 }
 """Figures of one run of a module, and their units."""
 _EXPERTS = "experts_"
+
+
+class Way(Protocol):
+    """A link between two devices: seconds of a message without bytes, and B/s."""
+
+    @property
+    def latency(self) -> Node: ...
+    @property
+    def rate(self) -> Node: ...
 
 
 @dataclass(frozen=True)
@@ -135,17 +141,27 @@ def moved(
 
 
 def on_device_before(
-    rows: Rows, ir: ModelGraph, base: Workers, devices: Devices, work: Pass, passes: Sequence[Pass]
+    rows: Rows,
+    ir: ModelGraph,
+    base: Workers,
+    devices: Sequence[DeviceInputs],
+    links: Sequence[Way],
+    work: Pass,
+    passes: Sequence[Pass],
 ) -> list[Pass]:
     """The passes of devices, where parts of some layers are computed on the device before.
 
     A module of such a part then takes the mean over its layers; activations go there and back.
+
+    Args:
+        links: from each device to the next.
+        passes: of each device, as if it had all of its layers.
     """
     made = [*passes]
     for part in _parts(ir, base.memory.caches):
         kinds = {kind.count for kind in ir.layers if any(map(part.holds, kind.modules))}
-        for place, device in enumerate(devices.devices):
-            away = part.layers(device.inputs)
+        for place, device in enumerate(devices):
+            away = part.layers(device)
             if away is None or not kinds:
                 continue
             own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
@@ -156,13 +172,13 @@ def on_device_before(
                 "1",
                 minimum(1, away / maximum(1, held)),
             )
-            sent = _sent(own, part, device.number, devices.links[place - 1], work)
+            sent = _sent(own, part, device.number, links[place - 1], work)
             blocks = _mixed(own, part, device.number, share, sent, made[place], passes[place - 1])
             made[place] = replace(made[place], blocks=tuple(blocks))
     return made
 
 
-def _sent(rows: Rows, part: _Part, number: int, link: Any, work: Pass) -> Quantity:
+def _sent(rows: Rows, part: _Part, number: int, link: Way, work: Pass) -> Quantity:
     """Seconds of activations to the device before and back, of one layer."""
     messages = next(block for block in work.blocks if block.id == "p2p")
     size = next(

@@ -281,7 +281,9 @@ class _Rates:
         self.fraction("memory_usable", "usable memory", self.factors["memory_usable"])
         host = self.fraction("host_link", "host link", self.factors["host_link"])
         link, known = self.hardware.host_bandwidth, self.hardware.host_memory_bandwidth
-        accelerators = minimum(self.ranks.deployment, self.hardware.system_accelerators)
+        # Of devices that are not alike each is a machine of its own.
+        ranks = self.ranks.stage if self.inputs.devices else self.ranks.deployment
+        accelerators = minimum(ranks, self.hardware.system_accelerators)
         self.rate(
             "host_memory",
             "Bandwidth of host memory for an accelerator",

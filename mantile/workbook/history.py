@@ -524,12 +524,6 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 15),
-        ids=r"devices\.1\.(?:prefill|decode)\.host\.per_byte|checks\.device1\.host_possible",
-        formula=rf"=IF\({_ID}>0,1/{_ID},0\)|=IF\(AND\({_ID}>0,{_ID}<=0\),0,1\)",
-        why="what the first device reaches of its host has a row of its own",
-    ),
-    Change(
-        since=(0, 15),
         ids=r"(?:decode\.)?prefix\.fetch",
         formula=rf"=IF\({_ID}>0,{_ID}\*{_ID}/{_ID},0\)\+{_ID}\*{_ID}/\({_ID}\*{_ID}\)",
         why="the disks of a machine may be slower than was stated",
