@@ -183,6 +183,11 @@ def test_kv_cache_beside_a_cpu_is_read_there(cards: int) -> None:
     assert cpu + cards * gpu == pytest.approx(np.full(5, cpu[3]), rel=1e-12)
     assert steps[3] - steps[0] > 0.5 * cpu[3] / 89.6e9, "read at the bandwidth of the CPU"
     assert "with the KV cache of 12 layers on Ryzen" in made.to_dict()["layers_in_words"]
+    link, none = (one.to_dict()["devices"][0]["link"] for one in (made, alone))
+    assert link["used"] and link["decode_s"] > 0 == none["decode_s"] and not none["used"]
+    room = made.equations.figures["devices.1.memory.room_of_layers"]
+    values = Program([room]).run(made.inputs(0) | {"inputs.device1_memory": 1 + cpu[1] * 100 / 1e9})
+    assert float(values[room]) <= 100, "the CPU, which has no layers, has room for so many requests"
 
 
 @pytest.mark.exhaustive

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from mantile.equations.constant import GIGA, MICRO, NO_BOUND, NO_BOUND_TIME, SLIVER
-from mantile.equations.devices_away import OF_RUN, Moved, moved, on_device_before
+from mantile.equations.devices_away import OF_RUN, Moved, goes_over, moved, on_device_before
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import DeviceInputs, Workload
 from mantile.equations.link import LinkTable, Machine, by_ports, in_system, link_table
@@ -110,6 +110,7 @@ class Device:
         layers: that it holds.
         splits: layers that it would hold, by way to split them.
         capacity: requests for whose KV cache it has room.
+        holds: above 0 where it has any of the KV cache.
         link: to the next; None of the last in the list.
         first, last: 1 where it holds the embedding, or the LM head.
         sections: blocks that no other workers have, by sheet.
@@ -121,6 +122,7 @@ class Device:
     layers: Node
     splits: Mapping[str, Quantity]
     capacity: Quantity
+    holds: Node
     link: Link | None
     first: Node
     last: Node
@@ -229,12 +231,16 @@ def unlike(
         chip.capacity(listed, out, into)
         for chip, out, into in zip(chips, away, [*away[1:], None], strict=True)
     ]
+    bounds = [
+        chip.bound(capacity, into)
+        for chip, capacity, into in zip(chips, capacities, [*away[1:], None], strict=True)
+    ]
     sequences = base.memory.capacity_sequences
     of_all = Quantity(
         sequences.id,
         sequences.label,
         sequences.unit,
-        minimum(*(chip.bound(capacity) for chip, capacity in zip(chips, capacities, strict=True))),
+        minimum(*bounds),
         note="of the device with least room",
         name=sequences.name,
     )
@@ -354,13 +360,20 @@ class _Chips:
         self.extra.append(room)
         return room
 
-    def bound(self, room: Quantity) -> Quantity:
-        """The same where the device holds layers; no bound where it holds none."""
+    def bound(self, room: Quantity, into: Moved | None) -> Quantity:
+        """The same where the device holds layers, or the KV cache of those of the next; else no bound."""
+        self.holds: Node = self.inputs.layers
+        if into is not None and into.share is not None:
+            self.holds = self._row(
+                "memory.holds_kv",
+                "It has any of the KV cache",
+                "flag",
+                where(all_of(self.inputs.layers <= 0, into.share <= 0), 0, 1),
+            )
+            self.extra.append(self.holds)
+        body = where(self.holds > 0, room, NO_BOUND)
         bound = self._row(
-            "memory.room_of_layers",
-            "Requests that it has room for, if it holds layers",
-            "request",
-            where(self.inputs.layers > 0, room, NO_BOUND),
+            "memory.room_of_layers", "Requests that it has room for, if it holds layers", "request", body
         )
         self.extra.append(bound)
         return bound
@@ -405,6 +418,7 @@ class _Chips:
             layers=self.inputs.layers,
             splits=ways,
             capacity=capacity,
+            holds=self.holds,
             link=link,
             first=stages.first[place],
             last=stages.last[place],
@@ -533,21 +547,29 @@ def links(
     if inputs.links is None:
         cables = [_cable(rows, inputs, chips, table, pair, None) for pair in ends]
         before, total = base.plan.stages.before, ir.total_layers
-        return tuple(
-            cable.link(
-                cable.rows(
-                    "used",
-                    "Activations go over it",
-                    "flag",
-                    where(all_of(device.layers > 0, before[device.number] < total), 1, 0),
-                )
-            )
-            for cable, device in zip(cables, inputs.devices, strict=False)
-        )
+        made = []
+        for cable, device, following in zip(cables, inputs.devices, inputs.devices[1:], strict=False):
+            goes_on = where(all_of(device.layers > 0, before[device.number] < total), 1, 0)
+            made.append(cable.link(*_used(cable.rows, goes_on, goes_over(following))))
+        return tuple(made)
     star = where(equal(inputs.links, STAR), 1, 0)
     switched = rows("switched", "Links go through a switch", "flag", star, "only Ethernet reaches one")
     cables = [_cable(rows, inputs, chips, table, pair, switched) for pair in (*ends, *pairs(count))]
     return _by_preset(rows, inputs, base.plan.stages.before, cables, switched)
+
+
+def _used(rows: Rows, carried: Node, more: Node | None) -> tuple[Quantity, Quantity]:
+    """Whether activations go over a link, and how many transfers from layers to the next ones do.
+
+    Args:
+        carried: these transfers; `more` whether any go to parts of layers.
+    """
+    if more is None:
+        used = rows("used", "Activations go over it", "flag", carried)
+        return used, used
+    on = rows("carried", "Transfers over it", "number", carried)
+    more = rows("back", "Activations go over it and back", "flag", more)
+    return rows("used", "Activations go over it", "flag", where(all_of(on <= 0, more <= 0), 0, 1)), on
 
 
 @dataclass(frozen=True)
@@ -717,7 +739,12 @@ def _by_preset(
         carried = own(
             "carried", "Transfers over it", "number", own.added("carried", "Transfers", "number", parts, 4)
         )
-        used = own("used", "Activations go over it", "flag", where(carried > 0, 1, 0))
+        more = goes_over(devices[other - 1]) if other == one + 1 else None
+        flag = where(carried > 0, 1, 0)
+        if more is not None:
+            back = own("back", "Activations go over it and back", "flag", more)
+            flag = where(all_of(carried <= 0, back <= 0), 0, 1)
+        used = own("used", "Activations go over it", "flag", flag)
         made.append(cable.link(used, carried, laid.get(cable.ends)))
     return tuple(made)
 
@@ -743,7 +770,7 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
     ]
     first = Rows(f"devices.{phase.id}", f", {phase.id}")  # what the rows of the pass follow from
     passes = [_pass_of(device, work, listed, blocks) for device in devices.devices]
-    passes = on_device_before(first, ir, base, base.inputs.devices, devices.links, work, passes)
+    passes, over = on_device_before(first, ir, base, base.inputs.devices, devices.links, work, passes)
     replaced: dict[Node, Node] = {}
     runs: dict[str, list[Node]] = {}
     sent: tuple[Quantity, ...] = ()
@@ -767,6 +794,10 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
     rows = Rows(f"devices.{phase.id}", f", {phase.id}")
     times = stage_times(rows, ir, base, devices, whole, passes, runs)
     whole = _held_against(rows, devices, whole, times.stages)
+    sent = tuple(
+        _all_over(first, link, one, over.get(place))
+        for place, (link, one) in enumerate(zip(devices.links, sent, strict=True))
+    )
     busiest = _busiest(first, devices.links, sent) if phase.id == "prefill" else devices.busiest
     modules = _sections(devices, whole, times, listed)
     found = replace(
@@ -914,6 +945,13 @@ def _sent(rows: Rows, devices: Devices, base: Workers, block: Block) -> tuple[Qu
         )
         for link in devices.links
     )
+
+
+def _all_over(rows: Rows, link: Link, sent: Quantity, more: Node | None) -> Quantity:
+    """Seconds of all activations over a link, those to parts of layers on the device before among them."""
+    if more is None:
+        return sent
+    return rows(f"{link.name}.over", f"All activations from {link.words}", "s", sent + more)
 
 
 def _busiest(rows: Rows, links: Sequence[Link], sent: Sequence[Quantity]) -> tuple[Quantity, ...]:

@@ -7,6 +7,7 @@ whose KV cache lies there, as --no-kv-offload.
     devices.<phase>.<n>.experts_share .kv_share     on_device_before
     devices.<phase>.<n>.experts_bytes .kv_bytes     on_device_before
     devices.<phase>.<n>.experts_sent .kv_sent       on_device_before
+    devices.<phase>.<n>.experts_over .kv_over       on_device_before
     devices.<phase>.<n>.<module>.<figure>.both      on_device_before
 """
 
@@ -22,7 +23,7 @@ from mantile.equations.inputs import DeviceInputs
 from mantile.equations.memory import Caches
 from mantile.equations.roofline import Block
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Input, Node, Quantity, as_node, maximum, minimum, sum_of, where
+from mantile.graph.quantity import Input, Node, Quantity, all_of, as_node, maximum, minimum, sum_of, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph, Module
 
@@ -148,8 +149,9 @@ def on_device_before(
     links: Sequence[Way],
     work: Pass,
     passes: Sequence[Pass],
-) -> list[Pass]:
-    """The passes of devices, where parts of some layers are computed on the device before.
+) -> tuple[list[Pass], dict[int, Node]]:
+    """The passes of devices, where parts of some layers are computed on the device before; and seconds that
+    activations to them are on the way, by the place of the link.
 
     A module of such a part then takes the mean over its layers; activations go there and back.
 
@@ -157,7 +159,7 @@ def on_device_before(
         links: from each device to the next.
         passes: of each device, as if it had all of its layers.
     """
-    made = [*passes]
+    made, over = [*passes], dict[int, Node]()
     for part in _parts(ir, base.memory.caches):
         kinds = {kind.count for kind in ir.layers if any(map(part.holds, kind.modules))}
         for place, device in enumerate(devices):
@@ -175,7 +177,22 @@ def on_device_before(
             sent = _sent(own, part, device.number, links[place - 1], work)
             blocks = _mixed(own, part, device.number, share, sent, made[place], passes[place - 1])
             made[place] = replace(made[place], blocks=tuple(blocks))
-    return made
+            all_of_them = own(
+                f"{device.number}.{part.name}_over",
+                f"Time of activations to the {part.label} and back, of all its layers",
+                "s",
+                sent * share * held,
+            )
+            over[place - 1] = over[place - 1] + all_of_them if place - 1 in over else all_of_them
+    return made, over
+
+
+def goes_over(device: DeviceInputs) -> Node | None:
+    """Whether activations go from a device to the one before and back; None where no scenario has that."""
+    stated = [cell for cell in (device.experts_away, device.kv_away) if cell is not None]
+    if not stated:
+        return None
+    return where(all_of(device.layers > 0, sum_of(stated) > 0), 1, 0)
 
 
 def _sent(rows: Rows, part: _Part, number: int, link: Way, work: Pass) -> Quantity:

@@ -94,9 +94,10 @@ def finding(devices: Devices, numbers: Sequence[Input], rate: Quantity, stages: 
             for stage, number in zip(of_decode, numbers, strict=False)
         )
     )
+    counted = where(stages > 1, " devices; ", " device; ")
     name = choose(place + 1, *(device.workers.hardware.name for device in devices.devices))
     return join(
-        text(rate, "0"), " tokens/s from ", text(stages, "0"), " devices; ", name, " takes longest in decode"
+        text(rate, "0"), " tokens/s from ", text(stages, "0"), counted, name, " takes longest in decode"
     )
 
 
@@ -169,7 +170,7 @@ def device_told(device: Device, before: Quantity) -> DeviceTold:
         count=1 * device.inputs.count,
         layers=1 * device.layers,
         which=where(device.layers > 0, _named(device, before), "–"),
-        room=where(device.layers > 0, device.capacity, "–"),
+        room=where(device.holds > 0, device.capacity, "–"),
         way=_way(device),
     )
 

@@ -191,8 +191,8 @@ def _links(sheet: Sheet, found: Devices, row: int) -> int:
             for word, colour in (
                 (BUSIEST, style.ALERT),
                 (IN_USE, style.NETWORK_TEXT),
-                (NOT_USED, style.SECOND),
-                (NO_LINK, style.SECOND),
+                (NOT_USED, style.GREY),
+                (NO_LINK, style.GREY),
             ):
                 look = style.Style(colour=colour, bold=word in (BUSIEST, IN_USE))
                 rule = {"type": "formula", "criteria": _has(word, top + other, at + 1), "format": look}
@@ -207,8 +207,8 @@ def _link_colours(sheet: Sheet, top: int, first: int, last: int) -> None:
     """Colours of the line, and of what is said of the busiest one."""
     for word, row, colour, rows in (
         (BUSIEST, top + 2, style.ALERT, (top, top + 2)),
-        (NOT_USED, top + 2, style.SECOND, (top, top + 2)),
-        (INFERRED_WORD, top, style.SECOND, (top + 1, top + 1)),
+        (NOT_USED, top + 2, style.GREY, (top, top + 2)),
+        (INFERRED_WORD, top, style.GREY, (top + 1, top + 1)),
     ):
         look = style.Style(colour=colour, bold=word == BUSIEST)
         rule = {"type": "formula", "criteria": _has(word, row, first), "format": look}

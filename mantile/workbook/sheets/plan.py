@@ -319,7 +319,7 @@ class _Drawn:
             count + 4: f"OR({at}=0,$D${count + 1}=0)",
         }
         _quiet(sheet, (row, first, row, last), hidden.get(row, f"{at}=0"))
-        for word, colour in ((BUSIEST, style.ALERT), (NOT_USED, style.SECOND)):
+        for word, colour in ((BUSIEST, style.ALERT), (NOT_USED, style.GREY)):
             look = style.Style(colour=colour, bold=word == BUSIEST)
             _rule(sheet, (row, first, row, LAST - 1), f'=$I${row + 1}="{word}"', look)
         look = style.SOURCE.but(colour=style.NETWORK_TEXT, wrap=False)
