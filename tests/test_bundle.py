@@ -72,6 +72,11 @@ def test_what_no_estimate_can_be_made_of_is_named_with_the_file(small: Estimate)
     data["model"]["architecture"]["choices"]["tensor_names"]["value"] = "of nobody"
     with pytest.raises(InputError, match=r"elsewhere\.json: choices\.tensor_names: .* found 'of nobody'"):
         Bundle(data, "elsewhere.json").estimate()
+    for name in ("weights_dtype", "norms", "position_embedding", "tensor_names"):
+        data = json.loads(json.dumps(Bundle.of(small).data))
+        del data["model"]["architecture"]["choices"][name]
+        with pytest.raises(InputError, match=rf"elsewhere\.json: architecture\.choices\.{name} is missing"):
+            Bundle(data, "elsewhere.json").estimate()
 
 
 @pytest.mark.exhaustive

@@ -355,6 +355,15 @@ def _longest_run(layers: Sequence[LayerKind], start: int) -> tuple[int, int]:
     return best
 
 
+_CHOICES = {
+    "weights_dtype": "the data type of the weights",
+    "norms": "where norms stand",
+    "position_embedding": "how positions are told",
+    "tensor_names": "how tensors are called",
+}
+"""What every model says of itself in a word."""
+
+
 class Model(Versioned):
     """A model of the library, or one read from a config.json.
 
@@ -375,6 +384,13 @@ class Model(Versioned):
     formats: tuple[Checkpoint, ...] = ()
     code: dict[str, str] = Field(default_factory=dict)
     architecture: Architecture
+
+    @model_validator(mode="after")
+    def _choices_are_made(self) -> Model:
+        for name, meaning in _CHOICES.items():
+            if name not in self.architecture.choices:
+                raise ValueError(f"architecture.choices.{name} is missing: expected {meaning}")
+        return self
 
     @property
     def pin(self) -> str:
