@@ -46,6 +46,19 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("held", ["fast", "[1]"])
+def test_a_time_in_seconds_that_is_no_number(table: Path, held: str) -> None:
+    """Of the first row too, by which the form of a table is told."""
+    told = table.read_text(encoding="utf-8").replace(",0.31,", f",{held},")
+    table.write_text(told, encoding="utf-8")
+    (first, _) = load_measurements(table).rejected
+    assert f"ttft_ms: holds '{held}'; expected a number" in first.reason
+    listed = table.with_suffix(".yaml")
+    listed.write_text("- {mean_ttft_s: [1], tpot_s: {a: 1}}\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"theirs\.yaml"):
+        load_measurements(listed)
+
+
 def test_a_table_under_other_names(table: Path) -> None:
     """Columns by the names of others, seconds where they say so, throughput of the deployment."""
     measured = load_measurements(table)

@@ -15,7 +15,7 @@ from typing import Any
 
 from mantile.equations.inputs import EARLY, LAST
 from mantile.library.documents import validate
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, quoted
 from mantile.library.profiles import Accelerator
 from mantile.measured.clients import recipes, sent, source_of
 from mantile.measured.numbers import require_numbers, whole
@@ -396,11 +396,20 @@ def _run(name: str, record: Record, fields: Record, metrics: Record, notes: list
 
 
 def _seconds(milliseconds: Any) -> float | None:
-    return None if milliseconds in ("", None) else float(milliseconds) / 1e3
+    if milliseconds in ("", None):
+        return None
+    try:
+        return float(milliseconds) / 1e3
+    except (TypeError, ValueError) as error:
+        raise InputError(f"a time of {quoted(milliseconds)}: expected a number") from error
 
 
-def _milliseconds(seconds: Any) -> float | str:
-    return "" if seconds in ("", None) else float(seconds) * 1e3
+def _milliseconds(seconds: Any) -> Any:
+    """What is no number stays what it is: who reads the row says so."""
+    try:
+        return "" if seconds in ("", None) else float(seconds) * 1e3
+    except (TypeError, ValueError):
+        return seconds
 
 
 _COLUMNS: dict[str, tuple[str, ...]] = {
