@@ -202,6 +202,7 @@ def test_the_template_is_a_file_of_measured_runs(tmp_path: Path, form: str) -> N
     ("changes", "reason"),
     [
         ({"metrics": {}}, "expected at least one of ttft_s, "),
+        ({"output_tokens": None}, "output_tokens is missing"),
         ({"metrics": {"tpot_s": 0}}, "metrics.tpot_s"),
         ({"metrics": {"tpot_s": -1}}, "metrics.tpot_s"),
         ({"metrics": {"tpot_s": math.inf}}, "metrics.tpot_s"),
@@ -260,6 +261,13 @@ def test_a_file_of_no_form_we_know_is_refused(tmp_path: Path, name: str, text: s
 
 
 # --- tables of serving runs ---------------------------------------------------------------------------------
+
+
+def test_numbers_of_a_json_row_may_be_texts(tmp_path: Path) -> None:
+    """As they are in a table of commas."""
+    rows = [SERVING | {"isl": "1024", "osl": "100", "row_id": "a"}]
+    (run,) = document(tmp_path, rows, "theirs.json").runs
+    assert (run.input_tokens, run.output_tokens) == (922, 90)  # of 0.8 to 1 times so many
 
 
 def test_a_row_of_a_serving_table(tmp_path: Path) -> None:

@@ -86,8 +86,8 @@ def lengths(record: Record, client: ClientFlags, notes: list[str]) -> Record:
     _, share, fields, note = next(forms, unstated)
     notes.append(note)
     return {
-        "input_tokens": max(1, round(share * record["isl"])),
-        "output_tokens": max(1, round(share * record["osl"])),
+        "input_tokens": max(1, round(share * float(record["isl"]))),
+        "output_tokens": max(1, round(share * float(record["osl"]))),
         **fields,
     }
 

@@ -26,7 +26,7 @@ from pydantic import Field, field_validator, model_validator
 
 from mantile.library.documents import Strict, validate
 from mantile.library.fields import Name, Text
-from mantile.library.scenario import Case, Scenario, in_unit
+from mantile.library.scenario import REQUIRED, Case, Scenario, in_unit
 
 Seconds = Annotated[float | None, Field(ge=1e-9, le=1e6, allow_inf_nan=False)]
 Bytes = Annotated[float | None, Field(ge=1, le=1e15, allow_inf_nan=False)]
@@ -106,6 +106,14 @@ class Run(Case):
     @classmethod
     def _as_text(cls, value: Any) -> Any:
         return value if value is None else str(value)  # YAML reads 2026-11-20 as a date
+
+    @model_validator(mode="after")
+    def _complete(self) -> Run:
+        for name in REQUIRED:
+            rated = name == "concurrency" and (self.request_rate or self.sessions)
+            if getattr(self, name) is None and not rated:
+                raise ValueError(f"{name} is missing")
+        return self
 
     def scenario(self) -> Scenario:
         """What was asked, as a scenario."""
