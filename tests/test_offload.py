@@ -303,5 +303,20 @@ def test_disks_hold_and_bring_what_they_can() -> None:
     assert [check["code"] for check in beyond.results()["checks"]["errors"]] == ["DISK_EXCEEDED"]
 
 
+@pytest.mark.exhaustive
+def test_disks_in_a_workbook(tmp_path: Path) -> None:
+    """Of equal accelerators, and of devices that are not alike: verified and linted."""
+    first = {"accelerator": "rtx-4090", "link": "pcie4-x16"}
+    found = {"prefix_hit_rate": 0.5, "prefixes": 500, "prefix_host": 4, "prefix_disk": 50}
+    for more in ({"accelerator": "rtx-4090"}, {"devices": [first, {"accelerator": "rtx-5090"}]}):
+        fields = {
+            name: value for name, value in BESIDE.items() if name in more or not name.startswith("device")
+        }
+        made = mt.estimate(parse_scenario(fields | {"input_tokens": 1000} | found | more, "disk.yaml"))
+        made.to_excel(tmp_path / "disk.xlsx")
+        assert mt.verify(tmp_path / "disk.xlsx").ok
+        assert not mt.lint(tmp_path / "disk.xlsx")
+
+
 def _memory(gib: float) -> list[dict[str, Any]]:
     return [{"id": "hardware.host_memory", "value": gib, "reason": "what the machine has"}]

@@ -167,14 +167,14 @@ def disk_rate(rows: Rows, inputs: Workload, hardware: Hardware, ranks: Ranks) ->
     assert inputs.prefix_disk_bandwidth is not None and hardware.disk_bandwidth is not None
     known, stated = hardware.disk_bandwidth, inputs.prefix_disk_bandwidth * GIGA
     accelerators = minimum(ranks.deployment, hardware.system_accelerators)
-    share = known * RANKS_TO_ACCELERATORS / accelerators
-    return rows(
-        "disk_bandwidth",
-        "Bandwidth of the disk for a rank",
+    share = rows(
+        "disk_share",
+        "Part of the disks of a domain for a rank",
         "B/s",
-        minimum(stated, where(known > 0, share, stated)),
-        "at most its part of what the disks of its domain reach, if that is known",
+        where(known > 0, known * RANKS_TO_ACCELERATORS / accelerators, stated),
+        "what was stated, where nobody knows what the disks reach",
     )
+    return rows("disk_bandwidth", "Bandwidth of the disk for a rank", "B/s", minimum(stated, share))
 
 
 def prefix(
