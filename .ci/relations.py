@@ -11,6 +11,7 @@ a relation need not hold, it says so by `where`:
 - Prompts that a scheduler holds back until there are more of them, or for a number of steps, wait less where
   there are more.
 - Preempted requests, and a cache on the host, make more requests in flight slower.
+- More accelerators of a host share the bandwidth of its memory.
 """
 
 from __future__ import annotations
@@ -276,8 +277,8 @@ def of_workload() -> list[Relation]:
 # --- formats ------------------------------------------------------------------------------------------------
 
 NARROWER = {
-    "bf16": ("fp8", "fp8-block", "int8", "nvfp4", "int4", "mxfp4"),
     # not mxfp4: kernels pad its experts, and where many ranks share one that may take more
+    "bf16": ("fp8", "fp8-block", "int8", "nvfp4", "int4"),
     **dict.fromkeys(("fp8", "fp8-block", "int8"), ("nvfp4", "int4")),
 }
 
@@ -321,6 +322,15 @@ def twice(d: Deployments) -> Change:
     return {f"inputs.{name}": d[name] * 2 for name in names}
 
 
+def same_hosts(_: Deployments, before: Figures, after: Figures) -> Array:
+    """No more accelerators share the memory of a host than before."""
+    name = "efficiency.rate.host_memory"
+    held: Array = np.logical_and.reduce(
+        [before[of] == after[of] for of in (name, f"decode.{name}") if of in before and of in after]
+    )
+    return held
+
+
 def of_scale() -> list[Relation]:
     """Replicas share requests; ranks share weights."""
     same: Mapping[str, Sign] = {
@@ -347,13 +357,14 @@ def of_scale() -> list[Relation]:
             lambda d: None if d.at_rate else twice(d),
             same,
             tolerance=TINY,
+            where=(same_hosts,),
             times=doubled,
         ),
         Relation(
             "twice the replicas and requests per second",
             lambda d: twice(d) if d.at_rate else None,
             same,
-            where=(calm,),
+            where=(calm, same_hosts),
             times=doubled,
         ),
         Relation("wider TP, memory", doubling(apart[0]), {**smaller, CAPACITY: ">="}, tolerance=TINY),
@@ -372,12 +383,18 @@ def of_workers() -> list[Relation]:
         return None if d.apart else {"inputs.serving": d.all_of("disaggregated")}
 
     return [
-        Relation("more replicas", more_of("dp"), FASTER, where=(calm, prompt, not_preempted), only=LOOPED),
+        Relation(
+            "more replicas",
+            more_of("dp"),
+            FASTER,
+            where=(calm, prompt, not_preempted, same_hosts),
+            only=LOOPED,
+        ),
         Relation(
             "more decode workers",
             more_of("decode_dp"),
             {TPOT: "<=", E2E: "<=", TOKENS: ">="},
-            where=(calm, prompt),
+            where=(calm, prompt, same_hosts),
         ),
         Relation(
             "decode on workers of its own",

@@ -278,6 +278,29 @@ def test_host_memory_bounds_the_links_to_it() -> None:
     assert found(4 * raw / 1e9, tp=4)[0] == pytest.approx(free, rel=1e-12), "four share it between them"
 
 
+def test_accelerators_share_the_memory_of_their_host_not_of_a_rack() -> None:
+    """Four of an NVL72 are on a host with two CPUs: more of the rack in use takes nothing from them."""
+    fields: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "gb200-nvl72", "offload_weights": 1}
+    fields |= {"input_tokens": 512, "output_tokens": 64, "concurrency": 1}
+    made = mt.estimate(parse_scenario(fields, "t.yaml"))
+    names = "efficiency.rate.host_memory", "checks.host_held", "checks.host_room", "startup.ram"
+    wanted = [made.equations.figures[name] for name in names]
+    program = Program(wanted)
+
+    def found(tp: int, dp: int = 1, **edits: float) -> list[float]:
+        edited = {f"hardware.{name}.override": value for name, value in edits.items()}
+        values = program.run(made.inputs(0) | edited | {"inputs.tp": tp, "inputs.dp": dp})
+        return [float(values[figure]) for figure in wanted]
+
+    of_host = 14e12 / 18
+    for tp, dp, share in ((1, 1, 1), (2, 1, 2), (4, 1, 4), (8, 1, 4), (8, 9, 4)):
+        bandwidth, held, room, of_rank = found(tp, dp, host_memory=18 * 100)
+        assert bandwidth == pytest.approx(of_host / share, rel=1e-12)
+        assert held == pytest.approx(share * of_rank, rel=1e-12) and room == pytest.approx(100 * 2**30)
+    assert found(8, hosts=1)[0] == pytest.approx(14e12 / 8, rel=1e-12), "one host for all"
+    assert found(8, hosts=0) == found(8, hosts=1), "as where nobody states it"
+
+
 def test_disks_hold_and_bring_what_they_can() -> None:
     """Prefixes on disk must fit it, and come no faster than all disks of a domain read."""
     fields: dict[str, Any] = {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8}

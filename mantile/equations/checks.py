@@ -701,36 +701,36 @@ def memory(of: _Of) -> Iterator[Check]:
 
 
 def _on_hosts(of: _Of) -> tuple[Quantity, Quantity]:
-    """Bytes that the ranks of a domain have on its hosts, and the memory of these; no bound if not known."""
+    """Bytes that the ranks of a host have on it, and its memory; no bound if not known."""
     workers, hardware = of.workers, of.workers.hardware
     prefixes = workers.inputs.prefix_host
     kept = as_node(0) if prefixes is None else prefixes * GIGA
-    accelerators = minimum(workers.ranks.deployment, hardware.system_accelerators)
+    accelerators = minimum(workers.ranks.deployment, hardware.host_accelerators)
     held = of.row(
         "host_held",
-        "Held on the hosts of a domain",
+        "Held on a host",
         "B",
         (workers.memory.startup.ram + kept) * accelerators / RANKS_TO_ACCELERATORS,
         "by as many ranks as it has accelerators in use",
     )
-    known = hardware.host_memory
-    room = of.row("host_room", "Memory of the hosts", "B", where(known > 0, known, held), "if it is known")
+    known = hardware.host_memory / hardware.hosts
+    room = of.row("host_room", "Memory of a host", "B", where(known > 0, known, held), "if it is known")
     return held, room
 
 
 def _on_disks(of: _Of, asked: Node) -> tuple[Quantity, Quantity]:
-    """Bytes that the ranks of a domain may keep on its disks, and these; no bound if not known."""
+    """Bytes that the ranks of a host may keep on its disks, and these; no bound if not known."""
     workers, hardware = of.workers, of.workers.hardware
     assert hardware.disk is not None
-    accelerators = minimum(workers.ranks.deployment, hardware.system_accelerators)
+    accelerators = minimum(workers.ranks.deployment, hardware.host_accelerators)
     held = of.row(
         "disk_held",
-        "Kept on the disks of a domain",
+        "Kept on the disks of a host",
         "B",
         asked * GIGA * accelerators / RANKS_TO_ACCELERATORS,
         "by as many ranks as it has accelerators in use",
     )
-    known = hardware.disk
+    known = hardware.disk / hardware.hosts
     return held, of.row(
         "disk_room", "Room on the disks", "B", where(known > 0, known, held), "if it is known"
     )

@@ -54,6 +54,7 @@ class Hardware:
         memory_visible: what the accelerator may use of its memory.
         system_matches: 1 if the system is one of the accelerator's.
         machine: class of machine, text.
+        host_accelerators: of one host; `hosts` of them make a domain.
         host_memory: of all hosts of a domain, as its bandwidth; `disk` and `disk_bandwidth` of all their
             disks, None where no scenario caches prefixes.
         topology: text; the flags beside it are 1 where it is so.
@@ -95,6 +96,8 @@ class Hardware:
     domains: Quantity
     scale_out_bandwidth: Quantity
     node_power: Quantity
+    hosts: Quantity
+    host_accelerators: Quantity
     host_memory: Quantity
     host_memory_bandwidth: Quantity
     disk: Quantity | None
@@ -156,6 +159,15 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     topologies = _topologies(topology)
     direct = _direct(topologies, flags["peer_to_peer"])
     allowed = Section("Links", (matches, *topologies.values(), direct), "what the topology allows")
+    hosts = Quantity(
+        "hardware.hosts_of_domain", "Hosts that share a domain", "host", maximum(1, links["hosts"])
+    )
+    on_host = Quantity(
+        "hardware.host_accelerators",
+        "Accelerators of a host",
+        "accelerator",
+        links["accelerators"] / hosts,
+    )
     return Hardware(
         name=texts["name"],
         generation=texts["generation"],
@@ -190,6 +202,8 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         domains=links["domains"],
         scale_out_bandwidth=links["scale_out_bandwidth"],
         node_power=links["node_power"],
+        hosts=hosts,
+        host_accelerators=on_host,
         host_memory=links["host_memory"],
         host_memory_bandwidth=links["host_memory_bandwidth"],
         disk=links.get("disk"),
@@ -204,6 +218,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
             *domain.sections,
             frameworks,
             allowed,
+            Section("Hosts", (hosts, on_host), "of a domain of the chosen system"),
         ),
         overridable=(*chip.overridable, *domain.overridable),
     )

@@ -162,16 +162,16 @@ def _said_before(rows: Rows, inputs: Workload, before: Quantity, answers: Quanti
 
 
 def disk_rate(rows: Rows, inputs: Workload, hardware: Hardware, ranks: Ranks) -> Quantity:
-    """Bytes per second that a rank reads from disk: no more than its part of what all disks of its domain
+    """Bytes per second that a rank reads from disk: no more than its part of what all disks of its host
     reach."""
     assert inputs.prefix_disk_bandwidth is not None and hardware.disk_bandwidth is not None
     known, stated = hardware.disk_bandwidth, inputs.prefix_disk_bandwidth * GIGA
-    accelerators = minimum(ranks.deployment, hardware.system_accelerators)
+    accelerators = minimum(ranks.deployment, hardware.host_accelerators)
     share = rows(
         "disk_share",
-        "Part of the disks of a domain for a rank",
+        "Part of the disks of a host for a rank",
         "B/s",
-        where(known > 0, known * RANKS_TO_ACCELERATORS / accelerators, stated),
+        where(known > 0, known / hardware.hosts * RANKS_TO_ACCELERATORS / accelerators, stated),
         "what was stated, where nobody knows what the disks reach",
     )
     return rows("disk_bandwidth", "Bandwidth of the disk for a rank", "B/s", minimum(stated, share))

@@ -283,12 +283,12 @@ class _Rates:
         link, known = self.hardware.host_bandwidth, self.hardware.host_memory_bandwidth
         # Of devices that are not alike each is a machine of its own.
         ranks = self.ranks.stage if self.inputs.devices else self.ranks.deployment
-        accelerators = minimum(ranks, self.hardware.system_accelerators)
+        accelerators = minimum(ranks, self.hardware.host_accelerators)
         self.rate(
             "host_memory",
             "Bandwidth of host memory for an accelerator",
             "B/s",
-            where(known > 0, known * RANKS_TO_ACCELERATORS / accelerators, link),
+            where(known > 0, known / self.hardware.hosts * RANKS_TO_ACCELERATORS / accelerators, link),
         )
         self.rate(
             "host_bytes",

@@ -30,6 +30,8 @@ FACTS = (
              "of an accelerator out of its domain, per direction; 0 without a network"),
     FactKind("node_power", "Power of a domain", "W",
              "nameplate, with hosts and fans; 0 where nobody states it"),
+    FactKind("hosts", "Hosts of a domain", "host",
+             "each with as many accelerators; 0 where nobody states it: then all accelerators are on one"),
     FactKind("host_memory", "Host memory", "GiB",
              "main memory of all hosts of a domain; 0 where nobody states it: then it bounds nothing"),
     FactKind("host_memory_bandwidth", "Bandwidth of host memory", "GB/s",

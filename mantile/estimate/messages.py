@@ -417,14 +417,14 @@ MESSAGES: Mapping[str, Message] = {
         {"chip": "Groq LPU v1"},
     ),
     "HOST_MEMORY_EXCEEDED": Message(
-        "{used} GB shall lie on the hosts of a domain, which have {room} GB of memory: offload less, or "
-        "--set hardware.host_memory=GiB if they have more",
+        "{used} GB shall lie on a host, which has {room} GB of memory: offload less, or "
+        "--set hardware.host_memory=GiB if all hosts of a domain have more",
         _host_memory,
         {"used": "2,310", "room": "2,199"},
     ),
     "DISK_EXCEEDED": Message(
-        "{used} GB shall be kept on the disks of a domain, which have room for {room} GB: a smaller "
-        "prefix_disk, or --set hardware.disk=GB if they have more",
+        "{used} GB shall be kept on the disks of a host, which have room for {room} GB: a smaller "
+        "prefix_disk, or --set hardware.disk=GB if those of all hosts of a domain have more",
         _host_memory,
         {"used": "80,000", "room": "30,720"},
     ),

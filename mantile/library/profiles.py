@@ -158,6 +158,7 @@ class System(Profile):
             host.
         domains: how many of them `scale_out_bandwidth`, per accelerator and direction, joins.
         node_power: nameplate of a whole domain with hosts and fans.
+        hosts: of a domain, each with as many accelerators; None where all of them are on one.
         host_memory: of all hosts of a domain, and its bandwidth; `disk` their disks, and what is read from
             all of them in a second. None where nobody states it.
     """
@@ -177,6 +178,7 @@ class System(Profile):
     domains: ProfileFact | None = None
     scale_out_bandwidth: ProfileFact | None = None
     node_power: ProfileFact | None = None
+    hosts: ProfileFact | None = None
     host_memory: ProfileFact | None = None
     host_memory_bandwidth: ProfileFact | None = None
     disk: ProfileFact | None = None
@@ -191,6 +193,7 @@ class System(Profile):
         "domains": "domain",
         "scale_out_bandwidth": "GB/s",
         "node_power": "W",
+        "hosts": "host",
         "host_memory": "GiB",
         "host_memory_bandwidth": "GB/s",
         "disk": "GB",
