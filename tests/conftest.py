@@ -209,12 +209,34 @@ def today(paths: Iterable[Path]) -> list[Any]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What runs, and in which order."""
+    if not EVERY:
+        _one_in_two(config, items)
+    if BUDGET < float("inf"):
+        _quick_first(items)
+
+
+def _quick_first(items: list[pytest.Item]) -> None:
+    """Of the part of the list that each worker begins with, exhaustive tests come last: where time ends, they
+    are what is left."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    part = max(1, -(-len(items) // workers))
+    items[:] = [
+        item
+        for start in range(0, len(items), part)
+        for item in sorted(items[start : start + part], key=_is_exhaustive)
+    ]
+
+
+def _is_exhaustive(item: pytest.Item) -> bool:
+    return item.get_closest_marker("exhaustive") is not None
+
+
+def _one_in_two(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of an exhaustive test with many cases every other one runs; with MANTILE_EVERY all of them."""
-    if EVERY:
-        return
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("exhaustive") is not None:
+        if _is_exhaustive(item):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
     left = {item for of_test in cases.values() if len(of_test) > MANY for item in of_test[1::2]}
     if left:
@@ -225,7 +247,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """On a slow machine the last exhaustive tests are left out, and said to be."""
-    if time.monotonic() - BEGAN > BUDGET and item.get_closest_marker("exhaustive") is not None:
+    if time.monotonic() - BEGAN > BUDGET and _is_exhaustive(item):
         pytest.skip(f"the {BUDGET:.0f} s of MANTILE_SECONDS are over")
 
 
