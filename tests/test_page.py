@@ -200,6 +200,8 @@ def test_an_error_stands_at_its_field_with_a_way_out(client: Client) -> None:
     box = found.text[found.text.index('id="box-input_tokens"') :]
     assert 'aria-invalid="true"' in box[:600] and "expected at least 1" in box[:900]
     assert 'href="#f-input_tokens"' in found.text
+    none = client.get(State(CHAT | {"tp": "auto", "gpus": 0}).link()).text
+    assert 'aria-invalid="true"' in none[none.index('id="box-gpus"') :][:400]
     lost = shown(client, State(CHAT | {"model": "llama-3.1-9b"}).link(), 422)
     assert "llama-3.1-8b" in lost
 
@@ -397,6 +399,18 @@ def test_placement_and_links_that_are_typed(client: Client) -> None:
     usual = shown(client, STATE.link("/placement"))
     assert "450 GB/s" in usual
     assert "200 GB/s" in shown(client, STATE.link("/placement") + "&hardware.link_bandwidth=200")
+
+
+@pytest.mark.parametrize("typed", ["fast", "-3"])
+def test_a_wrong_link_is_told_by_name_and_can_be_taken_back(client: Client, typed: str) -> None:
+    """No field of the form has it: who typed it gets back to the drawing."""
+    page = client.get(STATE.link("/placement") + f"&hardware.link_bandwidth={typed}")
+    text = page.text[page.text.index('id="verdict"') :]
+    assert page.status_code == 422 and "hardware.link_bandwidth" in text and "Price of a GPU" not in text
+    back = re.search(r'href="(/placement\?[^"]+)">Try it', text)
+    assert back is not None and "450 GB/s" in shown(client, unescape(back[1]))
+    priced = client.get(STATE.link() + f"&price={typed}").text
+    assert 'aria-invalid="true"' in priced[priced.index('id="box-price"') :][:400]
 
 
 def test_text_goes_out_and_comes_back(client: Client) -> None:

@@ -92,7 +92,8 @@ def test_layers_say_what_shapes_allow(client: Client) -> None:
     (qkv, *_) = found["attention"]["specs"]
     assert qkv["tensors"][0]["shape"] == [8192, 8192]
     assert {one["module"] for one in found["embedding"]["specs"]} == {"embedding", "lm_head"}
-    assert client.get("/api/layers", params={"model_id": "no-such-model"}).status_code == 422
+    lost = client.get("/api/layers", params={"model_id": "no-such-model"})
+    assert (lost.status_code, lost.json()["field"]) == (422, "model_id")
 
 
 # --- estimates ----------------------------------------------------------------------------------------------
@@ -157,6 +158,10 @@ def test_an_estimate_tells_figures_limits_and_plans(client: Client) -> None:
     assert (first["rank"], second["rank"]) == (1, 2)
     assert first["metrics"]["tpot_s"] <= second["metrics"]["tpot_s"]
     assert first["metrics"]["tpot_s"] == pytest.approx(whole["tpot_s"], rel=1e-9)
+    alone = client.answer("/v1/estimate", asked | {"recommend": 1})
+    assert alone["recommended_configs"][0]["plan"] == first["plan"]
+    for words in (*found["explanations"], *alone["explanations"]):
+        assert "No other plan has a rank" not in words  # there are some
     assert any("[AUTO]" in words for words in found["explanations"])
     assert any("cpu" in words and "told back" in words for words in found["explanations"])
     again = mantile.estimate(parse_scenario(found["scenario"], "told")).to_dict()
@@ -177,6 +182,7 @@ def test_what_does_not_fit_says_by_how_much_and_what_would_help(client: Client) 
     assert without["reasons"][0]["code"] == "MEMORY_EXCEEDED"
     assert set(without["estimates"]["ttft_ms"].values()) == {None} and not without["bottlenecks"]
     assert any("ram_gb" in words for words in without["explanations"])
+    assert not any(words.startswith("TTFT") for words in without["explanations"])  # it has none
     hosted = client.answer("/v1/estimate", card | {"hardware": {"hardware_id": "rtx 4090", "ram_gb": 256}})
     assert hosted["feasibility"] == "runs_with_offload"
     assert hosted["scenario"]["offload_weights"] > 0 and hosted["estimates"]["ttft_ms"]["mean"] > 0
@@ -226,6 +232,8 @@ def test_layers_without_room_run_on_the_cpu(client: Client) -> None:
     said = rf"Model exceeds VRAM by [\d.]+ GB of each accelerator, so {cpu['layers']} layers run on Ryzen 9"
     assert re.match(said, answer["explanations"][0])
     assert not any("told back" in text for text in answer["explanations"])
+    little = client.answer("/v1/estimate", asked | {"hardware": asked["hardware"] | {"ram_gb": 8}})
+    assert little["feasibility"] == "insufficient_memory"  # what the CPU would have to hold has no room
     other = client.answer("/v1/estimate", asked | {"hardware": asked["hardware"] | {"cpu": "abacus"}})
     assert other["feasibility"] == "insufficient_memory"
     assert any("cpu ('abacus') is told back" in text for text in other["explanations"])
@@ -234,8 +242,8 @@ def test_layers_without_room_run_on_the_cpu(client: Client) -> None:
 @pytest.mark.parametrize(
     ("change", "field", "code"),
     [
-        ({"model_id": "gpt-5"}, "model", None),
-        ({"runtime_id": "no-such"}, None, None),
+        ({"model_id": "gpt-5"}, "model_id", None),
+        ({"runtime_id": "no-such"}, "runtime_id", None),
         ({"hardware": {"hardware_id": "h999"}}, "hardware.hardware_id", None),
         ({"hardware": {}}, "hardware", None),
         (
@@ -245,9 +253,12 @@ def test_layers_without_room_run_on_the_cpu(client: Client) -> None:
         ),
         ({"workload": None}, "model_id", None),
         ({"workload": WORKLOAD | {"concurrency": 0}}, "workload.concurrency", None),
-        ({"objective": "beauty"}, None, None),
+        ({"objective": "beauty"}, "objective", None),
+        ({"objective": "0*cost+1*e2e"}, "objective", None),
         ({"plan": {"tp": 3}, "recommend": 0}, None, "HEADS_NOT_DIVISIBLE"),
-        ({"plan": {"speed": 3}, "recommend": 0}, "speed", None),
+        ({"plan": {"speed": 3}, "recommend": 0}, "plan.speed", None),
+        ({"plan": {"tensor_parallel_size": "x"}, "recommend": 0}, "plan.tensor_parallel_size", None),
+        ({"plan": {"decode": {"tp": 0}}, "recommend": 0}, "plan.decode.tp", None),
         ({"colour": "blue"}, "colour", None),
     ],
 )
@@ -322,6 +333,14 @@ def test_ffns_over_more_ranks_are_groups_of_attention(client: Client) -> None:
     assert problem["field"] == "layers.feedforward.tensor_parallel"
 
 
+def test_a_system_without_room_has_no_times(client: Client) -> None:
+    """As its estimate has none: a kind of layer by itself may have room."""
+    body = {"model_id": "llama-3.1-405b", "hardware_config": "h100", "input_seq": 512, "output_seq": 8}
+    found = client.answer("/config/system-metrics", body)
+    assert found["estimate"]["ttft_s"] is None
+    assert (found["layers"], found["others"], found["phases"]) == (None, None, None)
+
+
 @pytest.mark.parametrize(
     ("change", "field", "code"),
     [
@@ -332,6 +351,7 @@ def test_ffns_over_more_ranks_are_groups_of_attention(client: Client) -> None:
         ({"dtype": "fp7"}, "dtype", None),
         ({"seq_length": 10_000_000}, None, "CONTEXT_EXCEEDS_MODEL"),
         ({"hardware_config": "nvidia_nothing"}, "hardware_config", None),
+        ({"model_id": "no-such"}, "model_id", None),
     ],
 )
 def test_layers_that_cannot_be_are_refused_with_their_code(
@@ -362,6 +382,12 @@ def test_a_search_answers_as_the_library_does(client: Client) -> None:
     assert found == json.loads(json.dumps(own.to_dict()))
     problem = client.refused("/v1/optimize", asked | {"over": {"accelerator": ["x.yaml"]}})
     assert problem["field"] == "accelerator" and "names a file" in problem["detail"]
+    for change, field in (
+        ({"objective": "beauty"}, "objective"),
+        ({"limits": {"tppot": 1}}, "limits"),
+        ({"over": {"framework": ["no-such"]}}, "framework"),
+    ):
+        assert client.refused("/v1/optimize", asked | change)["field"] == field
 
 
 def test_a_sweep_is_streamed_and_bounded(client: Client) -> None:

@@ -129,6 +129,10 @@ class State:
         kept = {key: value for key, value in self.fields.items() if key not in DEGREES}
         return State({GPUS: START[GPUS], **kept, **dict.fromkeys(names, AUTO)}, self.pins)
 
+    def without_figure(self, identifier: str) -> State:
+        """With the library's value of a figure that was typed."""
+        return State(_with_figure(dict(self.fields), identifier, ""), self.pins)
+
     def by_hand(self, plan: Mapping[str, Any]) -> State:
         """The same with the degrees of a plan."""
         kept = {key: value for key, value in self.fields.items() if key not in (*DEGREES, GPUS)}
