@@ -359,6 +359,18 @@ def test_labels_of_a_chart_keep_off_each_other() -> None:
             assert abs(y - height) >= 12 or not other - width < left < other + width
 
 
+def test_a_label_has_the_side_without_a_line() -> None:
+    """Of a point on a falling line there is room below on the left; on a rising one on the right."""
+    for ends, side in (([(0, 10), (10, 0)], "end"), ([(0, 0), (10, 10)], "start")):
+        line = [(float(x), float(y), "") for x, y in ends]
+        drawn = str(
+            charts.chart(
+                [charts.Series("front", line), charts.Series("now", [(5, 5, "here")], False)], "", "", ""
+            )
+        )
+        assert f'text-anchor="{side}" class="label now"' in drawn
+
+
 def test_compare_says_better_and_worse(client: Client) -> None:
     """Deltas of pinned runs to the first, with the sign and the word of each."""
     faster = STATE.with_fields(weights_dtype="fp8")

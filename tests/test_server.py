@@ -509,13 +509,15 @@ def test_a_workbook_goes_round(client: Client) -> None:
 
 
 def test_the_schema_has_examples_and_problems(client: Client) -> None:
-    """Every body has an example; every answer that is none has the form of problems."""
+    """Bodies have examples, answers in JSON their keys, and what is no answer has the form of problems."""
     found = client.get("/openapi.json").json()
     schemas = found["components"]["schemas"]
     assert "HTTPValidationError" not in json.dumps(found)
     for path, operations in found["paths"].items():
         for method, operation in operations.items():
             assert "application/problem+json" in operation["responses"]["422"]["content"], (method, path)
+            told = operation["responses"]["200"].get("content", {}).get("application/json")
+            assert told is None or told["schema"]["required"], path
             content = operation.get("requestBody", {}).get("content", {}).get("application/json")
             if content is not None:
                 schema = (
