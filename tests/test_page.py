@@ -413,6 +413,26 @@ def test_placement_and_links_that_are_typed(client: Client) -> None:
     assert "200 GB/s" in shown(client, STATE.link("/placement") + "&hardware.link_bandwidth=200")
 
 
+def test_links_of_devices_can_be_typed(client: Client) -> None:
+    """Of each pair that has one; the drawing says which is the busiest, and an empty field gives it back."""
+    devices = [{"accelerator": "m3-ultra"}, {"accelerator": "m3-ultra"}, {"accelerator": "dgx-spark-gb10"}]
+    fields = {key: value for key, value in CHAT.items() if key not in ("accelerator", "tp")}
+    state = State(
+        fields | {"devices": devices, "framework": "exo", "links": "mesh", "device_split": "memory"}
+    )
+    page = client.get(state.link("/placement")).text
+    names = re.findall(r'name="(device[^"]+)"', page)
+    assert names == [f"device{name}_bandwidth" for name in ("1_link", "2_link", "1_link_to_3")]
+    slow = state_of([("s", state.packed), ("device1_link_bandwidth", "0.25")])
+    text = shown(client, slow.link("/placement"))
+    assert "busiest link is M3 Ultra (80 GPU cores) – M3 Ultra" in text and "0.25 GB/s" in text
+    before, after = (answer(one).results["ttft_s"] for one in (state, slow))
+    assert after > before
+    assert state_of([("s", slow.packed), ("device1_link_bandwidth", "")]) == state
+    wrong = client.get(state.link("/placement") + "&device2_link_bandwidth=x").text
+    assert "device2_link_bandwidth: expected a number" in wrong and "as the library has it" in wrong
+
+
 @pytest.mark.parametrize("typed", ["fast", "-3"])
 def test_a_wrong_link_is_told_by_name_and_can_be_taken_back(client: Client, typed: str) -> None:
     """No field of the form has it: who typed it gets back to the drawing."""

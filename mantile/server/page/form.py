@@ -14,7 +14,7 @@ from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import CLASS_DTYPES, DEFAULT_SYSTEM, SAME, SCENARIO_FIELDS
 from mantile.server.documents import model_of
 from mantile.server.page.answers import HUB, Answer, FieldError
-from mantile.server.page.state import DEGREES, FIGURES, GPUS, PRICED, START, TYPED, State
+from mantile.server.page.state import DEGREES, GPUS, PRICED, START, TYPED, State, is_link
 
 FRONT = (
     "model",
@@ -147,8 +147,11 @@ def form_of(state: State, found: Answer | None, error: FieldError | None = None)
 
 
 def field_of(error: FieldError, fields: Mapping[str, Any]) -> str:
-    """The field of the form that an error is of; of a figure that was typed elsewhere its id."""
+    """The field of a form that an error is of, that of links among them."""
     name, _, place = error.field.partition(".")
+    if name == "devices" and place:
+        number, _, of_device = place.partition(".")
+        return f"device{int(number) + 1}_{of_device}"
     if name != "overrides":
         return GPUS if name == "gpus_max" else name
     stated = fields.get(name)
@@ -156,7 +159,7 @@ def field_of(error: FieldError, fields: Mapping[str, Any]) -> str:
     if place and isinstance(stated, list) and isinstance(stated[int(place)], dict):
         identifier = str(stated[int(place)].get("id"))
     own = f"hardware.price_{fields.get('price_basis', 'cloud')}"
-    return "price" if identifier == own else identifier if identifier in FIGURES else name
+    return "price" if identifier == own else identifier if is_link(identifier) else name
 
 
 def _with_error(field: FormField, error: str) -> FormField:
