@@ -379,6 +379,11 @@ def test_compare_says_better_and_worse(client: Client) -> None:
     assert base is not None and other is not None
     text = shown(client, state.link("/compare"))
     assert f"−{round(100 * (1 - other / base))} % better" in text
+    third = State(CHAT, (STATE.packed, faster.packed, STATE.with_fields(tp=4).packed))
+    page = client.get(third.link("/compare")).text
+    row = page[page.index("Cost per hour") :].partition("</tr>")[0]
+    assert row.count("★") == 2  # A and B cost the same, less than C
+    assert "Cost per hour" not in page[page.index("Which is best for what") :]
     rows = list(csv.reader(io.StringIO(client.get(state.link("/compare.csv")).text)))
     tpot = next(row for row in rows if row[0] == "tpot_s")
     assert [float(value) for value in tpot[2:]] == [base, other]
