@@ -431,6 +431,10 @@ def test_links_of_devices_can_be_typed(client: Client) -> None:
     slow = state_of([("s", state.packed), ("device1_link_bandwidth", "0.25")])
     text = shown(client, slow.link("/placement"))
     assert "busiest link is M3 Ultra (80 GPU cores) – M3 Ultra" in text and "0.25 GB/s" in text
+    wires = [
+        re.findall(r'class="wire (\w+)"', client.get(one.link("/placement")).text) for one in (state, slow)
+    ]
+    assert wires == [["quiet", "busy"], ["busy", "quiet"]]
     before, after = (answer(one).results["ttft_s"] for one in (state, slow))
     assert after > before
     assert state_of([("s", slow.packed), ("device1_link_bandwidth", "")]) == state

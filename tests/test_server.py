@@ -221,7 +221,7 @@ def test_layers_without_room_run_on_the_cpu(client: Client) -> None:
     """As llama.cpp has it; a CPU that we do not know, or another engine, is told back."""
     asked: dict[str, Any] = {
         "model_id": "llama-3.3-70b",
-        "runtime_id": "llama.cpp",
+        "runtime_id": "llama_cpp",
         "hardware": {"gpus": [{"gpu_id": "rtx 4090"}], "cpu": "Ryzen 9 9950X"},
         "workload": WORKLOAD | {"concurrency": 1},
         "recommend": 0,

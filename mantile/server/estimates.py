@@ -12,7 +12,7 @@ from mantile.equations.reasons import PLAN, REASONS
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.estimate.results import is_possible
 from mantile.library.beside_cpu import beside_cpu
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, naming
 from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, field_name, parse_scenario
 from mantile.optimize.objective import read_objective
@@ -53,18 +53,21 @@ def answer(asked: EstimateAsked, hub: bool) -> dict[str, Any]:
         return _told(estimate_of(asked.scenario, hub), None, None)
     if asked.model_id is None or asked.hardware is None or asked.workload is None:
         raise InputError("field model_id: expected it with hardware and workload, or a scenario")
-    named = {"model": "model_id", "framework": "runtime_id"}
+    library = load_library()
+    with naming("field runtime_id", "unknown "):
+        runtime = library.framework(asked.runtime_id).id
+    named = {"model": "model_id"}
     for name in asked.plan or ():
         named |= dict.fromkeys((name, field_name(name)), f"plan.{name}")
     with asked_as(named):
         fields = {
             "model": asked.model_id,
-            "framework": asked.runtime_id,
+            "framework": runtime,
             "input_tokens": asked.workload.context_tokens,
             "output_tokens": asked.workload.output_tokens,
             "concurrency": asked.workload.concurrency,
         }
-        return _on_hardware(asked, fields, hardware(asked.hardware, load_library()), hub)
+        return _on_hardware(asked, fields, hardware(asked.hardware, library), hub)
 
 
 def _on_hardware(
@@ -93,7 +96,7 @@ def _on_cpu(
 
     None where it is no CPU that we know, the engine does not compute on it, or all has room without.
     """
-    if found.cpu is None or asked.runtime_id != ON_CPUS or "devices" in fields or asked.plan is not None:
+    if found.cpu is None or fields["framework"] != ON_CPUS or "devices" in fields or asked.plan is not None:
         return None
     without = estimate_of(_whole(fields, {}, found), hub).results()
     missing = missing_memory(without)

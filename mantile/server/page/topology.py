@@ -39,7 +39,7 @@ def placement(found: Answer) -> dict[str, Any]:
     title += f"; the busiest link is {_busiest(busiest, names)}" if busiest else "; no link is used"
     return {
         "title": title,
-        "chart": _drawn(boxes[:_MOST_BOXES], inside, f"{title}."),
+        "chart": _drawn(boxes[:_MOST_BOXES], inside, between, f"{title}."),
         "left_out": max(0, len(boxes) - _MOST_BOXES),
         "links": [
             {
@@ -116,15 +116,39 @@ def _numbers(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:12])) + (" …" if len(numbers) > 12 else "")
 
 
-def _drawn(boxes: Sequence[Mapping[str, Any]], inside: Mapping[str, Any], label: str) -> Markup:
+def _wire(above: str, below: str, links: Sequence[Mapping[str, Any]]) -> str:
+    """How the wire between two machines is drawn, by what joins them; empty for nothing."""
+
+    def of_workers(name: str) -> str:
+        return name.rpartition(".")[0]
+
+    pair = {above, below}
+    joined = [link for link in links if {link["from"], link["to"]} == pair]
+    if of_workers(above) != of_workers(below):  # what sends the KV cache, wherever it begins
+        ends = {of_workers(one) for one in pair}
+        joined = [link for link in links if {of_workers(link["from"]), of_workers(link["to"])} == ends]
+    elif not joined:
+        reached = [{link["to"] for link in links if link["from"] == one} for one in pair]
+        shared = {name for name in reached[0] & reached[1] if name.endswith(NETWORK)}
+        joined = [link for link in links if link["from"] in pair and link["to"] in shared]
+    return "" if not joined else "busy" if any(link["state"] == BUSIEST for link in joined) else "quiet"
+
+
+def _drawn(
+    boxes: Sequence[Mapping[str, Any]],
+    inside: Mapping[str, Any],
+    between: Sequence[Mapping[str, Any]],
+    label: str,
+) -> Markup:
     parts: list[Markup] = []
     y = 2
     for place, box in enumerate(boxes):
         chips = box["accelerators"][:_MOST_CHIPS]
         rows = -(-len(chips) // _PER_ROW)
         height = 62 + 34 * rows + (26 if box["id"] in inside else 0)
-        if place:
-            parts.append(tag("line", x1="50%", x2="50%", y1=y - 12, y2=y, class_="wire"))
+        wire = _wire(boxes[place - 1]["id"], box["id"], between) if place else ""
+        if wire:
+            parts.append(tag("line", x1="50%", x2="50%", y1=y - 12, y2=y, class_=f"wire {wire}"))
         parts.append(tag("rect", x="0.5%", width="99%", y=y, height=height, rx="8", class_="machine"))
         parts.append(tag("text", box["title"], x="3%", y=y + 20, class_="strong"))
         parts.append(tag("text", " · ".join(box["lines"]), x="3%", y=y + 40, class_="axis"))
