@@ -418,6 +418,7 @@ def test_placement_and_links_that_are_typed(client: Client) -> None:
     assert "200 GB/s" in shown(client, STATE.link("/placement") + "&hardware.link_bandwidth=200")
 
 
+@pytest.mark.exhaustive
 def test_links_of_devices_can_be_typed(client: Client) -> None:
     """Of each pair that has one; the drawing says which is the busiest, and an empty field gives it back."""
     devices = [{"accelerator": "m3-ultra"}, {"accelerator": "m3-ultra"}, {"accelerator": "dgx-spark-gb10"}]
