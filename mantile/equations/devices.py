@@ -315,6 +315,7 @@ class _Chips:
         size = next((row for name, row in listed.items() if name.startswith(_EXPERT_BYTES)), None)
         found = moved(
             self.inputs,
+            self.base.inputs.devices[max(0, self.number - 2)],
             self._row,
             None if size is None else self.rewrite.rewrite(size),
             self.rewrite.rewrite(self.base.memory.stage_kv[self.number - 1]),
@@ -550,7 +551,7 @@ def links(
         made = []
         for cable, device, following in zip(cables, inputs.devices, inputs.devices[1:], strict=False):
             goes_on = where(all_of(device.layers > 0, before[device.number] < total), 1, 0)
-            made.append(cable.link(*_used(cable.rows, goes_on, goes_over(following))))
+            made.append(cable.link(*_used(cable.rows, goes_on, goes_over(following, device))))
         return tuple(made)
     star = where(equal(inputs.links, STAR), 1, 0)
     switched = rows("switched", "Links go through a switch", "flag", star, "only Ethernet reaches one")
@@ -739,7 +740,7 @@ def _by_preset(
         carried = own(
             "carried", "Transfers over it", "number", own.added("carried", "Transfers", "number", parts, 4)
         )
-        more = goes_over(devices[other - 1]) if other == one + 1 else None
+        more = goes_over(devices[other - 1], devices[one - 1]) if other == one + 1 else None
         flag = where(carried > 0, 1, 0)
         if more is not None:
             back = own("back", "Activations go over it and back", "flag", more)
