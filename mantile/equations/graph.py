@@ -48,7 +48,7 @@ from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancest
 from mantile.ir.modules import ModelGraph
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
-from mantile.library.scenario import RequestClass
+from mantile.library.request_classes import RequestClass
 
 Sheets = dict[str, tuple[Section, ...]]
 

@@ -93,7 +93,7 @@ from mantile.ir.modules import (
     Recurrence,
 )
 from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES, ON_HOST
-from mantile.library.scenario import DEFAULT
+from mantile.library.scenario_fields import DEFAULT
 
 CURRENT_LENGTH = "current-length"
 SAVED, IN_FULL = "saved", "full"
