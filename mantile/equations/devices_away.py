@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from mantile.equations.constant import BOTH_WAYS
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import DeviceInputs
-from mantile.equations.memory import Caches
+from mantile.equations.kv_cache import Caches
 from mantile.equations.roofline import Block
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Input, Node, Quantity, all_of, as_node, maximum, minimum, sum_of, where
