@@ -14,7 +14,8 @@ from mantile.estimate.results import is_possible
 from mantile.library.beside_cpu import beside_cpu
 from mantile.library.errors import InputError, naming
 from mantile.library.profiles import load_library
-from mantile.library.scenario import Scenario, field_name, parse_scenario
+from mantile.library.scenario import Scenario, parse_scenario
+from mantile.library.scenario_fields import field_name
 from mantile.optimize.objective import read_objective
 from mantile.optimize.optimize import Optimum, ask, solve
 from mantile.server.asked import EstimateAsked
