@@ -398,6 +398,7 @@ def test_a_sweep_is_a_chart_a_table_and_a_file(client: Client) -> None:
     one = mantile.estimate(parse_scenario(CHAT | {"concurrency": 4}, "test"))
     assert float(rows[-1]["tpot_s"]) == pytest.approx(one.tpot, rel=1e-12)
     text = shown(client, address.replace("/sweep.csv", "/sweep"))
+    assert re.search(r"Tensor parallel: ● 1 · ■ 2", text)
     assert "8 of 8 points can be" in text and TPOT.text(one.tpot) in text
     assert "expected whole numbers" in shown(client, STATE.link("/sweep", over="x"), 422)
     assert "at most" in shown(client, STATE.link("/sweep", over="1..100000"), 422)
