@@ -50,6 +50,7 @@ CARDS |= {
     "mlx-community/Nemotron-3-Ultra-550B-A55B-4bit": (108, 8192, 346976565922),
     "mlx-community/Qwen3-Coder-Next-4bit": (48, 2048, 45644286500),
     "mlx-community/Qwen3.5-2B-MLX-8bit": (24, 2048, 2662787264),
+    "mlx-community/Step-3.5-Flash-4bit": (45, 4096, 114572190076),
     "mlx-community/gemma-4-e4b-it-4bit": (42, 2560, 5216992212),
 }
 FEW = ("mlx-community/Meta-Llama-3.1-8B-Instruct-8bit",)
@@ -89,6 +90,7 @@ def test_a_card_of_exo_is_a_model_that_we_ship(name: str) -> None:
         ("mlx-community/Nemotron-3-Ultra-550B-A55B-4bit", "int4-g32-bias"),
         ("mlx-community/Qwen3-Coder-Next-4bit", "int4-g64"),
         ("mlx-community/Qwen3.5-2B-MLX-8bit", "int8-g64"),
+        ("mlx-community/Step-3.5-Flash-4bit", "int4-g64"),
         ("mlx-community/gemma-4-e4b-it-4bit", "int4-g64"),
     ],
 )
