@@ -24,7 +24,7 @@ from mantile.bench import bench as module
 from mantile.bench import telemetry
 from mantile.bench.bench import Benched, Target, bench
 from mantile.bench.host import host_id
-from mantile.bench.stream import ask
+from mantile.bench.stream import _answer, ask
 from mantile.bench.sweep import Sweep
 from mantile.bench.words import arrivals
 from mantile.cli import main
@@ -210,6 +210,45 @@ def test_failures_are_counted_and_are_not_fatal(tmp_path: Path) -> None:
         found = bench(replace(target(server, tmp_path), manifest=tmp_path / "other.json"), sweep)
         assert [point.state for point in found.manifest.points.values()] == ["failed"]
         assert len(read(tmp_path / "records.db")) == 1
+
+
+@pytest.mark.parametrize(
+    ("most", "status", "state"), [(200, 400, "too long"), (304, 422, "too long"), (200, 503, "failed")]
+)
+def test_a_length_that_fails_ends_no_sweep(most: int, status: int, state: str, tmp_path: Path) -> None:
+    """A server that does not tell how long prompts may be refuses some, or fails on them: the others are
+    measured, and the same command asks again what failed."""
+    paths = {"/v1/models": {"data": [{"id": "llama-3.1-8b"}]}}
+    with serving(Server(paths=paths, ttft=0.001, gap=0.001, most=most, status=status)) as server:
+        sweep = SMALL.model_copy(update={"prompts": (65, 301, 129)})
+        found = bench(target(server, tmp_path), sweep)
+        states = {name: point.state for name, point in found.manifest.points.items()}
+        assert states == {"in65-out6-c1": "done", "in129-out6-c1": "done", "in301-out6-c1": state}
+        assert [*found.manifest.points["in301-out6-c1"].failures] == [f"http_{status}"]
+        assert bench(target(server, tmp_path), sweep).measured == (state == "failed")
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"usage": "many", "choices": []}, (1, None, None)),
+        ({"usage": {"prompt_tokens": "12", "completion_tokens": -5}}, (1, None, None)),
+        ({"usage": {"prompt_tokens": 12, "completion_tokens": 5.5}}, (1, 12, None)),
+        ({"choices": ["x", 3, None]}, (1, None, None)),
+        ({"choices": {"text": "x"}}, (1, None, None)),
+        ({"choices": [{"delta": "x"}]}, (1, None, None)),
+        ({"choices": [{"text": "x"}]}, (2, None, None)),
+    ],
+    ids=str,
+)
+def test_what_a_server_tells_in_no_form_is_not_told(told: Any, expected: tuple[Any, ...]) -> None:
+    """A stream of one token with something odd before its end: no counts, no choices."""
+    events = [{"choices": [{"text": "x"}]}, told, {"choices": [{"text": "", "finish_reason": "length"}]}]
+    lines = [(float(place), f"data: {json.dumps(event)}") for place, event in enumerate(events)]
+    answer = _answer(0.0, 0.0, lines)
+    assert answer.failure is None
+    assert (len(answer.pieces), answer.prompt_tokens, answer.output_tokens) == expected
+    assert _answer(0.0, 0.0, [(0.0, "data: " + "[" * 100_000)]).failure == "not_json"
 
 
 @pytest.mark.exhaustive

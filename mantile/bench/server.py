@@ -65,12 +65,13 @@ async def describe(client: httpx.AsyncClient) -> Server:
     """
     models = await _get(client, "/v1/models", must=True)
     listed = models.get("data") if isinstance(models, Mapping) else None
-    if not listed or not isinstance(listed[0], Mapping) or not listed[0].get("id"):
+    first = listed[0] if isinstance(listed, list) and listed else None
+    if not isinstance(first, Mapping) or not first.get("id"):
         raise InputError(f"{client.base_url}: /v1/models lists no model; expected a server that serves one")
-    first = listed[0]
     told = {name: await _get(client, f"/{name}") for name in ("version", "get_server_info", "props")}
     info, props = told["get_server_info"] or {}, told["props"] or {}
-    defaults = props.get("default_generation_settings") or {}
+    told_of_requests = props.get("default_generation_settings")
+    defaults = told_of_requests if isinstance(told_of_requests, Mapping) else {}
     framework = _OWNERS.get(str(first.get("owned_by")).lower())
     framework = framework or ("sglang" if info else "llama.cpp" if props else None)
     version = (told["version"] or {}).get("version") or info.get("version") or props.get("build_info")

@@ -34,7 +34,7 @@ def bench(
     input_tokens: Annotated[
         str | None,
         _flag(
-            "Lengths of prompts, with commas.  [default: 256,2k,8k,32k, as far as the model takes them]",
+            "Lengths of prompts, with commas.  [default: 256,2k,8k,32k,128k, as far as the model takes them]",
             _SWEEP,
             "--input-tokens",
             "--isl",
