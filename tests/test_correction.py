@@ -187,9 +187,18 @@ def test_a_profile_of_a_file_is_compared_with_the_current_one(tmp_path: Path) ->
     assert json.loads(shown.output) == {"a": str(path), "b": "hopper", "differences": []}
 
 
+def test_a_correction_is_never_overwritten(file: Path, tmp_path: Path) -> None:
+    """Said before anything is fitted."""
+    runs, before = tmp_path / "runs.yaml", file.read_bytes()
+    runs.write_text("runs: []\n", encoding="utf-8")
+    shown = CliRunner().invoke(app, ["correct", str(runs), "-o", str(file)])
+    assert "mine.yaml: there is such a file already; it is never overwritten" in str(shown.exception)
+    assert file.read_bytes() == before
+
+
 def test_a_file_that_is_not_there() -> None:
     """A scenario that names one is refused, whatever its name."""
-    with pytest.raises(InputError, match="field correction: expected none or a file"):
+    with pytest.raises(InputError, match=r"expected none or a file of mantile correct \(none is shipped"):
         mt.estimate(mt.Scenario(**ASKED, correction="shipped"))
 
 

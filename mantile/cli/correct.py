@@ -29,8 +29,8 @@ def correct(
     path, conditions = file_and_conditions(measurements, where)
     if output.suffix not in (".yaml", ".yml") or not output.parent.is_dir():
         raise InputError(f"{output}: expected a file name that ends in .yaml, in a folder that there is")
-    if output.exists() and output.samefile(path):
-        raise InputError(f"{output}: these are the measurements; expected another name for the correction")
+    if output.exists():
+        raise InputError(f"{output}: there is such a file already; it is never overwritten: expected another")
     from mantile.cli.output.correct import print_learned
     from mantile.cli.output.runs import progress
     from mantile.cli.output.tables import print_json, working
@@ -48,7 +48,7 @@ def correct(
         learned = learn(runs, library, output.stem[:60], path.name, progress=step)
     if learned.correction is not None:
         data = learned.correction.model_dump(mode="json", exclude_none=True)
-        with replacing(output) as temporary:
+        with replacing(output, overwrite=False) as temporary:
             temporary.write_text(dump_yaml(data), encoding="utf-8")
     written = None if learned.correction is None else output
     if as_json:
