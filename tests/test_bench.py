@@ -352,6 +352,23 @@ def test_a_server_tells_what_it_is(
         assert "home" not in record.text and "x.y" not in record.text and server.url not in record.text
 
 
+@pytest.mark.parametrize(
+    "listed", [None, {"data": {}}, {"data": [{"id": "other"}, {"id": "./tiny", "max_model_len": 300}]}]
+)
+def test_a_model_that_is_not_the_first_listed(listed: Any, tmp_path: Path) -> None:
+    """It is asked by the name that is given; without one, and with none listed, that is what is missed."""
+    with serving(Server(paths={"/v1/models": listed})) as server:
+        deployment = DEPLOYMENT | {"model": "llama-3.1-8b"}
+        asked = replace(target(server, tmp_path, served="./tiny"), deployment=deployment)
+        found = bench(asked, SMALL.model_copy(update={"prompts": (65, 301)}))
+        assert {one.asked["model"] for one in server.streamed} == {"./tiny"}
+        states = [point.state for point in found.manifest.points.values()]
+        assert states == ["done", "too long" if listed and listed["data"] else "done"]
+        if not (listed and listed["data"]):
+            with pytest.raises(InputError, match="/v1/models"):
+                bench(replace(asked, served=None), SMALL)
+
+
 def test_records_are_signed_and_name_no_machine(server: Server, tmp_path: Path) -> None:
     """The host is a hash with a salt of its own; a token is sent and not kept."""
     new_key(tmp_path / "me.key")

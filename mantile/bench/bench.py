@@ -52,6 +52,7 @@ class Target:
         telemetry: whether the machine is sampled meanwhile.
         token: that the server asks for.
         timeout: seconds without a byte after which a request has failed.
+        served: what the server calls the model; the first that it lists if None.
     """
 
     url: str
@@ -62,6 +63,7 @@ class Target:
     telemetry: bool = False
     token: str | None = None
     timeout: float = TIMEOUT
+    served: str | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def _require_address(url: str) -> None:
 
 async def _bench(target: Target, sweep: Sweep, progress: Progress) -> Benched:
     async with _client(target) as client:
-        server = await describe(client)
+        server = await describe(client, target.served)
         session = _Session(target, sweep, client, server)
         return await session.run(progress)
 

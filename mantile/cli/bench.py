@@ -87,6 +87,15 @@ def bench(
     model: Annotated[
         str | None, _flag("The model, where the server's name for it is not known here.", _SERVED)
     ] = None,
+    served: Annotated[
+        str | None,
+        _flag(
+            "What the server calls the model, where it lists several, or not this one.",
+            _SERVED,
+            "--served-as",
+            metavar="NAME",
+        ),
+    ] = None,
     accelerator: Annotated[
         str | None, _flag("The accelerator: servers do not tell.", _SERVED, "--accelerator", "--gpu")
     ] = None,
@@ -164,6 +173,7 @@ def bench(
         telemetry=telemetry,
         token=_token(token_from),
         timeout=timeout,
+        served=served,
     )
     with counting("benching", len(sweep.points())) as step:
         benched = run(target, sweep, lambda done, name: step(done))
