@@ -232,7 +232,7 @@ def _yaml(rng: random.Random, data: bytes) -> bytes:
 
 def _scenario_values() -> tuple[Any, ...]:
     """What fields of scenarios may be: its choices, and lists of those."""
-    from mantile.library.scenario import SCENARIO_FIELDS
+    from mantile.library.scenario_fields import SCENARIO_FIELDS
 
     return tuple(choice for declared in SCENARIO_FIELDS.values() for choice in declared.choices)
 

@@ -7,7 +7,8 @@ from mantile.library.capacity import CAPACITY_FIELDS
 from mantile.library.dates import day_of
 from mantile.library.device import DEVICE_FIELDS
 from mantile.library.fields import ScenarioField
-from mantile.library.scenario import SCENARIO_FIELDS, Scenario
+from mantile.library.scenario import Scenario
+from mantile.library.scenario_fields import SCENARIO_FIELDS
 
 HEADS = ("field", "flag", "row of Inputs", "other names", "unit", "range", "default", "meaning")
 

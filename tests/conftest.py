@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -212,7 +213,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """What runs, and in which order."""
     if not EVERY:
         _one_in_two(config, items)
-    if BUDGET < float("inf"):
+    if math.isfinite(BUDGET):
         _quick_first(items)
 
 

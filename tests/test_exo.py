@@ -37,6 +37,22 @@ CARDS: dict[str, tuple[int, int, float]] = {
     "mlx-community/Kimi-K2-Instruct-4bit": (61, 7168, 620622774272 / _GIB),
 }
 CARDS["mlx-community/Kimi-K2-Thinking"] = (61, 7168, 706522120192 / _GIB)
+CARDS |= {
+    "TrevorJS/gemma-4-E2B-it-uncensored": (35, 1536, 3580765126),
+    "microsoft/Phi-3-mini-4k-instruct": (32, 3072, 7620000000),
+    "mlx-community/DeepSeek-V4-Flash-mxfp4-bf16": (43, 4096, 161870016377),
+    "mlx-community/GLM-4.7-4bit": (91 + 1, 5120, 198556925568),  # the card counts layers from 0
+    "mlx-community/GLM-4.7-8bit-gs32": (91 + 1, 5120, 396963397248),
+    "mlx-community/GLM-4.7-Flash-5bit": (47, 2048, 22548578304 / _GIB),
+    "mlx-community/Llama-3.1-Nemotron-Nano-4B-v1.1-4bit": (32, 3072, 2538706944),
+    "mlx-community/MiniMax-M2.1-3bit": (61 + 1, 3072, 100086644736),
+    "mlx-community/NVIDIA-Nemotron-Nano-9B-v2-4bits": (56, 4480, 5002791936),
+    "mlx-community/Nemotron-3-Ultra-550B-A55B-4bit": (108, 8192, 346976565922),
+    "mlx-community/Qwen3-Coder-Next-4bit": (48, 2048, 45644286500),
+    "mlx-community/Qwen3.5-2B-MLX-8bit": (24, 2048, 2662787264),
+    "mlx-community/Step-3.5-Flash-4bit": (45, 4096, 114572190076),
+    "mlx-community/gemma-4-e4b-it-4bit": (42, 2560, 5216992212),
+}
 FEW = ("mlx-community/Meta-Llama-3.1-8B-Instruct-8bit",)
 
 
@@ -61,12 +77,28 @@ def test_a_card_of_exo_is_a_model_that_we_ship(name: str) -> None:
         ("mlx-community/NVIDIA-Nemotron-3-Nano-30B-A3B-MLX-6Bit", "int6-g64"),
         ("mlx-community/Qwen3-Next-80B-A3B-Thinking-8bit", "int8-g64"),
         ("mlx-community/GLM-5.1", "bf16"),
+        ("TrevorJS/gemma-4-E2B-it-uncensored", "int4-g64"),
+        ("microsoft/Phi-3-mini-4k-instruct", "bf16"),
+        ("mlx-community/DeepSeek-V4-Flash-mxfp4-bf16", "bf16"),
+        ("mlx-community/GLM-4.7-6bit", "int6-g64"),
+        ("mlx-community/GLM-4.7-8bit-gs32", "int8-g32-bias"),
+        ("mlx-community/GLM-4.7-Flash-5bit", "int5-g64"),
+        ("mlx-community/Llama-3.1-Nemotron-8B-UltraLong-1M-Instruct-4bit", "int4-g64"),
+        ("mlx-community/Llama-3.1-Nemotron-Nano-4B-v1.1-4bit", "int4-g64"),
+        ("mlx-community/MiniMax-M2.1-3bit", "int3-g64"),
+        ("mlx-community/NVIDIA-Nemotron-Nano-9B-v2-4bits", "int4-g64"),
+        ("mlx-community/Nemotron-3-Ultra-550B-A55B-4bit", "int4-g32-bias"),
+        ("mlx-community/Qwen3-Coder-Next-4bit", "int4-g64"),
+        ("mlx-community/Qwen3.5-2B-MLX-8bit", "int8-g64"),
+        ("mlx-community/Step-3.5-Flash-4bit", "int4-g64"),
+        ("mlx-community/gemma-4-e4b-it-4bit", "int4-g64"),
     ],
 )
 def test_a_name_of_mlx_says_the_format(name: str, format: str) -> None:
     model = load_model(name)
     assert model.architecture.choices["weights_dtype"].value == format
-    assert "asked for" in model.source or "format that the name" in model.source
+    said = ("asked for", "format that the name", "format of the checkpoint")
+    assert any(words in model.source for words in said) or model.hub_id == name
 
 
 def test_a_checkpoint_of_mlx_by_name_is_what_its_config_says(shared_data: Path) -> None:
@@ -96,8 +128,36 @@ def test_kimi_on_macs_is_as_fast_as_measured(macs: int, measured: float) -> None
 
 
 def test_a_name_that_we_have_no_model_for_asks_the_hub() -> None:
-    with pytest.raises(InputError, match=r"Step-3.5-Flash-4bit"):
-        load_model("mlx-community/Step-3.5-Flash-4bit")
+    with pytest.raises(InputError, match=r"Some-Model-4bit"):
+        load_model("mlx-community/Some-Model-4bit")
+
+
+@pytest.mark.parametrize(
+    ("name", "way_out"),
+    [
+        ("Jundot/Qwen3.6-27B-oQ8-mtp", "give qwen3.5-27b in another data type, the nearest of which is "),
+        ("TheDrainFlorist/Qwen3.5-397B-A17B-VQ-2.2bpw", "in another data type; MLX's here have more bits"),
+        ("mlx-community/GLM-5.1-DQ4plus-q8", "nearest of which is weights_dtype int4-g64"),
+        ("mlx-community/Kimi-K2.6-mlx-DQ3_K_M-q8", "nearest of which is weights_dtype int3-g64"),
+    ],
+)
+def test_a_mix_that_no_document_states_is_refused(name: str, way_out: str) -> None:
+    """With what is not known, and two ways out: its config, or the model in another data type."""
+    with pytest.raises(InputError, match=r"does not say which weights have how many bits") as raised:
+        load_model(name)
+    assert way_out in str(raised.value)
+
+
+def test_experts_alone_are_in_4_bit_beside_bf16() -> None:
+    types = {
+        kind: choice.value
+        for kind, choice in load_model(
+            "mlx-community/DeepSeek-V4-Flash-mxfp4-bf16"
+        ).architecture.choices.items()
+        if kind.endswith("_dtype")
+    }
+    assert {kind for kind, value in types.items() if value == "mxfp4"} == {"experts_dtype"}
+    assert set(types.values()) == {"mxfp4", "bf16"}
 
 
 @pytest.mark.parametrize(

@@ -17,17 +17,14 @@ from mantile.library.documents import Strict
 from mantile.library.errors import InputError
 from mantile.library.fields import ScenarioField, read_fields
 from mantile.library.profiles import Library
-from mantile.library.scenario import (
+from mantile.library.scenario import Case, Scenario, merge_fields, parse_scenario
+from mantile.library.scenario_fields import (
     FORMER_IDS,
     INPUT_NAMES,
     SCENARIO_FIELDS,
     WORKER_FIELDS,
-    Case,
     Deployment,
     Inputs,
-    Scenario,
-    merge_fields,
-    parse_scenario,
 )
 
 BASE = {

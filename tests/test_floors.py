@@ -21,7 +21,7 @@ from mantile.floors import Core, Dimensions, Machine, Weights, floors
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, precedents
 from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES, SCHEDULERS, Library
-from mantile.library.scenario import CLASS_DTYPES, DEFAULT, DEFAULT_SYSTEM, SAME
+from mantile.library.scenario_fields import CLASS_DTYPES, DEFAULT, DEFAULT_SYSTEM, SAME
 
 Make = Callable[..., Estimate]
 PLANS = tuple((tp, pp) for tp in range(1, 9) for pp in range(1, 9) if tp * pp <= 8)

@@ -350,7 +350,10 @@ OTHERWISE = {
     "kimi_k25": {"shapes", "names"},  # query, key and value of its tower
     "qwen3_vl_moe": {"shapes"},  # experts input by output in checkpoints
 }
-REFUSED = ("deepseek_v4",)  # its products of groups are none of our steps
+REFUSED = (
+    "deepseek_v4",  # its products of groups are none of our steps
+    "step3p5",  # transformers runs it inside a model with a tower only
+)
 READ = [family for family in CONFIGS if family not in REFUSED]
 
 

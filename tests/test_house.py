@@ -20,7 +20,7 @@ from mantile.graph.quantity import Quantity
 from mantile.ir.build import build_ir
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
-from mantile.library.scenario import STATED_FIELDS
+from mantile.library.scenario_fields import STATED_FIELDS
 from mantile.workbook.layout import lay_out
 
 PACKAGE = Path(mantile.__file__).parent

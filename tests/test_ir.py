@@ -841,6 +841,15 @@ PUBLISHED = {
     "qwen3.5-9b": 9_409_813_744,
     "glm-5.2": 743_377_000_704,
     "mistral-small-3.2-24b": 24_011_361_280,
+    "phi-3-mini-4k": 3_821_079_552,
+    "nemotron-nano-9b-v2": 8_888_227_328,
+    "llama-3.1-nemotron-nano-4b": 4_512_746_496,
+    "llama-3.1-nemotron-8b-ultralong-1m": 8_030_261_248,
+    "qwen3.5-2b": 2_213_241_664,
+    # Published with the biases of its routers and three prediction layers.
+    "step-3.5-flash": 199_384_301_376 - 42 * 288 - 3 * 809_390_336,
+    # Published with keys and values of 18 layers that use those of layers before, and 42 scalars of layers.
+    "gemma-4-e4b": 7_996_156_490 - 15 * (2 * 2560 * 512 + 256) - 3 * (2 * 2560 * 1024 + 512) - 42,
 }
 
 

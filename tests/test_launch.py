@@ -13,7 +13,7 @@ from mantile.library.documents import parse_yaml
 from mantile.library.launch import MEMORY
 from mantile.library.launch_line import ENGINE_FIELDS
 from mantile.library.launch_table import LaunchFlag, LaunchTable, launch_tables
-from mantile.library.scenario import SCENARIO_FIELDS
+from mantile.library.scenario_fields import SCENARIO_FIELDS
 
 LOAD: dict[str, Any] = {
     "accelerator": "h200-sxm",

@@ -22,7 +22,7 @@ from mantile.library.launch import MEMORY
 from mantile.library.launch_line import ENGINE_FIELDS
 from mantile.library.launch_server import cluster
 from mantile.library.launch_table import launch_tables
-from mantile.library.scenario import SCENARIO_FIELDS
+from mantile.library.scenario_fields import SCENARIO_FIELDS
 
 run = test_cli.run
 ENGINES = ("vllm", "sglang", "trtllm", "llama.cpp")

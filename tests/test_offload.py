@@ -190,6 +190,27 @@ def test_kv_cache_beside_a_cpu_is_read_there(cards: int) -> None:
     assert float(values[room]) <= 100, "the CPU, which has no layers, has room for so many requests"
 
 
+def test_parts_stay_where_the_device_before_is_taken_out() -> None:
+    """A cell with 0 accelerators takes it out: nothing of another device lies on it, or goes there."""
+    first, gpu = {"accelerator": "rtx-4090", "layers": 24}, {"accelerator": "rtx-4090", "layers": 24}
+    cpu = {"accelerator": "ryzen-9-9950x", "layers": 0}
+    last = gpu | {"experts_away": 12, "kv_away": 12}
+    fields = BESIDE | {"model": "qwen3-30b-a3b"}
+    away, plain = (
+        mt.estimate(parse_scenario(fields | {"devices": [first, cpu, device]}, "moe.yaml"))
+        for device in (last, gpu)
+    )
+    names = "serving.tpot", "serving.ttft", "memory.capacity_sequences", "devices.2.memory.all_weights"
+    rows = []
+    for made in (away, plain):
+        wanted = [made.equations.figures[name] for name in names]
+        for cpus in (1, 0):
+            values = Program(wanted).run(made.inputs(0) | {"inputs.device2_count": cpus})
+            rows.append([float(values[figure]) for figure in wanted])
+    there, out, never, neither = rows
+    assert out == pytest.approx(neither, rel=1e-12) and there[0] > out[0] == never[0]
+
+
 @pytest.mark.exhaustive
 def test_parts_on_a_cpu_in_a_workbook(run: Run, tmp_path: Path) -> None:
     """Experts and KV cache together; from the command line as llama.cpp spells it."""

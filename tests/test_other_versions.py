@@ -17,7 +17,8 @@ from live import as_written, edit, exit_status, few, loaded, typed_into
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
-from mantile.library.scenario import FORMER_IDS, parse_scenario
+from mantile.library.scenario import parse_scenario
+from mantile.library.scenario_fields import FORMER_IDS
 from mantile.roundtrip.import_workbook import import_workbook
 from mantile.verify.verify import verify
 from mantile.workbook import cell_diff, history

@@ -730,7 +730,7 @@ def test_a_class_partly_left_out_has_the_type_of_its_majority_and_says_so() -> N
         ({"quant_method": "auto-round", "bits": 2}, "bits", "4 or 8"),
         ({"quant_method": "torchao", "quant_type": "uintx"}, "quant_type", "float8weightonly"),
         ({"quant_method": "torchao"}, "quant_type", "its class"),
-        ({"bits": 3, "group_size": 64}, "bits", "8 bit in groups of 64"),
+        ({"bits": 2, "group_size": 64}, "bits", "8 bit in groups of 32"),
         ({"quant_method": None}, "quantization_config.quant_method", "bitsandbytes"),
         ({"quant_method": 8}, "quantization_config.quant_method", "text"),
         ([], "quantization_config", "mapping"),

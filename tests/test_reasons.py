@@ -11,7 +11,7 @@ from mantile.equations.stamp import stamp
 from mantile.ir.build import build_ir
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
-from mantile.library.scenario import STATED_FIELDS
+from mantile.library.scenario_fields import STATED_FIELDS
 
 
 @pytest.fixture(scope="module")

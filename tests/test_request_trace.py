@@ -12,8 +12,9 @@ from live import exit_status
 from mantile.estimate.estimate import estimate
 from mantile.library.documents import parse_yaml
 from mantile.library.errors import InputError
+from mantile.library.request_classes import MOST_CLASSES
 from mantile.library.request_trace import OTHERS, read_trace
-from mantile.library.scenario import MOST_CLASSES, parse_scenario
+from mantile.library.scenario import parse_scenario
 
 
 def written(folder: Path, heads: str, rows: list[str]) -> Path:

@@ -13,7 +13,8 @@ from mantile.library.errors import InputError
 from mantile.library.launch import read_launch
 from mantile.library.launch_line import launch_line
 from mantile.library.profiles import Library
-from mantile.library.scenario import SCENARIO_FIELDS, STATED_FIELDS, Scenario, parse_scenario
+from mantile.library.scenario import Scenario, parse_scenario
+from mantile.library.scenario_fields import SCENARIO_FIELDS, STATED_FIELDS
 from mantile.verify.compiled_formulas import CompiledSheets
 from mantile.workbook.book import FIRST
 from mantile.workbook.layout import lay_out

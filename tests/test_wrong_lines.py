@@ -11,7 +11,7 @@ import pytest
 
 from mantile.cli import main
 from mantile.cli.flags import field_flag
-from mantile.library.scenario import SCENARIO_FIELDS
+from mantile.library.scenario_fields import SCENARIO_FIELDS
 
 RIGHT = (
     *("estimate", "llama-3.1-8b", "--accelerator", "h100-sxm"),

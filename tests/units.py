@@ -73,6 +73,7 @@ number = count
 message = count
 axis = count
 domain = count
+host = count
 percent = 0.01 = _
 """
 

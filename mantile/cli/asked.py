@@ -144,7 +144,7 @@ def swept(
     Raises:
         InputError: for accelerators in all that the degrees cannot make, and for presets, with a way out.
     """
-    from mantile.library.scenario import field_name
+    from mantile.library.scenario_fields import field_name
 
     if "as" in values:
         raise InputError("--over as: a preset sets several fields; run a sweep for each, with --as")

@@ -93,7 +93,7 @@ def column(name: str, columns: Iterable[str], flag: str) -> str:
     Raises:
         InputError: with those that come near.
     """
-    from mantile.library.scenario import field_name
+    from mantile.library.scenario_fields import field_name
 
     known = [*columns]
     for spelling in (name, name.replace(".", "_"), field_name(name), f"{name}_s"):

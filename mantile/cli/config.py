@@ -93,7 +93,7 @@ def wanted() -> dict[str, tuple[Any, str]]:
     Raises:
         InputError: for what is no field.
     """
-    from mantile.library.scenario import INPUT_NAMES, field_name
+    from mantile.library.scenario_fields import INPUT_NAMES, field_name
 
     known = set(INPUT_NAMES) | {"model"}
     stated = settings().get("defaults") or {}
@@ -118,7 +118,7 @@ def wanted() -> dict[str, tuple[Any, str]]:
 def _typed(name: str, text: str, variable: str) -> Any:
     from mantile.cli.numbers import number_of
     from mantile.library.fields import DECODE
-    from mantile.library.scenario import SCENARIO_FIELDS
+    from mantile.library.scenario_fields import SCENARIO_FIELDS
 
     declared = SCENARIO_FIELDS.get(name.removeprefix(DECODE))
     if declared is None or declared.kind is str or declared.is_day:
@@ -131,7 +131,7 @@ def _typed(name: str, text: str, variable: str) -> Any:
 
 def defaults(given: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that the user wants by default and a command line does not state; they are told."""
-    from mantile.library.scenario import field_name
+    from mantile.library.scenario_fields import field_name
 
     stated = {field_name(name) for name in given}
     if "gpus" in given:

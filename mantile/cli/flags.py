@@ -169,7 +169,7 @@ def _field_parameters() -> Iterator[inspect.Parameter]:
     Those of prefill and decode workers stand behind the deployment they are part of.
     """
     from mantile.library.fields import DECODE, DEPLOYMENT, PREFILL
-    from mantile.library.scenario import SCENARIO_FIELDS, WORKER_FIELDS
+    from mantile.library.scenario_fields import SCENARIO_FIELDS, WORKER_FIELDS
 
     deployment = [declared for declared in SCENARIO_FIELDS.values() if declared.group == DEPLOYMENT]
     others = [declared for declared in SCENARIO_FIELDS.values() if declared.group != DEPLOYMENT]
@@ -563,7 +563,7 @@ def _of_workbook(path: Path) -> tuple[Any, Bundle | None]:
 
 def _require_fields(model: str, flags: Mapping[str, Any]) -> None:
     """Refuse a model without the flags that a scenario needs."""
-    from mantile.library.scenario import REQUIRED
+    from mantile.library.scenario_fields import REQUIRED
 
     missing = [
         field_flag(field)

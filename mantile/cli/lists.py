@@ -265,7 +265,7 @@ def init(
     from mantile.library.files import replacing
     from mantile.library.models import load_model
     from mantile.library.profiles import load_library
-    from mantile.library.scenario import SCENARIO_FIELDS
+    from mantile.library.scenario_fields import SCENARIO_FIELDS
 
     if path.suffix.lower() not in (".yaml", ".yml"):
         raise InputError(f"{path}: expected a file name that ends in .yaml")

@@ -171,7 +171,8 @@ def question_of(
     What flags state is fixed, but for lists and auto.
     """
     from mantile.cli.flags import NO_DOCUMENT, document_of
-    from mantile.library.scenario import field_name, merge_fields
+    from mantile.library.scenario import merge_fields
+    from mantile.library.scenario_fields import field_name
     from mantile.optimize.optimize import ask, workload_of
     from mantile.optimize.space import CONTEXT
 

@@ -81,7 +81,7 @@ def preset_fields(name: str, data: Mapping[str, Any], fields: Mapping[str, Any])
     Raises:
         InputError: for a preset that there is not.
     """
-    from mantile.library.scenario import field_name
+    from mantile.library.scenario_fields import field_name
 
     key = name.lower().replace("tensorrt-llm", "trtllm").replace("lm-studio", "lmstudio")
     if key not in PRESETS:

@@ -116,7 +116,7 @@ def sweep(
     from mantile.estimate.partitions import POINTS, partitions
     from mantile.estimate.scheduled import taken
     from mantile.estimate.sweep import grid
-    from mantile.library.scenario import field_name
+    from mantile.library.scenario_fields import field_name
 
     written = output or []
     chart, files, charts = _outputs(written, kind, figure, [*map(field_name, values)])
@@ -237,7 +237,7 @@ def _scenario(
     what: str, values: Mapping[str, tuple[Any, ...]], flags: Mapping[str, Any]
 ) -> tuple[Scenario, str, Bundle | None]:
     """The scenario of a sweep; fields that it must state may be swept."""
-    from mantile.library.scenario import REQUIRED, field_name
+    from mantile.library.scenario_fields import REQUIRED, field_name
 
     first = {field_name(key): swept[0] for key, swept in values.items()}
     return scenario_of(

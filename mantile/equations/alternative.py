@@ -47,7 +47,7 @@ from mantile.graph.quantity import (
     span,
     where,
 )
-from mantile.library.scenario import DEFAULT_SYSTEM
+from mantile.library.scenario_fields import DEFAULT_SYSTEM
 
 COMPARED = (
     TTFT,

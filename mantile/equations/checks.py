@@ -18,7 +18,7 @@ from mantile.equations.engine import Settings
 from mantile.equations.forward import Pass
 from mantile.equations.gain import Gain
 from mantile.equations.inputs import ON, Workload
-from mantile.equations.memory import Cache
+from mantile.equations.kv_cache import Cache
 from mantile.equations.model import ModelSize
 from mantile.equations.reasons import GROUPS, PLAN, REASONS, Rule
 from mantile.equations.roofline import Block

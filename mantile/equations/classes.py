@@ -17,7 +17,7 @@ from mantile.equations.serving.percentiles import Lognormal, Percentiles, lognor
 from mantile.graph.quantity import Input, Node, Quantity, Section, maximum, minimum, sum_of, where
 from mantile.graph.rows import Rows
 from mantile.library.fields import ScenarioField
-from mantile.library.scenario import CLASS_FIELDS, RequestClass
+from mantile.library.request_classes import CLASS_FIELDS, RequestClass
 
 
 @dataclass(frozen=True)

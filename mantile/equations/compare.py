@@ -57,7 +57,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.library.fields import DECODE
-from mantile.library.scenario import CLASS_DTYPES, SCENARIO_FIELDS
+from mantile.library.scenario_fields import CLASS_DTYPES, SCENARIO_FIELDS
 
 _DEGREES = ("tp", "pp", "dp", "ep", "attention_dp", "cp")
 _CONFIGURATION = (

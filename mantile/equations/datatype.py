@@ -8,7 +8,7 @@ from itertools import takewhile
 from mantile.equations.library import FactKind, text_rows
 from mantile.graph.quantity import Input, Section, defined
 from mantile.library.profiles import Library
-from mantile.library.scenario import SAME
+from mantile.library.scenario_fields import SAME
 
 _KERNELS = "which row of the efficiency tables applies"
 _ENDS = "as files have it, until a scenario states it"

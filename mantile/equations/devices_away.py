@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from mantile.equations.constant import BOTH_WAYS
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import DeviceInputs
-from mantile.equations.memory import Caches
+from mantile.equations.kv_cache import Caches
 from mantile.equations.roofline import Block
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Input, Node, Quantity, all_of, as_node, maximum, minimum, sum_of, where
@@ -65,10 +65,18 @@ class _Part:
     holds: Callable[[Module], bool]
     further: Node | None = None
 
-    def layers(self, inputs: DeviceInputs) -> Input | None:
-        """Of a device, how many of its layers have the part elsewhere; None where no scenario states any."""
-        found: Input | None = getattr(inputs, f"{self.name}_away")
-        return found
+
+def layers_away(name: str, device: DeviceInputs, before: DeviceInputs) -> Node | None:
+    """How many layers of a device have a part on the one before; none where that has been taken out.
+
+    Args:
+        name: of the part, `experts` or `kv`.
+
+    Returns:
+        None where no scenario states any.
+    """
+    stated: Input | None = getattr(device, f"{name}_away")
+    return None if stated is None else where(before.count > 0, stated, 0)
 
 
 def _parts(ir: ModelGraph, caches: Caches) -> Iterator[_Part]:
@@ -111,31 +119,37 @@ class Moved:
 
 
 def moved(
-    inputs: DeviceInputs, rows: Callable[..., Quantity], experts: Node | None, kv: Node, ranks: Node
+    inputs: DeviceInputs,
+    before: DeviceInputs,
+    rows: Callable[..., Quantity],
+    experts: Node | None,
+    kv: Node,
+    ranks: Node,
 ) -> Moved:
     """What of a device lies on the one before.
 
     Args:
-        inputs: of the device.
+        inputs: of the device, `before` of the one before.
         rows: makes a row of it.
         experts: bytes of those of a layer on a rank; None in a model without.
         kv: bytes of a request on a rank, of all its layers.
     """
     weights = share = None
-    if inputs.experts_away is not None and experts is not None:
+    layers, cached = (layers_away(name, inputs, before) for name in ("experts", "kv"))
+    if layers is not None and experts is not None:
         weights = rows(
             "memory.experts_away",
             "Experts on the device before",
             "B",
-            minimum(inputs.experts_away, inputs.layers) * experts,
+            minimum(layers, inputs.layers) * experts,
             "of each rank",
         )
-    if inputs.kv_away is not None:
+    if cached is not None:
         share = rows(
             "memory.kv_away",
             "Share of the KV cache on the device before",
             "1",
-            minimum(1, inputs.kv_away / maximum(1, inputs.layers)),
+            minimum(1, cached / maximum(1, inputs.layers)),
             "layers counted, not bytes",
         )
     return Moved(weights, share, kv, ranks)
@@ -163,7 +177,7 @@ def on_device_before(
     for part in _parts(ir, base.memory.caches):
         kinds = {kind.count for kind in ir.layers if any(map(part.holds, kind.modules))}
         for place, device in enumerate(devices):
-            away = part.layers(device)
+            away = layers_away(part.name, device, devices[place - 1])
             if away is None or not kinds:
                 continue
             own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
@@ -187,12 +201,12 @@ def on_device_before(
     return made, over
 
 
-def goes_over(device: DeviceInputs) -> Node | None:
+def goes_over(device: DeviceInputs, before: DeviceInputs) -> Node | None:
     """Whether activations go from a device to the one before and back; None where no scenario has that."""
     stated = [cell for cell in (device.experts_away, device.kv_away) if cell is not None]
     if not stated:
         return None
-    return where(all_of(device.layers > 0, sum_of(stated) > 0), 1, 0)
+    return where(all_of(device.layers > 0, before.count > 0, sum_of(stated) > 0), 1, 0)
 
 
 def _sent(rows: Rows, part: _Part, number: int, link: Way, work: Pass) -> Quantity:

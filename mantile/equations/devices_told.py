@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mantile.equations.devices import Device, Devices
+from mantile.equations.devices_away import layers_away
 from mantile.equations.display import converted, in_unit
 from mantile.graph.quantity import (
     Input,
@@ -149,12 +150,11 @@ def held_in_words(devices: Devices) -> Section:
 
 def _away_in_words(rows: Rows, devices: Devices, device: Device) -> Iterator[Node]:
     """Which of its layers have experts or KV cache on the device before."""
-    for away, name, called in (
-        (device.inputs.experts_away, "experts", "experts"),
-        (device.inputs.kv_away, "kv", "the KV cache"),
-    ):
+    there = devices.devices[device.number - 2]
+    for name, called in (("experts", "experts"), ("kv", "the KV cache")):
+        away = layers_away(name, device.inputs, there.inputs)
         if away is not None:
-            before = devices.devices[device.number - 2].workers.hardware.name
+            before = there.workers.hardware.name
             said = join(f", with {called} of ", minimum(away, device.layers), " layers on ", before)
             yield rows(
                 f"{device.number}.words.{name}",

@@ -32,7 +32,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.rows import Rows
 from mantile.library.profiles import ALL, STATIC, Library
-from mantile.library.scenario import DEFAULT
+from mantile.library.scenario_fields import DEFAULT
 from mantile.library.support import SETTINGS, Setting
 
 

@@ -33,7 +33,7 @@ from mantile.graph.quantity import (
 from mantile.graph.rows import Rows
 from mantile.ir.modules import Indexer, ModelGraph, Operation
 from mantile.library.profiles import Library
-from mantile.library.scenario import SAME
+from mantile.library.scenario_fields import SAME
 
 CLASSES = {
     "attention": "attention",

@@ -13,7 +13,9 @@ from mantile.equations.classes import Mixture, mixture
 from mantile.equations.correction import Corrections, corrections
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
-from mantile.equations.devices import Devices, on_devices, other_splits, unlike
+from mantile.equations.devices import Devices, unlike
+from mantile.equations.devices_passes import on_devices
+from mantile.equations.devices_splits import other_splits
 from mantile.equations.devices_told import held_in_words
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
@@ -48,7 +50,7 @@ from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancest
 from mantile.ir.modules import ModelGraph
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
-from mantile.library.scenario import RequestClass
+from mantile.library.request_classes import RequestClass
 
 Sheets = dict[str, tuple[Section, ...]]
 

@@ -31,7 +31,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.sentence import lowered
 from mantile.library.profiles import Library
-from mantile.library.scenario import DEFAULT, DEFAULT_SYSTEM
+from mantile.library.scenario_fields import DEFAULT, DEFAULT_SYSTEM
 
 _SI = {"GiB": ("B", GIBI), "GB": ("B", GIGA), "GB/s": ("B/s", GIGA), "TFLOP/s": ("FLOP/s", TERA)}
 

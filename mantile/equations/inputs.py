@@ -38,7 +38,7 @@ from mantile.library.device import (
 from mantile.library.fields import DECODE, DEPLOYMENT, MONEY, WORKLOAD, ScenarioField
 from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
-from mantile.library.scenario import (
+from mantile.library.scenario_fields import (
     DEFAULT_SYSTEM,
     INPUT_NAMES,
     SAME,

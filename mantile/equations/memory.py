@@ -3,13 +3,13 @@
 id behind "memory"                                              function
 -------------------------------------------------------------   ---------------------------
 .weights.CLASS                                                  memory.weights
-.layer_weights.KIND .layer_kv.KIND                              memory.by_kind
+.layer_weights.KIND .layer_kv.KIND                              kinds_of_layers.by_kind
 .embedding_weights .head_weights .vision_weights                memory.end_weights
   .first_weights
-.admission .held_share .sequence_length .held_length            memory.admission
-.cached_tokens .tokens_to_come                                  memory.cached_tokens
-.kv_bytes_per_token .kv_bytes_per_request.MODULE .kv_to_come    memory.kv_bytes
-.state_values .conv_channels .layer_state                       memory.state
+.admission .held_share .sequence_length .held_length            kv_cache.admission
+.cached_tokens .tokens_to_come                                  kv_cache.cached_tokens
+.kv_bytes_per_token .kv_bytes_per_request.MODULE .kv_to_come    kv_cache.kv_bytes
+.state_values .conv_channels .layer_state                       kv_cache.state
 .stage_weights .stage_kv .all_weights .kv_bytes_per_request     memory.stages
 .mixer_width .ffn_width                                         memory.widths
 .requests .activation_width .activations .logits_per_request    memory.working
@@ -25,7 +25,7 @@ id behind "memory"                                              function
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mantile.equations.adapters import Adapters, adapters
@@ -33,9 +33,7 @@ from mantile.equations.constant import (
     BILLION,
     BOTH_WAYS,
     CALM,
-    CONV_BYTES,
     GIGA,
-    HALF,
     JOINED,
     LOGIT_BYTES,
     ONE_REQUEST,
@@ -46,7 +44,6 @@ from mantile.equations.constant import (
     RUSH,
     SLACK,
     SMALLEST,
-    STATE_BYTES,
     STREAMS,
     VECTOR_BYTES,
 )
@@ -56,6 +53,8 @@ from mantile.equations.formats import Formats
 from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.kinds_of_layers import by_kind, kinds_of
+from mantile.equations.kv_cache import Caches, Held, admission, kv_bytes, policy
 from mantile.equations.plan import Sharding, Stages, scope
 from mantile.equations.prefix import ClassHeads, Heads, Prefix, heads, prefix
 from mantile.equations.runtime import Runtime, beside_step, room_of, runtime, sampler
@@ -66,9 +65,7 @@ from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
-    Row,
     Section,
-    all_of,
     as_node,
     equal,
     expression,
@@ -81,23 +78,8 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.ir.modules import (
-    Attention,
-    AttentionSpan,
-    GroupedMatMul,
-    Indexer,
-    LatentAttention,
-    MatMul,
-    ModelGraph,
-    Module,
-    Recurrence,
-)
-from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES, ON_HOST
-from mantile.library.scenario import DEFAULT
-
-CURRENT_LENGTH = "current-length"
-SAVED, IN_FULL = "saved", "full"
-assert CURRENT_LENGTH in ADMISSIONS and {SAVED, IN_FULL} <= set(CACHE_POLICIES)
+from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Module
+from mantile.library.profiles import ON_HOST
 
 
 @dataclass(frozen=True)
@@ -290,7 +272,7 @@ def weights(
             else of_layer.parameters * formats.stored[EXPERTS].bytes * padded,
             called=of_layer.words,
         )
-        for kind in _kinds_of(ir, of_layer.layers):
+        for kind in kinds_of(ir, of_layer.layers):
             members[kind].append(size)
     layers = by_kind(rows, ir, "layer_weights", "Weights of a", "B", members)
     start, head, on_host = end_weights(rows, ir, inputs, known, formats, tensors)
@@ -349,31 +331,6 @@ def _bytes_per_weight(of_layer: RankWeights, formats: Formats) -> Node:
     return VECTOR_BYTES if of_layer.weights == VECTORS else formats.stored[of_layer.weights].bytes
 
 
-def _kinds_of(ir: ModelGraph, layers: Node | None) -> list[Input]:
-    """The kinds of layer, by their count, that a number of layers is the sum of."""
-    return [kind.count for kind in ir.layers if any(module.layers is layers for module in kind.modules)]
-
-
-def by_kind(
-    rows: Rows,
-    ir: ModelGraph,
-    name: str,
-    label: str,
-    unit: str,
-    members: Mapping[Input, Sequence[Node]],
-) -> dict[Input, Quantity]:
-    """What the parts of a layer come to, for each kind of layer."""
-    return {
-        kind.count: rows(
-            f"{name}.{'.'.join(kind.blocks)}",
-            f"{label} {kind.name} layer" if len(ir.layers) > 1 else f"{label} layer",
-            unit,
-            sum_of(list(members[kind.count]) or [as_node(0)]),
-        )
-        for kind in ir.layers
-    }
-
-
 def end_weights(
     rows: Rows,
     ir: ModelGraph,
@@ -430,393 +387,6 @@ def end_weights(
 
 
 @dataclass(frozen=True)
-class Cache:
-    """What a module keeps of every token.
-
-    Args:
-        module: that attends to it.
-        channels: of a token, of the whole model.
-        bytes_per_token: of a layer on a rank.
-        expanded: where a framework may keep latents expanded to heads: whether it keeps them as they are, and
-            the channels of the heads.
-    """
-
-    module: Module
-    channels: Node
-    bytes_per_token: Quantity
-    expanded: tuple[Node, Node] | None = None
-
-    @property
-    def in_layers(self) -> Node:
-        """Bytes of a token in all layers."""
-        layers = self.module.layers
-        return self.bytes_per_token if layers is None else self.bytes_per_token * layers
-
-
-@dataclass(frozen=True)
-class State:
-    """What a layer keeps of a request on a rank, however long it is: the recurrent state and the convolution.
-
-    Args:
-        values: of the recurrent state.
-        conv: channels of the convolution.
-        bytes: of both.
-    """
-
-    values: Quantity
-    conv: Quantity
-    bytes: Quantity
-
-
-@dataclass(frozen=True)
-class Caches:
-    """KV caches and states of a rank.
-
-    Args:
-        growing: what grows with the length of a request.
-        states: what does not, by module.
-        per_token: bytes of a token in all layers.
-        to_come: bytes, in all layers, that a running request gets until its end; None where nothing grows.
-        layers: bytes of a request in a layer of each kind.
-        kept_of_token: bytes of a token of a prefix on a rank of the fullest stage; `shared` of what all
-            requests share. None where no scenario caches prefixes.
-    """
-
-    growing: tuple[Cache, ...]
-    states: Mapping[str, State]
-    per_token: Quantity
-    to_come: Node | None
-    layers: Mapping[Input, Quantity]
-    kept_of_token: Quantity | None
-    shared: Quantity | None
-    section: Section
-
-
-@dataclass(frozen=True)
-class _Held:
-    """Tokens of a running request that the KV cache holds.
-
-    Args:
-        share: of the output; 1 where room is kept for all of it.
-        length: prompt and that share; `full` at the end of a request.
-    """
-
-    share: Quantity
-    length: Quantity
-    full: Quantity
-    section: Section
-
-
-def admission(inputs: Workload, ranks: Ranks, known: Frameworks) -> _Held:
-    """When a request gets its place: with room for its whole output, or for what it is now.
-
-    Requests of a full cache are of all ages: on average half of the output is there.
-    """
-    rows = Rows("memory")
-    policy = rows(
-        "admission",
-        "KV admission in use",
-        "1",
-        where(
-            equal(inputs.kv_admission, DEFAULT),
-            known.of(known.admissions, inputs.framework),
-            inputs.kv_admission,
-        ),
-    )
-    share = rows(
-        "held_share",
-        "Share of the output that has room",
-        "1",
-        where(all_of(equal(policy, CURRENT_LENGTH), ranks.continuous > 0), HALF, 1),
-        "the requests of a static batch grow together",
-        called="share of the output with room",
-    )
-    full = rows(
-        "sequence_length",
-        "Length of a finished request",
-        "token/request",
-        inputs.input_tokens + inputs.output_tokens,
-    )
-    length = rows(
-        "held_length",
-        "Tokens that a running request has room for",
-        "token/request",
-        inputs.input_tokens + share * inputs.output_tokens,
-        called="tokens with room",
-    )
-    return _Held(share, length, full, rows.section("KV admission", "when a request gets its place"))
-
-
-@dataclass(frozen=True)
-class Policy:
-    """What is kept of windows and latents.
-
-    Args:
-        windows: 1 where layers with a window keep no more than it; `step` tokens beside it.
-        latents: 1 where latents are kept as they are.
-    """
-
-    windows: Node
-    latents: Node
-    step: Node
-    rows: tuple[Row, ...]
-
-
-def policy(ir: ModelGraph, inputs: Workload, known: Frameworks) -> Policy | None:
-    """What the framework keeps of windows and latents; None for a model without."""
-    if inputs.cache_policy is None:
-        return None
-    rows = Rows("memory")
-    chosen = rows(
-        "cache_policy",
-        "KV cache policy in use",
-        "1",
-        where(
-            equal(inputs.cache_policy, DEFAULT),
-            known.of(known.cache_policies, inputs.framework),
-            inputs.cache_policy,
-        ),
-    )
-    windows: Node = as_node(1)
-    step: Node = as_node(0)
-    if any(_limit(kept[1]) is not None for module in ir.modules if (kept := _kept(module)) is not None):
-        windows = rows(
-            "windows_saved",
-            "Layers with a window keep no more than it",
-            "flag",
-            where(equal(chosen, SAVED), 1, 0),
-        )
-        step = rows(
-            "window_step",
-            "Tokens of a pass that a window keeps beside its own",
-            "token/request",
-            known.of(known.prompt_batches, inputs.framework) / ONE_REQUEST,
-            "where prompts are taken in passes of fixed size",
-        )
-    latents: Node = as_node(1)
-    if LatentAttention in ir.operations():
-        latents = rows(
-            "latents_saved", "Latents are kept as they are", "flag", where(equal(chosen, IN_FULL), 0, 1)
-        )
-    return Policy(windows, latents, step, tuple(rows.rows))
-
-
-def kv_bytes(
-    ir: ModelGraph,
-    inputs: Workload,
-    formats: Formats,
-    plan: Sharding,
-    held: _Held,
-    prompts: Heads | None = None,
-    saved: Policy | None = None,
-) -> Caches:
-    """The caches of one request; what all requests share is none of them's."""
-    rows, per_request, states = Rows("memory"), Rows("memory"), Rows("memory")
-    kept = {module.id: what for module in ir.modules if (what := _kept(module)) is not None}
-    shared = None if prompts is None else prompts.shared
-    if saved is not None:
-        rows.add(*saved.rows)
-    tokens, to_come = cached_tokens(rows, inputs, held, [span for _, span in kept.values()], shared, saved)
-    caches: list[Cache] = []
-    states_of: dict[str, State] = {}
-    members: dict[Input, list[Node]] = {kind.count: [] for kind in ir.layers}
-    for module in ir.modules:
-        if isinstance(module.operation, Recurrence):
-            states_of[module.id] = state(states, module, module.operation, plan)
-            size = states_of[module.id].bytes
-        elif module.id in kept:
-            channels, span_ = kept[module.id]
-            caches.append(_cache(rows, module, channels, formats, plan, saved))
-            size = per_request(
-                f"kv_bytes_per_request.{module.id}",
-                f"KV bytes per request of a layer, {module.label}",
-                "B/request",
-                caches[-1].bytes_per_token * tokens[_limit(span_)],
-            )
-        else:
-            continue
-        for kind in _kinds_of(ir, module.layers):
-            members[kind].append(size)
-    per_token = rows(
-        "kv_bytes_per_token",
-        "KV bytes per token",
-        "B/token",
-        sum_of([cache.in_layers for cache in caches] or [as_node(0)]),
-        called="KV bytes per token",
-    )
-    rows.add(*states.rows, *per_request.rows)
-    grown = [
-        rows(
-            _of_limit("kv_to_come", limit),
-            f"KV bytes that a request still gets{_limit_words(limit)}",
-            "B/request",
-            left * sum_of([cache.in_layers for cache in caches if _limit(kept[cache.module.id][1]) is limit]),
-            "in all layers, on a rank",
-        )
-        for limit, left in to_come.items()
-    ]
-    of_token = of_shared = None
-    if prompts is not None:
-        of_token = _of_prefix(
-            rows, ir, inputs, plan, caches, {key: _limit(span) for key, (_, span) in kept.items()}
-        )
-        of_shared = rows(
-            "shared_prefix",
-            "KV cache of what all requests share",
-            "B",
-            ONE_REQUEST * prompts.once * of_token,
-            "once",
-        )
-    layers = by_kind(rows, ir, "layer_kv", "KV cache and states of a request in a", "B/request", members)
-    section = rows.section(
-        "KV cache of a request", "of a layer and rank; states of recurrent layers included"
-    )
-    return Caches(
-        growing=tuple(caches),
-        states=states_of,
-        per_token=per_token,
-        to_come=sum_of(grown) if grown else None,
-        layers=layers,
-        kept_of_token=of_token,
-        shared=of_shared,
-        section=section,
-    )
-
-
-def _of_prefix(
-    rows: Rows,
-    ir: ModelGraph,
-    inputs: Workload,
-    plan: Sharding,
-    caches: Sequence[Cache],
-    limits: Mapping[str, Input | None],
-) -> Quantity:
-    """Bytes of a token of a prefix on a rank; what lies in a window is left out."""
-    parts: list[Node] = []
-    for limit in dict.fromkeys(limits[cache.module.id] for cache in caches):
-        of_limit = sum_of([cache.in_layers for cache in caches if limits[cache.module.id] is limit])
-        parts.append(of_limit if limit is None else where(limit > 0, 0, of_limit))
-    return rows(
-        "prefix_bytes_per_token",
-        "KV bytes of a token of a prefix on a rank",
-        "B/token",
-        sum_of(parts or [as_node(0)]) * plan.stages.fullest / ir.total_layers / inputs.token_groups,
-        "on the fullest stage, in layers that look back without limit",
-    )
-
-
-def _kept(module: Module) -> tuple[Node, AttentionSpan] | None:
-    """Channels that a module keeps of every token, and how far back it looks; None if it keeps none."""
-    work = module.operation
-    if isinstance(work, Attention):
-        return (work.key + work.value, work.span) if work.kept else None
-    if isinstance(work, LatentAttention):
-        return work.latent, work.span
-    return (work.key, AttentionSpan("full")) if isinstance(work, Indexer) else None
-
-
-def _limit(span: AttentionSpan) -> Input | None:
-    """The length behind which tokens need not be kept; None where all must be."""
-    return span.length if span.kind in ("sliding", "chunked") else None
-
-
-def cached_tokens(
-    rows: Rows,
-    inputs: Workload,
-    held: _Held,
-    spans: Iterable[AttentionSpan],
-    shared: Quantity | None = None,
-    saved: Policy | None = None,
-) -> tuple[dict[Input | None, Quantity], dict[Input | None, Quantity]]:
-    """Tokens that a rank keeps of a request, and those it still gets, by how many attention looks back."""
-    limits = dict.fromkeys(map(_limit, spans))
-
-    def _within(length: Quantity, limit: Input | None) -> Node:
-        whole = length if shared is None else length - shared
-        if limit is None:
-            return whole
-        if saved is None:
-            return where(limit > 0, minimum(length, limit), whole)
-        return where(limit * saved.windows > 0, minimum(length, limit + saved.step), whole)
-
-    kept = {
-        limit: rows(
-            _of_limit("cached_tokens", limit),
-            f"Tokens a rank keeps of a request{_limit_words(limit)}",
-            "token/request",
-            _within(held.length, limit) / inputs.token_groups,
-        )
-        for limit in limits
-    }
-    to_come = {
-        limit: rows(
-            _of_limit("tokens_to_come", limit),
-            f"Tokens it keeps at the end beside them{_limit_words(limit)}",
-            "token/request",
-            _within(held.full, limit) / inputs.token_groups - kept[limit],
-        )
-        for limit in limits
-    }
-    return kept, to_come
-
-
-def _of_limit(name: str, limit: Input | None) -> str:
-    return name if limit is None else f"{name}.{limit.id.removeprefix('model.')}"
-
-
-def _limit_words(limit: Input | None) -> str:
-    return "" if limit is None else f", {limit.label.lower()}"
-
-
-def _cache(
-    rows: Rows,
-    module: Module,
-    channels: Node,
-    formats: Formats,
-    plan: Sharding,
-    saved: Policy | None,
-) -> Cache:
-    label = f"KV bytes per token of a layer, {module.label}"
-    work = module.operation
-    on_rank = plan.on_rank(channels, module)
-    expanded: tuple[Node, Node] | None = None
-    if isinstance(work, LatentAttention) and saved is not None and work.entry_tokens is None:
-        on_rank = where(saved.latents > 0, on_rank, plan.on_rank(work.expanded, module))
-        expanded = saved.latents, work.expanded
-    bytes_per_token = rows(
-        f"kv_bytes_per_token.{module.id}",
-        label,
-        "B/token",
-        on_rank * formats.kept_bytes(module.operation),
-        called=label,
-    )
-    return Cache(module, channels, bytes_per_token, expanded)
-
-
-def state(rows: Rows, module: Module, work: Recurrence, plan: Sharding) -> State:
-    """Sizes of one layer's state."""
-    of_module = Rows("memory", f", {module.label}")
-    values = of_module(
-        f"state_values.{module.id}", "State values per rank", "channel", plan.on_rank(work.state, module)
-    )
-    conv = of_module(
-        f"conv_channels.{module.id}",
-        "Convolution channels per rank",
-        "channel",
-        plan.on_rank(work.conv, module),
-    )
-    size = of_module(
-        f"layer_state.{module.id}",
-        "State of a layer and request",
-        "B/request",
-        (values * STATE_BYTES + conv * (work.kernel - 1) * CONV_BYTES) / ONE_REQUEST,
-        "the convolution keeps its last inputs",
-    )
-    rows.add(*of_module.rows)
-    return State(values, conv, size)
-
-
-@dataclass(frozen=True)
 class _OnStages:
     """Bytes of a rank on each stage: weights, and KV cache of a request; and those of the fullest."""
 
@@ -842,7 +412,7 @@ def drafting(
     formats: Formats,
     stored: _Weights,
     caches: Caches,
-    held: _Held,
+    held: Held,
     drafts: Speculation,
 ) -> _Drafter:
     """What drafts: a layer like the model's own with what joins its inputs, or another model in 16 bit."""
@@ -1130,7 +700,7 @@ def capacity(
     told: Share,
     on_stages: _OnStages,
     extra: _Working,
-    held: _Held,
+    held: Held,
     caches: Caches,
     assigned: Stages,
 ) -> _Capacity:
@@ -1243,7 +813,7 @@ class _Again:
 
 
 def redone(
-    rows: Rows, inputs: Workload, held: _Held, allowed: Quantity, sequences: Quantity, per_request: Quantity
+    rows: Rows, inputs: Workload, held: Held, allowed: Quantity, sequences: Quantity, per_request: Quantity
 ) -> _Again:
     """Work of requests that are stopped where memory runs out, in prompts of a request.
 

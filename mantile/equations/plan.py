@@ -52,7 +52,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.rows import Rows
 from mantile.ir.modules import Attention, GroupedMatMul, Layer, ModelGraph, Module, Split, Width
-from mantile.library.scenario import MOST_STAGES
+from mantile.library.scenario_fields import MOST_STAGES
 
 EXPERT_STEPS = ("experts_sorted", "experts_activation", "experts_summed")
 """Small kernels that work on the tokens of a rank's experts."""

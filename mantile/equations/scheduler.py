@@ -13,7 +13,7 @@ from mantile.equations.framework import Frameworks
 from mantile.equations.inputs import Ranks, Workload
 from mantile.graph.quantity import Input, Node, Quantity, Section, defined, equal, index, match, span, where
 from mantile.library.profiles import SCHEDULERS
-from mantile.library.scenario import DEFAULT
+from mantile.library.scenario_fields import DEFAULT
 
 PREFILL_FIRST = "prefill-first"
 assert PREFILL_FIRST in SCHEDULERS

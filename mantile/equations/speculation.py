@@ -28,7 +28,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.library.scenario import MOST_DRAFTS, SCENARIO_FIELDS
+from mantile.library.scenario_fields import MOST_DRAFTS, SCENARIO_FIELDS
 
 NONE, MTP, EAGLE, DRAFT_MODEL = "none", "mtp", "eagle", "draft-model"
 

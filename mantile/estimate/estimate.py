@@ -41,14 +41,13 @@ from mantile.library.given import (
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, is_file, load_library
 from mantile.library.scenario import (
-    FORMER_IDS,
-    WORKER_FIELDS,
     Override,
     Scenario,
     apply_model_overrides,
     with_fields,
     with_own_accelerators,
 )
+from mantile.library.scenario_fields import FORMER_IDS, WORKER_FIELDS
 from mantile.library.template import Template, load_template
 
 if TYPE_CHECKING:

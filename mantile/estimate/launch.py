@@ -34,7 +34,8 @@ from mantile.library.launch_server import Across, Apart, cluster, said
 from mantile.library.launch_table import LaunchTable, launch_tables
 from mantile.library.models import known_models
 from mantile.library.profiles import CHECKPOINT, Accelerator
-from mantile.library.scenario import SCENARIO_FIELDS, WORKER_FIELDS, Override, Scenario
+from mantile.library.scenario import Override, Scenario
+from mantile.library.scenario_fields import SCENARIO_FIELDS, WORKER_FIELDS
 
 MODEL_PATH = "MODEL_PATH"
 """Stands for the model where no checkpoint of it is known."""

@@ -15,7 +15,7 @@ from mantile.equations.graph import EstimateGraph
 from mantile.equations.reasons import PLAUSIBILITY, REASONS, STRUCTURE
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Input, Node
-from mantile.library.scenario import DEFAULT
+from mantile.library.scenario_fields import DEFAULT
 from mantile.library.support import SETTINGS
 
 GB = 1e9

@@ -11,7 +11,7 @@ from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
-from mantile.library.scenario import RequestClass
+from mantile.library.request_classes import RequestClass
 
 GRAPHS = 32  # kept at a time: one takes some 5 MB
 

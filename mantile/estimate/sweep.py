@@ -43,18 +43,20 @@ from mantile.library.given import Worker, require_use, workers_of
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
+    Case,
+    Override,
+    Scenario,
+    apply_model_overrides,
+    with_fields,
+    with_own_accelerators,
+)
+from mantile.library.scenario_fields import (
     INPUT_NAMES,
     LEADING,
     PREFIX_FIELDS,
     SCENARIO_FIELDS,
     STATED_FIELDS,
-    Case,
-    Override,
-    Scenario,
-    apply_model_overrides,
     field_name,
-    with_fields,
-    with_own_accelerators,
 )
 
 MOST_POINTS = 100_000_000

@@ -35,7 +35,13 @@ def attention(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
         )
     )
     modules.append(_core(builder, facts, widths, kind))
-    if facts.value("output_gate"):
+    if facts.value("head_gate"):
+        heads = builder.count(facts["attention_heads"], "heads")
+        gate = builder.matrix("head_gate", heads, hidden)
+        modules.append(
+            projection("head_gate", hidden, heads, gate, label="Head gate", short="head gate", kind=kind)
+        )
+    if facts.value("output_gate") or facts.value("head_gate"):
         modules.append(
             elementwise("output_gate", "gate", widths.result, label="Output gate", short="gate", kind=kind)
         )

@@ -12,17 +12,14 @@ from mantile.library.errors import InputError, naming, near
 from mantile.library.fields import DECODE, ScenarioField
 from mantile.library.links import INFERRED, NO_PORT, LinkKind
 from mantile.library.profiles import CHECKPOINT, Accelerator, DataType, Framework, Library, System
-from mantile.library.scenario import (
+from mantile.library.scenario import Case, Measured, Override, Scenario
+from mantile.library.scenario_fields import (
     DEFAULT_SYSTEM,
     DEVICE_INPUTS,
     INPUT_NAMES,
     SAME,
     SCENARIO_FIELDS,
     WORKER_FIELDS,
-    Case,
-    Measured,
-    Override,
-    Scenario,
     input_field,
 )
 

@@ -15,7 +15,8 @@ from mantile.library.architecture import Model
 from mantile.library.efficiency import EfficiencyProfile, FitReport
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
-from mantile.library.scenario import WORKER_FIELDS, Case, Scenario
+from mantile.library.scenario import Case, Scenario
+from mantile.library.scenario_fields import WORKER_FIELDS
 
 _WIDTH = 150
 _HEAD = ("title", "date", "why", "template", "name", "model")

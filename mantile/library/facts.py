@@ -184,6 +184,7 @@ FACTS: dict[str, FactKind] = {
         "QK norm, chunked layers", "as QK norm, in layers whose attention stays inside chunks"
     ),
     "output_gate": _flag("Output gate", "1 if the query projection also makes a gate of its width"),
+    "head_gate": _flag("Head gate", "1 if a projection makes a gate for the result of every head"),
     "sinks": _flag("Attention sinks", "1 if every head has a learned sink"),
     "values_are_keys": _flag("Values are keys", "1 if there is no value projection"),
     "global_values_are_keys": _flag(

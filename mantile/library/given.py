@@ -14,7 +14,7 @@ from mantile.library.efficiency import EfficiencyProfile, fallback_chain, figure
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
 from mantile.library.profiles import Accelerator, Library, Prices, System, load_pinned
-from mantile.library.scenario import DEFAULT_SYSTEM
+from mantile.library.scenario_fields import DEFAULT_SYSTEM
 
 Worker = tuple[str, str, str]
 """Accelerator, system and framework of workers: what profiles hold for."""

@@ -20,7 +20,8 @@ from mantile.library.launch_table import LaunchFlag, LaunchTable
 from mantile.library.launch_words import Words, split_line
 from mantile.library.models import known_models, load_model
 from mantile.library.profiles import load_library
-from mantile.library.scenario import REQUIRED, SCENARIO_FIELDS, Scenario, merge_fields
+from mantile.library.scenario import Scenario, merge_fields
+from mantile.library.scenario_fields import REQUIRED, SCENARIO_FIELDS
 
 MEMORY = "efficiency.memory_usable"
 _ALL_LAYERS = 99  # what people write for all of them

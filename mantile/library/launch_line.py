@@ -12,7 +12,8 @@ from mantile.library.fields import DEPLOYMENT
 from mantile.library.launch import MEMORY, Launch, read_launch
 from mantile.library.launch_table import LaunchFlag, LaunchTable, launch_tables
 from mantile.library.models import known_models
-from mantile.library.scenario import SCENARIO_FIELDS, Scenario
+from mantile.library.scenario import Scenario
+from mantile.library.scenario_fields import SCENARIO_FIELDS
 
 _OF_ENGINE = (
     *("speculation", "draft_tokens"),

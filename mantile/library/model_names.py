@@ -62,11 +62,13 @@ class Known:
 
     Args:
         hub_ids: hub ids of each of our ids.
+        titles: what each of our ids is called.
         checkpoints: by hub id, checkpoints that our entries list: our id, and the data type of their weights.
             None where it is that of the entry.
     """
 
     hub_ids: Mapping[str, str]
+    titles: Mapping[str, str]
     checkpoints: Mapping[str, tuple[str, str | None]]
 
     def find(self, name: str) -> tuple[str, str] | None:
@@ -157,12 +159,12 @@ class Known:
         found = [key for key, own in names if _core(own, _MADE_UP_AS | _TUNED) == asked]
         return found[0] if asked and len(set(found)) == 1 else None
 
-    def _names(self, publisher: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    def _names(self, publisher: str) -> Iterator[tuple[str, tuple[str, str, str]]]:
         """Our ids with what each is called; those of one publisher where one is given."""
         for identifier, hub_id in self.hub_ids.items():
             owner, _, title = hub_id.partition("/")
             if not publisher or _publisher(owner) == _publisher(publisher):
-                yield identifier, (identifier, title)
+                yield identifier, (identifier, title, self.titles[identifier])
 
 
 def usual_name(name: str) -> str:

@@ -16,7 +16,7 @@ from mantile.library.files import replacing
 from mantile.library.hub import MAIN, HubName, fetch_code, fetch_config, hub_name
 from mantile.library.huggingface import SIDECAR, parse_config, read_config
 from mantile.library.huggingface.other_kinds import GGUF, WEIGHTS
-from mantile.library.mlx_names import in_format, mixed_formats, of_mlx
+from mantile.library.mlx_names import format_not_stated, in_format, mixed_formats, of_mlx
 from mantile.library.model_names import Known, gguf_tag, names_an_embedder, usual_name
 from mantile.library.profile_facts import check_sources
 from mantile.library.profiles import data_folder
@@ -44,17 +44,19 @@ def ids_by_hub_id() -> dict[str, str]:
 def known_models() -> Known:
     """What the models we ship are called, from the text of the files: validating them all takes seconds."""
     hub_ids: dict[str, str] = {}
+    titles: dict[str, str] = {}
     checkpoints: dict[str, tuple[str, str | None]] = {}
     for identifier in model_ids():
         text = read_text(data_folder("models") / f"{identifier}.yaml")
-        hub_id, own = (_stated(pattern, text) for pattern in (_HUB_ID, _OWN_FORMAT))
-        hub_ids[identifier] = hub_id
+        hub_id, title, own = (_stated(pattern, text) for pattern in (_HUB_ID, _TITLE, _OWN_FORMAT))
+        hub_ids[identifier], titles[identifier] = hub_id, title
         for listed, stored in _CHECKPOINT.findall(text):
             checkpoints[listed] = identifier, None if stored == own else stored
-    return Known(hub_ids, checkpoints)
+    return Known(hub_ids, titles, checkpoints)
 
 
 _HUB_ID = re.compile(r"^hub_id: *(\S+) *$", re.MULTILINE)
+_TITLE = re.compile(r"^name: *(.+?) *$", re.MULTILINE)
 _OWN_FORMAT = re.compile(r"^    weights_dtype: \{value: ([^,}]+)", re.MULTILINE)
 _CHECKPOINT = re.compile(r"^  - \{hub_id: ([^,]+), weights_dtype: ([^,]+),", re.MULTILINE)
 
@@ -128,7 +130,7 @@ def named_model(name: str, hub: bool = False, trust_remote_code: bool = False) -
     if stored is not None:
         return stored
     if not hub:
-        nearest = known_models().nearest(asked.id) or "expected an id of `mantile models list`"
+        nearest = _nearest(asked.id) or "expected an id of `mantile models list`"
         raise InputError(f"unknown model {name!r:.120}: the hub is not read here; {nearest}")
     return _from_hub(asked, trust_remote_code)
 
@@ -180,13 +182,11 @@ def _ours(called: str, asked: HubName | None) -> tuple[str, str] | None:
 
 def _of_mlx(hub_id: str) -> Model | None:
     """A model that we ship as a checkpoint of MLX, as EXO lists them; None for any other name."""
-    found = of_mlx(hub_id)
+    mixed = mixed_formats(hub_id)
+    found = mixed or of_mlx(hub_id)
     if found is None:
         return None
     title, form = found
-    mixed = mixed_formats(title)
-    if mixed is not None:
-        title, form = mixed
     try:
         ours = known_models().find(title)
     except InputError:  # it is none that we ship: the hub is asked
@@ -195,13 +195,31 @@ def _of_mlx(hub_id: str) -> Model | None:
         return None
     model = _shipped(ours[0])
     name = hub_id.rpartition("/")[2]
+    says = f"of the checkpoint {hub_id}, assumed" if mixed else f"that the name {hub_id} says"
     return Model(
         id=_identifier(name),
         name=name,
         hub_id=hub_id,
-        source=f"models/{model.id}.yaml in the format that the name {hub_id} says: {model.source}",
+        source=f"models/{model.id}.yaml in the format {says}: {model.source}",
         architecture=in_format(model.architecture, form) if form else model.architecture,
     )
+
+
+def _nearest(hub_id: str) -> str:
+    """What we ship that comes nearest to a name of the hub, as a way out; empty where nothing does."""
+    found = format_not_stated(hub_id)
+    if found is None:
+        return known_models().nearest(hub_id)
+    title, form, near = found
+    try:
+        ours = known_models().find(title)
+    except InputError:
+        ours = None
+    told = f"its name ({form}) does not say which weights have how many bits, its config does"
+    if ours is None:
+        return told
+    by_bits = f", the nearest of which is weights_dtype {near}" if near else "; MLX's here have more bits"
+    return f"{told}; or give {ours[0]} in another data type{by_bits}"
 
 
 def _of_tagged(name: str, title: str, kind: str) -> str:
@@ -259,7 +277,7 @@ def _from_hub(asked: HubName, trust_remote_code: bool) -> Model:
         config, sidecar = fetch_config(asked, SIDECAR)
         folder = fetch_code(asked) if trust_remote_code else None
     except InputError as error:
-        nearest = known_models().nearest(hub_id)
+        nearest = _nearest(hub_id)
         raise InputError(f"{error}; {nearest}" if nearest else str(error)) from error
     architecture = parse_config(
         parse_json(read_text(config), f"{hub_id}/config.json"),

@@ -18,7 +18,8 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from mantile.library.errors import InputError
-from mantile.library.scenario import MOST_CLASSES, MOST_REQUESTS, MOST_TOKENS
+from mantile.library.request_classes import MOST_CLASSES
+from mantile.library.scenario_fields import MOST_REQUESTS, MOST_TOKENS
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "arrival": ("arrival", "arrival_time", "arrived_at", "timestamp", "time", "start_time"),

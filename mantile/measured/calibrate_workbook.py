@@ -15,7 +15,8 @@ from mantile.library.documents import validate
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
 from mantile.library.files import replacing
-from mantile.library.scenario import DEFAULT_SYSTEM, SCENARIO_FIELDS, apply_model_overrides
+from mantile.library.scenario import apply_model_overrides
+from mantile.library.scenario_fields import DEFAULT_SYSTEM, SCENARIO_FIELDS
 from mantile.measured.calibrate import Calibration, calibrate, with_profiles
 from mantile.measured.fit import SPREAD, Loss
 from mantile.measured.match import MatchedRuns, match_runs

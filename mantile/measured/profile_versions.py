@@ -24,7 +24,7 @@ from mantile.library.errors import InputError, unknown
 from mantile.library.fields import DECODE
 from mantile.library.given import Worker, case_of, workers_of
 from mantile.library.profiles import Library
-from mantile.library.scenario import DEFAULT_SYSTEM, SCENARIO_FIELDS
+from mantile.library.scenario_fields import DEFAULT_SYSTEM, SCENARIO_FIELDS
 from mantile.measured.metrics import Array
 from mantile.measured.runs import Run
 

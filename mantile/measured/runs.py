@@ -26,7 +26,8 @@ from pydantic import Field, field_validator, model_validator
 
 from mantile.library.documents import Strict, validate
 from mantile.library.fields import Name, Text
-from mantile.library.scenario import REQUIRED, Case, Scenario, in_unit
+from mantile.library.scenario import Case, Scenario, in_unit
+from mantile.library.scenario_fields import REQUIRED
 
 Seconds = Annotated[float | None, Field(ge=1e-9, le=1e6, allow_inf_nan=False)]
 Bytes = Annotated[float | None, Field(ge=1, le=1e15, allow_inf_nan=False)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from mantile.library.errors import InputError, unknown
 from mantile.library.models import load_model
-from mantile.library.scenario import SCENARIO_FIELDS, field_name
+from mantile.library.scenario_fields import SCENARIO_FIELDS, field_name
 from mantile.measured.runs import Run
 
 ALIASES = {"system": "accelerator", "precision": "weights_dtype"}  # columns of published tables

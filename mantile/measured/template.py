@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from io import StringIO
 
-from mantile.library.scenario import SCENARIO_FIELDS
+from mantile.library.scenario_fields import SCENARIO_FIELDS
 
 _METRICS = {
     "ttft_s": "mean time to first token; every time may also be in milliseconds: ttft_ms: 210",

@@ -8,7 +8,8 @@ from typing import Any
 from mantile.library.errors import InputError
 from mantile.library.models import load_model
 from mantile.library.profiles import load_library
-from mantile.library.scenario import SCENARIO_FIELDS, field_name, merge_fields
+from mantile.library.scenario import merge_fields
+from mantile.library.scenario_fields import SCENARIO_FIELDS, field_name
 from mantile.optimize.optimize import PLANNED, Optimum, ask, solve, workload_of
 from mantile.optimize.space import AUTO, CONTEXT, DEGREES, caches, formats_for
 

@@ -23,7 +23,8 @@ from mantile.library.architecture import Model
 from mantile.library.columns import columns
 from mantile.library.fields import DECODE
 from mantile.library.profiles import Library
-from mantile.library.scenario import STATED_FIELDS, Scenario, apply_model_overrides, with_fields
+from mantile.library.scenario import Scenario, apply_model_overrides, with_fields
+from mantile.library.scenario_fields import STATED_FIELDS
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -23,14 +23,8 @@ from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
-from mantile.library.scenario import (
-    INPUT_NAMES,
-    Scenario,
-    field_name,
-    merge_fields,
-    parse_scenario,
-    with_own_accelerators,
-)
+from mantile.library.scenario import Scenario, merge_fields, parse_scenario, with_own_accelerators
+from mantile.library.scenario_fields import INPUT_NAMES, field_name
 from mantile.library.version import __version__
 from mantile.optimize.evaluate import Evaluator
 from mantile.optimize.objective import DEFAULT, Limit, Objective, limit, merged, read_objective

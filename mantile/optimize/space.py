@@ -13,7 +13,7 @@ from mantile.library.architecture import Model
 from mantile.library.errors import InputError, unknown
 from mantile.library.fields import DECODE
 from mantile.library.profiles import CHECKPOINT, Framework, Library
-from mantile.library.scenario import DEFAULT_SYSTEM, MOST_STAGES
+from mantile.library.scenario_fields import DEFAULT_SYSTEM, MOST_STAGES
 
 DEGREES = ("tp", "pp", "cp", "attention_dp", "ep")
 """What a replica is made of, in the order in which ranks are counted; experts share ranks of the others."""

@@ -23,13 +23,8 @@ from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
 from mantile.library.profile_facts import OWN_PRICE
 from mantile.library.profiles import Accelerator, Library, Prices, System
-from mantile.library.scenario import (
-    WORKER_FIELDS,
-    Scenario,
-    apply_model_overrides,
-    parse_scenario,
-    with_device_field,
-)
+from mantile.library.scenario import Scenario, apply_model_overrides, parse_scenario, with_device_field
+from mantile.library.scenario_fields import WORKER_FIELDS
 from mantile.roundtrip.added_columns import added_columns
 from mantile.roundtrip.override_reasons import typed_reasons
 from mantile.workbook.cell_diff import is_formula

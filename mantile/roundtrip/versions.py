@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS, Metric
 from mantile.estimate.estimate import Estimate
-from mantile.library.scenario import Version
+from mantile.library.since import Version
 from mantile.workbook.sheets.frame import cut
 
 WORDS = 120  # characters of a text of a scenario

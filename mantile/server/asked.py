@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from mantile.library.scenario import MOST_RANKS, MOST_REQUESTS, MOST_TOKENS
+from mantile.library.scenario_fields import MOST_RANKS, MOST_REQUESTS, MOST_TOKENS
 
 Identifier = Annotated[str, Field(min_length=1, max_length=200)]
 Words = Annotated[str, Field(max_length=200)]

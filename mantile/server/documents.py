@@ -13,7 +13,8 @@ from mantile.library.correction import NO_CORRECTION
 from mantile.library.errors import InputError, naming, quoted
 from mantile.library.models import named_model
 from mantile.library.profiles import is_file, load_library
-from mantile.library.scenario import Scenario, field_name, merge_fields, parse_scenario
+from mantile.library.scenario import Scenario, merge_fields, parse_scenario
+from mantile.library.scenario_fields import field_name
 from mantile.library.template import Template, load_template
 
 NAME = "scenario"

@@ -100,7 +100,7 @@ def optimized(body: Mapping[str, Any], hub: bool) -> dict[str, Any]:
 
 def fields_over(over: Mapping[str, Any], hub: bool) -> dict[str, list[Any]]:
     """Values to choose from, by our names of fields; ids only."""
-    from mantile.library.scenario import field_name
+    from mantile.library.scenario_fields import field_name
 
     return {field_name(name): values for name, values in by_ids(over, hub, "over").items()}
 

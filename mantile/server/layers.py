@@ -17,7 +17,8 @@ from mantile.ir.modules import Elementwise, Module
 from mantile.library.architecture import Model
 from mantile.library.errors import naming
 from mantile.library.profiles import load_library
-from mantile.library.scenario import MOST_STAGES, parse_scenario
+from mantile.library.scenario import parse_scenario
+from mantile.library.scenario_fields import MOST_STAGES
 from mantile.server.asked import LayerMetricsAsked, LayerType, SystemMetricsAsked
 from mantile.server.documents import estimate_of, model_of
 from mantile.server.errors import Refused

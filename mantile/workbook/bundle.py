@@ -27,7 +27,8 @@ from mantile.library.errors import InputError, quoted
 from mantile.library.files import replacing
 from mantile.library.models import model_ids
 from mantile.library.profiles import Library, is_file
-from mantile.library.scenario import Deployment, Scenario, parse_scenario
+from mantile.library.scenario import Scenario, parse_scenario
+from mantile.library.scenario_fields import Deployment
 from mantile.library.signing import Signature, Verdict, check, read_private_key, sign
 from mantile.library.template import Template
 from mantile.library.version import __version__

@@ -21,7 +21,7 @@ from mantile.estimate.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.device import DEVICE_FIELDS
-from mantile.library.scenario import SAME, SCENARIO_FIELDS, own_name
+from mantile.library.scenario_fields import SAME, SCENARIO_FIELDS, own_name
 from mantile.workbook import style
 from mantile.workbook.book import Book, Document
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle

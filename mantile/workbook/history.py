@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from mantile.library.scenario import FORMER_IDS
+from mantile.library.scenario_fields import FORMER_IDS
 from mantile.workbook import formulas_of_0_9
 
 _COLUMN = re.compile(r"\]\$?[A-Z]+")  # behind an id

@@ -30,7 +30,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.rows import Rows
 from mantile.library.device import DEVICE_FIELDS
-from mantile.library.scenario import own_name
+from mantile.library.scenario_fields import own_name
 
 USED = "typed.used."
 """What ids of rows begin with that say what is used of an input."""

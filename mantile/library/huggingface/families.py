@@ -94,6 +94,10 @@ FAMILIES: dict[str, DecoderFamily | VisionFamily] = {
     "olmo3": DecoderFamily(windowed.olmo3),
     "gpt_oss": DecoderFamily(windowed.gpt_oss, TensorNames(tensor_names.GPT_OSS, experts="input first")),
     "mimo_v2_flash": DecoderFamily(windowed.mimo_v2_flash, TensorNames(tensor_names.MIMO)),
+    "step3p5": DecoderFamily(
+        windowed.step3p5,
+        TensorNames(tensor_names.STEP, experts="output first", prediction=tensor_names.STEP_PREDICTION),
+    ),
     "llama4_text": DecoderFamily(llama4.llama4, TensorNames(tensor_names.LLAMA4, experts="input first")),
     # experts over ordinary attention
     "mixtral": DecoderFamily(mixture.mixtral, TensorNames(tensor_names.MIXTRAL)),

@@ -123,6 +123,7 @@ _ATTENTION = (
         size=lambda of: of("attention_heads") * of("value_head_dim", of("head_dim")),
     ),
 )
+_HEAD_GATE = (_mixer("head_gate", "g_proj", size=lambda of: of("attention_heads")),)
 _INDEXER = (
     _mixer("index_q", "indexer.wq_b", size=lambda of: of("index_heads") * of("index_head_dim")),
     _mixer("index_k", "indexer.wk", size=lambda of: of("index_head_dim")),
@@ -276,7 +277,8 @@ def matrices_of(block: Block, facts: Mapping[str, Fact]) -> tuple[Matrix, ...]:
     gated = of("ffn_input_matrices", 2) == 2
     match block.kind:
         case "attention":
-            return tuple(matrix for matrix in _ATTENTION if matrix.key != "v" or not of("values_are_keys", 0))
+            own = tuple(matrix for matrix in _ATTENTION if matrix.key != "v" or not of("values_are_keys", 0))
+            return own + _HEAD_GATE if of("head_gate", 0) else own
         case "latent_attention":
             plain = _LATENT if of.has("q_lora_rank") else _LATENT_DIRECT
             return (*plain, *(_INDEXER if of.has("indexer") else ()))

@@ -11,11 +11,14 @@ from mantile.library.huggingface.module_patterns import ModulePatterns
 
 # Bits and values that share a scale, to our data types: affine, with a 16-bit scale and a 16-bit bias.
 _AFFINE = {
+    (3, 64): "int3-g64",
     (4, 64): "int4-g64",
     (4, 32): "int4-g32-bias",
     (4, 128): "int4-bias",
+    (5, 64): "int5-g64",
     (6, 64): "int6-g64",
     (8, 64): "int8-g64",
+    (8, 32): "int8-g32-bias",
 }
 _MODES = {"mxfp4": "mxfp4", "nvfp4": "nvfp4", "mxfp8": "fp8-mx"}
 _OWN = ("bits", "group_size", "mode", "quant_method")

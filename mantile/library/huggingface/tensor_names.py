@@ -28,6 +28,7 @@ LLAMA = {
     "q_norm": "self_attn.q_norm",
     "k_norm": "self_attn.k_norm",
     "sinks": "self_attn.sinks",
+    "head_gate": "self_attn.g_proj",
     # latent attention
     "q_a": "self_attn.q_a_proj",
     "q_a_norm": "self_attn.q_a_layernorm",
@@ -240,6 +241,12 @@ GLM4 = {"mixer_after": "post_self_attn_layernorm", "ffn_after": "post_mlp_layern
 STABLELM = {"q_norm": "self_attn.q_layernorm.norms.{}", "k_norm": "self_attn.k_layernorm.norms.{}"}
 GPT_OSS = {"router": "mlp.router"}
 MIMO = {"sinks": "self_attn.attention_sink_bias"}
+STEP = {  # gate and up of its experts are two tensors in its files
+    "router": "moe.gate", "correction": "moe.router_bias",
+    "experts_gate_up": "moe.gate_up_proj.weight", "experts_down": "moe.down_proj.weight",
+    "shared_gate": "share_expert.gate_proj", "shared_up": "share_expert.up_proj",
+    "shared_down": "share_expert.down_proj",
+}  # fmt: skip
 STARCODER2 = {"up": "mlp.c_fc", "down": "mlp.c_proj"}
 QWEN_HYBRID = QWEN_MOE | DELTA
 KIMI_LINEAR = MIXTRAL | KIMI_DELTA
@@ -269,3 +276,4 @@ NEMOTRON_PREDICTION = PredictionNames(
     layer="mtp.layers.{}.", prefix="mtp.layers.{}.", norm="final_layernorm", embedding="", head=""
 )
 GLM_DSA_PREDICTION = PredictionNames(embedding="", head="")
+STEP_PREDICTION = PredictionNames(embedding="", head="shared_head.output")

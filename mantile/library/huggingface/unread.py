@@ -32,6 +32,7 @@ _WHY = {
         top_k top_p typical_p use_cache chunk_size_feed_forward""",
     "how a program runs it: the plan says": """
         _attn_implementation ep_size use_mamba_kernels mamba_ssm_cache_dtype mamba_ssm_dtype moe_router_dtype
+        need_fp32_gate
         attention_softmax_in_fp32 scale_attention_softmax_in_fp32 residual_in_fp32 activation_scheme scale_fmt
         dequantize dynamic actorder symmetric block_structure""",
     "a number in a formula, the same work": """
@@ -39,14 +40,15 @@ _WHY = {
         attn_logit_softcapping final_logit_softcapping hc_eps layer_norm_eps layer_norm_rms_epsilon
         layer_norm_epsilon layernorm_epsilon logit_scale norm_eps norm_epsilon projector_ln_eps
         query_pre_attn_scalar rms_norm_eps routed_scaling_factor scale_attn_weights swiglu_limit
-        norm_topk_prob moe_renormalize norm_before_gate expert_weights_scale expert_weights_norm""",
+        norm_topk_prob moe_renormalize norm_before_gate expert_weights_scale expert_weights_norm
+        moe_router_scaling_factor norm_expert_weight swiglu_limits swiglu_limits_shared""",
     "another function of as much work": """
         activation_function hidden_act hidden_activation mamba_hidden_act projector_hidden_act scoring_func
-        moe_router_activation_func""",
+        moe_router_activation moe_router_activation_func""",
     "iterations over a few values, left out": "hc_sinkhorn_iters",
     "angles of positions, the same work": """
         compress_rope_theta indexer_rope_interleave initial_context_length llama_4_scaling
-        original_max_position_embeddings yarn
+        original_max_position_embeddings partial_rotary_factors yarn yarn_only_types
         partial_rotary_factor rope_interleave rope_local_base_freq rope_parameters rope_scaling rope_theta
         rotary rotary_dim rotary_emb_base rotary_pct swa_rope_theta mla_use_nope use_mrope init_pos_emb_time
         pos_emb_type tokens_per_second""",
@@ -57,10 +59,10 @@ _WHY = {
         feed_forward_length full_attention_interval global_head_dim head_dim image_size
         index_skip_topk_offset index_topk_freq intermediate_size intermediate_size_mlp
         max_position_embeddings max_window_layers mlp_only_layers mlp_type
-        model_max_length n_ctx n_shared_experts norm_type num_attention_heads num_heads
+        max_seq_len model_max_length n_ctx n_shared_experts norm_type num_attention_heads num_heads
         num_key_value_heads projection_dim qk_head_dim qk_rope_head_dim qkv_bias rms_norm
         shared_expert_intermediate_size sliding_window text_hidden_size time_step_rank top_k_experts
-        use_double_wide_mlp use_parallel_residual use_qk_norm use_routing_bias vocab_size
+        use_double_wide_mlp use_moe use_parallel_residual use_qk_norm use_routing_bias vocab_size
         vocab_size_per_layer_input vt_num_attention_heads mm_projector_type merge_type
         deepstack_visual_indexes spatial_patch_size""",
     "the field of the whole file decides": "tie_word_embeddings",

@@ -1,6 +1,8 @@
-"""Decoders with a window in some layers: cohere2, olmo3, gpt_oss, mimo_v2_flash."""
+"""Decoders with a window in some layers: cohere2, olmo3, gpt_oss, mimo_v2_flash, step3p5."""
 
 from __future__ import annotations
+
+import re
 
 from mantile.library.architecture import Architecture
 from mantile.library.huggingface.assembly import block
@@ -9,12 +11,15 @@ from mantile.library.huggingface.common_facts import (
     decoder_facts,
     dense_facts,
     ffn_facts,
+    head_norms,
     routing_correction,
 )
 from mantile.library.huggingface.config import Config, Facts
 from mantile.library.huggingface.dense import olmo2_facts
 from mantile.library.huggingface.layer_kinds import (
     DENSE_FFN,
+    FULL,
+    SLIDING,
     assemble_layers,
     periodic_mixers,
     sliding_window,
@@ -150,3 +155,83 @@ def _mimo_ffns(config: Config) -> list[str]:
     if set(sparse) - {0, 1}:
         raise config.invalid("moe_layer_freq", f"{count} numbers, 0 (dense) or 1 (experts)")
     return ["moe" if kind else "ffn" for kind in sparse]
+
+
+def step3p5(config: Config) -> Architecture:
+    """Step-3.5-Flash: a gate for every head, more query heads where there is a window, a shared expert.
+
+    The lists by layer may go on over the prediction layers.
+    """
+    predicted = config.optional("num_nextn_predict_layers", "num_mtp_layers", why="no prediction layers")
+    count = config.layers().value
+    kinds = _step_mixers(config, count, predicted.value)
+    mixers, ffns = kinds[:count], _step_ffns(config, count, predicted.value)
+    facts = decoder_facts(config, 128_000, head_dim=128) | attention_biases(config) | head_norms(config)
+    facts |= {
+        "kv_heads": config.integer("num_attention_groups", "num_key_value_heads", default=8),
+        "head_gate": config.flag("use_head_wise_attn_gate", default=True),
+        "mtp_layers": predicted,
+    }
+    uses = {"window": "sliding_window"}
+    if "sliding" in kinds:
+        facts["sliding_window"] = config.integer("sliding_window")
+        facts |= _step_sliding_heads(config, facts)
+        uses |= {"attention_heads": "sliding_heads"} if "sliding_heads" in facts else {}
+    if "moe" in ffns:
+        facts |= {
+            "experts": config.integer("moe_num_experts", "n_routed_experts", default=288),
+            "experts_per_token": config.integer("moe_top_k", "num_experts_per_tok", default=8),
+            "expert_size": config.integer("moe_intermediate_size", default=1280),
+            "shared_expert_size": config.integer("share_expert_dim", "share_expert_dims", default=1280),
+            "correction_bias": config.flag("use_moe_router_bias", default=True),
+        }
+    if "ffn" in ffns:
+        facts |= ffn_facts(config)
+    return assemble_layers(
+        config,
+        facts,
+        mixers,
+        {"ffn": block("ffn"), "moe": block("moe")},
+        ffns=ffns[:count],
+        mixer_blocks={"full": block("attention"), "sliding": block("attention", **uses)},
+        pattern="layer_types and moe_layers_enum",
+        prediction_blocks=(kinds[-1], ffns[-1]),
+    )
+
+
+def _step_sliding_heads(config: Config, facts: Facts) -> Facts:
+    """The query heads of layers with a window, where they are other than those of full attention."""
+    if not config.has("attention_other_setting"):
+        return {}
+    other = config.section("attention_other_setting", default_type=config.model_type)
+    for field, role in (("num_attention_groups", "kv_heads"), ("head_dim", "head_dim")):
+        if other.has(field) and other.integer(field).value != facts[role].value:
+            raise other.uncovered(field, f"{facts[role].value}, as in layers without a window")
+    heads = other.integer("num_attention_heads", default=facts["attention_heads"].value)
+    return {"sliding_heads": heads} if heads.value != facts["attention_heads"].value else {}
+
+
+def _step_mixers(config: Config, count: int, predicted: int) -> list[str]:
+    """Which mixer each layer has, prediction layers among them; without layer_types none has a window."""
+    stated = config.texts("layer_types", among=(SLIDING, FULL))
+    if stated is None:
+        return ["full"] * (count + predicted)
+    if len(stated) not in (count, count + predicted):
+        raise config.invalid("layer_types", f"{count} of them, one for each layer")
+    return ["sliding" if kind == SLIDING else "full" for kind in stated]
+
+
+def _step_ffns(config: Config, count: int, predicted: int) -> list[str]:
+    """Which FFN each layer has, prediction layers among them: experts where moe_layers_enum says so.
+
+    The class has experts in all layers but the first three, and in no prediction layer.
+    """
+    numbers = config.data.get("moe_layers_enum")
+    if isinstance(numbers, str) and re.fullmatch(r"\s*\d{1,4}(\s*,\s*\d{1,4})*\s*", numbers):
+        sparse = {int(number) for number in numbers.split(",")}
+    elif isinstance(numbers, str):
+        raise config.invalid("moe_layers_enum", "numbers of layers with commas between them")
+    else:
+        stated = config.integers("moe_layers_enum")
+        sparse = set(range(3, count)) if stated is None else {*stated}
+    return ["moe" if layer in sparse else "ffn" for layer in range(count + predicted)]

@@ -9,7 +9,7 @@ from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.estimate.overrides import overrides, shared_overrides
 from mantile.estimate.sensitivity import sensitivity
 from mantile.library.errors import InputError
-from mantile.library.scenario import SCENARIO_FIELDS
+from mantile.library.scenario_fields import SCENARIO_FIELDS
 from mantile.server.page.answers import Answer, answer
 from mantile.server.page.drill import SIGNS
 from mantile.server.page.run import at

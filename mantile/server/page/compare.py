@@ -26,7 +26,8 @@ from mantile.equations.metrics import (
     Metric,
 )
 from mantile.library.errors import InputError
-from mantile.library.scenario import Case, input_field
+from mantile.library.scenario import Case
+from mantile.library.scenario_fields import input_field
 from mantile.server.page import charts
 from mantile.server.page.answers import Answer, answer
 from mantile.server.page.run import at

@@ -11,7 +11,7 @@ from mantile.library.errors import InputError
 from mantile.library.fields import DEPLOYMENT, MONEY, WORKLOAD, ScenarioField
 from mantile.library.models import model_ids
 from mantile.library.profiles import Library, load_library
-from mantile.library.scenario import CLASS_DTYPES, DEFAULT_SYSTEM, SAME, SCENARIO_FIELDS
+from mantile.library.scenario_fields import CLASS_DTYPES, DEFAULT_SYSTEM, SAME, SCENARIO_FIELDS
 from mantile.server.documents import model_of
 from mantile.server.page.answers import HUB, Answer, FieldError
 from mantile.server.page.state import DEGREES, GPUS, PRICED, START, TYPED, State

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from mantile.library.errors import InputError
-from mantile.library.scenario import SCENARIO_FIELDS
+from mantile.library.scenario_fields import SCENARIO_FIELDS
 from mantile.optimize.space import CHOSEN, OFFLOADED
 from mantile.server import routes as api
 from mantile.server.page import assumptions as of_assumptions

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
 from mantile.library.models import load_model, model_ids
-from mantile.library.scenario import SCENARIO_FIELDS
+from mantile.library.scenario_fields import SCENARIO_FIELDS
 
 AUTO = "auto"
 GPUS = "gpus"

@@ -11,7 +11,7 @@ import pandas as pd
 from mantile.equations.metrics import METRICS, Metric
 from mantile.estimate.sweep import possible, sweep
 from mantile.library.errors import InputError
-from mantile.library.scenario import SCENARIO_FIELDS
+from mantile.library.scenario_fields import SCENARIO_FIELDS
 from mantile.server.page import charts
 from mantile.server.page.answers import NAME, Answer, FieldError
 from mantile.server.page.state import State

@@ -13,7 +13,8 @@ from mantile.estimate.estimate import Estimate
 from mantile.ir.counts import tensor_list
 from mantile.library.architecture import Model
 from mantile.library.fields import DECODE
-from mantile.library.scenario import DEFAULT_SYSTEM, Scenario
+from mantile.library.scenario import Scenario
+from mantile.library.scenario_fields import DEFAULT_SYSTEM
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET

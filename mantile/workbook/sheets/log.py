@@ -13,7 +13,7 @@ from mantile.equations.stamp import STAMPED, Stamp, unchanged
 from mantile.equations.trace import Trace
 from mantile.estimate.overrides import by_scenario
 from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Quantity, Value
-from mantile.library.scenario import Changed
+from mantile.library.since import Changed
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Room, Sheet
 from mantile.workbook.estimate_book import EstimateBook

@@ -1,0 +1,285 @@
+"""Links between devices that are not alike: which there are, what they reach, and which are used.
+
+id behind "devices."                         function
+------------------------------------------   -----------------------
+.<n>.link.*, .<n>.link_to_<m>.*              links
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from mantile.equations.constant import GIGA, MICRO
+from mantile.equations.devices_away import goes_over
+from mantile.equations.inputs import Workload
+from mantile.equations.link import LinkTable, Machine, by_ports, in_system
+from mantile.equations.workers import Workers
+from mantile.graph.quantity import Input, LateDefault, Node, Quantity, all_of, equal, sum_of, where
+from mantile.graph.rows import Rows
+from mantile.ir.modules import ModelGraph
+from mantile.library.device import MESH, RING, STAR, pairs
+from mantile.library.links import INFERRED, NO_PORT
+
+
+@dataclass(frozen=True)
+class Link:
+    """Between two devices.
+
+    Args:
+        ends: their numbers; `kind` the input that states it.
+        bandwidth: raw, GB/s; `rate` what a transfer reaches, B/s; `latency` s.
+        stated: 1 where somebody stated it, 0 where it is inferred from ports.
+        carried: how often the activations of a pass go over it.
+        used: 1 where they do.
+        missing: 1 where it is used and there is no way.
+        laid: 1 where there is such a cable; None of the link to the next, which there always is.
+    """
+
+    ends: tuple[int, int]
+    kind: Input
+    bandwidth: Quantity
+    rate: Quantity
+    latency: Quantity
+    stated: Quantity
+    carried: Quantity
+    used: Quantity
+    missing: Quantity
+    laid: Quantity | None = None
+
+    @property
+    def name(self) -> str:
+        """What ids of its figures have."""
+        one, other = self.ends
+        return str(one) if other == one + 1 else f"{one}_to_{other}"
+
+    @property
+    def words(self) -> str:
+        """Between which devices it is."""
+        one, other = self.ends
+        return f"device {one} to the next" if other == one + 1 else f"device {one} to device {other}"
+
+
+def links(
+    rows: Rows,
+    ir: ModelGraph,
+    inputs: Workload,
+    base: Workers,
+    chips: Sequence[Machine],
+    table: LinkTable,
+) -> tuple[Link, ...]:
+    """The link from each device to the next, and where a scenario says which links there are, all others.
+
+    Each is stated, or the fastest that the ports of both machines allow.
+    """
+    count = len(inputs.devices)
+    ends = [(number, number + 1) for number in range(1, count)]
+    if inputs.links is None:
+        cables = [_cable(rows, inputs, chips, table, pair, None) for pair in ends]
+        before, total = base.plan.stages.before, ir.total_layers
+        made = []
+        for cable, device, following in zip(cables, inputs.devices, inputs.devices[1:], strict=False):
+            goes_on = where(all_of(device.layers > 0, before[device.number] < total), 1, 0)
+            made.append(cable.link(*_used(cable.rows, goes_on, goes_over(following, device))))
+        return tuple(made)
+    star = where(equal(inputs.links, STAR), 1, 0)
+    switched = rows("switched", "Links go through a switch", "flag", star, "only Ethernet reaches one")
+    cables = [_cable(rows, inputs, chips, table, pair, switched) for pair in (*ends, *pairs(count))]
+    return _by_preset(rows, inputs, base.plan.stages.before, cables, switched)
+
+
+def _used(rows: Rows, carried: Node, more: Node | None) -> tuple[Quantity, Quantity]:
+    """Whether activations go over a link, and how many transfers from layers to the next ones do.
+
+    Args:
+        carried: these transfers; `more` whether any go to parts of layers.
+    """
+    if more is None:
+        used = rows("used", "Activations go over it", "flag", carried)
+        return used, used
+    on = rows("carried", "Transfers over it", "number", carried)
+    more = rows("back", "Activations go over it and back", "flag", more)
+    return rows("used", "Activations go over it", "flag", where(all_of(on <= 0, more <= 0), 0, 1)), on
+
+
+@dataclass(frozen=True)
+class _Cable:
+    """What two devices reach, whatever goes over it; the arguments are those of `Link`."""
+
+    rows: Rows
+    ends: tuple[int, int]
+    kind: Input
+    bandwidth: Quantity
+    rate: Quantity
+    latency: Quantity
+    stated: Quantity
+
+    def link(self, used: Quantity, carried: Quantity | None = None, laid: Quantity | None = None) -> Link:
+        """The link, with what goes over it."""
+        lacking = where(all_of(used > 0, self.rate <= 0), 1, 0)
+        return Link(
+            ends=self.ends,
+            kind=self.kind,
+            bandwidth=self.bandwidth,
+            rate=self.rate,
+            latency=self.latency,
+            stated=self.stated,
+            carried=used if carried is None else carried,
+            used=used,
+            missing=self.rows("missing", "No way", "flag", lacking),
+            laid=laid,
+        )
+
+
+def _cable(
+    rows: Rows,
+    inputs: Workload,
+    chips: Sequence[Machine],
+    table: LinkTable,
+    ends: tuple[int, int],
+    switched: Quantity | None,
+) -> _Cable:
+    """The link between two devices: stated, or the fastest that the ports of both machines allow."""
+    one, other = ends
+    device, following = inputs.devices[one - 1], other == one + 1
+    cells = (device.link, device.link_bandwidth, device.link_latency) if following else device.others[other]
+    link, link_bandwidth, link_latency = cells
+    assert link is not None and link_bandwidth is not None and link_latency is not None
+    name, words = ("link", "the next") if following else (f"link_to_{other}", f"device {other}")
+    own = Rows(f"devices.{one}.{name}", f", device {one} to {words}", rows.rows)
+    here, there = chips[one - 1], chips[other - 1]
+    ports = by_ports(own, here, there, table, switched)
+    inferred = in_system(own, inputs, here, there, ports, switched)
+    is_inferred = equal(link, INFERRED)
+    kind = own("kind", "Kind of link", "1", where(is_inferred, NO_PORT, link))
+    by_kind = own(
+        "bandwidth_default",
+        "Bandwidth",
+        "GB/s",
+        where(is_inferred, inferred.rate, table.of("bandwidth", kind)),
+        "of its kind; where it is inferred, what a transfer reaches",
+    )
+    delay = own(
+        "latency_default",
+        "Latency",
+        "us",
+        where(is_inferred, inferred.latency, table.of("latency", kind)),
+    )
+    follow(link_bandwidth, by_kind)
+    follow(link_latency, delay)
+    share = own("share", "Share that transfers reach", "1", where(is_inferred, 1, table.of("share", kind)))
+    rate = own(
+        "rate",
+        "Bytes a second that transfers reach",
+        "B/s",
+        link_bandwidth * GIGA * share * inputs.network_speed,
+    )
+    return _Cable(
+        rows=own,
+        ends=ends,
+        kind=link,
+        bandwidth=own("bandwidth", "Bandwidth in use", "GB/s", 1 * link_bandwidth),
+        rate=rate,
+        latency=own("latency", "Latency in use", "s", link_latency / MICRO),
+        stated=own(
+            "stated",
+            "Somebody stated it",
+            "flag",
+            where(all_of(is_inferred, equal(link_bandwidth, by_kind)), 0, 1),
+        ),
+    )
+
+
+def _by_preset(
+    rows: Rows,
+    inputs: Workload,
+    before: Sequence[Quantity],
+    cables: Sequence[_Cable],
+    switched: Quantity,
+) -> tuple[Link, ...]:
+    """Links with what goes over each, by the preset: activations go from a device to the next with layers.
+
+    In a chain they pass the devices between; in a ring too, or the other way round where that has fewer
+    links; in a mesh as in a chain where two devices have no link of their own.
+    """
+    assert inputs.links is not None
+    devices, ring = inputs.devices, equal(inputs.links, RING)
+    joined = rows("any_two", "Links join any two", "flag", switched + where(equal(inputs.links, MESH), 1, 0))
+    exists = [
+        rows(f"{one.number}.there", f"There is a device {one.number}", "flag", where(one.count > 0, 1, 0))
+        for one in devices
+    ]
+    there = rows("there", "Devices that there are", "device", sum_of(exists))
+    last = [*(one * (1 - following) for one, following in pairwise(exists)), exists[-1]]
+    passes, along, around, direct, laid = {}, {}, {}, {}, {}
+    for cable in cables:
+        (one, other), own = cable.ends, cable.rows
+        holds = (devices[one - 1].layers > 0, devices[other - 1].layers > 0)
+        if other == one + 1:
+            passes[cable.ends] = own(
+                "passes", "Activations go from the one to the other", "flag", where(all_of(*holds), 1, 0)
+            )
+            continue
+        nothing_between = before[other - 1] <= before[one]
+        passes[cable.ends] = own(
+            "passes",
+            "Activations go from the one to the other",
+            "flag",
+            where(all_of(*holds, nothing_between), 1, 0),
+            "no device between them holds a layer",
+        )
+        straight = own(
+            "straight", "By a link of their own", "flag", where(cable.rate + switched > 0, joined, 0)
+        )
+        links_between = own(
+            "links_between", "Links of the chain between them", "number", sum_of(exists[one:other])
+        )
+        shorter = own(
+            "round",
+            "The other way round has fewer links",
+            "flag",
+            where(all_of(ring, there - links_between < links_between), 1, 0),
+        )
+        laid[cable.ends] = own(
+            "laid",
+            "There is such a link",
+            "flag",
+            joined + where(ring, last[other - 1], 0) if one == 1 else 1 * joined,
+            "of a ring from the last to the first" if one == 1 else "",
+        )
+        direct[cable.ends] = own("direct", "Sent by it", "flag", passes[cable.ends] * straight)
+        along[cable.ends] = own(
+            "along",
+            "Sent along the chain",
+            "flag",
+            passes[cable.ends] * (1 - straight) * (1 - shorter),
+        )
+        around[cable.ends] = own("around", "Sent the other way round", "flag", passes[cable.ends] * shorter)
+    made = []
+    for cable in cables:
+        (one, other), own = cable.ends, cable.rows
+        parts: list[Node] = []
+        if other == one + 1:
+            parts += [passes[cable.ends]]
+            parts += [sent for (start, end), sent in along.items() if start <= one < end]
+            parts += [exists[one] * sent for (start, end), sent in around.items() if not start <= one < end]
+        else:
+            parts += [direct[cable.ends]]
+            parts += [last[other - 1] * sent for sent in around.values()] if one == 1 else []
+        carried = own(
+            "carried", "Transfers over it", "number", own.added("carried", "Transfers", "number", parts, 4)
+        )
+        more = goes_over(devices[other - 1], devices[one - 1]) if other == one + 1 else None
+        flag = where(carried > 0, 1, 0)
+        if more is not None:
+            back = own("back", "Activations go over it and back", "flag", more)
+            flag = where(all_of(carried <= 0, back <= 0), 0, 1)
+        used = own("used", "Activations go over it", "flag", flag)
+        made.append(cable.link(used, carried, laid.get(cable.ends)))
+    return tuple(made)
+
+
+def follow(cell: Input, figure: Quantity) -> None:
+    assert isinstance(cell.default, LateDefault)
+    cell.default.set(figure)
