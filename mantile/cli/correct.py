@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from mantile.cli.app import AsJson, app
-from mantile.cli.measured import MeasurementsArgument, Profiles, Where, file_and_conditions
+from mantile.cli.measured import (
+    MeasurementsArgument,
+    Profiles,
+    Trusted,
+    Where,
+    file_and_conditions,
+    trusted_keys,
+)
 from mantile.library.errors import InputError
 
 
@@ -22,6 +29,7 @@ def correct(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="The correction.")
     ] = Path("correction.yaml"),
+    trusted: Trusted = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit multipliers of results to measured runs, for `correction` of a scenario. Exit status 1 where no
@@ -43,7 +51,7 @@ def correct(
 
     with working(f"reading {path.name}"):
         library = load_library(tuple(profile or ()))
-        runs = select_runs(load_measurements(path).runs, conditions, str(path))
+        runs = select_runs(load_measurements(path, trusted_keys(trusted)).runs, conditions, str(path))
     with progress("fitting", None) as step:
         learned = learn(runs, library, output.stem[:60], path.name, progress=step)
     if learned.correction is not None:
