@@ -24,7 +24,7 @@ from mantile.bench import bench as module
 from mantile.bench import telemetry
 from mantile.bench.bench import Benched, Target, bench
 from mantile.bench.host import host_id
-from mantile.bench.stream import _answer, ask
+from mantile.bench.stream import Answer, _answer, ask
 from mantile.bench.sweep import Sweep
 from mantile.bench.words import arrivals
 from mantile.cli import main
@@ -249,6 +249,12 @@ def test_what_a_server_tells_in_no_form_is_not_told(told: Any, expected: tuple[A
     assert answer.failure is None
     assert (len(answer.pieces), answer.prompt_tokens, answer.output_tokens) == expected
     assert _answer(0.0, 0.0, [(0.0, "data: " + "[" * 100_000)]).failure == "not_json"
+
+
+def test_tokens_in_one_piece_say_nothing_of_their_time() -> None:
+    """Ten tokens that come at once took no time each as far as the client sees, which is not known, not 0."""
+    assert Answer(0.0, 0.0, (1.0,), output_tokens=10).tpot is None
+    assert Answer(0.0, 0.0, (1.0, 1.9), output_tokens=10).tpot == pytest.approx(0.1)
 
 
 @pytest.mark.exhaustive

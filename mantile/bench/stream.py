@@ -55,8 +55,9 @@ class Answer:
 
     @property
     def tpot(self) -> float | None:
-        """Time per output token after the first, s; None of a single token."""
-        return (self.pieces[-1] - self.pieces[0]) / (self.tokens - 1) if self.tokens > 1 else None
+        """Time per output token after the first, s; None of a single token, and of several in one piece."""
+        several = self.tokens > 1 and len(self.pieces) > 1
+        return (self.pieces[-1] - self.pieces[0]) / (self.tokens - 1) if several else None
 
 
 @dataclass(frozen=True)
