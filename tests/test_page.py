@@ -200,6 +200,8 @@ def test_an_error_stands_at_its_field_with_a_way_out(client: Client) -> None:
     box = found.text[found.text.index('id="box-input_tokens"') :]
     assert 'aria-invalid="true"' in box[:600] and "expected at least 1" in box[:900]
     assert 'href="#f-input_tokens"' in found.text
+    none = client.get(State(CHAT | {"tp": "auto", "gpus": 0}).link()).text
+    assert 'aria-invalid="true"' in none[none.index('id="box-gpus"') :][:400]
     lost = shown(client, State(CHAT | {"model": "llama-3.1-9b"}).link(), 422)
     assert "llama-3.1-8b" in lost
 
@@ -357,6 +359,18 @@ def test_labels_of_a_chart_keep_off_each_other() -> None:
             assert abs(y - height) >= 12 or not other - width < left < other + width
 
 
+def test_a_label_has_the_side_without_a_line() -> None:
+    """Of a point on a falling line there is room below on the left; on a rising one on the right."""
+    for ends, side in (([(0, 10), (10, 0)], "end"), ([(0, 0), (10, 10)], "start")):
+        line = [(float(x), float(y), "") for x, y in ends]
+        drawn = str(
+            charts.chart(
+                [charts.Series("front", line), charts.Series("now", [(5, 5, "here")], False)], "", "", ""
+            )
+        )
+        assert f'text-anchor="{side}" class="label now"' in drawn
+
+
 def test_compare_says_better_and_worse(client: Client) -> None:
     """Deltas of pinned runs to the first, with the sign and the word of each."""
     faster = STATE.with_fields(weights_dtype="fp8")
@@ -365,6 +379,11 @@ def test_compare_says_better_and_worse(client: Client) -> None:
     assert base is not None and other is not None
     text = shown(client, state.link("/compare"))
     assert f"−{round(100 * (1 - other / base))} % better" in text
+    third = State(CHAT, (STATE.packed, faster.packed, STATE.with_fields(tp=4).packed))
+    page = client.get(third.link("/compare")).text
+    row = page[page.index("Cost per hour") :].partition("</tr>")[0]
+    assert row.count("★") == 2  # A and B cost the same, less than C
+    assert "Cost per hour" not in page[page.index("Which is best for what") :]
     rows = list(csv.reader(io.StringIO(client.get(state.link("/compare.csv")).text)))
     tpot = next(row for row in rows if row[0] == "tpot_s")
     assert [float(value) for value in tpot[2:]] == [base, other]
@@ -379,6 +398,7 @@ def test_a_sweep_is_a_chart_a_table_and_a_file(client: Client) -> None:
     one = mantile.estimate(parse_scenario(CHAT | {"concurrency": 4}, "test"))
     assert float(rows[-1]["tpot_s"]) == pytest.approx(one.tpot, rel=1e-12)
     text = shown(client, address.replace("/sweep.csv", "/sweep"))
+    assert re.search(r"Tensor parallel: ● 1 · ■ 2", text)
     assert "8 of 8 points can be" in text and TPOT.text(one.tpot) in text
     assert "expected whole numbers" in shown(client, STATE.link("/sweep", over="x"), 422)
     assert "at most" in shown(client, STATE.link("/sweep", over="1..100000"), 422)
@@ -397,6 +417,43 @@ def test_placement_and_links_that_are_typed(client: Client) -> None:
     usual = shown(client, STATE.link("/placement"))
     assert "450 GB/s" in usual
     assert "200 GB/s" in shown(client, STATE.link("/placement") + "&hardware.link_bandwidth=200")
+
+
+@pytest.mark.exhaustive
+def test_links_of_devices_can_be_typed(client: Client) -> None:
+    """Of each pair that has one; the drawing says which is the busiest, and an empty field gives it back."""
+    devices = [{"accelerator": "m3-ultra"}, {"accelerator": "m3-ultra"}, {"accelerator": "dgx-spark-gb10"}]
+    fields = {key: value for key, value in CHAT.items() if key not in ("accelerator", "tp")}
+    state = State(
+        fields | {"devices": devices, "framework": "exo", "links": "mesh", "device_split": "memory"}
+    )
+    page = client.get(state.link("/placement")).text
+    names = re.findall(r'name="(device[^"]+)"', page)
+    assert names == [f"device{name}_bandwidth" for name in ("1_link", "2_link", "1_link_to_3")]
+    slow = state_of([("s", state.packed), ("device1_link_bandwidth", "0.25")])
+    text = shown(client, slow.link("/placement"))
+    assert "busiest link is M3 Ultra (80 GPU cores) – M3 Ultra" in text and "0.25 GB/s" in text
+    wires = [
+        re.findall(r'class="wire (\w+)"', client.get(one.link("/placement")).text) for one in (state, slow)
+    ]
+    assert wires == [["quiet", "busy"], ["busy", "quiet"]]
+    before, after = (answer(one).results["ttft_s"] for one in (state, slow))
+    assert after > before
+    assert state_of([("s", slow.packed), ("device1_link_bandwidth", "")]) == state
+    wrong = client.get(state.link("/placement") + "&device2_link_bandwidth=x").text
+    assert "device2_link_bandwidth: expected a number" in wrong and "as the library has it" in wrong
+
+
+@pytest.mark.parametrize("typed", ["fast", "-3"])
+def test_a_wrong_link_is_told_by_name_and_can_be_taken_back(client: Client, typed: str) -> None:
+    """No field of the form has it: who typed it gets back to the drawing."""
+    page = client.get(STATE.link("/placement") + f"&hardware.link_bandwidth={typed}")
+    text = page.text[page.text.index('id="verdict"') :]
+    assert page.status_code == 422 and "hardware.link_bandwidth" in text and "Price of a GPU" not in text
+    back = re.search(r'href="(/placement\?[^"]+)">Try it', text)
+    assert back is not None and "450 GB/s" in shown(client, unescape(back[1]))
+    priced = client.get(STATE.link() + f"&price={typed}").text
+    assert 'aria-invalid="true"' in priced[priced.index('id="box-price"') :][:400]
 
 
 def test_text_goes_out_and_comes_back(client: Client) -> None:

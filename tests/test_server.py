@@ -92,7 +92,8 @@ def test_layers_say_what_shapes_allow(client: Client) -> None:
     (qkv, *_) = found["attention"]["specs"]
     assert qkv["tensors"][0]["shape"] == [8192, 8192]
     assert {one["module"] for one in found["embedding"]["specs"]} == {"embedding", "lm_head"}
-    assert client.get("/api/layers", params={"model_id": "no-such-model"}).status_code == 422
+    lost = client.get("/api/layers", params={"model_id": "no-such-model"})
+    assert (lost.status_code, lost.json()["field"]) == (422, "model_id")
 
 
 # --- estimates ----------------------------------------------------------------------------------------------
@@ -177,9 +178,12 @@ def test_what_does_not_fit_says_by_how_much_and_what_would_help(client: Client) 
     assert without["reasons"][0]["code"] == "MEMORY_EXCEEDED"
     assert set(without["estimates"]["ttft_ms"].values()) == {None} and not without["bottlenecks"]
     assert any("ram_gb" in words for words in without["explanations"])
+    assert not any(words.startswith("TTFT") for words in without["explanations"])  # it has none
     hosted = client.answer("/v1/estimate", card | {"hardware": {"hardware_id": "rtx 4090", "ram_gb": 256}})
     assert hosted["feasibility"] == "runs_with_offload"
     assert hosted["scenario"]["offload_weights"] > 0 and hosted["estimates"]["ttft_ms"]["mean"] > 0
+    assert len(hosted["recommended_configs"]) == 1
+    assert not any("No other plan has a rank" in words for words in hosted["explanations"])  # there are some
     words = r"Model exceeds VRAM by ([\d.]+) GB of each accelerator, so ([\d.]+) GB of weights .*host memory"
     said = re.match(words, hosted["explanations"][0])
     assert said is not None and float(said[2]) == pytest.approx(
@@ -215,7 +219,7 @@ def test_layers_without_room_run_on_the_cpu(client: Client) -> None:
     """As llama.cpp has it; a CPU that we do not know, or another engine, is told back."""
     asked: dict[str, Any] = {
         "model_id": "llama-3.3-70b",
-        "runtime_id": "llama.cpp",
+        "runtime_id": "llama_cpp",
         "hardware": {"gpus": [{"gpu_id": "rtx 4090"}], "cpu": "Ryzen 9 9950X"},
         "workload": WORKLOAD | {"concurrency": 1},
         "recommend": 0,
@@ -231,11 +235,25 @@ def test_layers_without_room_run_on_the_cpu(client: Client) -> None:
     assert any("cpu ('abacus') is told back" in text for text in other["explanations"])
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("ram", "feasibility"), [(8, "insufficient_memory"), (64, "runs_with_offload")])
+def test_layers_on_a_cpu_need_room_in_memory(client: Client, ram: float, feasibility: str) -> None:
+    """What the host has, not what the library says of the CPU."""
+    asked = {
+        "model_id": "llama-3.3-70b",
+        "runtime_id": "llama.cpp",
+        "hardware": {"hardware_id": "rtx 4090", "cpu": "Ryzen 9 9950X", "ram_gb": ram},
+        "workload": WORKLOAD | {"concurrency": 1},
+        "recommend": 0,
+    }
+    assert client.answer("/v1/estimate", asked)["feasibility"] == feasibility
+
+
 @pytest.mark.parametrize(
     ("change", "field", "code"),
     [
-        ({"model_id": "gpt-5"}, "model", None),
-        ({"runtime_id": "no-such"}, None, None),
+        ({"model_id": "gpt-5"}, "model_id", None),
+        ({"runtime_id": "no-such"}, "runtime_id", None),
         ({"hardware": {"hardware_id": "h999"}}, "hardware.hardware_id", None),
         ({"hardware": {}}, "hardware", None),
         (
@@ -245,9 +263,12 @@ def test_layers_without_room_run_on_the_cpu(client: Client) -> None:
         ),
         ({"workload": None}, "model_id", None),
         ({"workload": WORKLOAD | {"concurrency": 0}}, "workload.concurrency", None),
-        ({"objective": "beauty"}, None, None),
+        ({"objective": "beauty"}, "objective", None),
+        ({"objective": "0*cost+1*e2e"}, "objective", None),
         ({"plan": {"tp": 3}, "recommend": 0}, None, "HEADS_NOT_DIVISIBLE"),
-        ({"plan": {"speed": 3}, "recommend": 0}, "speed", None),
+        ({"plan": {"speed": 3}, "recommend": 0}, "plan.speed", None),
+        ({"plan": {"tensor_parallel_size": "x"}, "recommend": 0}, "plan.tensor_parallel_size", None),
+        ({"plan": {"decode": {"tp": 0}}, "recommend": 0}, "plan.decode.tp", None),
         ({"colour": "blue"}, "colour", None),
     ],
 )
@@ -322,6 +343,14 @@ def test_ffns_over_more_ranks_are_groups_of_attention(client: Client) -> None:
     assert problem["field"] == "layers.feedforward.tensor_parallel"
 
 
+def test_a_system_without_room_has_no_times(client: Client) -> None:
+    """As its estimate has none: a kind of layer by itself may have room."""
+    body = {"model_id": "llama-3.1-405b", "hardware_config": "h100", "input_seq": 512, "output_seq": 8}
+    found = client.answer("/config/system-metrics", body)
+    assert found["estimate"]["ttft_s"] is None
+    assert (found["layers"], found["others"], found["phases"]) == (None, None, None)
+
+
 @pytest.mark.parametrize(
     ("change", "field", "code"),
     [
@@ -332,6 +361,7 @@ def test_ffns_over_more_ranks_are_groups_of_attention(client: Client) -> None:
         ({"dtype": "fp7"}, "dtype", None),
         ({"seq_length": 10_000_000}, None, "CONTEXT_EXCEEDS_MODEL"),
         ({"hardware_config": "nvidia_nothing"}, "hardware_config", None),
+        ({"model_id": "no-such"}, "model_id", None),
     ],
 )
 def test_layers_that_cannot_be_are_refused_with_their_code(
@@ -362,6 +392,12 @@ def test_a_search_answers_as_the_library_does(client: Client) -> None:
     assert found == json.loads(json.dumps(own.to_dict()))
     problem = client.refused("/v1/optimize", asked | {"over": {"accelerator": ["x.yaml"]}})
     assert problem["field"] == "accelerator" and "names a file" in problem["detail"]
+    for change, field in (
+        ({"objective": "beauty"}, "objective"),
+        ({"limits": {"tppot": 1}}, "limits"),
+        ({"over": {"framework": ["no-such"]}}, "framework"),
+    ):
+        assert client.refused("/v1/optimize", asked | change)["field"] == field
 
 
 def test_a_sweep_is_streamed_and_bounded(client: Client) -> None:
@@ -483,13 +519,15 @@ def test_a_workbook_goes_round(client: Client) -> None:
 
 
 def test_the_schema_has_examples_and_problems(client: Client) -> None:
-    """Every body has an example; every answer that is none has the form of problems."""
+    """Bodies have examples, answers in JSON their keys, and what is no answer has the form of problems."""
     found = client.get("/openapi.json").json()
     schemas = found["components"]["schemas"]
     assert "HTTPValidationError" not in json.dumps(found)
     for path, operations in found["paths"].items():
         for method, operation in operations.items():
             assert "application/problem+json" in operation["responses"]["422"]["content"], (method, path)
+            told = operation["responses"]["200"].get("content", {}).get("application/json")
+            assert told is None or told["schema"]["required"], path
             content = operation.get("requestBody", {}).get("content", {}).get("application/json")
             if content is not None:
                 schema = (

@@ -113,11 +113,12 @@ class Objective:
         return score([(nodes[of.key], of.lower, weight(of, self.weights[of.key])) for of in self.measures])
 
 
-def read_objective(text: str) -> Objective:
+def read_objective(text: str, place: str = "--objective") -> Objective:
     """What is wanted, as it is typed.
 
     Args:
         text: a measure; several with commas, the first first; or weighted: 0.7*cost + 0.3*e2e.
+        place: where it was typed, for errors.
 
     Raises:
         InputError: for a measure there is not, or a weight that is no number above 0.
@@ -128,16 +129,16 @@ def read_objective(text: str) -> Objective:
     parts = [part.strip() for part in text.split("+")]
     if len(parts) == 1 and "*" not in text:
         names = [name.strip() for name in text.split(",")]
-        return Objective(tuple((measure(name, "--objective"), 1.0) for name in names))
+        return Objective(tuple((measure(name, place), 1.0) for name in names))
     terms = []
     for part in parts:
         share, times, name = part.rpartition("*")
         if times and not re.fullmatch(_NUMBER, share.strip()):
-            raise InputError(f"--objective {text}: {share.strip()!r}: expected a weight, such as 0.7*cost")
+            raise InputError(f"{place}: {text}: {share.strip()!r}: expected a weight, such as 0.7*cost")
         number = float(share) if times else 1.0
         if number <= 0:
-            raise InputError(f"--objective {text}: {share.strip()}: expected weights above 0")
-        terms.append((measure(name, "--objective"), number))
+            raise InputError(f"{place}: {text}: {share.strip()}: expected weights above 0")
+        terms.append((measure(name, place), number))
     return Objective(tuple(terms), weighted=True)
 
 

@@ -444,7 +444,7 @@ def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
 
 def ask(
     fields: Mapping[str, Any],
-    objective: str,
+    objective: str | Objective,
     limits: Sequence[Limit],
     most: int,
     over: Mapping[str, Iterable[Any]],
@@ -485,7 +485,7 @@ def ask(
     return Question(
         fields=given,
         over=varied,
-        objective=read_objective(objective),
+        objective=read_objective(objective) if isinstance(objective, str) else objective,
         limits=merged(limits),
         most=most,
         makers=tuple(makers),

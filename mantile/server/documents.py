@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,14 @@ from mantile.library.profiles import is_file, load_library
 from mantile.library.scenario import Scenario, merge_fields, parse_scenario
 from mantile.library.scenario_fields import field_name
 from mantile.library.template import Template, load_template
+from mantile.server.errors import Refused
 
 NAME = "scenario"
 """Stands for the document in errors."""
 MOST_COLUMNS = 25
 _DEPTH = 12  # of nesting; a scenario has fewer levels
 _AUTO = "auto"
+_FIELD = re.compile(rf"(?:\b{NAME}: )?\bfield (\w+)")
 
 
 @lru_cache(256)
@@ -79,6 +83,25 @@ def _template(name: str) -> Template:
     return load_template(name)
 
 
+@contextmanager
+def asked_as(names: Mapping[str, str]) -> Iterator[None]:
+    """Errors name fields as a request has them.
+
+    Args:
+        names: of fields of the request, by the field of a scenario that each becomes.
+    """
+
+    def named(found: re.Match[str]) -> str:
+        return f"field {names[found[1]]}" if found[1] in names else found[0]
+
+    try:
+        yield
+    except Refused:
+        raise
+    except InputError as error:
+        raise InputError(_FIELD.sub(named, str(error))) from error
+
+
 def by_ids(data: Any, hub: bool, name: str) -> Any:
     """A document with ids of models and accelerators in place of what they are called.
 
@@ -105,6 +128,20 @@ def by_ids(data: Any, hub: bool, name: str) -> Any:
 def _path(path: str, key: Any) -> str:
     text = f"{key}"[:60]
     return f"{path}.{text}" if path else text
+
+
+def _framework(value: str, path: str, hub: bool, name: str) -> str:
+    if value in (_AUTO, "all"):
+        return value
+    with naming(f"{name}: field {path}", "unknown "):
+        return load_library().framework(value).id
+
+
+def _template_id(value: str, path: str, hub: bool, name: str) -> str:
+    _no_file(value, path, hub, name)
+    with naming(f"{name}: field {path}", "unknown "):
+        _template(value)
+    return value
 
 
 def _no_file(value: str, path: str, hub: bool, name: str) -> str:
@@ -143,7 +180,8 @@ _CHECKED: Mapping[str, Callable[[str, str, bool, str], str]] = {
     "accelerator": _chip,
     "draft_model": _draft,
     "model": _model,
-    "template": _no_file,
+    "framework": _framework,
+    "template": _template_id,
     "profiles": _no_file,
     "correction": _no_correction,
 }

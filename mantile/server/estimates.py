@@ -12,12 +12,14 @@ from mantile.equations.reasons import PLAN, REASONS
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.estimate.results import is_possible
 from mantile.library.beside_cpu import beside_cpu
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, naming
 from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, parse_scenario
+from mantile.library.scenario_fields import field_name
+from mantile.optimize.objective import read_objective
 from mantile.optimize.optimize import Optimum, ask, solve
 from mantile.server.asked import EstimateAsked
-from mantile.server.documents import NAME, estimate_of, fields_of
+from mantile.server.documents import NAME, asked_as, estimate_of, fields_of
 from mantile.server.errors import Refused
 from mantile.server.hardware import Configuration, hardware
 
@@ -26,6 +28,9 @@ MEMORY = "MEMORY_EXCEEDED"
 ON_CPUS = "llama.cpp"
 """The engine that computes layers on a CPU beside accelerators."""
 _GB, _MS = 1e-9, 1e3
+_GIB = 2**30 * _GB
+_CPU_MEMORY = "hardware.memory_capacity"  # of the first device, in GiB
+_LEAST = 0.001  # GiB that a memory may be stated to have: nothing lies there
 _WITHOUT_PRICE = "throughput-per-accelerator"  # what is wanted where nobody knows a price
 _OBJECTIVES = {"latency": "tpot", "speed": "tpot"}
 """Other names of what is wanted."""
@@ -49,14 +54,28 @@ def answer(asked: EstimateAsked, hub: bool) -> dict[str, Any]:
         return _told(estimate_of(asked.scenario, hub), None, None)
     if asked.model_id is None or asked.hardware is None or asked.workload is None:
         raise InputError("field model_id: expected it with hardware and workload, or a scenario")
-    found = hardware(asked.hardware, load_library())
-    fields = found.fields | {
-        "model": asked.model_id,
-        "framework": asked.runtime_id,
-        "input_tokens": asked.workload.context_tokens,
-        "output_tokens": asked.workload.output_tokens,
-        "concurrency": asked.workload.concurrency,
-    }
+    library = load_library()
+    with naming("field runtime_id", "unknown "):
+        runtime = library.framework(asked.runtime_id).id
+    named = {"model": "model_id"}
+    for name in asked.plan or ():
+        named |= dict.fromkeys((name, field_name(name)), f"plan.{name}")
+    with asked_as(named):
+        fields = {
+            "model": asked.model_id,
+            "framework": runtime,
+            "input_tokens": asked.workload.context_tokens,
+            "output_tokens": asked.workload.output_tokens,
+            "concurrency": asked.workload.concurrency,
+        }
+        return _on_hardware(asked, fields, hardware(asked.hardware, library), hub)
+
+
+def _on_hardware(
+    asked: EstimateAsked, workload: Mapping[str, Any], found: Configuration, hub: bool
+) -> dict[str, Any]:
+    """The answer for a model and its workload on some hardware."""
+    fields = {**found.fields, **workload}
     beside = _on_cpu(asked, fields, found, hub)
     if beside is not None:
         return beside
@@ -78,14 +97,23 @@ def _on_cpu(
 
     None where it is no CPU that we know, the engine does not compute on it, or all has room without.
     """
-    if found.cpu is None or asked.runtime_id != ON_CPUS or "devices" in fields or asked.plan is not None:
+    if found.cpu is None or fields["framework"] != ON_CPUS or "devices" in fields or asked.plan is not None:
         return None
     without = estimate_of(_whole(fields, {}, found), hub).results()
     missing = missing_memory(without)
     if without["feasibility"] != INSUFFICIENT or missing is None:
         return None
     chip = str(fields["accelerator"])
-    made = estimate_of({**fields, **beside_cpu(load_library(), found.cpu, chip, found.count)}, hub)
+    beside = beside_cpu(load_library(), found.cpu, chip, found.count)
+    if found.ram is not None:
+        beside["overrides"] = [
+            {
+                "id": _CPU_MEMORY,
+                "value": max(found.ram / _GIB, _LEAST),
+                "reason": "memory of the host, as stated",
+            }
+        ]
+    made = estimate_of({**fields, **beside}, hub)
     if not is_possible(made.results()["feasibility"]):
         return None
     told = tuple(text for text in found.told if not text.startswith("cpu "))
@@ -98,7 +126,8 @@ def _on_cpu(
 
 def _whole(fields: Mapping[str, Any], plan: Mapping[str, Any], found: Configuration) -> dict[str, Any]:
     """A scenario of all accelerators: TP over all of them where the plan does not say it."""
-    own = {"tp": found.count} if "devices" not in fields and not {"tp", "pp", "dp"} & plan.keys() else {}
+    stated = {field_name(name) for name in plan}
+    own = {"tp": found.count} if "devices" not in fields and not {"tp", "pp", "dp"} & stated else {}
     return {**fields, **own, **plan}
 
 
@@ -115,13 +144,13 @@ def _search(
             last = solve(
                 ask(
                     stated,
-                    objective,
+                    read_objective(objective, "field objective"),
                     [],
                     min(found.count, 1024),
                     {},
                     model=model,
                     name=NAME,
-                    plans=max(1, asked.recommend),
+                    plans=max(2, asked.recommend),  # the winner is compared with the second
                     host_memory=host,
                 )
             )
@@ -172,7 +201,7 @@ def _told(
         "reasons": [{"code": one["code"], "message": one["message"]} for one in whole["checks"]["errors"]],
         "estimates": _estimates(whole),
         "bottlenecks": _bottlenecks(whole),
-        "recommended_configs": [] if searched is None or not recommend else recommendations(searched),
+        "recommended_configs": [] if searched is None else recommendations(searched)[:recommend],
         "explanations": _words(made, whole, found, searched, chosen),
         "estimate": whole,
     }
@@ -302,9 +331,9 @@ def _words(
             if whole["bottleneck"][phase] in whole["split"][phase]
         ]
         words.append(f"Ranges hold 80 % of runs; evidence: {whole['evidence']}.")
-    if chosen and searched is not None and searched.has_winner:
-        words.append(f"{searched.words}.")
-    words += [f"{one['code']}: {one['message']}." for one in whole["checks"]["alerts"]]
+        if chosen and searched is not None and searched.has_winner:
+            words.append(f"{searched.words}.")
+        words += [f"{one['code']}: {one['message']}." for one in whole["checks"]["alerts"]]
     return words + [f"{text}." for text in (() if found is None else found.told)]
 
 
@@ -318,12 +347,12 @@ def _offloaded(made: Estimate, whole: Mapping[str, Any]) -> str:
     """By how much the plan is too large without host memory, and what lies there."""
     without = made.again(made.scenario.replace(offload_weights=0.0, offload_kv=0.0)).results()
     missing = missing_memory(without)
-    parts = [
-        f"{whole[name]:,.1f} GB of {what}"
-        for name, what in (("offload_weights", "weights"), ("offload_kv", "KV cache"))
-        if whole[name]
-    ]
-    lies = f"{' and '.join(parts)} of each accelerator lie in host memory"
+    weights, kv = whole["offload_weights"], whole["offload_kv"]
+    if not weights:
+        lies = f"host memory has room for {kv:,.1f} GB of KV cache of each accelerator"
+    else:
+        room = f", which has room for {kv:,.1f} GB of KV cache" if kv else ""
+        lies = f"{weights:,.1f} GB of weights of each accelerator lie in host memory{room}"
     if missing is None:
         return f"Model fits without host memory; as stated, {lies}."
     return (

@@ -74,7 +74,7 @@ class _called:
 
 def optimized(body: Mapping[str, Any], hub: bool) -> dict[str, Any]:
     """What `mantile optimize --json` says."""
-    from mantile.optimize.objective import limit
+    from mantile.optimize.objective import limit, read_objective
     from mantile.optimize.optimize import PLANNED, ask, solve
 
     fields, model = fields_of(body["scenario"], hub)
@@ -83,8 +83,8 @@ def optimized(body: Mapping[str, Any], hub: bool) -> dict[str, Any]:
     listed = {key: fields.pop(key) for key in PLANNED if isinstance(fields.get(key), list)}
     question = ask(
         {key: value for key, value in fields.items() if key not in ("variants", "decision", "decode")},
-        body["objective"],
-        [limit(name, bound) for name, bound in body["limits"].items()],
+        read_objective(body["objective"], "field objective"),
+        [limit(name, bound, "field limits") for name, bound in body["limits"].items()],
         body["gpus_max"],
         over | listed,
         (),

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from mantile.equations.forward import Pass
 from mantile.equations.roofline import Block
 from mantile.estimate.estimate import Estimate
+from mantile.estimate.results import is_possible
 from mantile.estimate.sweep import grid
 from mantile.graph.quantity import Input, Quantity
 from mantile.ir.build import build_ir
@@ -20,7 +21,7 @@ from mantile.library.profiles import load_library
 from mantile.library.scenario import parse_scenario
 from mantile.library.scenario_fields import MOST_STAGES
 from mantile.server.asked import LayerMetricsAsked, LayerType, SystemMetricsAsked
-from mantile.server.documents import estimate_of, model_of
+from mantile.server.documents import asked_as, estimate_of, model_of
 from mantile.server.errors import Refused
 from mantile.server.estimates import require_plan
 from mantile.server.hardware import configuration
@@ -32,6 +33,7 @@ _BLOCKS = ("moe", "dense")  # kinds of blocks that are feed-forward
 _DECODED = 2  # output tokens where only a layer is asked for: one decode step
 _LINKED = "gb200-nvl72"  # of a system of many, on which degrees are tried that shapes alone decide
 _TRIED = 64
+_ASKED_AS = {"model": "model_id"}
 _SHARED_BY_TYPE = {
     "attention": ("HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE"),
     "feedforward": ("FFN_NOT_DIVISIBLE",),
@@ -55,7 +57,8 @@ def layers(name: str, hub: bool) -> dict[str, Any]:
     Raises:
         InputError: if there is no such model.
     """
-    model = model_of(name, hub)
+    with naming("field model_id", "unknown ", "model "):
+        model = model_of(name, hub)
     ir = build_ir(model)
     described = describe(ir)
     counts = {module["id"]: module["count"] for module in described["modules"]}
@@ -159,7 +162,8 @@ def layer_metrics(asked: LayerMetricsAsked, hub: bool) -> dict[str, Any]:
         "concurrency": asked.batch_size,
     }
     fields |= _formats({asked.layer_type: asked.dtype}, "dtype")
-    made = estimate_of(fields, hub)
+    with asked_as(_ASKED_AS):
+        made = estimate_of(fields, hub)
     whole = made.to_dict()
     require_plan(whole)
     return {
@@ -189,24 +193,22 @@ def system_metrics(asked: SystemMetricsAsked, hub: bool) -> dict[str, Any]:
         "concurrency": asked.batch_size,
     }
     fields |= _formats({kind: getattr(plan, kind).dtype for kind in TYPES}, "layers")
-    made = estimate_of(fields, hub)
+    with asked_as(_ASKED_AS):
+        made = estimate_of(fields, hub)
     whole = made.to_dict()
     require_plan(whole)
-    equations = made.equations
-    return {
-        "model_id": made.model.id,
-        "scenario": _scenario(made),
-        "layers": {
-            kind: {one.phase.id: _total(made, one, kind) for one in (equations.prefill, equations.decode)}
-            for kind in TYPES
-        },
-        "others": {one.phase.id: _others(made, one) for one in (equations.prefill, equations.decode)},
+    passes = (made.equations.prefill, made.equations.decode)
+    told = {
+        "layers": {kind: {one.phase.id: _total(made, one, kind) for one in passes} for kind in TYPES},
+        "others": {one.phase.id: _others(made, one) for one in passes},
         "phases": {
             one.phase.id: {"time_s": float(made.values()[one.time]), "split": whole["split"][one.phase.id]}
-            for one in (equations.prefill, equations.decode)
+            for one in passes
         },
-        "estimate": whole,
     }
+    if not is_possible(whole["feasibility"]):
+        told = dict.fromkeys(told)  # no pass of it can be
+    return {"model_id": made.model.id, "scenario": _scenario(made), **told, "estimate": whole}
 
 
 def _scenario(made: Estimate) -> dict[str, Any]:

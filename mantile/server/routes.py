@@ -21,6 +21,7 @@ from fastapi.responses import StreamingResponse
 from mantile.library.errors import InputError
 from mantile.library.version import __version__
 from mantile.server import catalog, estimates, jobs, layers
+from mantile.server.answered import answered
 from mantile.server.asked import (
     EstimateAsked,
     Identifier,
@@ -69,7 +70,12 @@ async def here(request: Request, work: Callable[..., Answer], *given: Any) -> An
     return await anyio.to_thread.run_sync(partial(work, *given), limiter=threads)
 
 
-@router.get("/healthz", tags=["server"], summary="Whether the server answers")
+@router.get(
+    "/healthz",
+    tags=["server"],
+    summary="Whether the server answers",
+    responses=answered(status="string", version="string"),
+)
 async def healthz() -> Json:
     """Status and version."""
     return Json({"status": "ok", "version": __version__})
@@ -107,13 +113,18 @@ def _memory() -> int:
 # --- what there is ------------------------------------------------------------------------------------------
 
 
-@router.get("/hardware", tags=["catalog"], summary="Configurations of hardware")
+@router.get(
+    "/hardware",
+    tags=["catalog"],
+    summary="Configurations of hardware",
+    responses=answered(configs="array", details="object"),
+)
 async def hardware(request: Request) -> Json:
     """`configs`: ids of accelerators and of systems; `details`: figures of each, in SI units."""
     return Json(await here(request, catalog.hardware))
 
 
-@router.get("/models", tags=["catalog"], summary="Models")
+@router.get("/models", tags=["catalog"], summary="Models", responses=answered(models="array"))
 async def models(request: Request) -> Json:
     """`models`: the id of each with its size, layers and formats."""
     return Json(await here(request, catalog.models))
@@ -122,19 +133,58 @@ async def models(request: Request) -> Json:
 ModelId = Annotated[Identifier, Query(examples=["llama_3.3_70b"])]
 
 
-@router.get("/api/layers", tags=["layers"], summary="Kinds of layers of a model")
+@router.get(
+    "/api/layers",
+    tags=["layers"],
+    summary="Kinds of layers of a model",
+    responses=answered(
+        model_id="string",
+        layers="integer",
+        facts="object",
+        caches="array",
+        attention="object",
+        feedforward="object",
+        norm="object",
+        embedding="object",
+    ),
+)
 async def api_layers(request: Request, model_id: ModelId) -> Json:
     """Attention, feedforward, norm, embedding: how many, what they are made of, which degrees they allow."""
     return Json(await here(request, layers.layers, model_id, _settings(request).hub))
 
 
-@router.post("/config/layer-metrics", tags=["layers"], summary="A kind of layer in prefill and decode")
+@router.post(
+    "/config/layer-metrics",
+    tags=["layers"],
+    summary="A kind of layer in prefill and decode",
+    responses=answered(
+        model_id="string",
+        layer_type="string",
+        scenario="object",
+        feasibility="string",
+        checks="object",
+        prefill="object",
+        decode="object",
+    ),
+)
 async def layer_metrics(request: Request, asked: LayerMetricsAsked) -> Json:
     """Every row of the graph's modules of that kind: FLOPs, bytes, times, what binds."""
     return Json(await here(request, layers.layer_metrics, asked, _settings(request).hub))
 
 
-@router.post("/config/system-metrics", tags=["layers"], summary="A model on a configuration")
+@router.post(
+    "/config/system-metrics",
+    tags=["layers"],
+    summary="A model on a configuration",
+    responses=answered(
+        model_id="string",
+        scenario="object",
+        layers="object?",
+        others="object?",
+        phases="object?",
+        estimate="object",
+    ),
+)
 async def system_metrics(request: Request, asked: SystemMetricsAsked) -> Json:
     """Times by kind of layer, and the whole estimate; degrees that no plan has are refused with a code."""
     return Json(await here(request, layers.system_metrics, asked, _settings(request).hub))
@@ -145,7 +195,24 @@ async def system_metrics(request: Request, asked: SystemMetricsAsked) -> Json:
 v1 = APIRouter(responses=RESPONSES, default_response_class=Json)
 
 
-@v1.post("/estimate", tags=["estimate"], summary="What a model reaches on some hardware")
+@v1.post(
+    "/estimate",
+    tags=["estimate"],
+    summary="What a model reaches on some hardware",
+    responses=answered(
+        model_id="string",
+        runtime_id="string",
+        hardware="object",
+        scenario="object",
+        feasibility="string",
+        reasons="array",
+        estimates="object",
+        bottlenecks="array",
+        recommended_configs="array",
+        explanations="array",
+        estimate="object",
+    ),
+)
 async def estimate(request: Request, asked: EstimateAsked) -> Json:
     """Feasibility, figures with ranges, bottlenecks, recommended plans, and the words of all that.
 
@@ -157,32 +224,49 @@ async def estimate(request: Request, asked: EstimateAsked) -> Json:
     return Json(await here(request, estimates.answer, asked, hub))
 
 
-@v1.get("/catalog/models", tags=["catalog"], summary="Models")
+@v1.get("/catalog/models", tags=["catalog"], summary="Models", responses=answered(models="array"))
 async def catalog_models(request: Request) -> Json:
     """As GET /models."""
     return Json(await here(request, catalog.models))
 
 
-@v1.get("/catalog/hardware-profiles", tags=["catalog"], summary="Configurations of hardware")
+@v1.get(
+    "/catalog/hardware-profiles",
+    tags=["catalog"],
+    summary="Configurations of hardware",
+    responses=answered(hardware_profiles="array"),
+)
 async def catalog_hardware(request: Request) -> Json:
     """The details of GET /hardware, as a list."""
     rows = (await here(request, catalog.hardware))["details"].values()
     return Json({"hardware_profiles": [{"hardware_id": row["id"], **row} for row in rows]})
 
 
-@v1.get("/catalog/runtimes", tags=["catalog"], summary="Serving frameworks")
+@v1.get(
+    "/catalog/runtimes", tags=["catalog"], summary="Serving frameworks", responses=answered(runtimes="array")
+)
 async def catalog_runtimes(request: Request) -> Json:
     """Release, back ends, CUDA, formats, scheduler; null where its documents do not say it."""
     return Json(await here(request, catalog.runtimes))
 
 
-@v1.get("/catalog/quantizations", tags=["catalog"], summary="Number formats")
+@v1.get(
+    "/catalog/quantizations",
+    tags=["catalog"],
+    summary="Number formats",
+    responses=answered(quantizations="array"),
+)
 async def catalog_quantizations(request: Request) -> Json:
     """Bits, other names, and at which peak a format is multiplied."""
     return Json(await here(request, catalog.quantizations))
 
 
-@v1.post("/calibrate", tags=["measured"], summary="Store a measured run, and say what it would change")
+@v1.post(
+    "/calibrate",
+    tags=["measured"],
+    summary="Store a measured run, and say what it would change",
+    responses=answered(id="string", stored="boolean", new="boolean", would_change="object"),
+)
 async def calibrate(request: Request, record: RunRecord) -> Json:
     """Factors fitted to the stored runs of its accelerator and framework. No profile changes."""
     hub, records = _settings(request).hub, _records(request)
@@ -199,7 +283,12 @@ def _pair(record: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(record.get(name) for name in ("accelerator", "framework"))
 
 
-@v1.get("/calibrate", tags=["measured"], summary="The runs that were stored")
+@v1.get(
+    "/calibrate",
+    tags=["measured"],
+    summary="The runs that were stored",
+    responses=answered(runs="array", total="integer"),
+)
 async def calibrations(
     request: Request,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
@@ -229,7 +318,21 @@ async def workbooks(request: Request, asked: ScenarioAsked) -> Response:
     )
 
 
-@v1.post("/workbooks/verify", tags=["workbooks"], summary="Recalculate a workbook, and list what was edited")
+@v1.post(
+    "/workbooks/verify",
+    tags=["workbooks"],
+    summary="Recalculate a workbook, and list what was edited",
+    responses=answered(
+        ok="boolean",
+        formulas="integer",
+        compared="integer",
+        max_relative_error="number",
+        mismatches="array",
+        edited="object",
+        signature="object",
+        digest="string",
+    ),
+)
 async def verify(request: Request, file: Workbook) -> Json:
     """What `mantile verify --json` says."""
     async with request_folder(request) as folder:
@@ -237,7 +340,12 @@ async def verify(request: Request, file: Workbook) -> Json:
         return Json(await _pool(request).run(jobs.verified, str(path), file_name(file)))
 
 
-@v1.post("/workbooks/import", tags=["workbooks"], summary="Read an edited workbook back")
+@v1.post(
+    "/workbooks/import",
+    tags=["workbooks"],
+    summary="Read an edited workbook back",
+    responses=answered(workbook="string", changes="array", scenario="object", estimate="object"),
+)
 async def import_(request: Request, file: Workbook) -> Json:
     """What `mantile import --json` says, the scenario with its edits, and its estimate."""
     async with request_folder(request) as folder:
@@ -245,7 +353,20 @@ async def import_(request: Request, file: Workbook) -> Json:
         return Json(await _pool(request).run(jobs.imported, str(path), file_name(file)))
 
 
-@v1.post("/workbooks/compare", tags=["workbooks"], summary="Compare two workbooks")
+@v1.post(
+    "/workbooks/compare",
+    tags=["workbooks"],
+    summary="Compare two workbooks",
+    responses=answered(
+        a="string",
+        b="string",
+        differ="boolean",
+        inputs="array",
+        formulas="array",
+        headlines="array",
+        results="array",
+    ),
+)
 async def compare(request: Request, a: Workbook, b: Workbook) -> Json:
     """What `mantile compare --json` says."""
     async with request_folder(request) as folder:
@@ -256,7 +377,20 @@ async def compare(request: Request, a: Workbook, b: Workbook) -> Json:
         return Json(await _pool(request).run(jobs.compared, paths, names))
 
 
-@v1.post("/optimize", tags=["choose"], summary="The best plan, and why")
+@v1.post(
+    "/optimize",
+    tags=["choose"],
+    summary="The best plan, and why",
+    responses=answered(
+        winner="object?",
+        candidates="array",
+        tried="integer",
+        feasible="integer",
+        infeasible="object",
+        objective="string",
+        limits="object",
+    ),
+)
 async def optimize(request: Request, asked: OptimizeAsked) -> Json:
     """What `mantile optimize --json` says."""
     return Json(
@@ -336,6 +470,14 @@ async def _parts(pool: Pool, text: str, settings: Settings, as_csv: bool) -> Asy
             },
         }
     },
+    responses=answered(
+        id="string",
+        model_type="string",
+        parameters="object",
+        layers="integer",
+        kv_bytes_per_token="object",
+        modules="array",
+    ),
 )
 async def ir(
     request: Request,

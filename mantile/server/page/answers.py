@@ -24,7 +24,10 @@ NAME = "page"
 KEPT = 64  # answers
 HUB: ContextVar[bool] = ContextVar("hub", default=False)
 """Whether models may be read from the Hugging Face hub: as the server that is asked was told at its start."""
-_FIELD = re.compile(r"(?:field |^)(?:decode\.)?([a-z_0-9]+)(?:\.[^:]*)?: (.*)", re.DOTALL)
+_FIELD = re.compile(
+    r"(?:field |^)(?:decode\.)?(overrides\.\d+|devices\.\d+\.[a-z_0-9]+|[a-z_0-9]+)(?:\.[^:]*)?: (.*)",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True, eq=False)

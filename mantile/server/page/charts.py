@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from markupsafe import Markup, escape
 
@@ -19,6 +20,7 @@ _TOP, _BOTTOM = 14, 34  # pixels above and below it
 FIRST = ("now", "tier")
 """Kinds of points whose words are written in any case; others give way to them."""
 _WIDE, _LETTER = 460.0, 6.6  # pixels: what a chart is at least on a desk, and what a letter of a label takes
+_ALONG = 24  # places along a piece of a line at which labels are kept off it
 
 
 def tag(name: str, *inside: Markup | str, **attributes: object) -> Markup:
@@ -247,14 +249,23 @@ def chart(
                         class_=f"line {one.kind}",
                     )
                 )
-    dots = [
-        ((_LEFT + (_RIGHT - _LEFT) * x / most_x) / 100, y_of(y)) for one in drawn_of for x, y, _ in one.points
+
+    def pixel(x: float, y: float) -> tuple[float, float]:
+        return (_LEFT + (_RIGHT - _LEFT) * x / most_x) / 100 * _WIDE, y_of(y)
+
+    dots = [pixel(x, y) for one in drawn_of for x, y, _ in one.points]
+    taken = [(x - 5, x + 5, y - 5, y + 5) for x, y in dots]
+    lines = [
+        (x + (to_x - x) * part / _ALONG, y + (to_y - y) * part / _ALONG)
+        for one in drawn_of
+        if one.joined
+        for (x, y), (to_x, to_y) in pairwise([pixel(x, y) for x, y, _ in one.points])
+        for part in range(_ALONG)
     ]
-    taken = [(x * _WIDE - 5, x * _WIDE + 5, y - 5, y + 5) for x, y in dots]
     for one in sorted(drawn_of, key=lambda each: each.kind not in FIRST):
         for x, y, words in one.points:
-            here = (_LEFT + (_RIGHT - _LEFT) * x / most_x) / 100 * _WIDE, y_of(y)
-            place = _room(here, words, one.kind in FIRST, taken)
+            here = pixel(x, y)
+            place = _room(here, words, one.kind in FIRST, taken, lines)
             if not words or place is None:
                 continue
             beside, down, box = place
@@ -280,11 +291,16 @@ _Box = tuple[float, float, float, float]  # left, right, top, bottom in pixels
 
 
 def _room(
-    here: tuple[float, float], words: str, needed: bool, taken: Sequence[_Box]
+    here: tuple[float, float],
+    words: str,
+    needed: bool,
+    taken: Sequence[_Box],
+    lines: Sequence[tuple[float, float]],
 ) -> tuple[int, int, _Box] | None:
     """Where words beside a point cover neither other words nor a point: right or left, and how far below.
 
-    None where there is no such place, unless the words are needed.
+    Of several places the one where least of a line is covered. None where there is no such place, unless the
+    words are needed.
     """
     below = ((1, 18), (-1, 18), (1, -6), (-1, -6))
     places = []
@@ -299,7 +315,14 @@ def _room(
         if box[0] >= 0 and box[1] <= _WIDE:
             places.append((covers, beside, down, box))
     free = [place[1:] for place in places if not place[0]]
-    return free[0] if free else places[0][1:] if needed and places else None
+    if not free:
+        return places[0][1:] if needed and places else None
+
+    def covered(place: tuple[int, int, _Box]) -> int:
+        left, right, top, bottom = place[2]
+        return sum(left < x < right and top < y < bottom for x, y in lines)
+
+    return min(free, key=covered)
 
 
 def _mark(one: Series, x: str, y: float) -> Markup:

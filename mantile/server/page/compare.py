@@ -145,17 +145,18 @@ def _overrides(base: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, 
     return {"overrides": changed, "without": [key for key in before if key not in own]}
 
 
-def _best(runs: Sequence[Pinned], metric: Metric) -> int | None:
-    """The place of the run that is best in a metric; None where all are alike or none is better."""
-    values = [run.value(metric) for run in runs]
-    known = [(value, place) for place, value in enumerate(values) if value is not None]
+def _best(runs: Sequence[Pinned], metric: Metric) -> list[Pinned]:
+    """The runs that are best in a metric, all that are; none where all are alike, or none is better."""
+    known = {run.letter: value for run in runs if (value := run.value(metric)) is not None}
     if metric.better is None or len(known) < 2:
-        return None
-    chosen = (min if metric.better == "lower" else max)(known)
-    others = [value for value, place in known if place != chosen[1]]
-    if all(abs(value - chosen[0]) <= _SAME * abs(chosen[0]) for value in others):
-        return None
-    return chosen[1]
+        return []
+    most = (min if metric.better == "lower" else max)(known.values())
+    best = [run for run in runs if run.letter in known and abs(known[run.letter] - most) <= _SAME * abs(most)]
+    return best if len(best) < len(known) else []
+
+
+def _named(runs: Sequence[Pinned]) -> str:
+    return " and ".join(run.letter for run in runs)
 
 
 def _row(runs: Sequence[Pinned], metric: Metric) -> dict[str, Any]:
@@ -174,7 +175,7 @@ def _row(runs: Sequence[Pinned], metric: Metric) -> dict[str, Any]:
                 "text": metric.text(value).replace(" ", "\u00a0"),
                 "delta": delta,
                 "words": words,
-                "best": place == best,
+                "best": run in best,
                 "link": run.state.link("/drill", id=metric.id) if run.found is not None else "",
             }
         )
@@ -184,16 +185,18 @@ def _row(runs: Sequence[Pinned], metric: Metric) -> dict[str, Any]:
 def _ranges(runs: Sequence[Pinned], metric: Metric, band: str) -> dict[str, Any]:
     best = _best(runs, metric)
     rows = []
-    for place, run in enumerate(runs):
+    for run in runs:
         value = run.value(metric)
         ends: Mapping[str, float | None] = (
             run.found.results["range_80"].get(band, {}) if run.found is not None and band else {}
         )
         rows.append(
-            (run.letter, value, ends.get("p10"), ends.get("p90"), headline(metric, value), place == best)
+            (run.letter, value, ends.get("p10"), ends.get("p90"), headline(metric, value), run in best)
         )
     title = (
-        f"{metric.label}: all alike" if best is None else f"{runs[best].letter} has the best {metric.label}"
+        f"{_named(best)} {'have' if len(best) > 1 else 'has'} the best {metric.label}"
+        if best
+        else f"{metric.label}: all alike"
     )
     return {"title": title, "unit": metric.head, "chart": charts.ranges(rows)}
 
@@ -253,12 +256,14 @@ def _title(runs: Sequence[Pinned]) -> str:
         return "One run is pinned: pin another to compare"
     cheapest, fastest = _best(runs, USD_PER_MILLION_OUTPUT_TOKENS), _best(runs, TPOT)
     said = []
-    if cheapest is not None:
-        usd = headline(USD_PER_MILLION_OUTPUT_TOKENS, runs[cheapest].value(USD_PER_MILLION_OUTPUT_TOKENS))
-        said.append(f"{runs[cheapest].letter} is the cheapest at {usd} per million output tokens")
-    if fastest is not None:
-        pace = headline(TPOT, runs[fastest].value(TPOT))
-        said.append(f"{runs[fastest].letter} writes fastest, a token every {pace}")
+    if cheapest:
+        usd = headline(USD_PER_MILLION_OUTPUT_TOKENS, cheapest[0].value(USD_PER_MILLION_OUTPUT_TOKENS))
+        verb = "are" if len(cheapest) > 1 else "is"
+        said.append(f"{_named(cheapest)} {verb} the cheapest at {usd} per million output tokens")
+    if fastest:
+        pace = headline(TPOT, fastest[0].value(TPOT))
+        verb = "write" if len(fastest) > 1 else "writes"
+        said.append(f"{_named(fastest)} {verb} fastest, a token every {pace}")
     return ", ".join(said) or "These runs come to the same"
 
 
@@ -269,8 +274,7 @@ def _best_for(runs: Sequence[Pinned]) -> list[tuple[str, str]]:
         won = []
         for _, metrics in QUESTIONS:
             for metric in metrics:
-                place = _best(runs, metric)
-                if place is not None and runs[place] is run:
+                if _best(runs, metric) == [run]:
                     others = [
                         value for one in runs if one is not run and (value := one.value(metric)) is not None
                     ]

@@ -14,7 +14,7 @@ from mantile.library.profiles import Library, load_library
 from mantile.library.scenario_fields import CLASS_DTYPES, DEFAULT_SYSTEM, SAME, SCENARIO_FIELDS
 from mantile.server.documents import model_of
 from mantile.server.page.answers import HUB, Answer, FieldError
-from mantile.server.page.state import DEGREES, GPUS, PRICED, START, TYPED, State
+from mantile.server.page.state import DEGREES, GPUS, PRICED, START, TYPED, State, is_link
 
 FRONT = (
     "model",
@@ -106,7 +106,7 @@ class Form:
 def form_of(state: State, found: Answer | None, error: FieldError | None = None) -> Form:
     """The form of a state; its defaults follow from the answer where there is one."""
     fields, library = state.fields, load_library()
-    wrong = {error.field: str(error)} if error is not None else {}
+    wrong = {field_of(error, fields): str(error)} if error is not None else {}
     values: dict[str, Any] = {}
     if found is not None:
         stated = {name: found.results[name] for name in SCENARIO_FIELDS if name in found.results}
@@ -142,7 +142,24 @@ def form_of(state: State, found: Answer | None, error: FieldError | None = None)
     known = {*front, *(item.name for group in more.values() for item in group)}
     loose = next((said for field, said in wrong.items() if field not in known), "")
     named = next((field for field in wrong if field and field not in known), "")
-    return Form(front, more, state.auto, f"{named}: {loose}" if named else loose, _about(fields))
+    told = loose if loose.startswith(named) else f"{named}: {loose}"
+    return Form(front, more, state.auto, told, _about(fields))
+
+
+def field_of(error: FieldError, fields: Mapping[str, Any]) -> str:
+    """The field of a form that an error is of, that of links among them."""
+    name, _, place = error.field.partition(".")
+    if name == "devices" and place:
+        number, _, of_device = place.partition(".")
+        return f"device{int(number) + 1}_{of_device}"
+    if name != "overrides":
+        return GPUS if name == "gpus_max" else name
+    stated = fields.get(name)
+    identifier = str(error).partition(" = ")[0]
+    if place and isinstance(stated, list) and isinstance(stated[int(place)], dict):
+        identifier = str(stated[int(place)].get("id"))
+    own = f"hardware.price_{fields.get('price_basis', 'cloud')}"
+    return "price" if identifier == own else identifier if is_link(identifier) else name
 
 
 def _with_error(field: FormField, error: str) -> FormField:
@@ -224,7 +241,6 @@ def _price(
         value = None if figure is None else found.estimate.values().get(figure)
         if typed is None and isinstance(value, float | int) and value > 0:
             default = f"{float(value):g}"
-    error = next((said for field, said in wrong.items() if field in ("overrides", "price")), "")
     return FormField(
         "price",
         "Price of a GPU",
@@ -232,7 +248,7 @@ def _price(
         default or ("the library's" if basis in PRICED else ""),
         "of an accelerator, as you pay it",
         "USD/h",
-        error=error,
+        error=wrong.get("price", ""),
     )
 
 

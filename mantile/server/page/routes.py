@@ -24,9 +24,9 @@ from mantile.server.page import sweeping as of_sweep
 from mantile.server.page.answers import HUB, Answer, FieldError, answer, field_error
 from mantile.server.page.cells import Cells, cells
 from mantile.server.page.drawn import FOLDER, page
-from mantile.server.page.form import FormField, form_of
+from mantile.server.page.form import FormField, field_of, form_of
 from mantile.server.page.passes import timeline
-from mantile.server.page.state import AUTO, DEGREES, GPUS, START, State, state_of
+from mantile.server.page.state import AUTO, DEGREES, GPUS, START, State, is_link, state_of
 from mantile.server.problems import Limited
 from mantile.server.routes import here
 
@@ -145,8 +145,17 @@ def _not_estimated(state: State, error: FieldError, ways: bool = True) -> HTMLRe
         error=str(error),
         short=f"{fields.get('model', '')} on {fields.get('accelerator', '')}",
         load="",
-        ways=otherwise.ways_out(state) if ways and " plans can be " in str(error) else [],
+        ways=_ways(state, error) if ways else [],
     )
+
+
+def _ways(state: State, error: FieldError) -> list[dict[str, str]]:
+    """What would be estimated in place of what cannot be."""
+    typed = field_of(error, state.fields)
+    if is_link(typed):
+        link = state.without_link(typed).link("/placement")
+        return [{"words": f"With {typed} as the library has it", "link": link}]
+    return otherwise.ways_out(state) if " plans can be " in str(error) else []
 
 
 @router.get("/drill")
@@ -418,7 +427,7 @@ def _placement(request: Request) -> HTMLResponse:
         "/placement",
         placed=topology.placement(found),
         digest=found.digest,
-        fields=topology.link_fields(found, state),
+        fields=topology.fields_of_links(found, state),
         asked_words=f"{found.estimate.title}, {found.results['name']}, {of_run.load_words(found)}",
     )
 

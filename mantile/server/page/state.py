@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ PRICED = ("cloud", "rental")
 """Price bases that rest on one figure, which the form can state."""
 FIGURES = ("hardware.link_bandwidth", "hardware.pair_bandwidth", "hardware.scale_out_bandwidth")
 """Figures of the library that a form may state by their ids."""
+_OF_DEVICE = re.compile(r"device([1-9])_(link(?:_to_[1-9])?_bandwidth)")
 START: Mapping[str, Any] = {
     "model": "llama-3.3-70b",
     "accelerator": "h100-sxm",
@@ -129,6 +131,10 @@ class State:
         kept = {key: value for key, value in self.fields.items() if key not in DEGREES}
         return State({GPUS: START[GPUS], **kept, **dict.fromkeys(names, AUTO)}, self.pins)
 
+    def without_link(self, name: str) -> State:
+        """With the library's bandwidth of a link where one was typed."""
+        return State(_with_link(dict(self.fields), name, ""), self.pins)
+
     def by_hand(self, plan: Mapping[str, Any]) -> State:
         """The same with the degrees of a plan."""
         kept = {key: value for key, value in self.fields.items() if key not in (*DEGREES, GPUS)}
@@ -161,10 +167,29 @@ def state_of(query: Iterable[tuple[str, str]]) -> State:
     if "price" in texts:
         fields = _priced(fields, texts["price"])
     for key, text in texts.items():
-        if key in FIGURES:
-            fields = _with_figure(fields, key, text)
+        if is_link(key):
+            fields = _with_link(fields, key, text)
     state = State(fields, pins)
     return state.by_auto() if texts.get("plan") == AUTO else state
+
+
+def is_link(name: str) -> bool:
+    """Whether a field is the bandwidth of a link: a figure of the library, or of a device."""
+    return name in FIGURES or _OF_DEVICE.fullmatch(name) is not None
+
+
+def _with_link(fields: dict[str, Any], name: str, text: str) -> dict[str, Any]:
+    """Fields with a bandwidth that was typed; without one that was typed before where there is none."""
+    found, devices = _OF_DEVICE.fullmatch(name), fields.get("devices")
+    if found is None:
+        return _with_figure(fields, name, text)
+    place, field_ = int(found[1]) - 1, found[2]
+    if not (isinstance(devices, list) and place < len(devices) and isinstance(devices[place], dict)):
+        return fields
+    own = {key: value for key, value in devices[place].items() if key != field_}
+    value = _value("electricity_price", text)
+    own |= {} if value is None else {field_: value}
+    return fields | {"devices": [*devices[:place], own, *devices[place + 1 :]]}
 
 
 def _value(key: str, text: str) -> Any:

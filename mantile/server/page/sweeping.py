@@ -192,6 +192,7 @@ def shown(table: pd.DataFrame, asked: Asked, found: Answer, state: State) -> dic
         "key": [(("●", "■", "◆")[place % 3], _plain(kind), place) for place, kind in enumerate(kinds[:8])]
         if asked.by
         else [],
+        "key_of": SCENARIO_FIELDS[asked.by].label if asked.by else "",
         "heads": [SCENARIO_FIELDS[name].label for name in columns],
         "figures": [one.head for one in wanted],
         "rows": rows,

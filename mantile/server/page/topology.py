@@ -11,6 +11,7 @@ from mantile.equations.display import number_in
 from mantile.equations.topology import BUSIEST
 from mantile.estimate.plan import plan
 from mantile.estimate.topology import NETWORK
+from mantile.library.device import link_fields
 from mantile.server.page.answers import Answer
 from mantile.server.page.charts import at, tag
 from mantile.server.page.form import FormField
@@ -34,22 +35,22 @@ def placement(found: Answer) -> dict[str, Any]:
     title = (
         f"{len(boxes)} domain{'s' if len(boxes) != 1 else ''}, {count} accelerator{'s' if count != 1 else ''}"
     )
-    title += f"; the busiest link is {_link(busiest)}" if busiest else "; no link is used"
     names = {box["id"]: box["title"] for box in shown["boxes"]}
+    title += f"; the busiest link is {_busiest(busiest, names)}" if busiest else "; no link is used"
     return {
         "title": title,
-        "chart": _drawn(boxes[:_MOST_BOXES], inside, f"{title}."),
+        "chart": _drawn(boxes[:_MOST_BOXES], inside, between, f"{title}."),
         "left_out": max(0, len(boxes) - _MOST_BOXES),
         "links": [
             {
-                "words": f"{names[link['from']]} – {names[link['to']]}"
-                if link["from"] != link["to"]
-                else f"inside {names[link['from']]}",
+                "words": _ends(link, names) or f"inside {names[link['from']]}",
                 "rate": _link(link),
                 "time": ""
                 if link["prefill_ms"] is None
                 else f"{link['prefill_ms']:,.3g}\u00a0ms of a prefill",
-                "state": f"{link['state']}{', inferred' if link['inferred'] else ''}",
+                "state": ", ".join(
+                    dict.fromkeys([link["state"], *(["inferred"] if link["inferred"] else [])])
+                ),
             }
             for link in (*inside.values(), *between)
         ],
@@ -68,6 +69,16 @@ def placement(found: Answer) -> dict[str, Any]:
         ],
         "holds": _holds(made["sides"]),
     }
+
+
+def _ends(link: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """What a link joins; empty where it is inside."""
+    return f"{names[link['from']]} – {names[link['to']]}" if link["from"] != link["to"] else ""
+
+
+def _busiest(link: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    ends = _ends(link, names)
+    return f"{ends}, {_link(link)}" if ends else _link(link)
 
 
 def _link(link: Mapping[str, Any]) -> str:
@@ -105,15 +116,39 @@ def _numbers(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:12])) + (" …" if len(numbers) > 12 else "")
 
 
-def _drawn(boxes: Sequence[Mapping[str, Any]], inside: Mapping[str, Any], label: str) -> Markup:
+def _wire(above: str, below: str, links: Sequence[Mapping[str, Any]]) -> str:
+    """How the wire between two machines is drawn, by what joins them; empty for nothing."""
+
+    def of_workers(name: str) -> str:
+        return name.rpartition(".")[0]
+
+    pair = {above, below}
+    joined = [link for link in links if {link["from"], link["to"]} == pair]
+    if of_workers(above) != of_workers(below):  # what sends the KV cache, wherever it begins
+        ends = {of_workers(one) for one in pair}
+        joined = [link for link in links if {of_workers(link["from"]), of_workers(link["to"])} == ends]
+    elif not joined:
+        reached = [{link["to"] for link in links if link["from"] == one} for one in pair]
+        shared = {name for name in reached[0] & reached[1] if name.endswith(NETWORK)}
+        joined = [link for link in links if link["from"] in pair and link["to"] in shared]
+    return "" if not joined else "busy" if any(link["state"] == BUSIEST for link in joined) else "quiet"
+
+
+def _drawn(
+    boxes: Sequence[Mapping[str, Any]],
+    inside: Mapping[str, Any],
+    between: Sequence[Mapping[str, Any]],
+    label: str,
+) -> Markup:
     parts: list[Markup] = []
     y = 2
     for place, box in enumerate(boxes):
         chips = box["accelerators"][:_MOST_CHIPS]
         rows = -(-len(chips) // _PER_ROW)
         height = 62 + 34 * rows + (26 if box["id"] in inside else 0)
-        if place:
-            parts.append(tag("line", x1="50%", x2="50%", y1=y - 12, y2=y, class_="wire"))
+        wire = _wire(boxes[place - 1]["id"], box["id"], between) if place else ""
+        if wire:
+            parts.append(tag("line", x1="50%", x2="50%", y1=y - 12, y2=y, class_=f"wire {wire}"))
         parts.append(tag("rect", x="0.5%", width="99%", y=y, height=height, rx="8", class_="machine"))
         parts.append(tag("text", box["title"], x="3%", y=y + 20, class_="strong"))
         parts.append(tag("text", " · ".join(box["lines"]), x="3%", y=y + 40, class_="axis"))
@@ -151,7 +186,7 @@ def _drawn(boxes: Sequence[Mapping[str, Any]], inside: Mapping[str, Any], label:
     return tag("svg", *parts, class_="topology", height=y, role="img", aria_label=label)
 
 
-def link_fields(found: Answer, state: State) -> list[FormField]:
+def fields_of_links(found: Answer, state: State) -> list[FormField]:
     """The bandwidths of links, to be typed over."""
     graph, values = found.estimate.equations, found.estimate.values()
     stated = state.fields.get("overrides")
@@ -160,7 +195,7 @@ def link_fields(found: Answer, state: State) -> list[FormField]:
         for item in (stated if isinstance(stated, list) else [])
         if isinstance(item, dict)
     }
-    listed = []
+    listed = _of_devices(found, state)
     for identifier in FIGURES:
         each = graph.overridable.get(identifier)
         if each is None or identifier not in graph.figures:
@@ -176,6 +211,33 @@ def link_fields(found: Answer, state: State) -> list[FormField]:
                 "" if own is not None else f"{value:g}" if value else "none",
                 "one way, as the library has it" if own is None else "typed in place of the library's",
                 each.cell.unit,
+            )
+        )
+    return listed
+
+
+def _of_devices(found: Answer, state: State) -> list[FormField]:
+    """The bandwidths of links between devices that are listed one by one."""
+    devices, listed = state.fields.get("devices"), []
+    if not isinstance(devices, list) or isinstance(state.fields.get("links"), Mapping):
+        return []
+    shown = plan(found.estimate)["topology"]
+    names = {box["id"]: box["title"] for box in shown["boxes"]}
+    places = {f"device{place}": place for place in range(1, len(devices) + 1)}
+    for link in shown["links"]:
+        one, other = places.get(link["from"], 0), places.get(link["to"], 0)
+        if not 0 < one < other:
+            continue
+        name = link_fields(one, other)[1]
+        own = devices[one - 1].get(name)
+        listed.append(
+            FormField(
+                f"device{one}_{name}",
+                f"{one} to {other}: {_ends(link, names)}",
+                "" if own is None else f"{own}",
+                "" if own is not None or link["gb_per_s"] is None else f"{link['gb_per_s']:g}",
+                "one way, as the library has it" if own is None else "typed in place of the library's",
+                "GB/s",
             )
         )
     return listed
