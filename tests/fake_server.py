@@ -33,6 +33,7 @@ class Server:
     Args:
         ttft, gap: seconds before the first piece, and between two.
         refused: a field that it does not know: HTTP 400.
+        most, status: requests of more tokens, prompt and answer, get that status.
         fails: each request of that number fails: with HTTP 500, by an error in its stream, by a stream that
             stops, in turn. Requests of two tokens or less do not count.
         paths: further paths and what they answer.
@@ -41,6 +42,8 @@ class Server:
     ttft: float = 0.05
     gap: float = 0.01
     refused: str = ""
+    most: int = 1_000_000
+    status: int = 400
     fails: int = 0
     paths: dict[str, Any] = field(default_factory=dict)
     requests: list[Request] = field(default_factory=list)
@@ -98,6 +101,9 @@ class Server:
         chat = path.endswith("chat/completions")
         prompt = asked["messages"][0]["content"] if chat else asked["prompt"]
         usage = {"prompt_tokens": 2 * len(prompt.split()) + ADDED, "completion_tokens": asked["max_tokens"]}
+        if sum(usage.values()) > self.most:
+            self._plain(writer, self.status, {"error": "too long"})
+            return True
         if not asked.get("stream"):
             self._plain(writer, 200, {"usage": usage, "choices": [{"text": "x"}]})
             return True

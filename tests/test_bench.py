@@ -24,7 +24,7 @@ from mantile.bench import bench as module
 from mantile.bench import telemetry
 from mantile.bench.bench import Benched, Target, bench
 from mantile.bench.host import host_id
-from mantile.bench.stream import ask
+from mantile.bench.stream import Answer, _answer, ask
 from mantile.bench.sweep import Sweep
 from mantile.bench.words import arrivals
 from mantile.cli import main
@@ -212,6 +212,51 @@ def test_failures_are_counted_and_are_not_fatal(tmp_path: Path) -> None:
         assert len(read(tmp_path / "records.db")) == 1
 
 
+@pytest.mark.parametrize(
+    ("most", "status", "state"), [(200, 400, "too long"), (304, 422, "too long"), (200, 503, "failed")]
+)
+def test_a_length_that_fails_ends_no_sweep(most: int, status: int, state: str, tmp_path: Path) -> None:
+    """A server that does not tell how long prompts may be refuses some, or fails on them: the others are
+    measured, and the same command asks again what failed."""
+    paths = {"/v1/models": {"data": [{"id": "llama-3.1-8b"}]}}
+    with serving(Server(paths=paths, ttft=0.001, gap=0.001, most=most, status=status)) as server:
+        sweep = SMALL.model_copy(update={"prompts": (65, 301, 129)})
+        found = bench(target(server, tmp_path), sweep)
+        states = {name: point.state for name, point in found.manifest.points.items()}
+        assert states == {"in65-out6-c1": "done", "in129-out6-c1": "done", "in301-out6-c1": state}
+        assert [*found.manifest.points["in301-out6-c1"].failures] == [f"http_{status}"]
+        assert bench(target(server, tmp_path), sweep).measured == (state == "failed")
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ({"usage": "many", "choices": []}, (1, None, None)),
+        ({"usage": {"prompt_tokens": "12", "completion_tokens": -5}}, (1, None, None)),
+        ({"usage": {"prompt_tokens": 12, "completion_tokens": 5.5}}, (1, 12, None)),
+        ({"choices": ["x", 3, None]}, (1, None, None)),
+        ({"choices": {"text": "x"}}, (1, None, None)),
+        ({"choices": [{"delta": "x"}]}, (1, None, None)),
+        ({"choices": [{"text": "x"}]}, (2, None, None)),
+    ],
+    ids=str,
+)
+def test_what_a_server_tells_in_no_form_is_not_told(told: Any, expected: tuple[Any, ...]) -> None:
+    """A stream of one token with something odd before its end: no counts, no choices."""
+    events = [{"choices": [{"text": "x"}]}, told, {"choices": [{"text": "", "finish_reason": "length"}]}]
+    lines = [(float(place), f"data: {json.dumps(event)}") for place, event in enumerate(events)]
+    answer = _answer(0.0, 0.0, lines)
+    assert answer.failure is None
+    assert (len(answer.pieces), answer.prompt_tokens, answer.output_tokens) == expected
+    assert _answer(0.0, 0.0, [(0.0, "data: " + "[" * 100_000)]).failure == "not_json"
+
+
+def test_tokens_in_one_piece_say_nothing_of_their_time() -> None:
+    """Ten tokens that come at once took no time each as far as the client sees, which is not known, not 0."""
+    assert Answer(0.0, 0.0, (1.0,), output_tokens=10).tpot is None
+    assert Answer(0.0, 0.0, (1.0, 1.9), output_tokens=10).tpot == pytest.approx(0.1)
+
+
 @pytest.mark.exhaustive
 def test_a_sweep_that_was_killed_goes_on(tmp_path: Path) -> None:
     """Nothing is lost and nothing is there twice, killed as the operating system kills."""
@@ -311,6 +356,23 @@ def test_a_server_tells_what_it_is(
         states = [point.state for point in found.manifest.points.values()]
         assert states == ["done", "too long" if framework == "vllm" else "done"]
         assert "home" not in record.text and "x.y" not in record.text and server.url not in record.text
+
+
+@pytest.mark.parametrize(
+    "listed", [None, {"data": {}}, {"data": [{"id": "other"}, {"id": "./tiny", "max_model_len": 300}]}]
+)
+def test_a_model_that_is_not_the_first_listed(listed: Any, tmp_path: Path) -> None:
+    """It is asked by the name that is given; without one, and with none listed, that is what is missed."""
+    with serving(Server(paths={"/v1/models": listed})) as server:
+        deployment = DEPLOYMENT | {"model": "llama-3.1-8b"}
+        asked = replace(target(server, tmp_path, served="./tiny"), deployment=deployment)
+        found = bench(asked, SMALL.model_copy(update={"prompts": (65, 301)}))
+        assert {one.asked["model"] for one in server.streamed} == {"./tiny"}
+        states = [point.state for point in found.manifest.points.values()]
+        assert states == ["done", "too long" if listed and listed["data"] else "done"]
+        if not (listed and listed["data"]):
+            with pytest.raises(InputError, match="/v1/models"):
+                bench(replace(asked, served=None), SMALL)
 
 
 def test_records_are_signed_and_name_no_machine(server: Server, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from math import exp, log
 from pathlib import Path
@@ -9,12 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import mantile as mt
+from mantile.cli import app
+from mantile.estimate.catalogue import differences
 from mantile.library.correction import Correction, load_correction
 from mantile.library.dates import serial
 from mantile.library.dump import dump_yaml
 from mantile.library.errors import InputError
+from mantile.library.profiles import load_library
 from mantile.measured import correct
 from mantile.measured.runs import parse_run
 
@@ -148,9 +153,52 @@ def test_wrong_corrections_are_refused(tmp_path: Path, change: dict[str, Any], e
     assert "wrong.yaml" in str(error.value)
 
 
+def test_corrections_are_compared(file: Path, tmp_path: Path) -> None:
+    """Step by step; with a profile there is nothing to compare."""
+    changed = [STATED["metrics"][0] | {"groups": [GROUP | {"newest": "2026-11-01", "step": 0.2}]}]
+    other = tmp_path / "other.yaml"
+    other.write_text(dump_yaml(STATED | {"version": "2026-12-01", "metrics": changed}), encoding="utf-8")
+    found = differences("profiles", str(file), str(other))["differences"]
+    assert found == [
+        {
+            "field": "tpot.step[llama-3.1-8b/h100-sxm/vllm]",
+            "a": 0.1,
+            "b": 0.2,
+            "source_a": "mine 2026-11-26: made up",
+            "source_b": "mine 2026-12-01: made up",
+        }
+    ]
+    assert differences("profiles", str(file), str(file))["differences"] == []
+    with pytest.raises(InputError, match="expected two efficiency profiles or two corrections"):
+        differences("profiles", str(file), "hopper")
+
+
+def _hopper() -> dict[str, Any]:
+    (found,) = [profile for profile in load_library().efficiency if profile.id == "hopper"]
+    return found.model_dump(mode="json", exclude_none=True)
+
+
+def test_a_profile_of_a_file_is_compared_with_the_current_one(tmp_path: Path) -> None:
+    """That of the same id, wherever the file lies."""
+    path = tmp_path / "hopper@99.yaml"
+    path.write_text(dump_yaml(_hopper()), encoding="utf-8")
+    shown = CliRunner().invoke(app, ["profiles", "diff", str(path), "--json"])
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.output) == {"a": str(path), "b": "hopper", "differences": []}
+
+
+def test_a_correction_is_never_overwritten(file: Path, tmp_path: Path) -> None:
+    """Said before anything is fitted."""
+    runs, before = tmp_path / "runs.yaml", file.read_bytes()
+    runs.write_text("runs: []\n", encoding="utf-8")
+    shown = CliRunner().invoke(app, ["correct", str(runs), "-o", str(file)])
+    assert "mine.yaml: there is such a file already; it is never overwritten" in str(shown.exception)
+    assert file.read_bytes() == before
+
+
 def test_a_file_that_is_not_there() -> None:
     """A scenario that names one is refused, whatever its name."""
-    with pytest.raises(InputError, match="field correction: expected none or a file"):
+    with pytest.raises(InputError, match=r"expected none or a file of mantile correct \(none is shipped"):
         mt.estimate(mt.Scenario(**ASKED, correction="shipped"))
 
 

@@ -15,13 +15,15 @@ from mantile.cli import app
 from mantile.estimate.estimate import estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
+from mantile.measured.correct import residuals
 from mantile.measured.gates import Gate, judged
 from mantile.measured.load import load_measurements
 from mantile.measured.match import match_runs
 from mantile.measured.metrics import errors_in_units
 from mantile.measured.reconcile import reconcile
+from mantile.measured.report.write import write_report, write_table
 from mantile.measured.runs import parse_run
-from mantile.measured.spellings import find_accelerator, weight_formats
+from mantile.measured.spellings import find_accelerator, framework_id, model_id, weight_formats
 
 HEADS = (
     "gpu_model,num_gpus,model_name,backend,quantization,input_seq_len,output_seq_len,max_concurrency,"
@@ -91,6 +93,80 @@ def test_words_for_weights(word: str, expected: str) -> None:
     """A width beside a way of quantising counts."""
     found = weight_formats("llama-3.1-8b", find_accelerator("h100"), "vllm", word, "", [])
     assert found["weights_dtype"] == expected
+
+
+def test_a_width_beside_a_format() -> None:
+    """The format counts."""
+    for word in ("w8a8-fp8", "FP8_W8A8", "fp8 (w8a16)"):
+        found = weight_formats("llama-3.1-8b", find_accelerator("h100"), "vllm", word, "", [])
+        assert found == {"weights_dtype": "fp8"}, word
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("NVIDIA-H100-80GB-HBM3", "h100-sxm"),
+        ("H100-SXM5-80GB", "h100-sxm"),
+        ("NVIDIA A100-SXM4-40GB", "a100-40gb-sxm"),
+        ("NVIDIA A100-PCIE-40GB", "a100-40gb-pcie"),
+        ("AMD Instinct MI300X OAM", "mi300x"),
+        ("NVIDIA B300 SXM6 AC", "b300-sxm"),
+        ("NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"),
+        ("RTX4090", "rtx-4090"),
+        ("Tesla V100-SXM2-32GB", "v100-sxm2-32gb"),
+        ("NVIDIA GH200 480GB", None),  # 96 GB of its own: ours has 144
+        ("Tesla V100-SXM2-16GB", None),
+        ("A10G", None),
+        ("NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", None),
+    ],
+)
+def test_names_of_accelerators(name: str, expected: str | None) -> None:
+    """As drivers, clusters and tables have them; a part with other memory is another."""
+    if expected is None:
+        with pytest.raises(InputError, match="unknown accelerator"):
+            find_accelerator(name)
+    else:
+        assert find_accelerator(name).id == expected
+
+
+def test_names_of_engines_and_models() -> None:
+    """With blanks, underscores and releases."""
+    assert [framework_id(name) for name in ("tensorrt_llm", "SGLang 0.5.4", "vLLM-v1", "llama.cpp-2024")] == [
+        "trtllm", "sglang", "vllm", "llama.cpp-2024",
+    ]  # fmt: skip
+    for name in ("Llama 3.1 8B Instruct", "llama3.1:8b", "x/Meta-Llama-3.1-8B-Instruct-quantized.w4a16"):
+        assert model_id(name)[0] == "llama-3.1-8b"
+
+
+def test_what_a_table_lacks_is_named(table: Path) -> None:
+    """Of the form that it is nearest to, by the names of others too."""
+    table.write_text(table.read_text(encoding="utf-8").replace("backend", "x"), encoding="utf-8")
+    with pytest.raises(InputError, match=r"it lacks of a table of serving runs: framework \(backend\)"):
+        load_measurements(table)
+
+
+@pytest.mark.parametrize(
+    "load", [{"request_rate": 2.5}, pytest.param({"sessions": 4}, marks=pytest.mark.exhaustive)]
+)
+def test_runs_without_a_concurrency(load: dict[str, float], tmp_path: Path) -> None:
+    """First in a file, beside others, in the table, the report and a correction; arrivals say throughput, so
+    that none is worked out of times."""
+    case = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "framework": "vllm", "source": "mine"}
+    case |= {"input_tokens": 512, "output_tokens": 128, "metrics": {"tpot_s": 0.008, "ttft_s": 0.05}}
+    runs = [case | load | {"id": "open"}, case | {"concurrency": 4, "id": "closed"}]
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps(runs), encoding="utf-8")
+    found = reconcile(load_measurements(path))
+    opened, closed = found.table.to_dict("records")
+    assert (opened["concurrency"], closed["concurrency"]) == (None, 4)
+    assert np.isnan(opened["throughput_measured"]) and closed["throughput_measured"] > 0
+    assert list(found.groups()["concurrency"]) == ["4"]
+    write_report(found, tmp_path / "report.xlsx")
+    write_table(found, tmp_path / "runs.csv")
+    shown = CliRunner().invoke(app, ["reconcile", str(path)])
+    told = "2.5/s" if "request_rate" in load else "sessions"
+    assert shown.exit_code == 0 and told in shown.output and "None" not in shown.output
+    assert list(residuals(load_measurements(path).runs)["id"]) == ["closed"]
 
 
 def test_errors_in_units() -> None:

@@ -280,6 +280,19 @@ def say(
     return run
 
 
+def test_every_reader_takes_trusted_keys(
+    database: Path, keys: Path, say: Callable[..., tuple[int, str]], tmp_path: Path
+) -> None:
+    """What is signed by another key is refused before anything is compared, fitted or watched."""
+    (tmp_path / "runs.json").write_text(json.dumps([{**RUN, "id": "a"}]))
+    for command in ("reconcile", "calibrate", "correct", "drift"):
+        status, text = say(command, "records.db", "--trusted", "other.pub")
+        assert status == 2 and "none of the trusted ones" in text, command
+    status, text = say("reconcile", "runs.json", "--trusted", "me.pub")
+    assert status == 2 and "nobody signs a file of runs" in text
+    assert len(load_measurements(database, read_trusted(keys / "me.pub")).runs) == 3
+
+
 @pytest.mark.exhaustive
 def test_commands(database: Path, say: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
     """List, show, export, import and verify; reconcile and calibrate take a database as a file of runs."""

@@ -17,7 +17,7 @@ from mantile.bench.host import host_id, platform_words
 from mantile.bench.load import Client, closed_loop, open_loop
 from mantile.bench.manifest import Manifest, opened, save
 from mantile.bench.server import Server, describe
-from mantile.bench.stream import Answer, Form, ask, settle
+from mantile.bench.stream import REFUSED, Answer, Form, NoAnswer, ask, settle
 from mantile.bench.sweep import Point, Sweep
 from mantile.bench.telemetry import Telemetry, accelerator_names, driver_versions
 from mantile.bench.words import Words, arrivals
@@ -52,6 +52,7 @@ class Target:
         telemetry: whether the machine is sampled meanwhile.
         token: that the server asks for.
         timeout: seconds without a byte after which a request has failed.
+        served: what the server calls the model; the first that it lists if None.
     """
 
     url: str
@@ -62,6 +63,7 @@ class Target:
     telemetry: bool = False
     token: str | None = None
     timeout: float = TIMEOUT
+    served: str | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,7 @@ def _require_address(url: str) -> None:
 
 async def _bench(target: Target, sweep: Sweep, progress: Progress) -> Benched:
     async with _client(target) as client:
-        server = await describe(client)
+        server = await describe(client, target.served)
         session = _Session(target, sweep, client, server)
         return await session.run(progress)
 
@@ -191,30 +193,33 @@ class _Session:
             self.form = await _understood(self.client, self.form, self.words)
         for done, name in enumerate(left):
             progress(len(points) - len(left) + done, name)
-            point = points[name]
-            if self.server.longest is not None and point.prompt + point.output > self.server.longest:
-                manifest = manifest.with_point(name, state="too long")
-            else:
-                answers, record = await self._measured(point, manifest.id)
-                failures = Counter(answer.failure for answer in answers if answer.failure is not None)
-                if record is not None:
-                    add(self.target.records, [stored(record, key=self.target.key)])
-                    records[name] = record
-                manifest = manifest.with_point(
-                    name,
-                    state="failed" if record is None else "done",
-                    record=None if record is None else record.id,
-                    failures=dict(failures),
-                )
+            state, record = await self._asked(points[name], manifest.id)
+            if record is not None:
+                add(self.target.records, [stored(record, key=self.target.key)])
+                records[name] = record
+            manifest = manifest.with_point(name, **state)
             save(manifest, self.target.manifest)
         save(manifest, self.target.manifest)
         progress(len(points), "")
         return Benched(self.server, manifest, records, len(left))
 
+    async def _asked(self, point: Point, sweep: str) -> tuple[dict[str, Any], Record | None]:
+        """Where a point stands after it was measured, as the manifest has it, and its record."""
+        if self.server.longest is not None and point.prompt + point.output > self.server.longest:
+            return {"state": "too long"}, None
+        try:
+            if point.prompt not in self.lengths:
+                self.lengths[point.prompt] = await settle(self.client, self.form, self.words, point.prompt)
+        except NoAnswer as error:
+            return _failed({str(error): 1}), None
+        answers, record = await self._measured(point, sweep)
+        failures = dict(Counter(answer.failure for answer in answers if answer.failure is not None))
+        if record is None:
+            return _failed(failures), None
+        return {"state": "done", "record": record.id, "failures": failures}, record
+
     async def _measured(self, point: Point, sweep: str) -> tuple[list[Answer], Record | None]:
         """The answers of a point, and its record; None where no request was answered."""
-        if point.prompt not in self.lengths:
-            self.lengths[point.prompt] = await settle(self.client, self.form, self.words, point.prompt)
         slots = point.concurrency or 1
         await closed_loop(self._send, self._bodies(point, "warm-up", self.sweep.warmup * slots), slots)
         bodies = self._bodies(point, "measured", point.requests)
@@ -256,6 +261,12 @@ class _Session:
             | ({**driver_versions(), "accelerators": accelerator_names()} if self.telemetry else {}),
             sweep={"id": sweep, "point": point.id},
         )
+
+
+def _failed(failures: Mapping[str, int]) -> dict[str, Any]:
+    """Where a point stands of which no request was answered. A short prompt was: where the server refuses all
+    of them, their length is what it refuses."""
+    return {"state": "too long" if {*failures} <= {*REFUSED} else "failed", "failures": failures}
 
 
 def deployment_of(stated: Mapping[str, Any], server: Server) -> dict[str, Any]:

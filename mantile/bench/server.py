@@ -56,21 +56,30 @@ class Server:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-async def describe(client: httpx.AsyncClient) -> Server:
+async def describe(client: httpx.AsyncClient, served: str | None = None) -> Server:
     """Ask a server what it is: /v1/models, then /version (vLLM, TensorRT-LLM), /get_server_info (SGLang) and
     /props (llama.cpp), as far as it has them.
+
+    Args:
+        served: what it calls the model that is meant; the first that it lists if None. A server need not list
+            it: transformers serve lists what lies in the cache of the hub.
 
     Raises:
         InputError: naming the address, if nothing answers there or no model is served.
     """
-    models = await _get(client, "/v1/models", must=True)
+    models = await _get(client, "/v1/models", must=served is None)
     listed = models.get("data") if isinstance(models, Mapping) else None
-    if not listed or not isinstance(listed[0], Mapping) or not listed[0].get("id"):
-        raise InputError(f"{client.base_url}: /v1/models lists no model; expected a server that serves one")
-    first = listed[0]
+    known = [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, Mapping)]
+    meant = (one for one in known if one.get("id") and served in (None, one["id"]))
+    first: Mapping[str, Any] = next(meant, {"id": served})
+    if not first["id"]:
+        raise InputError(
+            f"{client.base_url}: /v1/models lists no model; expected a server that serves one, or --served-as"
+        )
     told = {name: await _get(client, f"/{name}") for name in ("version", "get_server_info", "props")}
     info, props = told["get_server_info"] or {}, told["props"] or {}
-    defaults = props.get("default_generation_settings") or {}
+    told_of_requests = props.get("default_generation_settings")
+    defaults = told_of_requests if isinstance(told_of_requests, Mapping) else {}
     framework = _OWNERS.get(str(first.get("owned_by")).lower())
     framework = framework or ("sglang" if info else "llama.cpp" if props else None)
     version = (told["version"] or {}).get("version") or info.get("version") or props.get("build_info")

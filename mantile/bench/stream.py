@@ -55,8 +55,9 @@ class Answer:
 
     @property
     def tpot(self) -> float | None:
-        """Time per output token after the first, s; None of a single token."""
-        return (self.pieces[-1] - self.pieces[0]) / (self.tokens - 1) if self.tokens > 1 else None
+        """Time per output token after the first, s; None of a single token, and of several in one piece."""
+        several = self.tokens > 1 and len(self.pieces) > 1
+        return (self.pieces[-1] - self.pieces[0]) / (self.tokens - 1) if several else None
 
 
 @dataclass(frozen=True)
@@ -114,12 +115,8 @@ async def ask(client: httpx.AsyncClient, path: str, body: bytes, due: float | No
                 return Answer(due, sent, failure=f"http_{response.status_code}")
             async for line in response.aiter_lines():
                 lines.append((perf_counter(), line))
-    except httpx.TimeoutException:
-        return Answer(due, sent, failure="timeout")
-    except httpx.ConnectError:
-        return Answer(due, sent, failure="no_connection")
-    except httpx.HTTPError:
-        return Answer(due, sent, failure="broken_off")
+    except httpx.HTTPError as error:
+        return Answer(due, sent, failure=_failure(error))
     return _answer(due, sent, lines)
 
 
@@ -137,12 +134,13 @@ def _answer(due: float, sent: float, lines: list[tuple[float, str]]) -> Answer:
             continue
         try:
             event = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return Answer(due, sent, failure="not_json")
         if not isinstance(event, dict) or event.get("error"):
             return Answer(due, sent, failure="error_in_stream")
-        usage = event.get("usage") or usage
-        for choice in event.get("choices") or ():
+        usage = _fields(event.get("usage")) or usage
+        choices = event.get("choices")
+        for choice in map(_fields, choices if isinstance(choices, list) else ()):
             ended |= choice.get("finish_reason") is not None
             if _has_token(choice):
                 pieces.append(moment)
@@ -150,9 +148,18 @@ def _answer(due: float, sent: float, lines: list[tuple[float, str]]) -> Answer:
         return Answer(due, sent, failure="broken_off")
     if not pieces:
         return Answer(due, sent, failure="empty")
-    return Answer(
-        due, sent, tuple(pieces), usage.get("prompt_tokens"), usage.get("completion_tokens"), failure=None
-    )
+    prompt, output = _count(usage.get("prompt_tokens")), _count(usage.get("completion_tokens"))
+    return Answer(due, sent, tuple(pieces), prompt, output)
+
+
+def _fields(told: Any) -> Mapping[str, Any]:
+    """A mapping as it is; nothing of what should be one and is none."""
+    return told if isinstance(told, dict) else {}
+
+
+def _count(told: Any) -> int | None:
+    """A number of tokens as a server tells it; None of what is none."""
+    return told if isinstance(told, int) and not isinstance(told, bool) and told > 0 else None
 
 
 def _has_token(choice: Mapping[str, Any]) -> bool:
@@ -161,17 +168,28 @@ def _has_token(choice: Mapping[str, Any]) -> bool:
     Of a completion each piece is, but for an empty one that only ends it: a token may be a part of a
     character, which is no text yet. A chat begins with a piece that names the role.
     """
-    delta = choice.get("delta")
-    if delta is None:
+    if not choice:
+        return False
+    if choice.get("delta") is None:
         return bool(choice.get("text")) or choice.get("finish_reason") is None
+    delta = _fields(choice["delta"])
     return any(delta.get(name) for name in ("content", "reasoning_content", "reasoning", "tool_calls"))
+
+
+class NoAnswer(Exception):
+    """A request that failed, for a reason such as http_400 or timeout."""
+
+
+REFUSED = ("http_400", "http_413", "http_422")
+"""Failures by which a server says that it does not take what it was asked."""
 
 
 async def count(client: httpx.AsyncClient, form: Form, prompt: str) -> int:
     """How many tokens the server says a prompt has.
 
     Raises:
-        InputError: if it fails or does not say.
+        NoAnswer: if the request fails.
+        InputError: if the server does not say.
     """
     import httpx
 
@@ -179,15 +197,27 @@ async def count(client: httpx.AsyncClient, form: Form, prompt: str) -> int:
     try:
         response = await client.post(form.path, content=body)
     except httpx.HTTPError as error:
-        raise InputError(f"{form.path}: {type(error).__name__}; expected a server that answers") from error
+        raise NoAnswer(_failure(error)) from error
     if response.status_code != httpx.codes.OK:
-        raise InputError(f"{form.path}: HTTP status {response.status_code}; expected an answer")
+        raise NoAnswer(f"http_{response.status_code}")
     try:
-        return int(response.json()["usage"]["prompt_tokens"])
-    except (ValueError, KeyError, TypeError) as error:
+        told = _count(_fields(_fields(response.json()).get("usage")).get("prompt_tokens"))
+    except (ValueError, RecursionError):
+        told = None
+    if told is None:
         raise InputError(
             f"{form.path}: the answer has no usage.prompt_tokens; expected a server that counts tokens"
-        ) from error
+        )
+    return told
+
+
+def _failure(error: httpx.HTTPError) -> str:
+    """Why a request has failed, in a word."""
+    import httpx
+
+    if isinstance(error, httpx.TimeoutException):
+        return "timeout"
+    return "no_connection" if isinstance(error, httpx.ConnectError) else "broken_off"
 
 
 _CLOSE, _TRIES = 0.01, 8
@@ -201,6 +231,7 @@ async def settle(client: httpx.AsyncClient, form: Form, words: Any, tokens: int)
         tokens: of the prompt.
 
     Raises:
+        NoAnswer: if a request fails, as of a prompt that the server does not take.
         InputError: if the server does not count, or a single word is longer.
     """
     number = max(1, tokens // 4)

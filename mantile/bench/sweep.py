@@ -10,8 +10,9 @@ from pydantic import Field, model_validator
 
 from mantile.library.documents import Strict
 
-BUCKETS = (256, 2048, 8192, 32768)
-"""Lengths of prompts that are asked unless others are, as far as the model allows."""
+BUCKETS = (256, 2_000, 8_000, 32_000, 128_000)
+"""Lengths of prompts that are asked unless others are, as far as the model allows: below powers of two, so
+that a model of 32,768 tokens has room for the answer too."""
 OUTPUTS = (128,)
 CONCURRENCY = (1, 2, 4, 8, 16, 32)
 REPEATS = 10

@@ -34,7 +34,7 @@ def bench(
     input_tokens: Annotated[
         str | None,
         _flag(
-            "Lengths of prompts, with commas.  [default: 256,2k,8k,32k, as far as the model takes them]",
+            "Lengths of prompts, with commas.  [default: 256,2k,8k,32k,128k, as far as the model takes them]",
             _SWEEP,
             "--input-tokens",
             "--isl",
@@ -86,6 +86,15 @@ def bench(
     ] = 600.0,
     model: Annotated[
         str | None, _flag("The model, where the server's name for it is not known here.", _SERVED)
+    ] = None,
+    served: Annotated[
+        str | None,
+        _flag(
+            "What the server calls the model, where it lists several, or not this one.",
+            _SERVED,
+            "--served-as",
+            metavar="NAME",
+        ),
     ] = None,
     accelerator: Annotated[
         str | None, _flag("The accelerator: servers do not tell.", _SERVED, "--accelerator", "--gpu")
@@ -164,6 +173,7 @@ def bench(
         telemetry=telemetry,
         token=_token(token_from),
         timeout=timeout,
+        served=served,
     )
     with counting("benching", len(sweep.points())) as step:
         benched = run(target, sweep, lambda done, name: step(done))

@@ -8,7 +8,14 @@ from typing import Annotated
 import typer
 
 from mantile.cli.app import AsJson, app
-from mantile.cli.measured import MeasurementsArgument, Profiles, Where, file_and_conditions
+from mantile.cli.measured import (
+    MeasurementsArgument,
+    Profiles,
+    Trusted,
+    Where,
+    file_and_conditions,
+    trusted_keys,
+)
 from mantile.library.errors import InputError
 
 
@@ -22,6 +29,7 @@ def correct(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="The correction.")
     ] = Path("correction.yaml"),
+    trusted: Trusted = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit multipliers of results to measured runs, for `correction` of a scenario. Exit status 1 where no
@@ -29,8 +37,8 @@ def correct(
     path, conditions = file_and_conditions(measurements, where)
     if output.suffix not in (".yaml", ".yml") or not output.parent.is_dir():
         raise InputError(f"{output}: expected a file name that ends in .yaml, in a folder that there is")
-    if output.exists() and output.samefile(path):
-        raise InputError(f"{output}: these are the measurements; expected another name for the correction")
+    if output.exists():
+        raise InputError(f"{output}: there is such a file already; it is never overwritten: expected another")
     from mantile.cli.output.correct import print_learned
     from mantile.cli.output.runs import progress
     from mantile.cli.output.tables import print_json, working
@@ -43,12 +51,12 @@ def correct(
 
     with working(f"reading {path.name}"):
         library = load_library(tuple(profile or ()))
-        runs = select_runs(load_measurements(path).runs, conditions, str(path))
+        runs = select_runs(load_measurements(path, trusted_keys(trusted)).runs, conditions, str(path))
     with progress("fitting", None) as step:
         learned = learn(runs, library, output.stem[:60], path.name, progress=step)
     if learned.correction is not None:
         data = learned.correction.model_dump(mode="json", exclude_none=True)
-        with replacing(output) as temporary:
+        with replacing(output, overwrite=False) as temporary:
             temporary.write_text(dump_yaml(data), encoding="utf-8")
     written = None if learned.correction is None else output
     if as_json:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from mantile.cli.app import AsJson, app
-from mantile.cli.measured import Profiles, check_folder
+from mantile.cli.measured import Profiles, Trusted, check_folder, trusted_keys
 from mantile.library.errors import InputError
 
 
@@ -26,12 +26,7 @@ def drift(
         ),
     ] = None,
     profile: Profiles = None,
-    trusted: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="KEYS", help="File or folder of public keys: each record must be signed by one of them."
-        ),
-    ] = None,
+    trusted: Trusted = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE.xlsx", help="A report as a workbook.")
     ] = None,
@@ -56,12 +51,11 @@ def drift(
     from mantile.cli.output.runs import progress
     from mantile.cli.output.tables import print_json, working
     from mantile.library.profiles import load_library
-    from mantile.library.signing import read_trusted
     from mantile.measured import drift as watched
     from mantile.records.store import read
 
     with working(f"reading {file.name}"):
-        records = read(file, None if trusted is None else read_trusted(trusted))
+        records = read(file, trusted_keys(trusted))
         library = load_library(tuple(profile or ()))
     with progress("predicting", None) as step:
         found = watched.drift(records, limits, library, file.name, step)

@@ -129,14 +129,17 @@ def _hardware_diff(
 @_profiles.command("diff", examples=("mantile profiles diff hopper calibrated/hopper@2.yaml",))
 def _profiles_diff(
     left: Annotated[
-        str, typer.Argument(metavar="A", help="Efficiency profile, by id or id@version, or its file.")
+        str,
+        typer.Argument(
+            metavar="A", help="Efficiency profile, by id or id@version, or its file, or that of a correction."
+        ),
     ],
     right: _Other = None,
     version: _Version = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare two efficiency profiles, or two versions of one, such as files that calibrate wrote, factor by
-    factor.
+    factor; or two corrections, step by step.
     """
     _print_diff("profiles", *_sides(left, right, version), as_json)
 
@@ -246,7 +249,8 @@ def _sides(left: str, right: str | None, version: str | None) -> tuple[str, str]
             f"missing B: expected what to compare {left} with, or --version to compare it with an older "
             "version of itself"
         )
-    return f"{left}@{version}" if version else left, right or identifier
+    current = Path(identifier).name if left.endswith((".yaml", ".yml")) else identifier
+    return f"{left}@{version}" if version else left, right or current
 
 
 def _print_diff(kind: str, left: str, right: str, as_json: bool) -> None:

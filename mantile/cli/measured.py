@@ -119,6 +119,13 @@ Calibrated = Annotated[
         help="Folder for the profiles; of a workbook, the new one, by default NAME-calibrated.xlsx.",
     ),
 ]
+Trusted = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="KEYS",
+        help="File or folder of public keys: each record of a database must be signed by one of them.",
+    ),
+]
 _FOLDER = Path("calibrated")
 
 
@@ -134,6 +141,7 @@ def reconcile(
     override: Changes = None,
     template: Template = False,
     gate: Gates = None,
+    trusted: Trusted = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare predictions with measured runs, or with start-up figures of servers: how far off, and where. A
@@ -149,8 +157,10 @@ def reconcile(
 
     gates = [Gate.parse(one) for text in gate or () for one in text.split(",")]
     if is_startup_table(path):
-        if conditions or reports or override:
-            raise InputError(f"{path}: start-up figures of servers take no conditions, no --set and no -o")
+        if conditions or reports or override or trusted:
+            raise InputError(
+                f"{path}: start-up figures of servers take no conditions, no --set, no --trusted and no -o"
+            )
         _reconcile_startups(path, tuple(profile or ()), gates, as_json)
         return
     from mantile.cli.output.runs import print_reconciliation, progress
@@ -162,7 +172,7 @@ def reconcile(
 
     with working(f"reading {path.name}"):
         library = load_library(tuple(profile or ()))
-        measured = load_measurements(path)
+        measured = load_measurements(path, trusted_keys(trusted))
         runs = select_runs(measured.runs, conditions, str(path))
     _require_use(profile or (), library, runs, path)
     changes = dict(replaced_figure(text) for text in override or ())
@@ -256,15 +266,16 @@ def calibrate(
     loss: Loss = "soft_l1",
     profile: Profiles = None,
     output: Calibrated = _FOLDER,
+    trusted: Trusted = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit efficiency factors to measured runs and write them as new versions of profiles, for --profile."""
     path, conditions = file_and_conditions(measurements, where)
     if path.suffix.lower() == ".xlsx":  # measurements typed into a workbook
-        if conditions or cross_validate or profile:
+        if conditions or cross_validate or profile or trusted:
             raise InputError(
-                f"{path}: --where, --cross-validate and --profile are for files of measured runs, not for a "
-                "workbook"
+                f"{path}: --where, --cross-validate, --profile and --trusted are for files of measured runs, "
+                "not for a workbook"
             )
         _calibrate_workbook(path, None if output == _FOLDER else output, factor or [], spread, loss, as_json)
         return
@@ -283,7 +294,7 @@ def calibrate(
     factors = [FittedFactor.parse(text) for text in factor or ()]
     with working(f"reading {path.name}"):
         library = load_library(tuple(profile or ()))
-        measured = load_measurements(path)
+        measured = load_measurements(path, trusted_keys(trusted))
         runs = select_runs(measured.runs, conditions, str(path))
     _require_use(profile or (), library, runs, path)
     with progress("calibrating", None) as step:
@@ -328,6 +339,15 @@ def _show(fitted: Calibration, rejected: Sequence[RejectedRun], files: Sequence[
         print_json(fitted.to_dict() | {"files": [str(file) for file in files]})
     else:
         print_calibration(fitted.to_dict(), rejected, files)
+
+
+def trusted_keys(trusted: Path | None) -> dict[bytes, str] | None:
+    """The keys of a file or folder; None where none is given."""
+    if trusted is None:
+        return None
+    from mantile.library.signing import read_trusted
+
+    return read_trusted(trusted)
 
 
 def _require_use(pins: Sequence[str], library: Library, runs: Sequence[Run], path: Path) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from mantile.cli.app import AsJson, app, must_exist
 from mantile.cli.commands import App, Commands
+from mantile.cli.measured import Trusted, trusted_keys
 from mantile.library.errors import InputError, quoted
 
 if TYPE_CHECKING:
@@ -24,12 +25,6 @@ records = App(
 app.add_typer(records, name="records", rich_help_panel="Measured runs, traces and launch lines")
 
 Database = Annotated[Path, typer.Argument(metavar="FILE.db", help="A database of records.")]
-Trusted = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="KEYS", help="File or folder of public keys: each record must be signed by one of them."
-    ),
-]
 
 
 @records.command("list", examples=("mantile records list records.db",))
@@ -99,7 +94,7 @@ def import_(
     if source.suffix == ".parquet":
         from mantile.records.columns import read_parquet
 
-        found = read_parquet(source, _keys(trusted))
+        found = read_parquet(source, trusted_keys(trusted))
     elif is_database(source):
         found = _read(source, trusted)
     else:
@@ -120,9 +115,7 @@ def _runs(source: Path, trusted: Path | None) -> tuple[list[Stored], list[dict[s
     from mantile.measured.recorded import record_of
     from mantile.records.store import stored
 
-    if trusted is not None:
-        raise InputError(f"{source}: --trusted is for records; nobody signs a file of runs")
-    measured = load_measurements(source)
+    measured = load_measurements(source, trusted_keys(trusted))
     rejected = [{"id": run.id, "reason": run.reason} for run in measured.rejected]
     found = []
     for run in measured.runs:
@@ -197,15 +190,7 @@ def verify(file: Database, trusted: Trusted = None, as_json: AsJson = False) -> 
 def _read(file: Path, trusted: Path | None) -> list[Stored]:
     from mantile.records.store import read
 
-    return read(file, _keys(trusted))
-
-
-def _keys(trusted: Path | None) -> dict[bytes, str] | None:
-    if trusted is None:
-        return None
-    from mantile.library.signing import read_trusted
-
-    return read_trusted(trusted)
+    return read(file, trusted_keys(trusted))
 
 
 def _print_json(data: dict[str, Any]) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe, kv_bytes_per_token, parameters
 from mantile.library.architecture import Model
-from mantile.library.documents import load
+from mantile.library.correction import Correction
+from mantile.library.documents import load, parse_yaml, read_text, validate
 from mantile.library.efficiency import EfficiencyProfile, Factor
 from mantile.library.errors import InputError, unknown
 from mantile.library.ids import find_named
@@ -19,6 +20,7 @@ from mantile.library.profile_facts import ProfileFact
 from mantile.library.profiles import alone, load_library, shelf
 
 GIB, GB, TERA = 2**30, 10**9, 10**12
+_FILES = (".yaml", ".yml")
 
 
 def listing(kind: str) -> list[dict[str, Any]]:
@@ -92,10 +94,10 @@ def differences(kind: str, left: str, right: str) -> dict[str, Any]:
     Args:
         kind: models, hardware or profiles.
         left, right: models as `load_model` takes them, id@version too; accelerators or systems by id or
-            id@version; efficiency profiles so too, or files of them.
+            id@version; efficiency profiles so too, or files of them or of corrections.
 
     Raises:
-        InputError: if there is no such entry, or one is an accelerator and the other a system.
+        InputError: if there is no such entry, or both are not of the same kind.
     """
     return {"a": left, "b": right, "differences": _DIFFERENCES[kind](left, right)}
 
@@ -142,18 +144,40 @@ def _hardware_differences(left: str, right: str) -> list[dict[str, Any]]:
 
 def _profile_differences(left: str, right: str) -> list[dict[str, Any]]:
     """A factor differs by its value, or is in one of them only; with its sources."""
-    sides = [
-        {
-            "[".join(filter(None, (factor.factor, _condition(factor)))): factor
-            for factor in _efficiency(name).factors
-        }
-        for name in (left, right)
-    ]
-    differing = _differing(*({name: factor.value for name, factor in side.items()} for side in sides))
+    entries = [_profile_or_correction(name) for name in (left, right)]
+    if type(entries[0]) is not type(entries[1]):
+        raise InputError(f"{left} and {right}: expected two efficiency profiles or two corrections")
+    sides = [_steps(entry) if isinstance(entry, Correction) else _factors(entry) for entry in entries]
+    differing = _differing(*({name: value for name, (value, _) in side.items()} for side in sides))
     for item in differing:
-        a, b = (side.get(item["field"]) for side in sides)
-        item |= {"source_a": a.source if a else None, "source_b": b.source if b else None}
+        a, b = (side.get(item["field"], (None, None))[1] for side in sides)
+        item |= {"source_a": a, "source_b": b}
     return differing
+
+
+def _factors(profile: EfficiencyProfile) -> dict[str, tuple[Any, str]]:
+    """The factors of a profile with their sources."""
+    return {
+        "[".join(filter(None, (factor.factor, _condition(factor)))): (factor.value, factor.source)
+        for factor in profile.factors
+    }
+
+
+def _steps(correction: Correction) -> dict[str, tuple[Any, str]]:
+    """The steps of a correction, each with the source of all: logarithms of multipliers."""
+    found: dict[str, Any] = {}
+    for one in correction.metrics:
+        for group in one.groups:
+            of_group = f"[{group.model}/{group.accelerator}/{group.framework}]"
+            found |= {
+                f"{one.metric}.{name}{of_group}": getattr(group, name) for name in ("step", "runs", "newest")
+            }
+        for along in one.along:
+            for start, step in zip(along.starts, along.steps, strict=True):
+                found[f"{one.metric}.{along.what}[from {start:g}]"] = step
+        found |= {f"{one.metric}.{end}": getattr(one, end) for end in ("low", "high")}
+    source = f"{correction.id} {correction.version}: {correction.source}"
+    return {name: (value, source) for name, value in found.items()}
 
 
 def _condition(factor: Factor) -> str:
@@ -162,9 +186,18 @@ def _condition(factor: Factor) -> str:
     return f"{', '.join(stated)}]" if stated else ""
 
 
+def _profile_or_correction(name: str) -> EfficiencyProfile | Correction:
+    """An efficiency profile by id or id@version, or what a file holds, a profile or a correction."""
+    if Path(name).suffix in _FILES:
+        data = parse_yaml(read_text(Path(name)), name)
+        if isinstance(data, dict) and "metrics" in data:
+            return validate(Correction, data, name)
+    return _efficiency(name)
+
+
 def _efficiency(name: str) -> EfficiencyProfile:
     """An efficiency profile by id or id@version, or of a file."""
-    if Path(name).suffix in (".yaml", ".yml"):
+    if Path(name).suffix in _FILES:
         return load(EfficiencyProfile, Path(name))
     profiles = {profile.id for profile in load_library().efficiency}
     if name.partition("@")[0] not in profiles:

@@ -195,6 +195,7 @@ def with_correction(library: Library, named: str, name: str) -> Library:
     path = Path(named)
     if not path.is_file():
         raise InputError(
-            f"{name}: field correction: expected none or a file of mantile correct, found {named!r}"
+            f"{name}: field correction: expected none or a file of mantile correct (none is shipped: on "
+            f"public runs of later days all were worse than the physics), found {named!r}"
         )
     return library.model_copy(update={"correction": load_correction(path)})

@@ -122,7 +122,8 @@ def learn(
     point.
 
     Args:
-        runs: as `load_measurements` reads them; those with prefill or drafts apart do not count.
+        runs: as `load_measurements` reads them; those with prefill or drafts apart, and those at a rate of
+            requests, do not count.
         library: profiles to predict with, instead of those we ship.
         name: id of the correction.
         source: what the runs are called.
@@ -196,7 +197,7 @@ def residuals(
     measured."""
     import pandas as pd
 
-    aggregated = [run for run in runs if mode_of(run) == "aggregated"]
+    aggregated = [run for run in runs if mode_of(run) == "aggregated" and run.concurrency is not None]
     matched = match_runs(aggregated, library, progress).possible()
     rows: list[dict[str, Any]] = []
     for batch in matched.batches:

@@ -53,15 +53,30 @@ def reader_of(record: Record, name: str) -> Reader:
     Raises:
         InputError: with the columns of each form that is known.
     """
+    if any(load in record for load in _LOADS) and set(record) >= _OWN:
+        return _own
     for needs, reader in _READERS:
         if needs <= set(record):
             return reader
     if set(_renamed(record)) >= _SERVING:
         return lambda row, row_name: serving(_renamed(row), row_name)
+    raise InputError(f"{name}: not a form of measured runs that is known; {_nearest(record)}")
+
+
+def _nearest(record: Record) -> str:
+    """What a record lacks of the form that it is nearest to; the columns of all forms where that is much."""
+    forms = {
+        "the fields of a run": (_OWN | {"concurrency"}) - set(record),
+        "a table of serving runs": _SERVING - set(_renamed(record)),
+    }
+    form, lacks = min(forms.items(), key=lambda one: len(one[1]))
+    if len(lacks) <= _NEAR:
+        named = [f"{what} ({_COLUMNS[what][0]})" if what in _COLUMNS else what for what in sorted(lacks)]
+        return f"it lacks of {form}: {', '.join(named)}"
     columns = [", ".join(sorted(needs)) for needs, _ in _READERS]
-    raise InputError(
-        f"{name}: not a form of measured runs that is known; expected the fields of a run ({columns[0]}, "
-        f"metrics such as tpot_s), or those of {'; or '.join(columns[1:])}"
+    return (
+        f"expected the fields of a run ({', '.join(sorted(_OWN))}, concurrency, metrics such as tpot_s), or "
+        f"those of {'; or '.join(columns)}"
     )
 
 
@@ -467,10 +482,12 @@ def _renamed(record: Record) -> Record:
     return plain
 
 
+_OWN = {"model", "accelerator", "input_tokens", "output_tokens"}
+_LOADS = ("concurrency", "request_rate", "sessions")
 _SERVING = {"model", "system", "framework", "precision", "isl", "osl", "concurrency", "tp"}
+_NEAR = 3  # columns that a record may lack to be near to a form
 
 _READERS: tuple[tuple[set[str], Reader], ...] = (
-    ({"model", "accelerator", "input_tokens", "output_tokens", "concurrency"}, _own),
     (_SERVING, serving),
     ({"model", "hw", "precision", "isl", "osl", "conc"}, inferencemax),
     ({"model", "system", "quant", "framework", "tg_tok_s"}, llama_bench),

@@ -3,6 +3,7 @@ of records, .db."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ TEXT_COLUMNS = {
 }  # never read as numbers: version 0.10 is not 0.1
 
 
-def load_measurements(path: str | Path) -> Measurements:
+def load_measurements(path: str | Path, trusted: Mapping[bytes, str] | None = None) -> Measurements:
     """Read measured runs from a file.
 
     A record that is wrong is set aside with its reason. A file without one valid record is an error.
@@ -38,6 +39,7 @@ def load_measurements(path: str | Path) -> Measurements:
         path: a .csv, .json or .yaml file: runs in our own form, a table of serving runs, InferenceMAX's
             agg_bmk.json or a table of llama-bench; `mantile.measured.dialects` lists their columns. Or a
             database of records, .db: one that was changed is refused as a whole.
+        trusted: keys, by one of which each record of a database must be signed.
 
     Returns:
         The runs in the order of the file, times in seconds, and the records that were set aside.
@@ -52,7 +54,9 @@ def load_measurements(path: str | Path) -> Measurements:
     """
     path = Path(path)
     if is_database(path):
-        return _recorded(path)
+        return _recorded(path, trusted)
+    if trusted is not None:
+        raise InputError(f"{path}: --trusted is for records; nobody signs a file of runs")
     with Clock(str(path)) as clock:
         return _measurements(path, clock)
 
@@ -82,9 +86,9 @@ def _measurements(path: Path, clock: Clock) -> Measurements:
     return Measurements(tuple(runs.values()), tuple(rejected))
 
 
-def _recorded(path: Path) -> Measurements:
+def _recorded(path: Path, trusted: Mapping[bytes, str] | None) -> Measurements:
     """The runs of a database of records, at least one."""
-    runs = recorded_runs(path)
+    runs = recorded_runs(path, trusted)
     if not runs:
         raise InputError(f"{path}: no records in it")
     return Measurements(tuple(runs))

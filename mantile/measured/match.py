@@ -127,8 +127,8 @@ class Batch:
 
     def _throughput_of(self, ttft: Array, tpot: Array) -> Array:
         """Tokens per second and accelerator that mean TTFT and TPOT come to in the same loop; NaN for
-        disaggregated runs."""
-        if any(run.run.decode is not None for run in self.runs):
+        disaggregated runs, and for those without a loop, whose arrivals alone say it."""
+        if any(run.run.decode is not None or run.run.concurrency is None for run in self.runs):
             return np.full(len(self.runs), np.nan)
         serving = self.equations.serving
         metrics = {

@@ -27,6 +27,7 @@ COLUMNS = [
     "id",
     "mode",
     *GROUPS,
+    "request_rate",
     "input_tokens",
     "output_tokens",
     "prompts_per_slot",
@@ -242,7 +243,12 @@ def _compared(batch: Batch, changes: Mapping[str, float]) -> pd.DataFrame:
         {cell: changes[figure] for figure, cell in _changed_inputs(batch, changes).items()}
     )
     outputs, measured = batch.outputs(), batch.measured
-    table = pd.DataFrame([_asked(run) for run in batch.runs])
+    asked = [_asked(run) for run in batch.runs]
+    table = pd.DataFrame(asked)
+    loads = pd.Series([one["concurrency"] for one in asked], dtype=object)
+    table["concurrency"] = (
+        loads.infer_objects()
+    )  # whole numbers stay so beside runs at a rate, which have none
     table["gpus"] = batch.accelerators.astype(int)
     _judge_plans(table, batch, [str(verdict) for verdict in values[batch.equations.checks.feasibility]])
     for name, metric in COMPARED.items():
@@ -253,6 +259,18 @@ def _compared(batch: Batch, changes: Mapping[str, float]) -> pd.DataFrame:
     for what in ("measured", "predicted"):
         table[f"{PREFILL_RATE}_{what}"] = table["input_tokens"].astype(float) / table[f"prefill_{what}"]
     return table[[*COLUMNS, "why"]]
+
+
+def other_load(run: Mapping[Any, Any]) -> str:
+    """What stands for the concurrency of a run that states none: its rate of requests.
+
+    Args:
+        run: a row of the table.
+
+    >>> other_load({"request_rate": 2.5}), other_load({"request_rate": None})
+    ('2.5/s', 'sessions')
+    """
+    return f"{run['request_rate']:g}/s" if run["request_rate"] else "sessions"
 
 
 IMPOSSIBLE, PADDED = "invalid", "padded"
@@ -290,7 +308,8 @@ def _asked(matched: MatchedRun) -> dict[str, Any]:
         "framework": values["framework"],
         "precision": values["weights_dtype"],
         "parallelism": " ".join(degrees),
-        "concurrency": values["concurrency"],
+        "concurrency": values.get("concurrency"),
+        "request_rate": values.get("request_rate"),
         "lengths": f"{values['input_tokens']}/{values['output_tokens']}",
         "input_tokens": values["input_tokens"],
         "output_tokens": values["output_tokens"],

@@ -49,10 +49,14 @@ def run_of(stored: Stored, name: str) -> Run:
     return parse_run({**when, **record.run, "id": short}, f"{name}: record {short}")
 
 
-def recorded_runs(path: Path) -> list[Run]:
+def recorded_runs(path: Path, trusted: Mapping[bytes, str] | None = None) -> list[Run]:
     """The runs of a database of records, in the order in which they were added.
 
+    Args:
+        path: of the database.
+        trusted: keys, by one of which each record must be signed.
+
     Raises:
-        InputError: naming the file, and the record that is not as it was written.
+        InputError: naming the file, and the record that is not as it was written, or not signed so.
     """
-    return [run_of(one, str(path)) for one in read(path)]
+    return [run_of(one, str(path)) for one in read(path, trusted)]

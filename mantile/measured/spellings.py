@@ -8,6 +8,7 @@ from typing import Any
 
 from mantile.library.architecture import Architecture
 from mantile.library.errors import InputError, unknown
+from mantile.library.ids import find_named, words
 from mantile.library.models import ids_by_hub_id, load_model, model_ids
 from mantile.library.profiles import Accelerator, load_library
 
@@ -22,10 +23,14 @@ _FRAMEWORKS = {
     "exo 1.0": "exo",
     "llama.cpp/lm studio": "llama.cpp",
     "llama.cpp (wsl2)": "llama.cpp",
+    "llama-cpp": "llama.cpp",
+    "llamacpp": "llama.cpp",
 }
+_VERSIONED = ("vllm", "sglang")
+"""Frameworks whose names go on with a release in tables."""
 _TUNING = re.compile(
     r"-(instruct|it|chat|hf|fp8|fp4|nvfp4|mxfp4|bf16|awq|gptq|int4|int8|w4a16|w8a8|gguf|preview|dynamic"
-    r"|v2|v0\.1|0528|turbo)$"
+    r"|v2|v0\.1|0528|turbo|quantized(\.w\d+a\d+)?)$"
 )
 _BEYOND_ITS_CONTEXT = {"llama-3-8b": "llama-3.1-8b", "llama-3-70b": "llama-3.1-70b"}
 """Models that tables measure beyond their 8,192 tokens: those of their shapes with a longer context."""
@@ -38,7 +43,8 @@ _SAME_SHAPES = {
 def framework_id(name: Any) -> str:
     """Our id of a framework; a name that is not known here is left as it is, in lower case."""
     spelling = str(name).strip().lower()
-    return "vllm" if spelling.startswith("vllm") else _FRAMEWORKS.get(spelling, spelling)
+    versioned = next((known for known in _VERSIONED if spelling.startswith(known)), None)
+    return versioned or _FRAMEWORKS.get(spelling.replace("_", "-"), spelling)
 
 
 @cache
@@ -54,11 +60,14 @@ def model_id(name: str) -> tuple[str, str]:
         return beyond, f"{name} has the shapes of {beyond}"
     if name in ids_by_hub_id():
         return ids_by_hub_id()[name], f"{name} is {ids_by_hub_id()[name]}"
-    bare = name.rsplit("/", 1)[-1].lower().removeprefix("meta-")
+    bare = "-".join(name.rsplit("/", 1)[-1].lower().split()).removeprefix("meta-")
     while bare not in model_ids() and (shorter := _TUNING.sub("", bare)) != bare:
         bare = shorter
     if bare in model_ids():
         return bare, "" if bare == name else f"{name} is {bare}"
+    spelt = next((own for own in model_ids() if words(own) == words(bare)), None)
+    if spelt is not None:
+        return spelt, f"{name} is {spelt}"
     alike = _SAME_SHAPES.get(bare) or _ids_without_tuning().get(bare)
     if alike is not None:
         return alike, f"{name} has the shapes of {alike}"
@@ -83,9 +92,17 @@ def architecture_of(model: str) -> Architecture:
     return load_model(model).architecture
 
 
+_BESIDE = (
+    "nvidia|amd|instinct|apple|geforce|radeon|hbm3|blackwell|oam|ac|generation|(server|workstation)-edition"
+    "|(server|workstation) edition"
+)
+"""Words of drivers and tables beside the name of a chip: who makes it, its memory, its form."""
+
+
 @cache
 def find_accelerator(name: str) -> Accelerator:
-    """An accelerator by one of the names it goes by: b200_sxm, gb200, RTX 4090, M2 Ultra 76-Core GPU 192GB.
+    """An accelerator by one of the names it goes by: b200_sxm, gb200, RTX 4090, M2 Ultra 76-Core GPU 192GB,
+    NVIDIA-A100-SXM4-80GB as drivers and clusters have it, or as the command line takes it.
 
     Raises:
         InputError: for one that is not in the library.
@@ -94,8 +111,9 @@ def find_accelerator(name: str) -> Accelerator:
     lower = name.lower()
     spelling = lower.replace("\u2011", "-").replace("_", "-")
     spelling = re.sub(r"\b\d+(-core gpu|c\b|gb\b)", "", spelling)
-    spelling = re.sub(r"\b(nvidia|amd|apple|geforce|hbm3|blackwell|radeon)\b", "", spelling)
-    bare = "-".join(re.sub(r"\([^)]*\)", "", spelling).split())
+    spelling = re.sub(r"\bsxm\d\b", "sxm", spelling)
+    spelling = re.sub(rf"\b({_BESIDE})\b", "", spelling)
+    bare = "-".join(filter(None, re.split(r"[\s-]+", re.sub(r"\([^)]*\)", "", spelling))))
     candidates = [
         lower.replace(" ", "-"),
         bare,
@@ -112,7 +130,7 @@ def find_accelerator(name: str) -> Accelerator:
     for candidate in candidates:
         if candidate in library:
             return library[candidate]
-    raise unknown("accelerator", name, library)
+    return library[find_named("accelerator", name, {key: chip.name for key, chip in library.items()})]
 
 
 def weight_formats(
@@ -161,6 +179,8 @@ def weight_formats(
 _WITH_HEAD = {"q4_0", "q4_k_m", "q8_0"}
 _METHODS, _EIGHT = frozenset({"awq", "gptq"}), frozenset({"int8", "8bit", "w8a16"})
 """Ways of quantising, 4 bit where nothing beside them says that it is 8."""
+_WIDTHS = frozenset({"w8a8", "w8a16"})
+"""Widths, whole numbers unless a format stands beside them: w8a8-fp8."""
 _OTHER_WORDS = {
     "4bit": "int4-g64",
     "mlx-4bit": "int4-g64",
@@ -182,10 +202,10 @@ def _format_of(word: str) -> str:
     """
     spelling = re.sub(r"[\s()_,]+", "-", word.strip().lower()).strip("-")
     spelling = re.sub(r"(\d)-bits?\b", r"\1bit", spelling)
-    words = spelling.split("-")
-    if _METHODS & {*words} and _EIGHT & {*words}:
+    parts = spelling.split("-")
+    if _METHODS & {*parts} and _EIGHT & {*parts}:
         return "int8-g128"
-    for name in (spelling, *words):
+    for name in (spelling, *sorted(parts, key=_WIDTHS.__contains__)):
         if name in _OTHER_WORDS:
             return _OTHER_WORDS[name]
         try:

@@ -23,13 +23,13 @@ _BUSY = 0.8  # share of a core above which the client may be what is measured
 def print_bench(benched: Benched, records: Path, manifest: Path) -> None:
     """Each point of a sweep, what the client took, and where it is kept."""
     out = open_console()
-    server = benched.server
-    engine = " ".join(filter(None, (server.framework, server.version))) or "engine not known"
+    server, of = benched.server, benched.manifest.of
+    engine = " ".join(filter(None, (of["framework"], server.version)))
     done = sum(point.state == "done" for point in benched.manifest.points.values())
     counts = (
         f"{number(done)} of {number(len(benched.manifest.points))} points, {number(benched.measured)} now"
     )
-    out.print(Text(f"{server.model} on {engine}: {counts}", style="bold"))
+    out.print(Text(f"{server.model} with {engine} on {of['accelerator']}: {counts}", style="bold"))
     heads = ("TTFT p50", "TTFT p95", "TPOT p50", "TPOT p95", "ITL p99", "e2e p50", "tokens/s", "failed")
     table = new_table("point", *heads, right=range(1, 9), drop=(6, 5, 2, 4))
     for name, state in benched.manifest.points.items():

@@ -23,7 +23,7 @@ from rich.text import Text
 from mantile.cli.output import look
 from mantile.cli.output.tables import new_table, number, open_console
 from mantile.measured.metrics import COMPARED, ERROR_FIGURES, IN_UNITS, PREFILL_RATE
-from mantile.measured.reconcile import GROUPS, OF_CASE
+from mantile.measured.reconcile import GROUPS, OF_CASE, other_load
 
 if TYPE_CHECKING:
     from mantile.measured.gates import Passed
@@ -255,6 +255,8 @@ def _print_extremes(out: Console, reconciliation: Reconciliation, mode: str) -> 
             for run in runs.to_dict("records"):
                 values = [number(run[f"{column}_{what}"] * scale, 4) for what in ("measured", "predicted")]
                 error = percent(run[f"{metric.name}_ratio"] - 1, signed=True)
+                if run["concurrency"] is None:
+                    run["concurrency"] = other_load(run)
                 table.add_row(*(str(run[key]) for key in ("id", *OF_CASE)), *values, error)
             out.print(table)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from mantile.graph.quantity import Input, Named, Quantity, Span, absolute, logarithm, span
 from mantile.measured.metrics import ComparedMetric
+from mantile.measured.reconcile import other_load
 from mantile.measured.report.contents import (
     COUNT,
     FORMS,
@@ -142,7 +143,9 @@ def _asked_cell(
     if column in _ORIGIN:
         sheet.set_text(row, cells.columns[column], str(value or "")[:LONGEST], look)
         return
-    value = float(value) if column in NUMBERS else str(value)
+    if value is None:
+        value = other_load(run)
+    value = float(value) if column in NUMBERS and not isinstance(value, str) else str(value)
     cells.figures[column].append(
         add_value(book, sheet, row, cells.columns[column], f"run.{row}.{column}", value, look)
     )
