@@ -37,6 +37,8 @@ def test_range_grows_with_the_root_of_the_age() -> None:
     known = next(one for one in load_library().evidence.drift if one.framework == "sglang")
     day, band, tpot = _ends(engine_date=known.last.isoformat())
     assert day["months"] == 0
+    told = mt.estimate(mt.Scenario(**ASKED, engine_date="2026-10-11", as_of="2026-11-20")).to_dict()
+    assert (told["engine_date"], told["as_of"]) == ("2026-10-11", "2026-11-20"), "as in a scenario file"
     assert day["tpot"] == pytest.approx({name: band[name] for name in ("p10", "p90")}, rel=1e-12)
 
     later, band, tpot = _ends(engine_date="2026-10-11")

@@ -21,6 +21,8 @@ from mantile.library.dates import day_of
 from mantile.library.device import AWAY
 from mantile.library.runs import NOT_STATED
 
+_DAY = "date"  # unit of inputs that are days
+
 
 def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     """Inputs, headline metrics, what limits them, their ranges and the checks that do not hold.
@@ -394,6 +396,8 @@ def _plain(figure: Input, value: Any) -> str | int | float:
     """The value of an input as a scenario file holds it."""
     if isinstance(value, str):
         return str(value)
+    if figure.unit == _DAY:
+        return day_of(value).isoformat()
     return int(value) if figure.integer else float(value)
 
 
