@@ -115,3 +115,12 @@ def test_day_in_a_workbook(tmp_path: Path) -> None:
     assert not mt.lint(book)
     again = mt.import_workbook(book)
     assert again.scenario.engine_date == 46352
+
+
+def test_days_are_swept() -> None:
+    """Days and releases as values of a sweep, each as it is by itself."""
+    values = ("2025-07-24", "2026-10-11", "sglang 0.4.9")
+    table = mt.sweep(mt.Scenario(**ASKED), engine_date=values)
+    assert [*table["engine_date"]] == [*values] and table["tpot_s"].nunique() == 1
+    with pytest.raises(InputError, match="engine_date: expected a day"):
+        mt.sweep(mt.Scenario(**ASKED), engine_date=["2026-13-01"])

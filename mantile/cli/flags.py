@@ -384,6 +384,8 @@ def _values(part: str, text: str) -> Iterator[Any]:
                 f"most {MOST_VALUES:,}"
             )
         yield from range(small, large + 1, each)
+    elif re.fullmatch(r"\d{4}-\d\d?-\d\d?", part):
+        yield part  # a day
     elif re.fullmatch(r"[-+.:^\d]+", part):
         raise InputError(
             f"--over {text}: {part}: expected a value, 1..8 (each), 1..8:2 (steps), 2^0..2^9 "
