@@ -38,7 +38,7 @@ from mantile.library.profiles import (
     shelf,
     with_accelerator,
 )
-from mantile.library.scenario import load_scenario, parse_scenario
+from mantile.library.scenario import Scenario, load_scenario, parse_scenario
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama",
@@ -936,3 +936,43 @@ def test_a_fitted_factor_says_which_framework_it_saw(library: Library) -> None:
         if not any(name in factor.source for name in names)
     ]
     assert not silent
+
+
+def test_what_is_of_another_kind_is_told_in_plain_words() -> None:
+    """Each field of a scenario with a number, text, list or mapping in its place: no word of a library."""
+    plain = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 9, "output_tokens": 9}
+    odd: tuple[Any, ...] = (
+        5,
+        "x",
+        "",
+        [],
+        [1],
+        ["x"],
+        [{"a": 1}],
+        {"a": 1},
+        {"a": {"b": 2}},
+        [[]],
+        math.inf,
+        math.nan,
+    )
+    cases = [{name: value} for name in Scenario.model_fields for value in odd]
+    cases += [
+        {"devices": value, "links": links}
+        for value in odd
+        for links in ({"preset": "mesh"}, {"between": 5}, {"between": [5]}, {"between": [{"a": 1}]}, 5)
+    ]
+    refused = 0
+    for case in cases:
+        try:
+            parse_scenario(plain | {"concurrency": 1} | case, "a.yaml")
+        except InputError as error:
+            refused += 1
+            assert "Input should" not in str(error) and "exclude_none" not in str(error), (case, str(error))
+    assert refused > len(cases) / 2
+    for case, told in (
+        ({"overrides": 5}, "field overrides: expected a list (found 5)"),
+        ({"decode": 5}, "field decode: expected names with values, as in {name: value} (found 5)"),
+        ({"devices": "x"}, "field devices: expected a list (found 'x')"),
+    ):
+        with pytest.raises(InputError, match=re.escape(told)):
+            parse_scenario(plain | {"concurrency": 1} | case, "a.yaml")

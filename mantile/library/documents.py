@@ -395,8 +395,15 @@ _EXPECTED = {
     "float_parsing": "expected a number",
     "string_type": "expected a text",
     "bool_type": "expected true or false",
+    "finite_number": "expected a finite number",
+    "tuple_type": "expected a list",
+    "list_type": "expected a list",
+    "dict_type": "expected names with values, as in {{name: value}}",
+    "model_type": "expected names with values, as in {{name: value}}",
     "too_long": "{actual_length} items; expected at most {max_length}",
+    "too_short": "{actual_length} items; expected at least {min_length}",
     "string_too_long": "expected at most {max_length} characters",
+    "string_too_short": "expected at least {min_length} characters",
 }
 """By the kind of problem."""
 

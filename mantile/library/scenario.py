@@ -152,14 +152,17 @@ class Case(Inputs):
         """What a block of links states stands at the devices."""
         if not isinstance(data, dict) or not isinstance(data.get("links"), Mapping):
             return data
-        preset, devices = with_links(data.get("devices") or (), data["links"])
+        devices = data.get("devices") or ()
+        if not isinstance(devices, list | tuple):
+            return data | {"links": None}  # the devices are what is wrong
+        preset, devices = with_links(devices, data["links"])
         return data | {"links": preset, "devices": devices}
 
     @model_validator(mode="before")
     @classmethod
     def _first_device(cls, data: Any) -> Any:
         """What the first device states of the deployment stands there."""
-        if not isinstance(data, dict) or not data.get("devices"):
+        if not isinstance(data, dict) or not data.get("devices") or not _is_list(data["devices"]):
             return data
         first = data["devices"][0]
         stated = first if isinstance(first, dict) else getattr(first, "model_dump", dict)(exclude_none=True)
@@ -392,6 +395,11 @@ class Scenario(Case):
         return any(
             case.decode is not None or case.serving == "disaggregated" for case in (self, *self.variants)
         )
+
+
+def _is_list(given: Any) -> bool:
+    """Whether it is a list of fields with values, as far as that is seen without reading them."""
+    return isinstance(given, list | tuple) and isinstance(given[0], Mapping | Strict)
 
 
 def _require_links(device: Device, number: int, count: int, links: str | None, where: str) -> None:
