@@ -14,7 +14,7 @@ from typing import Any
 
 import coverage_of_types
 import pytest
-from conftest import one_in
+from conftest import EVERY, one_in
 from small_models import CONFIGS, wide
 
 from mantile.estimate.estimate import estimate
@@ -710,7 +710,8 @@ def test_every_type_that_is_read_is_estimated() -> None:
     asked = one_in(6, types)
     found = list(coverage_of_types.answers(asked))
     assert {name: why for name, how, why in found if how == coverage_of_types.CRASHED} == {}
-    assert sum(how == coverage_of_types.CODE for _, how, _ in found) > 120 * len(asked) / len(types)
+    least = 120 if EVERY else 100  # of all types; a sixth of them holds some more or fewer
+    assert sum(how == coverage_of_types.CODE for _, how, _ in found) > least * len(asked) / len(types)
 
 
 @needs_classes
