@@ -58,7 +58,7 @@ KEPT = (
     ),
     *("serving.generation", "serving.service_time", "serving.slot_held", "serving.in_flight_share"),
     *("load.utilisation", "load.limit", "load.served", "load.in_flight", "load.open", "load.decoding"),
-    "efficiency.rate.host_memory",
+    *("efficiency.rate.host_bytes", "memory.host_weights", "memory.expert_padding"),
     *(PER_TOKEN, "cost.usd_per_hour", "cost.joules_per_output_token", "cost.power"),
 )
 """Figures that relations look at; a graph without a request rate or decode workers lacks some."""
