@@ -215,6 +215,41 @@ def test_nothing_is_lost_or_made_between_devices(model: str) -> None:
     holds()
 
 
+@pytest.mark.parametrize(
+    "model", ["llama-3.1-8b", pytest.param("gpt-oss-120b", marks=pytest.mark.exhaustive)]
+)
+def test_more_bandwidth_or_faster_products_of_a_device_never_lengthen_tpot(model: str) -> None:
+    """However layers are split: prompts hold up the step of the slowest device, which may be another then."""
+    asked = HOME | {"model": model, "concurrency": 8, "device_split": "even"}
+    made = ask(**asked, devices=[{"accelerator": chip} for chip in CHIPS[:3]])
+    tpot = made.equations.figures["serving.tpot"]
+    program, total = Program([tpot]), int(made.values()[made.equations.ir.total_layers])
+
+    @settings(max_examples=25, deadline=None, derandomize=True, phases=[Phase.generate])
+    @given(
+        chips=st.lists(st.sampled_from(CHIPS), min_size=3, max_size=3),
+        cuts=st.lists(st.integers(0, total), min_size=2, max_size=2).map(sorted),
+        concurrency=st.sampled_from((2, 8, 64)),
+        tokens=st.sampled_from((200, 1000, 4000, 16000)),
+        changed=st.sampled_from(("hardware.memory_bandwidth", "efficiency.gemm_compute")),
+        device=st.sampled_from(("", "devices.2.", "devices.3.")),
+    )
+    def holds(
+        chips: list[str], cuts: list[int], concurrency: int, tokens: int, changed: str, device: str
+    ) -> None:
+        inputs = made.inputs(0) | {"inputs.concurrency": concurrency, "inputs.input_tokens": tokens}
+        inputs |= {"inputs.output_tokens": 50, "inputs.accelerator": chips[0]}
+        inputs |= {f"inputs.device{n}_accelerator": chip for n, chip in enumerate(chips[1:], start=2)}
+        layers = [end - start for start, end in zip([0, *cuts], [*cuts, total], strict=True)]
+        inputs |= {f"inputs.device{n}_layers": count for n, count in enumerate(layers, start=1)}
+        ranges = {"hardware.memory_bandwidth": (100, 8000), "efficiency.gemm_compute": (0.05, 1)}
+        inputs[f"{device}{changed}.override"] = np.geomspace(*ranges[changed], 30)
+        times = np.broadcast_to(program.run(inputs)[tpot], 30)
+        assert np.all(np.diff(times) <= 1e-9 * times[:-1]), (chips, layers, device)
+
+    holds()
+
+
 PASSES = (("prefill", "flops"), ("prefill", "bytes"), ("decode", "flops"))
 
 

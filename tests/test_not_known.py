@@ -272,3 +272,23 @@ def test_a_plan_that_can_be_is_predicted() -> None:
     assert not any(told[f"measured.missing.{name}"] for name in PREDICTED)
     assert 0 < told["measured.error"] == told["measured.error_of_all"]
     assert told["metrics.electricity_per_day"] > 0 < told["metrics.tokens_per_day"]
+
+
+def test_a_figure_that_nobody_states_is_a_dash_at_the_head_of_hardware(make: Make) -> None:
+    """Its cell holds 0; a flag of 0 says no, and what is stated is shown."""
+    book = lay_out(make(accelerator="gb200-nvl72", tp=8))
+    sheet = book.sheets["Hardware"]
+    rows = {name: row for row, name in reversed(sheet.ids.items()) if sheet.sections[row] == "Answers"}
+    values = book.estimate_values[0]
+    shown = {
+        name: (values[book.estimate.figure(name)], sheet.cells[row, FIRST].style.form)
+        for name, row in rows.items()
+    }
+    numbers = {name: told for name, told in shown.items() if not isinstance(told[0], str)}
+    assert {name for name, (value, _) in numbers.items() if value == 0} >= {
+        "hardware.host_memory",
+        "hardware.idle",
+    }
+    for name, (value, form) in numbers.items():
+        assert form.count(";") == (0 if name == "hardware.native" else 2), (name, form)
+        assert value or '"–"' in form, name

@@ -15,7 +15,7 @@ from mantile.equations.constant import SLIVER
 from mantile.equations.devices import Device, Devices, Stage
 from mantile.equations.devices_away import OF_RUN, on_device_before
 from mantile.equations.devices_links import Link
-from mantile.equations.forward import Pass
+from mantile.equations.forward import OnDevice, Pass
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -35,7 +35,7 @@ from mantile.graph.quantity import (
     sum_range,
     where,
 )
-from mantile.graph.rewrite import GraphRewrite
+from mantile.graph.rewrite import GraphRewrite, order
 from mantile.graph.rows import Rows
 from mantile.ir.modules import Layer, ModelGraph
 
@@ -59,6 +59,8 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
     passes, over = on_device_before(first, ir, base, base.inputs.devices, devices.links, work, passes)
     replaced: dict[Node, Node] = {}
     runs: dict[str, list[Node]] = {}
+    in_layers: dict[str, list[Node]] = {}
+    counts = _counts(first, base, devices, work)
     sent: tuple[Quantity, ...] = ()
     for place, block in enumerate(work.blocks):
         of_each = [one.blocks[place] for one in passes]
@@ -73,7 +75,7 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
             replaced |= _hosts(first, base, block, of_each)
         else:
             if block.repeats is not None:
-                runs[block.id] = _runs(first, base, devices, block)
+                runs[block.id], in_layers[block.id] = _runs(first, base, devices, block, counts)
             replaced |= _means(first, devices, block, of_each, runs.get(block.id, []))
     replaced |= _step(first, devices, work, passes)
     whole = GraphRewrite(replaced, (), "", "", tuple(listed)).rewrite(work)
@@ -102,7 +104,20 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
             ),
         },
     )
-    return replace(whole, slowest=times.slowest), found
+    apart = [
+        OnDevice(
+            time=stage.time,
+            part=device.layers / ir.total_layers,
+            last=device.last,
+            blocks={
+                block.id: (own, in_layers[block.id][device.number - 1])
+                for block, own in zip(work.blocks, one.blocks, strict=True)
+                if block.id in in_layers
+            },
+        )
+        for device, stage, one in zip(devices.devices, times.stages, passes, strict=True)
+    ]
+    return replace(whole, slowest=times.slowest, devices=tuple(apart)), found
 
 
 def _pass_of(device: Device, work: Pass, listed: list[Named], blocks: list[Quantity]) -> Pass:
@@ -131,20 +146,48 @@ def _in_counts(body: Node, counts: frozenset[Node]) -> Node:
     return substitute(body, {figure: node for figure, node in between.items()})
 
 
-def _runs(rows: Rows, base: Workers, devices: Devices, block: Block) -> list[Node]:
-    """How often a module runs on each device, from how often it runs in the model.
+def _counts(rows: Rows, base: Workers, devices: Devices, work: Pass) -> list[GraphRewrite]:
+    """For each device what counts messages, with the layers that it holds in place of all."""
+    messages = order(
+        *(_repeats(block) for block in work.blocks if block.network and block.repeats is not None)
+    )
+    held = base.plan.stages.layers
+    return [
+        GraphRewrite(
+            {kind: of_stages[device.number - 1] for kind, of_stages in held.items()},
+            (),
+            f"{rows.prefix}.{device.number}.held.",
+            f", device {device.number}",
+            messages,
+        )
+        for device in devices.devices
+    ]
+
+
+def _runs(
+    rows: Rows, base: Workers, devices: Devices, block: Block, counts: Sequence[GraphRewrite]
+) -> tuple[list[Node], list[Node]]:
+    """How often a module runs on each device, from how often it runs in the model; and in its layers.
 
     A message that is sent once beside those of the layers is the last device's.
+
+    Args:
+        counts: of each device, what counts its messages; the rows that are made are added.
     """
     assert block.repeats is not None
     held = base.plan.stages.layers
     unfolded = _in_counts(_repeats(block), frozenset(held))
-    runs = [
-        substitute(unfolded, {kind: of_stages[device.number - 1] for kind, of_stages in held.items()})
-        for device in devices.devices
-    ]
     if not block.network:
-        return runs
+        runs: list[Node] = [
+            substitute(unfolded, {kind: of_stages[device.number - 1] for kind, of_stages in held.items()})
+            for device in devices.devices
+        ]
+        return runs, runs
+    runs = []
+    for own_counts in counts:
+        known = {*own_counts.made(())}
+        runs.append(own_counts.rewrite(_repeats(block)))
+        rows.add(*(row for row in own_counts.made(()) if row not in known))
     once = rows(
         f"{block.id}.once",
         f"Messages outside layers, {block.label}",
@@ -161,7 +204,7 @@ def _runs(rows: Rows, base: Workers, devices: Devices, block: Block) -> list[Nod
         )
         for run, device in zip(runs, devices.devices, strict=True)
     ]
-    return [
+    of_devices: list[Node] = [
         own(
             f"{device.number}.{block.id}.runs",
             f"Messages of device {device.number}",
@@ -170,6 +213,7 @@ def _runs(rows: Rows, base: Workers, devices: Devices, block: Block) -> list[Nod
         )
         for number, device in zip(every, devices.devices, strict=True)
     ]
+    return of_devices, [number - once for number in every]
 
 
 def _repeats(block: Block) -> Node:
@@ -475,12 +519,12 @@ def _sections(devices: Devices, whole: Pass, times: _Stages, listed: Sequence[Na
         )
         if isinstance(node, Quantity)
     ]
-    order = {figure.id: place for place, figure in enumerate(listed)}
+    places = {figure.id: place for place, figure in enumerate(listed)}
     sections = []
     for device in devices.devices:
         begin = f"{device.prefix}{whole.phase.id}."
         own = [node for node in needed if node.id.startswith(begin)]
-        own.sort(key=lambda node: order.get(node.id.removeprefix(device.prefix), -1))
+        own.sort(key=lambda node: places.get(node.id.removeprefix(device.prefix), -1))
         sections.append(
             Section(f"Modules on device {device.number}", tuple(own), "one run of each, on its accelerators")
         )

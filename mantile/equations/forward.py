@@ -90,6 +90,22 @@ class ByModule:
 
 
 @dataclass(frozen=True)
+class OnDevice:
+    """A pass on one of the devices that are not alike.
+
+    Args:
+        time: seconds of it there.
+        part: share of the layers that it holds; `last` 1 where it has the end.
+        blocks: modules of its layers as one run of them is there, and how often they run in its layers.
+    """
+
+    time: Quantity
+    part: Node
+    last: Node
+    blocks: Mapping[str, tuple[Block, Node]]
+
+
+@dataclass(frozen=True)
 class Pass:
     """One phase, worked out.
 
@@ -102,6 +118,7 @@ class Pass:
         after: the messages that follow a module whose result is partial, by the ranks it is spread over.
         plain: seconds of a decode step without drafts; None where no scenario speculates.
         slowest: seconds on the device that takes most, of several that are not alike; None elsewhere.
+        devices: each of these; none where accelerators are alike.
     """
 
     phase: Phase
@@ -120,6 +137,7 @@ class Pass:
     plain: Quantity | None
     sections: tuple[Section, ...]
     slowest: Quantity | None = None
+    devices: tuple[OnDevice, ...] = ()
 
 
 LIMITS = {

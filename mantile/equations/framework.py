@@ -28,7 +28,13 @@ class Pairs:
 
     def holds(self, framework: Node, *what: Node | str) -> Node:
         """1 if a framework does what is named, else 0."""
-        parts: list[Node | str] = [framework]
+        return self._listed([framework], what)
+
+    def states(self, vendor: Node) -> Node:
+        """1 if it is stated which frameworks run on chips of a maker, else 0."""
+        return self._listed([f"{MAKER}/", vendor], ())
+
+    def _listed(self, parts: list[Node | str], what: tuple[Node | str, ...]) -> Node:
         for part in what:
             parts += ["/", part] if isinstance(part, Node) else [f"/{part}"]
         return sum_where(span(self.ones), span(self.names), join(*parts))

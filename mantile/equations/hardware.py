@@ -18,7 +18,6 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     all_of,
-    as_node,
     equal,
     index,
     is_number,
@@ -366,7 +365,7 @@ def _framework_runs(
         "hardware.framework_runs",
         "The framework runs on chips of this maker",
         "flag",
-        where(pairs.holds(as_node(framework.MAKER), vendor) > 0, pairs.holds(inputs.framework, vendor), 1),
+        where(pairs.states(vendor) > 0, pairs.holds(inputs.framework, vendor), 1),
         "of a maker that no framework names nobody knows it",
     )
     pads = Quantity(

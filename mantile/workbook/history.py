@@ -134,6 +134,10 @@ _COMPARED = (
 )
 _CANNOT_RUN = "what a framework cannot run by its documents is refused; 0.11.0 refused none of it"
 _ON_HOST = "what lies on the host must fit its memory; 0.14 did not ask"
+_SLOWEST = (
+    "prompts hold up a pipeline as far as its slowest stage takes longer with them, and devices that are not "
+    "alike carry them each at its own pace; 0.15 took the share of the fullest stage of all that they add"
+)
 _COPY = r"(?:[\w.]+\.)?"
 _FAULTS = rf"\[{_COPY}checks\.faults\]"
 _PLAN_OF_0_11 = {
@@ -901,6 +905,27 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 15), ids=r"decode\.context\.channels", formula=rf"=\({_ID}\+{_ID}\)\*{_ID}", why=_LATENTS
+    ),
+    Change(
+        since=(0, 16),
+        ids=r"hardware\.framework_runs",
+        formula=rf'=IF\(SUMIFS\({_LIST},{_LIST},"maker"&"/"&{_ID}\)>0,.*',
+        why="the same, written shorter",
+    ),
+    Change(
+        since=(0, 16),
+        ids=r"devices\.(?:prefill|decode)\.\d\.\w+\.all",
+        formula=r"=.*\+1\b.*",
+        why="sums that a device needs stand in a row of their own",
+    ),
+    *(
+        Change(since=(0, 16), ids=ids, formula=body, why=_SLOWEST)
+        for ids, body in (
+            (r"serving\.prefill_added", rf"={_ID}\*{_ID}/{_ID}"),
+            (r"serving\.full_prompts", rf"=MAX\({_ID}\+IF\({_ID}>0,{_ID},0\),{_ID}\)"),
+            (r"mixed\.(?:full\.)?\w+", rf"=MAX\(0,{_ID}-{_ID}\*MAX\({_ID},{_ID}\)\)\*{_ID}"),
+            (r"mixed\.(?:full\.)?\w+", rf"={_ID}\*\({_ID}-{_ID}\)\*{_ID}"),
+        )
     ),
     *(
         Change(since=since, ids=ids, formula=body, why=why)

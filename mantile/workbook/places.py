@@ -259,7 +259,7 @@ class Places:
         }
         matches: dict[int, int] = {}
         keys = [_Labels.all, _Labels.figures, _Labels.texts]
-        if name == "Checks":  # its rows begin with what is checked
+        if name in ("Checks", "Capacity"):  # their rows begin with what is checked, or asked
             keys.append(_Labels.label)
         if name == "Sensitivity":  # and here with what is varied
             keys.append(_Labels.label_with_unit)

@@ -11,7 +11,7 @@ from mantile.equations.inputs import Workload
 from mantile.equations.link import LinkTable, Machine, by_ports
 from mantile.equations.network import NO_WAY
 from mantile.equations.roofline import OVERHEAD
-from mantile.equations.serving.stages import FULLEST, operations, stage_time
+from mantile.equations.serving.stages import FULLEST, fullest_stage, operations, stage_times
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Node,
@@ -151,7 +151,7 @@ def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, pr
         "prefill_stage",
         "Time of the fullest prefill stage",
         "s",
-        stage_time(rows, "prefill_layer", prefill, workers, ir),
+        fullest_stage(prefill, stage_times(rows, "prefill_layer", prefill, workers, ir)),
         FULLEST,
     )
     chunks = rows(

@@ -55,9 +55,9 @@ class ClosedLoop:
 def closed_loop(setting: Setting) -> ClosedLoop:
     """Decode step and prefill stall of a full batch."""
     rows = Rows("serving")
+    rows.add(*setting.paced.rows)
     others = prompts(rows, setting)
     step = setting.paced.step
-    rows.add(*setting.paced.rows)
     together = rows(
         "together",
         "Requests start together",
@@ -168,13 +168,13 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         "all that arrive between two looks of the scheduler, or while it waits for more; a part of one where "
         "the token budget is smaller than a prompt",
     )
-    step = mixed_step(setting.prefill, setting.decode, together, stops)
+    step = mixed_step(setting, together, stops)
     rows.add(*step.rows)
     added = rows(
         "prefill_added",
         "Time a prompt adds to a step that runs anyway",
         "s",
-        step.added * stages.share / together,
+        step.longer / together,
         "weights are read once in a step, launches are paid by it",
         called="prefill time in a step that runs anyway",
     )
@@ -205,7 +205,7 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         maximum(delay, host - covered),
         "no step with prompts is over before the host has started it",
     )
-    full = mixed_step(setting.prefill, setting.decode, most, stops, is_full=True)
+    full = mixed_step(setting, most, stops, is_full=True)
     rows.add(*full.rows)
     return Prompts(
         others=others,
@@ -216,7 +216,7 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         per_token=per_token,
         in_step=in_step,
         most=most,
-        in_full_step=full.added,
+        in_full_step=full.longer,
     )
 
 

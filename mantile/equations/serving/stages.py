@@ -28,20 +28,41 @@ from mantile.ir.modules import ModelGraph
 FULLEST = "layers and LM head of the stage that has most"
 
 
-def stage_time(rows: Rows, name: str, work: Pass, workers: Workers, ir: ModelGraph) -> Node:
-    """Time of the fullest stage: one with a layer more, or the last one, with LM head and drafter.
+AT_END = ("lm_head", "draft")
+"""Modules that only the last stage has."""
+
+
+def stage_times(rows: Rows, name: str, work: Pass, workers: Workers, ir: ModelGraph) -> tuple[Node, ...]:
+    """Times of the stages of which one is the fullest: of unlike devices each; else one with most layers, and
+    the last one, with LM head and drafter.
 
     Args:
         rows: get the time of a mean layer; `name` is what its id ends in.
     """
-    if work.slowest is not None:
-        return work.slowest
-    last = sum_of([block.time for block in work.blocks if block.id in ("lm_head", "draft")])
+    if work.devices:
+        return tuple(device.time for device in work.devices)
+    last = sum_of([block.time for block in work.blocks if block.id in AT_END])
     of_layer = rows(
         name, "Time of a mean layer", "s", (work.time - last) / ir.total_layers, "with all but the LM head"
     )
-    with_head = floor(ir.total_layers / workers.inputs.pp) * of_layer + last
-    return maximum(workers.plan.stages.fullest * of_layer, with_head)
+    return workers.plan.stages.fullest * of_layer, layers_beside_head(workers, ir) * of_layer + last
+
+
+def stage_names(work: Pass) -> tuple[str, ...]:
+    """What sentences call the stages of `stage_times`."""
+    if work.devices:
+        return tuple(f"device {number}" for number in range(1, len(work.devices) + 1))
+    return "a stage with most layers", "the last stage"
+
+
+def layers_beside_head(workers: Workers, ir: ModelGraph) -> Node:
+    """How many layers a stage has that has the fewest, as the one with the LM head."""
+    return floor(ir.total_layers / workers.inputs.pp)
+
+
+def fullest_stage(work: Pass, times: tuple[Node, ...]) -> Node:
+    """Time of the fullest of these stages."""
+    return maximum(*times) if work.slowest is None else work.slowest
 
 
 @dataclass(frozen=True)
@@ -51,6 +72,7 @@ class DecodeStep:
     Args:
         host: seconds in which the host starts it without graphs, and its section, of the Decode sheet; None
             where no scenario asks. `host_of_one` of a step of one request.
+        paces: seconds of a step in a pipeline by each stage that may be the fullest.
     """
 
     step: Quantity
@@ -58,6 +80,7 @@ class DecodeStep:
     host: Quantity | None
     launches: Section | None
     host_of_one: Quantity | None = None
+    paces: tuple[Quantity, ...] = ()
 
 
 def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pass) -> DecodeStep:
@@ -68,12 +91,9 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
         decoding: what a step works on; `decode` its pass.
     """
     rows, pp, step_time = Rows("serving"), workers.inputs.pp, decode.time
+    stages = stage_times(rows, "decode_layer", decode, workers, ir)
     stage = rows(
-        "decode_stage",
-        "Time of the fullest decode stage",
-        "s",
-        stage_time(rows, "decode_layer", decode, workers, ir),
-        FULLEST,
+        "decode_stage", "Time of the fullest decode stage", "s", fullest_stage(decode, stages), FULLEST
     )
     of_stage = decoding.microbatches * stage
     taken: Node = where(pp > 1, maximum(step_time, of_stage), step_time)
@@ -89,8 +109,18 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
         where(pp > 1, 1 - of_stage / step, 0),
         "the pipeline's bubble",
     )
+    paces = tuple(
+        rows(
+            f"decode_pace.{number}",
+            f"Decode step by the pace of {name}",
+            "s",
+            maximum(step_time, decoding.microbatches * one),
+            "in a pipeline",
+        )
+        for number, (name, one) in enumerate(zip(stage_names(decode), stages, strict=True), start=1)
+    )
     section = None if host is None else launches.section("Launches of a decode step", "without graphs")
-    return DecodeStep(step, rows.quantities(), host, section, host_of_one)
+    return DecodeStep(step, rows.quantities(), host, section, host_of_one, paces)
 
 
 def operations(rows: Rows, work: Pass, of: str = "a prefill pass", prefix: str = "") -> Quantity:

@@ -101,13 +101,6 @@ def saturation(
     """
     stops = setting.scheduler.first
     prompts, stages = loop.prompts, setting.prompt.stages
-    added = rows(
-        "full_added",
-        "Time that prompts add to a full step",
-        "s",
-        prompts.in_full_step * stages.share,
-        "on the fullest stage",
-    )
     launches = rows(
         "full_launches",
         "Launches of a full step",
@@ -130,7 +123,7 @@ def saturation(
         "full_prompts",
         "Prompts of a full step, or its host",
         "s",
-        maximum(added + where(stops > 0, launches, 0), started),
+        maximum(prompts.in_full_step + where(stops > 0, launches, 0), started),
     )
     full_step = rows(
         "full_step",

@@ -54,6 +54,7 @@ _OF_LIBRARY = (58, 214, 46, 292, 80, 206)  # on sheets of the library, whose lab
 _SHARES = (0, 0.12, 0, 0.2, 0, 0.68)  # that they have of what is left of the screen
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
+_FACTS = "hardware."  # before those of the chosen ones
 _MESSAGE, _MESSAGE_LINES = "typed.message", 6  # the first input that cannot be, in words; lines it may take
 _ROW = 18  # least height of a row
 _LOOKS = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
@@ -173,6 +174,8 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
         for column in range(book.columns):
             value = book.estimate_values[column].get(figure)
             look = style.value(unit, is_text=isinstance(value, str)).but(bold=True)
+            if figure.id.startswith(_FACTS) and unit != "flag" and not isinstance(value, str):
+                look = style.zero_as_dash(look)  # nobody states it, or there is none
             if isinstance(value, str):
                 look = look.but(wrap=True)
                 needed = needed_height(value, look, sheet.widths[FIRST + column])
