@@ -98,12 +98,52 @@ CPU_ROWS = {
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(("case", "measured"), CPU_ROWS.items())
 def test_a_cpu_alone_is_as_fast_as_measured(case: tuple[str, str, str], measured: float) -> None:
-    """Dense models within 30 %; a mixture is 49 % too fast."""
+    """Within 30 %; what experts reach of a CPU's bandwidth was fitted to the mixture's row and two others."""
     chip, model, dtype = case
     fields = {name: BESIDE[name] for name in ("framework", "input_tokens", "output_tokens", "concurrency")}
     speed = 1 / mt.estimate(mt.Scenario(model=model, accelerator=chip, weights_dtype=dtype, **fields)).tpot
     print(f"{' '.join(case)}: measured {measured:.2f}, estimated {speed:.2f}, {speed / measured - 1:+.0%}")
-    assert 0.9 < speed / measured < (1.55 if "a3b" in model else 1.3)
+    assert 0.9 < speed / measured < 1.3
+
+
+# gpt-oss-120b as published, by lengths of prompt and answer. The memory of the first host is not stated; the
+# second run was kept aside when bandwidths were fitted, and its card is not in the library.
+AWAY_ROWS = {
+    (
+        "rtx-3090",
+        36,
+        12717,
+        1966,
+    ): 25.62,  # Core i9-14900K and a card that is not named: gokawiil.com/article/74814
+    (
+        "rtx-4080",
+        28,
+        1000,
+        500,
+    ): 19.0,  # Ryzen 9 7900 and a Radeon RX 6900 XT, DDR5-5600: r/LocalLLaMA, 1ofxt6s
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("case", "measured"), AWAY_ROWS.items())
+def test_experts_on_a_cpu_are_as_fast_as_measured(
+    case: tuple[str, int, int, int], measured: float, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    """Within 20 % what was fitted, within 50 % what was not."""
+    card, layers, prompt, answer = case
+    line = (
+        f"--gpu {card} --cpu ryzen-9-9950x --n-cpu-moe {layers} --isl {prompt} --osl {answer} --concurrency 1"
+    )
+    monkeypatch.setattr(
+        "sys.argv",
+        ["mantile", "estimate", "gpt-oss-120b", "--framework", "llama.cpp", "--json", *line.split()],
+    )
+    with pytest.raises(SystemExit):
+        main()
+    speed = 1 / json.loads(capsys.readouterr().out)["tpot_s"]
+    with capsys.disabled():
+        print(f"{layers} layers' experts on the CPU: measured {measured:.1f}, estimated {speed:.1f}")
+    assert abs(speed / measured - 1) < (0.2 if layers == 36 else 0.5)
 
 
 @pytest.mark.parametrize(

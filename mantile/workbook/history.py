@@ -924,7 +924,7 @@ CHANGES: tuple[Change, ...] = (
             (r"serving\.prefill_added", rf"={_ID}\*{_ID}/{_ID}"),
             (r"serving\.full_prompts", rf"=MAX\({_ID}\+IF\({_ID}>0,{_ID},0\),{_ID}\)"),
             (r"mixed\.(?:full\.)?\w+", rf"=MAX\(0,{_ID}-{_ID}\*MAX\({_ID},{_ID}\)\)\*{_ID}"),
-            (r"mixed\.(?:full\.)?\w+", rf"={_ID}\*\({_ID}-{_ID}\)\*{_ID}"),
+            (r"mixed\.(?:full\.)?\w+", rf"={_ID}\*(?:{_ID}|\({_ID}-{_ID}\))\*{_ID}"),
         )
     ),
     *(
