@@ -465,6 +465,12 @@ def require_override(equations: EstimateGraph, override: Override, name: str) ->
         InputError: with the nearest ids, or the range.
     """
     replaceable = equations.replaceable
+    if override.id in Scenario.model_fields:
+        flag = override.id.replace("_", "-")
+        raise InputError(
+            f"{name}: overrides: {override.id} is a field of the scenario, not a figure: state it there "
+            f"(--{flag} on the command line)"
+        )
     if override.id not in replaceable:
         raise InputError(f"{name}: overrides: {unknown('figure', override.id, replaceable)}")
     wrong = replaceable[override.id].outside(override.value)

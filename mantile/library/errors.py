@@ -34,6 +34,7 @@ class InputError(ValueError):
 
 
 MOST_QUOTED = 60  # characters of a value in a message
+MOST_NAMES = 20  # that a message lists
 
 
 def quoted(value: object) -> str:
@@ -64,7 +65,10 @@ def naming(place: str, *starts: str) -> Iterator[None]:
 
 
 def near(given: str, choices: Iterable[str]) -> str:
-    """The names that come near to one we do not have; all of them where none does."""
+    """The names that come near to one we do not have; where none does all of them, or the first of many."""
     names = sorted(set(choices))
     close = get_close_matches(given.lower()[:200], names, n=3, cutoff=0.4)
-    return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(names)}"
+    if close:
+        return f"did you mean {' or '.join(close)}?"
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return f"known: {', '.join(names[:MOST_NAMES])}{more}"
