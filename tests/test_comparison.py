@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,45 @@ def test_the_same_is_the_same(tmp_path: Path) -> None:
     for other in files:
         assert not compare(made, other).differ
     assert exit_status("compare", str(files[0]), str(files[1])) == 0
+
+
+@pytest.mark.exhaustive
+def test_two_workbooks_are_read_side_by_side(tmp_path: Path) -> None:
+    """As one after the other; what cannot be read is said, and the process beside ends with the call."""
+    a, b = (
+        build_workbook(_made(concurrency=concurrency), tmp_path / f"{concurrency}.xlsx")
+        for concurrency in (4, 8)
+    )
+    found = compare(a, b, side_by_side=True)
+    assert found.differ and found == compare(a, b)
+    broken = tmp_path / "broken.xlsx"
+    broken.write_bytes(b"no workbook")
+    for pair in ((a, broken), (broken, a)):
+        with pytest.raises(InputError, match=r"broken\.xlsx"):
+            compare(*pair, side_by_side=True)
+    assert not active_children()
+
+
+@pytest.mark.exhaustive
+def test_a_process_beside_that_dies_costs_nothing_but_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a = build_workbook(_made(), tmp_path / "a.xlsx")
+
+    class Dead:
+        """A process that ends before it sends anything."""
+
+        def __init__(self, args: tuple[Any, ...], **_: Any) -> None:
+            self.there = args[0]
+
+        def start(self) -> None:
+            self.there.close()
+
+        kill = join = start
+
+    context = get_context("spawn")
+    monkeypatch.setattr(context, "Process", Dead)
+    assert not compare(a, a, side_by_side=True).differ
 
 
 def test_exactly_the_change_is_found() -> None:

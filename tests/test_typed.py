@@ -129,6 +129,7 @@ MOVED = (
     ),
     ({"library.h100-sxm.memory_bandwidth": 3000.0}, "Memory bandwidth, {} changed by -350"),
     ({"library.a10.tdp": 151.0}, "Power limit, {} changed by 1"),
+    ({"library.a10.tdp": 150.00003}, "Power limit, {} changed by 30 millionths"),
     ({"offer.most_days": 31.0}, "{}"),
 )
 TWO_FIGURES = (

@@ -83,7 +83,8 @@ def compare(
             *(
                 what if document else _model(what, flags)
                 for what, document in zip((a, b), documents, strict=True)
-            )
+            ),
+            side_by_side=all(Path(what).suffix.lower() == ".xlsx" for what in (a, b)),
         )
     if as_json:
         print_json(differences.to_dict())

@@ -36,6 +36,7 @@ from mantile.graph.quantity import (
 from mantile.graph.rows import Rows
 
 _ROUNDING = 1e-13  # of sums of a hundred figures
+_SMALL = 1e-3
 _NEAR = 1e-4  # a tenth of how far the nearest mean of two cubes is from a cube
 _COUNT = "Tables of the library that hold something else"
 NOT_BEHIND_RESULTS = ", not behind results"
@@ -181,8 +182,18 @@ def _named(
     row = rows("first.row", "The first: its row", "number", at(kind.firsts) + maximum(1, whole - before) - 1)
     cell = rows("first.cell", "The first: its cell", "1", join(at(kind.columns), row, " changed by "))
     million = fixed("million", "Million", "1", 1e6, "to round to six decimals")
-    by = rows("first.by", "The first: by how much", "number", floor(more * million + HALF) / million)
-    one = rows("first.one", "The first, one figure", "1", join(cell, by))
+    millionths = rows(
+        "first.millionths", "The first: by how many millionths", "number", floor(more * million + HALF)
+    )
+    by = rows("first.by", "The first: by how much", "number", millionths / million)
+    small = fixed("small", "What is told in millionths", "number", _SMALL, "programs write it in many ways")
+    told = rows(
+        "first.told",
+        "The first: by how much, in words",
+        "1",
+        where(absolute(by) < small, join(millionths, " millionths"), join(by, "")),
+    )
+    one = rows("first.one", "The first, one figure", "1", join(cell, told))
     changed = join(at(kind.places), " changed, or they changed places")
     several = rows("first.several", "The first, several figures", "1", changed)
     return rows("first.words", "The first in words", "1", where(alone > 0, one, several))

@@ -26,6 +26,7 @@ from mantile.graph.quantity import (
     match,
     maximum,
     percent,
+    rounded,
     span,
     sum_range,
     text,
@@ -409,7 +410,7 @@ def split(module: Module, workers: Workers) -> Node:
             return _over(plan.sequence, "tokens")
         return as_node("whole on each rank")
     if "kv heads" in splits and plan.kv_copies is not None:
-        copies = where(plan.kv_copies > 1, join(", KV × ", text(plan.kv_copies, "0")), "")
+        copies = where(plan.kv_copies > 1, join(", KV × ", rounded(plan.kv_copies, 0)), "")
         return join(_over(ranks, "heads"), copies)
     if splits != ("columns",):
         return _over(ranks, "heads")

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import zip_longest
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
+from signal import SIG_IGN, SIGINT, signal
 from typing import Any
 
 from mantile.equations.display import LETTERS
@@ -15,7 +20,10 @@ from mantile.estimate.results import headline
 from mantile.graph.evaluate import agree
 from mantile.graph.quantity import Quantity
 from mantile.graph.sentence import sentence
-from mantile.library.scenario import parse_scenario
+from mantile.library.architecture import Model
+from mantile.library.profiles import Library
+from mantile.library.scenario import Scenario, parse_scenario
+from mantile.library.template import Template
 from mantile.roundtrip.edits import edited
 from mantile.workbook.bundle import read_document
 from mantile.workbook.cell_diff import diff_cells
@@ -63,7 +71,25 @@ class _Side:
     typed: dict[str, dict[str, Any]]  # formulas and constants that were typed over formulas, by cell
 
 
-def compare(a: str | Path | Estimate, b: str | Path | Estimate) -> Comparison:
+@dataclass(frozen=True)
+class _Said:
+    """What a file says: enough to estimate it again, in another process too."""
+
+    name: str
+    scenario: Scenario
+    typed: dict[str, dict[str, Any]]
+    model: Model | None = None
+    library: Library | None = None
+    template: Template | None = None
+
+    def side(self) -> _Side:
+        if self.model is None:
+            return _Side(self.name, estimate(self.scenario, name=self.name), self.typed)
+        made = estimate(self.scenario, self.model, self.library, self.name, self.template)
+        return _Side(self.name, made, self.typed)
+
+
+def compare(a: str | Path | Estimate, b: str | Path | Estimate, *, side_by_side: bool = False) -> Comparison:
     """Compare two workbooks, scenario files, bundles or estimates.
 
     Scenarios are matched by their place: base with base, and so on.
@@ -71,13 +97,21 @@ def compare(a: str | Path | Estimate, b: str | Path | Estimate) -> Comparison:
     Of a workbook the inputs in its cells count; its results are worked out from them by the formulas of its
     bundle, and a formula that somebody edited is listed with its cell.
 
+    Args:
+        side_by_side: read B, a file, in a process of its own meanwhile. As that process imports what this
+            program began with, a script that asks for it needs `if __name__ == "__main__":`.
+
     Raises:
         InputError: naming file and field or cell, for what cannot be read.
 
     Example:
         mantile.compare(estimate, mantile.estimate(scenario.replace(tp=4))).to_dict()["headlines"]
     """
-    left, right = _opened(a), _opened(b)
+    if side_by_side and not isinstance(b, Estimate):
+        with _reading(b) as other:
+            left, right = _opened(a), other()
+    else:
+        left, right = _opened(a), _opened(b)
     heads = {figure.id for opened in (left, right) for figure in headline(opened.estimate.equations).values()}
     results = tuple(_results(left.estimate, right.estimate))
     return Comparison(
@@ -91,24 +125,58 @@ def compare(a: str | Path | Estimate, b: str | Path | Estimate) -> Comparison:
 
 
 def _opened(what: str | Path | Estimate) -> _Side:
-    if isinstance(what, Estimate):
-        return _Side(what.title, what, {})
+    return _Side(what.title, what, {}) if isinstance(what, Estimate) else _said(what).side()
+
+
+def _said(what: str | Path) -> _Said:
+    name = str(what)
     if Path(what).suffix.lower() == ".xlsx":
         file = open_file(Path(what))
-        now = edited(file)
+        now, made = edited(file), file.book.estimate
         texts = diff_cells(file, len(now.added))
-        estimates = file.book.estimate.again(now.scenario, now.library, str(what))
-        return _Side(
-            str(what), estimates, {item["cell"]: item for item in (*texts.formulas, *texts.overwritten)}
-        )
+        typed = {item["cell"]: item for item in (*texts.formulas, *texts.overwritten)}
+        return _Said(name, now.scenario, typed, made.model, now.library, made.template)
     fields, bundle = read_document(what)
-    scenario = parse_scenario(fields, str(what))
-    estimates = (
-        estimate(scenario, name=str(what))
-        if bundle is None
-        else estimate(scenario, bundle.model, bundle.library, str(what), bundle.template)
-    )
-    return _Side(str(what), estimates, {})
+    scenario = parse_scenario(fields, name)
+    if bundle is None:
+        return _Said(name, scenario, {})
+    return _Said(name, scenario, {}, bundle.model, bundle.library, bundle.template)
+
+
+@contextmanager
+def _reading(what: str | Path) -> Iterator[Callable[[], _Side]]:
+    """Read a file in another process; what is called waits for it. The process ends with the block."""
+    context = get_context("spawn")
+    here, there = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(there, what), daemon=True)
+    process.start()
+    there.close()
+
+    def wait() -> _Side:
+        try:
+            said = here.recv()
+        except EOFError:  # it came to an end, for want of memory as a rule
+            return _opened(what)
+        if isinstance(said, Exception):
+            raise said
+        assert isinstance(said, _Said)
+        return said.side()
+
+    try:
+        yield wait
+    finally:
+        process.kill()
+        process.join()
+
+
+def _send(there: Connection, what: str | Path) -> None:
+    """Send what a file says, or why it cannot be read."""
+    signal(SIGINT, SIG_IGN)  # whoever asked for it ends it
+    gc.disable()
+    try:
+        there.send(_said(what))
+    except Exception as error:
+        there.send(error)
 
 
 def input_differences(left: Estimate, right: Estimate) -> Iterator[dict[str, Any]]:

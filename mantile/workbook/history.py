@@ -906,6 +906,19 @@ CHANGES: tuple[Change, ...] = (
     Change(
         since=(0, 15), ids=r"decode\.context\.channels", formula=rf"=\({_ID}\+{_ID}\)\*{_ID}", why=_LATENTS
     ),
+    *(
+        Change(
+            since=(0, 16),
+            ids=ids,
+            formula=formula,
+            why="programs write small numbers, and halves without decimals, in more than one way",
+        )
+        for ids, formula in (
+            (r"altered(?:\.others)?\.first\.by", rf"=INT\({_ID}\*{_ID}\+{_ID}\)/{_ID}"),
+            (r"altered(?:\.others)?\.first\.one", rf"={_ID}&{_ID}"),
+            (r"ir\.[\w.]+", r"=.*KV × \"&TEXT\(.*"),
+        )
+    ),
     Change(
         since=(0, 16),
         ids=r"hardware\.framework_runs",

@@ -185,6 +185,7 @@ def assumptions_sheet(
         sheets = ", ".join(used.get(figure, ()))
         origins[item.input.id] = _assumption(book, sheet, row, row - 3, item.input, sheets, generated, found)
         _effects(book, sheet, row, item.effects, live.get(item.input.id, {}))
+    _heights(book, sheet, {row: origins[item.input.id].source for row, item in enumerate(effects, 4)})
     row = _overrides(book, sheet, 4 + len(effects), used)
     _bars(sheet, 4, row - 1)
     for below, remark in enumerate(_REMARKS, 1):
@@ -251,7 +252,9 @@ def _overrides(book: EstimateBook, sheet: Sheet, row: int, used: Mapping[Named, 
         of = "the scenario states" if len(columns) == everywhere else f"scenario {letters} states"
         sheets = ", ".join(used.get(item.figures[0], ()))
         _words(sheet, row, f"O-{number:02d}", f"{label}, as {of} it", sheets)
-        _origin(book, sheet, row, (SOURCE, source(item.reason)))
+        said = source(item.reason)
+        _origin(book, sheet, row, (SOURCE, said))
+        _heights(book, sheet, {row: said})
         overridable = book.estimate.equations.overridable.get(item.id)
         default = item.default if overridable is None else overridable.defaults[0]
         figures = overridden(f"override.{number}.{item.id}", label, item.cell, default)
@@ -272,16 +275,23 @@ def _words(sheet: Sheet, row: int, number: str, said: str, sheets: str) -> None:
 
 
 def _origin(book: EstimateBook, sheet: Sheet, row: int, origins: Sequence[Quantity | str]) -> None:
-    """Status and source, live unless they are texts; the source is seen whole as it is now."""
+    """Status and source, live unless they are texts."""
     for column, words in zip((_STATUS, _SOURCE), origins, strict=True):
         if isinstance(words, Quantity):
             book.add_quantity(sheet, row, column, words, _ORIGIN)
         else:
             sheet.set_text(row, column, words, _ORIGIN)
     mark_beginning(sheet, row, _STATUS, "assumed", style.ALERT)
-    source = origins[1]
-    now = source if isinstance(source, str) else str(Program([source]).run(book.estimate.inputs(0))[source])
-    sheet.heights[row] = max(sheet.heights[row], needed_height(now, _ORIGIN, sheet.widths[_SOURCE]) - _TIGHT)
+
+
+def _heights(book: EstimateBook, sheet: Sheet, sources: Mapping[int, Quantity | str]) -> None:
+    """Each source is seen whole as it is now."""
+    live = [stated for stated in sources.values() if isinstance(stated, Quantity)]
+    now = Program(live).run(book.estimate.inputs(0))
+    for row, stated in sources.items():
+        said = stated if isinstance(stated, str) else str(now[stated])
+        needed = needed_height(said, _ORIGIN, sheet.widths[_SOURCE]) - _TIGHT
+        sheet.heights[row] = max(sheet.heights[row], needed)
 
 
 def _figures(
