@@ -20,6 +20,7 @@ from small_models import CONFIGS as SMALL
 
 from mantile.estimate.estimate import Estimate
 from mantile.ir.build import build_ir
+from mantile.library import compiled
 from mantile.library.architecture import Model
 from mantile.library.documents import MAX_BYTES, load, parse_json, parse_yaml, read_text, validate
 from mantile.library.efficiency import EfficiencyProfile, profile_keys
@@ -976,3 +977,16 @@ def test_what_is_of_another_kind_is_told_in_plain_words() -> None:
     ):
         with pytest.raises(InputError, match=re.escape(told)):
             parse_scenario(plain | {"concurrency": 1} | case, "a.yaml")
+
+
+def test_a_wheel_holds_what_profiles_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by the digest of a text: one that was changed since is read as YAML."""
+    folder = Path(__file__).resolve().parents[1] / "profiles"
+    held = json.loads(compiled.compile_profiles(folder))
+    monkeypatch.setattr(compiled, "_compiled", lambda: held)
+    text = (folder / "accelerators" / "h100-sxm.yaml").read_text()
+    assert compiled.compiled(text) == parse_yaml(text, "h100-sxm.yaml")
+    assert compiled.compiled(text.replace("H100", "H1OO")) is None
+    assert len(held) > 250
+    older = next((folder / "accelerators" / "versions").glob("*.yaml")).read_text()
+    assert compiled.compiled(older) is None

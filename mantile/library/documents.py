@@ -1,7 +1,4 @@
-"""YAML and JSON documents to validated objects, with errors that name file, line and field.
-
-PyYAML follows YAML 1.1: it reads 4.8e12 as a text and `no` as False. Our loader follows YAML 1.2.
-"""
+"""YAML and JSON documents to validated objects, with errors that name file, line and field."""
 
 from __future__ import annotations
 
@@ -11,14 +8,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import dataclass_transform
 
 from mantile.library.clock import Clock
+from mantile.library.compiled import compiled
 from mantile.library.errors import HIDDEN, MOST_QUOTED, InputError, near, quoted
+from mantile.library.yaml_loader import Loader
 
 MAX_DEPTH = 60  # of nesting: the loader recurses in C and would crash the process
 MAX_BYTES = 16 * 2**20  # far more than any real scenario or config.json has
@@ -83,75 +82,6 @@ class Strict(BaseModel, metaclass=_Validated):
 
 Document = TypeVar("Document", bound=BaseModel)
 
-_MERGE, _TEXT, _LIST, _MAPPING = (f"tag:yaml.org,2002:{kind}" for kind in ("merge", "str", "seq", "map"))
-_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _Loader(_Base):  # type: ignore[misc]  # the base is C where PyYAML was built with it
-    """YAML 1.2 core schema for numbers and booleans; a key given twice is an error."""
-
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
-
-    def construct_document(self, node: Any) -> Any:
-        return self._plain(node)
-
-    def _plain(self, node: Any) -> Any:
-        """Texts, lists and mappings as they are, without the generators that PyYAML makes of each."""
-        kind, tag = type(node), node.tag
-        if kind is yaml.ScalarNode and tag == _TEXT:
-            return node.value
-        if kind is yaml.SequenceNode and tag == _LIST:
-            return [self._plain(part) for part in node.value]
-        if kind is not yaml.MappingNode or tag != _MAPPING:
-            return self.construct_object(node, deep=True)
-        fields: dict[str, Any] = {}
-        for key, value in node.value:
-            if key.tag != _TEXT or key.value in fields:  # merged, or to be refused
-                return self.construct_object(node, deep=True)
-            fields[key.value] = self._plain(value)
-        return fields
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        seen: set[Any] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key_node.tag != _MERGE and not isinstance(key, str):
-                raise yaml.constructor.ConstructorError(
-                    None,
-                    None,
-                    f"expected a text as key, found {quoted(key)}; put it in quotes",
-                    key_node.start_mark,
-                )
-            if key in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {quoted(key)} is given twice", key_node.start_mark
-                )
-            seen.add(key)
-        return super().construct_mapping(node, deep=deep)
-
-
-for _tag, _pattern, _first in (
-    ("bool", r"^(?:true|True|TRUE|false|False|FALSE)$", "tTfF"),
-    ("null", r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
-    ("int", r"^[-+]?[0-9]+$", "-+0123456789"),
-    (
-        "float",
-        r"^(?:[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)"
-        r"|\.(?:nan|NaN|NAN))$",
-        "-+0123456789.",
-    ),
-    ("merge", r"^(?:<<)$", "<"),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(_pattern), list(_first))
-
-
-def _decimal(loader: Any, node: Any) -> int:
-    """YAML 1.2 has no octal numbers with a leading zero."""
-    return int(loader.construct_scalar(node))
-
-
-_Loader.add_constructor("tag:yaml.org,2002:int", _decimal)
-
 
 def read_text(path: Path) -> str:
     """The text of a file of sane size.
@@ -183,7 +113,7 @@ def _parsed(text: str, name: str, guarded: bool) -> Any:
         if guarded:
             with Clock(name) as clock:
                 _require_sane(text, name, clock)
-        return yaml.load(text, Loader=_Loader)  # noqa: S506  # a SafeLoader subclass
+        return yaml.load(text, Loader=Loader)  # noqa: S506  # a SafeLoader subclass
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{name}, line {mark.line + 1}, column {mark.column + 1}" if mark else name
@@ -203,7 +133,7 @@ def _require_sane(text: str, name: str, clock: Clock) -> None:
     open_: list[tuple[str | None, int, int]] = []
     count = characters = 0
     event: Any
-    for event in yaml.parse(text, Loader=_Loader):
+    for event in yaml.parse(text, Loader=Loader):
         kind = type(event)  # quicker than isinstance, and asked for every element; the most frequent first
         if kind is yaml.ScalarEvent or kind is yaml.MappingStartEvent or kind is yaml.SequenceStartEvent:
             anchor, length = event.anchor, 0
@@ -453,4 +383,5 @@ def load_ours(document: type[Document], path: Path) -> Document:
 @lru_cache(_KEPT)
 def _ours(document: type[BaseModel], text: str, name: str) -> BaseModel:
     """What a file of ours says, read once: documents are immutable."""
-    return _validated(document, _parsed(text, name, guarded=False), name)
+    data = compiled(text)
+    return _validated(document, _parsed(text, name, guarded=False) if data is None else data, name)
