@@ -78,13 +78,14 @@ def server(processes: int, builds: int) -> Iterator[tuple[int, int]]:
                 running.terminate()
 
 
-async def post(streams: Any, path: str, body: bytes) -> tuple[int, bytes]:
-    """Status and body of the answer to POST, on a connection that stays open."""
+async def post(streams: Any, path: str, body: bytes) -> tuple[int, bytes, bool]:
+    """Status and body of the answer to POST, and whether the connection stays open."""
     reader, writer = streams
     writer.write(f"POST {path} HTTP/1.1\r\n{HEADERS}Content-Length: {len(body)}\r\n\r\n".encode() + body)
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
     length = next(line for line in head.splitlines() if line.startswith("content-length:"))
-    return int(head.split()[1]), await reader.readexactly(int(length.partition(":")[2]))
+    content = await reader.readexactly(int(length.partition(":")[2]))
+    return int(head.split()[1]), content, "connection: close" not in head
 
 
 async def opened(port: int) -> Any:
@@ -110,7 +111,10 @@ async def estimates(port: int, rate: float, seconds: float, first: int = 0) -> t
         nonlocal failed
         body = json.dumps(asked(first + number)).encode()
         streams = await free.get()
-        status, _ = await post(streams, "/v1/estimate", body)
+        status, _, stays = await post(streams, "/v1/estimate", body)
+        if not stays:
+            streams[1].close()
+            streams = await opened(port)
         free.put_nowait(streams)
         late.append(time.perf_counter() - began - number / rate)
         failed += status != 200
@@ -133,7 +137,7 @@ async def builds(port: int, count: int) -> tuple[list[int], float]:
         scenario = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1000 + number}
         scenario |= {"output_tokens": 128, "concurrency": 8}
         streams = await opened(port)
-        status, content = await post(streams, "/v1/workbooks", json.dumps({"scenario": scenario}).encode())
+        status, content, _ = await post(streams, "/v1/workbooks", json.dumps({"scenario": scenario}).encode())
         streams[1].close()
         return len(content) if status == 200 and content[:2] == b"PK" else 0
 

@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import os
+import socket
 import sys
 import time
 import zipfile
@@ -18,6 +19,7 @@ import pytest
 pytest.importorskip("fastapi")
 
 from asking import Client
+from serving import serving
 
 from mantile.library.errors import InputError
 from mantile.server.errors import Limited, Refused
@@ -381,3 +383,22 @@ def test_errors_travel_from_workers() -> None:
     assert (str(refused), refused.code, refused.field) == ("no", "CODE", "tp")
     limited = pickle.loads(pickle.dumps(Limited(503, "busy", 5)))
     assert (str(limited), limited.status, limited.after) == ("busy", 503, 5)
+
+
+@pytest.mark.parametrize(("processes", "given_back"), [(1, False), (2, True)])
+def test_a_busy_process_gives_connections_back_to_those_beside_it(processes: int, given_back: bool) -> None:
+    with Client(processes=processes) as client:
+        assert "connection" not in client.get("/healthz").headers
+        client.app.state.counts.open += 10
+        assert (client.get("/healthz").headers.get("connection") == "close") == given_back
+
+
+@pytest.mark.exhaustive
+def test_a_head_without_end_is_not_kept() -> None:
+    """However many bytes of it come, and whichever other parser of HTTP is installed."""
+    with serving() as place:
+        host, _, port = place.partition(":")
+        with socket.create_connection((host, int(port))) as line, pytest.raises(OSError):
+            line.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Long: ")
+            for _ in range(200):
+                line.sendall(b"a" * 1_000_000)

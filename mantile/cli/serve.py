@@ -81,11 +81,13 @@ def serve(
         seconds=seconds,
         rate=rate,
         memory=int(memory * 1e9),
+        processes=processes,
         **({} if builds is None else {"builds": builds}),
     )
     shared: dict[str, Any] = {
         "host": host,
         "port": port,
+        "http": "h11",  # the other one takes heads of any length
         "proxy_headers": False,
         "server_header": False,
         "access_log": False,

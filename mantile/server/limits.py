@@ -33,6 +33,7 @@ UPLOADS = ("/v1/workbooks/", "/upload")
 _CLIENTS = 10_000  # whose requests are counted; those that asked longest ago are forgotten first
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _MINUTE = 60.0
+_BUSY = 6  # requests at once, from which on a process gives connections back to those beside it
 
 
 _PORT = re.compile(r":\d*$")
@@ -104,6 +105,8 @@ class Limits:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if self.settings.processes > 1 and self.counts.open > _BUSY:
+                    headers["Connection"] = "close"  # asked again, another process is as likely to take it
             await send(message)
 
         try:

@@ -26,6 +26,7 @@ class Settings:
         jobs_per_worker: jobs after which a worker process is replaced.
         points: of a sweep, at most.
         kept: measured runs that are stored, at most.
+        processes: that answer requests, this one among them.
 
     Example:
         app = create_app(Settings(rate=600))
@@ -45,3 +46,4 @@ class Settings:
     jobs_per_worker: int = 50
     points: int = 100_000
     kept: int = 10_000
+    processes: int = 1
