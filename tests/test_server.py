@@ -149,6 +149,13 @@ def test_an_estimate_tells_figures_limits_and_plans(client: Client) -> None:
     assert prefill["p10"] < whole["prefill_tokens_per_s"] < prefill["p90"]
     slow = figures["ttft_ms"]["p90"] / figures["ttft_ms"]["mean"]
     assert whole["prefill_tokens_per_s"] / prefill["p10"] == pytest.approx(slow)  # as far off as TTFT
+    cost, speed = figures["usd_per_million_output_tokens"], figures["interactivity_toks_sec"]
+    output = figures["decode_toks_sec"]
+    price = whole["usd_per_million_tokens"]["output"] * whole["output_tokens_per_s"]
+    assert [cost[end] for end in ("p10", "p90")] == pytest.approx(
+        [price / output[end] for end in ("p90", "p10")]
+    )
+    assert speed["p10"] * figures["tpot_ms"]["p90"] == pytest.approx(1000)
     assert ram["p10"] < ram["p50"] == whole["ram_peak_bytes"] * 1e-9 < ram["p90"]
     assert figures["vram_peak_gb"]["p10"] <= figures["vram_peak_gb"]["p50"] <= figures["vram_peak_gb"]["p90"]
     for phase in ("prefill", "decode"):
@@ -213,6 +220,11 @@ def test_unlike_accelerators_share_the_layers(client: Client) -> None:
     assert said in answer["explanations"]
     assert [one["accelerator"] for one in devices] == ["dgx-spark-gb10", "m3-ultra"]
     assert devices[0]["link"]["kind"] == "10gbe"
+    ways = client.answer("/v1/estimate", asked | {"objective": "throughput"})["recommended_configs"]
+    assert [one["name"] for one in ways][0] == "prefill on dgx-spark-gb10, decode on m3-ultra"
+    assert len(ways) == 3 and ways[0]["plan"]["decode"]["accelerator"] == "m3-ultra"
+    rates = [one["metrics"]["output_tokens_per_s"] for one in ways]
+    assert rates == sorted(rates, reverse=True) and ways[1]["reason"]
 
 
 def test_layers_without_room_run_on_the_cpu(client: Client) -> None:

@@ -393,6 +393,14 @@ def test_a_busy_process_gives_connections_back_to_those_beside_it(processes: int
         assert (client.get("/healthz").headers.get("connection") == "close") == given_back
 
 
+def test_head_is_get_without_a_body(client: Client) -> None:
+    for path in ("/healthz", "/v1/catalog/runtimes", "/"):
+        got, head = client.get(path), client.request("HEAD", path)
+        assert head.status_code == got.status_code == 200 and not head.content
+        assert head.headers["content-length"] == str(len(got.content))
+    assert client.request("HEAD", "/v1/estimate").status_code == 405
+
+
 @pytest.mark.exhaustive
 def test_a_head_without_end_is_not_kept() -> None:
     """However many bytes of it come, and whichever other parser of HTTP is installed."""

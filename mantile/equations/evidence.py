@@ -7,9 +7,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mantile.equations.inputs import Workload
-from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, PREFILL_TOKENS_PER_S, TPOT, TTFT, Metric
+from mantile.equations.metrics import (
+    INTERACTIVITY,
+    OF_COST,
+    OUTPUT_TOKENS_PER_S,
+    PREFILL_TOKENS_PER_S,
+    TPOT,
+    TTFT,
+    USD_PER_MILLION_OUTPUT_TOKENS,
+    Metric,
+)
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
+    NOT_KNOWN,
     Input,
     Named,
     Node,
@@ -19,6 +29,7 @@ from mantile.graph.quantity import (
     all_of,
     defined,
     index,
+    is_number,
     join,
     minimum,
     span,
@@ -31,8 +42,17 @@ from mantile.library.profiles import Library
 
 BANDED = {"tpot": TPOT, "ttft": TTFT, "throughput": OUTPUT_TOKENS_PER_S}
 """The results that have ranges, by the name that evidence has for them."""
-INVERSE = {"prefill_rate": (PREFILL_TOKENS_PER_S, "ttft")}
-"""Rates, and the time that is as far off: nobody measured them apart."""
+INVERSE = {
+    "prefill_rate": (PREFILL_TOKENS_PER_S, "ttft"),
+    "interactivity": (INTERACTIVITY, "tpot"),
+    "usd_per_million_output_tokens": (USD_PER_MILLION_OUTPUT_TOKENS, "throughput"),
+}
+"""What is large where another result is small, and is as far off as that."""
+_WHY = {
+    "prefill_rate": "as far off as TTFT, of which it is a part; nobody measured it apart",
+    "interactivity": "as far off as TPOT, whose inverse it is",
+    "usd_per_million_output_tokens": "as far off as the output tokens of an hour; prices are taken as stated",
+}
 PERCENTILES = ("p10", "p50", "p90")
 
 
@@ -46,12 +66,14 @@ class Evidence:
         name: the level in words.
         bands: by metric of `BANDED` and `INVERSE`, the result at its tenth, fiftieth and ninetieth
             percentile.
+        money: the ranges that stand with costs.
     """
 
     level: Quantity
     name: Quantity
     bands: dict[str, tuple[Quantity, Quantity, Quantity]]
     section: Section
+    money: Section
 
 
 def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mapping[str, Quantity]) -> Evidence:
@@ -82,15 +104,17 @@ def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mappin
     for metric in BANDED:
         bands[metric], ratios[metric], added = _band(base, metric, results[metric], level, levels)
         rows += added
-    for inverse, (rate, time) in INVERSE.items():
-        bands[inverse] = _inverse(inverse, rate, results[inverse], ratios[time], level)
-        rows += bands[inverse]
+    money: list[Quantity] = []
+    for inverse, (metric_of, other) in INVERSE.items():
+        bands[inverse] = _inverse(inverse, metric_of, results[inverse], ratios[other], level)
+        (money if metric_of.id.startswith(OF_COST) else rows).extend(bands[inverse])
     section = Section(
         "Evidence",
         (*measured, *seen, *of_disaggregated, level, *names, name, *rows),
         "80 % of the measured runs that were not fitted lie between p10 and p90",
     )
-    return Evidence(level=level, name=name, bands=bands, section=section)
+    costs = Section("Range of costs", tuple(money), "by the measured runs that were not fitted; see Serving")
+    return Evidence(level=level, name=name, bands=bands, section=section, money=costs)
 
 
 def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tuple[Named, ...]]:
@@ -291,15 +315,17 @@ def _band(
 def _inverse(
     name: str, metric: Metric, result: Quantity, ratios: Sequence[Span], level: Quantity
 ) -> tuple[Quantity, Quantity, Quantity]:
-    """A rate whose time is known as well as another: slow where that is long."""
+    """What is known as well as another result, and small where that is large."""
     first, middle, last = (
         Quantity(
             f"evidence.{name}.{percentile}",
             f"{metric.label}, {percentile}",
             result.unit,
-            result / index(of_time, level),
-            note="as far off as TTFT, of which it is a part; nobody measured it apart",
+            where(is_number(result), result / index(of_other, level), NOT_KNOWN)
+            if metric.id.startswith(OF_COST)
+            else result / index(of_other, level),
+            note=_WHY[name],
         )
-        for percentile, of_time in zip(PERCENTILES, reversed(ratios), strict=True)
+        for percentile, of_other in zip(PERCENTILES, reversed(ratios), strict=True)
     )
     return first, middle, last

@@ -368,6 +368,8 @@ def build_graph(
             "ttft": served.ttft,
             "throughput": served.output_tokens_per_s,
             "prefill_rate": alone.rate,
+            "interactivity": served.interactivity,
+            "usd_per_million_output_tokens": money.usd_per_million_output,
         },
     )
     return EstimateGraph(
@@ -556,7 +558,12 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             graph.checks.section,
             _headlines(graph, of_cost=False),
         ),
-        "Cost": (*graph.cost.sections, *graph.grid.sections, _headlines(graph, of_cost=True)),
+        "Cost": (
+            *graph.cost.sections,
+            graph.evidence.money,
+            *graph.grid.sections,
+            _headlines(graph, of_cost=True),
+        ),
         **({} if graph.capacity is None else {"Finance": graph.capacity.sections}),
         "Calibration": graph.measured.sections,
     }

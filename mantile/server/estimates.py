@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from mantile.library.errors import InputError, naming
 from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.scenario_fields import field_name
+from mantile.optimize.devices import MOST_MACHINES, assignments
+from mantile.optimize.devices import OBJECTIVES as OF_MACHINES
 from mantile.optimize.objective import read_objective
 from mantile.optimize.optimize import Optimum, ask, solve
 from mantile.server.asked import EstimateAsked
@@ -81,7 +83,10 @@ def _on_hardware(
         return beside
     if "devices" in found.fields or not needs_search(asked):
         plan = asked.plan if asked.plan is not None else {}
-        return _told(estimate_of(_whole(fields, plan, found), hub), found, None)
+        told = _told(estimate_of(_whole(fields, plan, found), hub), found, None)
+        if "devices" in found.fields and asked.plan is None and asked.recommend:
+            told["recommended_configs"] = _of_machines(asked, workload, found.fields["devices"])
+        return told
     stated = None if asked.plan is None else estimate_of(_whole(fields, asked.plan, found), hub)
     searched = _search(asked, fields, found, hub)
     best = stated or (None if searched is None else _winner(searched))
@@ -161,6 +166,28 @@ def _search(
         if last.has_winner:
             return last
     return last
+
+
+def _of_machines(
+    asked: EstimateAsked, workload: Mapping[str, Any], machines: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The best ways to use machines that are not alike: one alone, one to prefill for another, all as one."""
+    if not 2 <= len(machines) <= MOST_MACHINES:
+        return []
+    wanted = _OBJECTIVES.get(asked.objective, asked.objective)
+    ways = assignments(workload, machines, wanted if wanted in OF_MACHINES else "e2e", NAME)
+    given = {"name", "title", *workload}
+    return [
+        {
+            "rank": rank,
+            "name": one.name,
+            "plan": one.scenario.model_dump(mode="json", exclude_defaults=True, exclude=given),
+            **_figures(one.results),
+            "reason": one.because,
+        }
+        for rank, one in enumerate(ways[: asked.recommend], start=1)
+        if one.scenario is not None and not one.refused
+    ]
 
 
 def _winner(found: Optimum) -> Estimate | None:
@@ -248,6 +275,8 @@ def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "decode_toks_sec": band("throughput"),
         "decode_toks_sec_per_user": whole["interactivity_tokens_per_s"],
+        "interactivity_toks_sec": band("interactivity"),
+        "usd_per_million_output_tokens": band("usd_per_million_output_tokens"),
         "prefill_toks_sec": band("prefill_rate"),
         "ttft_ms": {
             **band("ttft", _MS),
@@ -282,19 +311,26 @@ def _bottlenecks(whole: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def recommendations(found: Optimum) -> list[dict[str, Any]]:
     """The plans of a search, the best first."""
-    keys = ("ttft_s", "tpot_s", "output_tokens_per_s", "usd_per_hour", "memory_per_accelerator_bytes")
     return [
         {
             "rank": one.rank,
             "name": one.name,
             "plan": one.plan,
-            "feasibility": feasibility(one.results),
-            "metrics": {key: one.results[key] for key in keys}
-            | {"usd_per_million_output_tokens": one.results["usd_per_million_tokens"]["output"]},
+            **_figures(one.results),
             "reason": found.words if place == 0 and found.has_winner else one.lost_because,
         }
         for place, one in enumerate(found.candidates)
     ]
+
+
+def _figures(results: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of a recommended plan."""
+    keys = ("ttft_s", "tpot_s", "output_tokens_per_s", "usd_per_hour", "memory_per_accelerator_bytes")
+    cost = results["usd_per_million_tokens"]["output"]
+    return {
+        "feasibility": feasibility(results),
+        "metrics": {key: results[key] for key in keys} | {"usd_per_million_output_tokens": cost},
+    }
 
 
 def _words(

@@ -98,8 +98,14 @@ class Limits:
             return
         started, state = time.perf_counter(), {"status": 0}
         self.counts.open += 1
+        if scope["method"] == "HEAD":  # as GET, without a body
+            scope, of_head = {**scope, "method": "GET"}, True
+        else:
+            of_head = False
 
         async def answer(message: Message) -> None:
+            if of_head and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
             if message["type"] == "http.response.start":
                 state["status"] = message["status"]
                 headers = MutableHeaders(scope=message)
@@ -119,7 +125,7 @@ class Limits:
             self.counts.open -= 1
             route = getattr(scope.get("route"), "path", None)
             path = "other" if route is None else route if scope.get("path_params") else scope["path"]
-            method = scope["method"] if scope["method"] in _METHODS else "other"
+            method = "HEAD" if of_head else scope["method"] if scope["method"] in _METHODS else "other"
             self.counts.add(path, method, state["status"], time.perf_counter() - started)
 
     async def _within(

@@ -46,7 +46,7 @@ QUESTIONS: tuple[tuple[str, tuple[Metric, ...]], ...] = (
         (ACCELERATORS, MEMORY_PER_ACCELERATOR, MEMORY_CAPACITY, KV_CAPACITY_SEQUENCES),
     ),
 )
-_CHARTED = ((TTFT, "ttft"), (TPOT, "tpot"), (USD_PER_MILLION_OUTPUT_TOKENS, ""))
+_CHARTED = ((TTFT, "ttft"), (TPOT, "tpot"), (USD_PER_MILLION_OUTPUT_TOKENS, "usd_per_million_output_tokens"))
 _SAME = 1e-9
 _OF_A_COLUMN = frozenset(Case.model_fields)
 """What columns of a workbook may have otherwise."""

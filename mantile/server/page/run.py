@@ -179,7 +179,7 @@ def tiles(found: Answer) -> list[tuple[str, list[Tile]]]:
         USD_PER_MILLION_OUTPUT_TOKENS,
         "Million output tokens",
         f"{results['price_basis']} price, utilisation {percent(results['utilisation'], 3)}",
-        "",
+        "usd_per_million_output_tokens",
         USD_PER_HOUR,
         "Per hour",
     )
