@@ -18,9 +18,11 @@ from packages import Parts
 
 import mantile
 from mantile.cli import main
+from mantile.estimate.messages import MESSAGES
 from mantile.library.scenario import parse_scenario
 from mantile.records.store import read
 from mantile.server import pool as pools
+from mantile.server.documents import in_fields
 from mantile.server.settings import Settings
 
 CHAT: dict[str, Any] = {
@@ -221,7 +223,7 @@ def test_unlike_accelerators_share_the_layers(client: Client) -> None:
     assert [one["accelerator"] for one in devices] == ["dgx-spark-gb10", "m3-ultra"]
     assert devices[0]["link"]["kind"] == "10gbe"
     ways = client.answer("/v1/estimate", asked | {"objective": "throughput"})["recommended_configs"]
-    assert [one["name"] for one in ways][0] == "prefill on dgx-spark-gb10, decode on m3-ultra"
+    assert ways[0]["name"] == "prefill on dgx-spark-gb10, decode on m3-ultra"
     assert len(ways) == 3 and ways[0]["plan"]["decode"]["accelerator"] == "m3-ultra"
     rates = [one["metrics"]["output_tokens_per_s"] for one in ways]
     assert rates == sorted(rates, reverse=True) and ways[1]["reason"]
@@ -568,3 +570,19 @@ def test_settings_travel_to_further_processes(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setenv(ENVIRONMENT, told(settings))
     assert from_environment().state.settings == settings
     assert pools.Pool(settings).settings is settings
+
+
+def test_messages_name_fields_where_the_command_line_has_flags(client: Client) -> None:
+    """Of every check that can raise one, and in an answer; what the command line prints stays as it is."""
+    told = [in_fields(message) for message in (one.shown for one in MESSAGES.values())]
+    assert len(told) > 60 and not [text for text in told if "--" in text]
+    asked = {
+        "model_id": "llama-3.1-405b",
+        "hardware": {"gpus": [{"gpu_id": "h100-sxm"}]},
+        "workload": WORKLOAD,
+        "plan": {"tp": 1},
+        "recommend": 0,
+    }
+    answer = client.answer("/v1/estimate", asked)
+    assert "(weights_dtype, kv_dtype)" in answer["reasons"][0]["message"]
+    assert "(--weights-dtype, --kv-dtype)" in answer["estimate"]["checks"]["errors"][0]["message"]

@@ -26,6 +26,10 @@ MOST_COLUMNS = 25
 _DEPTH = 12  # of nesting; a scenario has fewer levels
 _AUTO = "auto"
 _FIELD = re.compile(rf"(?:\b{NAME}: )?\bfield (\w+)")
+_SET = re.compile(r"--set (?:(states)|([\w.]+)=([^\s,;)]+))")
+_FLAG = re.compile(r"--([a-z][a-z-]*)")
+_OF_FLAGS = {"ngl": "layers", "n-cpu-moe": "experts_away", "no-kv-offload": "kv_away", "device": "devices"}
+"""Fields whose flags have other names."""
 
 
 @lru_cache(256)
@@ -100,6 +104,22 @@ def asked_as(names: Mapping[str, str]) -> Iterator[None]:
         raise
     except InputError as error:
         raise InputError(_FIELD.sub(named, str(error))) from error
+
+
+def in_fields(message: str) -> str:
+    """What a check says, with fields of a scenario where the command line has flags.
+
+    >>> in_fields("needs 36 GB of 31.6: a smaller data type (--weights-dtype), or --set hardware.tdp=W")
+    'needs 36 GB of 31.6: a smaller data type (weights_dtype), or an override of hardware.tdp (W)'
+    """
+
+    def stated(found: re.Match[str]) -> str:
+        return "an override states" if found[1] else f"an override of {found[2]} ({found[3]})"
+
+    def field(found: re.Match[str]) -> str:
+        return _OF_FLAGS.get(found[1], found[1].replace("-", "_"))
+
+    return _FLAG.sub(field, _SET.sub(stated, message))
 
 
 def by_ids(data: Any, hub: bool, name: str) -> Any:

@@ -21,7 +21,7 @@ from mantile.optimize.devices import OBJECTIVES as OF_MACHINES
 from mantile.optimize.objective import read_objective
 from mantile.optimize.optimize import Optimum, ask, solve
 from mantile.server.asked import EstimateAsked
-from mantile.server.documents import NAME, asked_as, estimate_of, fields_of
+from mantile.server.documents import NAME, asked_as, estimate_of, fields_of, in_fields
 from mantile.server.errors import Refused
 from mantile.server.hardware import Configuration, hardware
 
@@ -225,7 +225,9 @@ def _told(
         },
         "scenario": made.scenario.model_dump(mode="json", exclude_none=True, exclude_defaults=True),
         "feasibility": feasibility(whole),
-        "reasons": [{"code": one["code"], "message": one["message"]} for one in whole["checks"]["errors"]],
+        "reasons": [
+            {"code": one["code"], "message": in_fields(one["message"])} for one in whole["checks"]["errors"]
+        ],
         "estimates": _estimates(whole),
         "bottlenecks": _bottlenecks(whole),
         "recommended_configs": [] if searched is None else recommendations(searched)[:recommend],
@@ -245,7 +247,7 @@ def require_plan(results: Mapping[str, Any]) -> None:
     broken = [one for one in results["checks"]["errors"] if one["code"] != MEMORY]
     rules = [one for one in broken if one["code"] in REASONS and REASONS[one["code"]].group == PLAN]
     for one in (*rules, *broken):
-        raise Refused(f"the plan cannot be: {one['message']}", one["code"])
+        raise Refused(f"the plan cannot be: {in_fields(one['message'])}", one["code"])
 
 
 def feasibility(results: Mapping[str, Any]) -> str:
@@ -354,7 +356,8 @@ def _words(
         words.append(_offloaded(made, whole))
     elif memory is not None:
         missing = (missing_memory(whole) or 0.0) * _GB
-        words.append(f"Model exceeds VRAM by {missing:,.1f} GB of each accelerator: it {memory['message']}.")
+        why = in_fields(memory["message"])
+        words.append(f"Model exceeds VRAM by {missing:,.1f} GB of each accelerator: it {why}.")
         if found is not None and found.ram is None:
             words.append("Host memory is not known: state ram_gb to see whether a part may lie there.")
     if "layers_in_words" in whole:
@@ -369,7 +372,7 @@ def _words(
         words.append(f"Ranges hold 80 % of runs; evidence: {whole['evidence']}.")
         if chosen and searched is not None and searched.has_winner:
             words.append(f"{searched.words}.")
-        words += [f"{one['code']}: {one['message']}." for one in whole["checks"]["alerts"]]
+        words += [f"{one['code']}: {in_fields(one['message'])}." for one in whole["checks"]["alerts"]]
     return words + [f"{text}." for text in (() if found is None else found.told)]
 
 

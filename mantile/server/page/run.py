@@ -31,6 +31,7 @@ from mantile.equations.metrics import (
 from mantile.estimate.results import of_requests
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import as_node
+from mantile.server.documents import in_fields
 from mantile.server.estimates import missing_memory
 from mantile.server.page import charts
 from mantile.server.page.answers import Answer
@@ -130,7 +131,7 @@ def lead(found: Answer) -> str:
     results = found.results
     if not found.possible:
         errors = results["checks"]["errors"]
-        return str(errors[0]["message"]) if errors else "no check says why"
+        return in_fields(errors[0]["message"]) if errors else "no check says why"
     used, room = results["memory_per_accelerator_bytes"], results["memory_capacity_bytes"]
     seats = results["kv_capacity_sequences"]
     said = [f"It fits: {scaled(used, 'B')} of {scaled(room, 'B')} on the fullest GPU"]
@@ -423,7 +424,12 @@ def notices(found: Answer) -> list[dict[str, str]]:
     if found.possible:
         listed += [("warning", one) for one in checks["alerts"]]
     return [
-        {"kind": kind, "code": one["code"], "message": one["message"], "field": _remedy(one["code"])}
+        {
+            "kind": kind,
+            "code": one["code"],
+            "message": in_fields(one["message"]),
+            "field": _remedy(one["code"]),
+        }
         for kind, one in listed
     ]
 
