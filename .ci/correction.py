@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from mantile.graph.evaluate import Program
-from mantile.measured.correct import ASKED, applied, conformal, fitted, off, residuals
+from mantile.measured.correct import ASKED, applied, conformal, learned_from, off, residuals
 from mantile.measured.load import load_measurements
 from mantile.measured.match import Batch, match_runs
 from mantile.measured.select import mode_of
@@ -98,7 +98,7 @@ def changes(seen: pd.DataFrame, unseen: pd.DataFrame, metric: str, columns: list
         for name, change in found.items()
         for share in SHRUNK
     }
-    return made | {"mantile correct": applied(unseen, *fitted(seen, metric))}
+    return made | {"mantile correct": applied(unseen, *learned_from(metric, seen))}
 
 
 def print_split(

@@ -47,6 +47,8 @@ LEAST_RUNS = 20  # of a metric, for a spread that means something
 LEAST_FOR_STEPS = 40  # of a metric, for steps along what was asked
 WORSE = 0.01
 """How much worse the median error of a group may get before a correction is refused."""
+CUTS = (0.5, 0.75)
+"""Shares of dated runs before a day, from which on runs are taken for later ones."""
 TREES, RATE, LEAST_IN_LEAF = 40, 0.1, 15
 _MOST = log(MOST_CHANGE)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}$")
@@ -62,6 +64,8 @@ class Judged:
             baselines: a linear fit of the same columns, and the mean of the five nearest runs of the group.
         worst: by how much the median of a group gets worse at most, as a fraction, and the group.
         covered: share of runs within the range, the mean of groups.
+        later: how many days the runs were cut at, and at how many of them a correction fitted to those before
+            was no worse for those after, over all and for each framework.
         kept: whether the correction is written.
     """
 
@@ -73,6 +77,7 @@ class Judged:
     nearest: tuple[float, float]
     worst: tuple[float, str]
     covered: float
+    later: tuple[int, int]
     kept: bool
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,6 +91,7 @@ class Judged:
             },
             "worst_group": {"change": self.worst[0], "group": self.worst[1]},
             "covered": self.covered,
+            "later": dict(zip(("days", "no_worse"), self.later, strict=True)),
             "kept": self.kept,
         }
 
@@ -119,7 +125,7 @@ def learn(
     """Fit a correction to measured runs, and judge it on configurations it was not fitted to.
 
     A metric is corrected only where that is better over all such runs and in no group worse by more than a
-    point.
+    point, and where one that is fitted to earlier runs is no worse for later ones.
 
     Args:
         runs: as `load_measurements` reads them; those with prefill or drafts apart, and those at a rate of
@@ -276,9 +282,43 @@ def judge(metric: str, table: pd.DataFrame, by: str = "fold") -> tuple[Judged, t
     spread, covered = conformal(rest, table["group"].to_numpy(), table[by].to_numpy())
     figures = {name: (float(np.median(of_one)), float(of_one.mean())) for name, of_one in errors.items()}
     better = figures["corrected"][0] < figures["without"][0]
+    days, no_worse = judged_later(metric, table)
+    kept = better and worst[0] <= WORSE and days == no_worse
     return Judged(
-        metric, len(table), **figures, worst=worst, covered=covered, kept=better and worst[0] <= WORSE
+        metric, len(table), **figures, worst=worst, covered=covered, later=(days, no_worse), kept=kept
     ), spread
+
+
+def judged_later(metric: str, table: pd.DataFrame) -> tuple[int, int]:
+    """At how many days dated runs can be cut, and at how many of them a correction that is fitted to those
+    before is no worse for those after: in the median of all, nor by a point for a framework.
+
+    They are cut at a half and at three quarters of the runs; not where either side has too few.
+    """
+    dated = table[table["date"].astype(str).str.match(_DAY)]
+    days = sorted(dated["date"].astype(str))
+    cuts = {days[int(len(days) * share)] for share in CUTS} if days else set()
+    found = no_worse = 0
+    for day in sorted(cuts):
+        before = (dated["date"].astype(str) < day).to_numpy()
+        seen, unseen = dated[before], dated[~before]
+        if min(len(seen), len(unseen)) < LEAST_RUNS:
+            continue
+        found += 1
+        left = unseen[metric].to_numpy(float)
+        errors = unseen.assign(
+            without=off(left), corrected=off(left - applied(unseen, *fitted(seen, metric)))
+        )
+        change = errors["corrected"].median() - errors["without"].median()
+        medians = errors.groupby("framework")[["without", "corrected"]].median()
+        no_worse += bool(change <= 0 and (medians["corrected"] - medians["without"]).max() <= WORSE)
+    return found, no_worse
+
+
+def learned_from(metric: str, table: pd.DataFrame) -> tuple[tuple[Group, ...], tuple[Along, ...]]:
+    """The steps of a correction, none where it is not kept. Arguments as of `judge`."""
+    one, _ = judge(metric, table)
+    return fitted(table, metric) if one.kept else ((), ())
 
 
 def off(log_ratios: Array) -> Array:

@@ -30,7 +30,11 @@ def print_learned(learned: Learned, written: Path | None) -> None:
     console.print(table)
     for one in learned.judged:
         change, group = one.worst
-        console.print(f"{COMPARED[one.metric].label}: {group} moves by {100 * change:+.1f} points, the worst")
+        label = COMPARED[one.metric].label
+        console.print(f"{label}: {group} moves by {100 * change:+.1f} points, the worst")
+        days, no_worse = one.later
+        if days > no_worse:
+            console.print(f"{label}: fitted to runs before a day it is worse for those after, and left out")
     if written is None or learned.correction is None:
         console.print("\nno metric gets better by a correction, with no kind of run worse: none written")
         return
