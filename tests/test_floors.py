@@ -28,7 +28,7 @@ PLANS = tuple((tp, pp) for tp in range(1, 9) for pp in range(1, 9) if tp * pp <=
 DEGREES = (1, 1, 1, 2, 3, 4, 8)  # of attention-DP, CP and EP
 CASES = 120  # of each model
 UNKNOWN = re.compile(
-    r"network\.|metrics\.|measured\.|cost\.|token_cost\.|break_even\.|grid\.|.*\.by\.|.*\.cheapest$"
+    r"network\.|evidence\.usd_|metrics\.|measured\.|cost\.|token_cost\.|break_even\.|grid\.|.*\.by\.|.*\.cheapest$"
     r"|nearest\.(?:measured|estimated)\."
 )
 """What may be a text: ways that no link allows, results of plans that cannot be, prices nobody states, times
