@@ -251,6 +251,32 @@ def test_learns_what_physics_leaves() -> None:
     assert along.steps[-1] - along.steps[0] == pytest.approx(log(1.3 / 1.2), abs=0.02)
 
 
+@pytest.mark.parametrize(("later", "holds"), [(0.2, True), (0.0, False)])
+def test_what_does_not_hold_for_later_runs_is_left_out(later: float, holds: bool) -> None:
+    """Runs of a year, a fifth slower than estimated; in the second half they may be as estimated."""
+    pytest.importorskip("sklearn")
+    pd = pytest.importorskip("pandas")
+    count = 120
+    days = pd.date_range("2026-01-01", periods=count).strftime("%Y-%m-%d")
+    table = pd.DataFrame(
+        {
+            "date": days,
+            "group": "m/a/f",
+            "model": "m",
+            "accelerator": "a",
+            "framework": "f",
+            "tpot": [0.2 if number < count / 2 else later for number in range(count)],
+            "fold": [number % 4 for number in range(count)],
+            correct.DAY: float("nan"),
+            **{what: [float(1 + number % 7) for number in range(count)] for what in correct.ASKED},
+        }
+    )
+    days_cut, no_worse = correct.judged_later("tpot", table)
+    assert days_cut == 2 and (no_worse == 2) == holds
+    judged, _ = correct.judge("tpot", table)
+    assert judged.kept == holds and bool(correct.learned_from("tpot", table)[0]) == holds
+
+
 @pytest.mark.exhaustive
 def test_learns_that_a_release_is_faster(tmp_path: Path) -> None:
     """By the day of the release, not that of the run; the workbook follows a day that is typed."""
