@@ -22,6 +22,7 @@ from mantile.bench.sweep import Point, Sweep
 from mantile.bench.telemetry import Telemetry, accelerator_names, driver_versions
 from mantile.bench.words import Words, arrivals
 from mantile.library.errors import InputError
+from mantile.library.profiles import Library
 from mantile.measured.recorded import record_of
 from mantile.measured.runs import Run, parse_run
 from mantile.measured.spellings import find_accelerator, framework_id, model_id
@@ -53,6 +54,7 @@ class Target:
         token: that the server asks for.
         timeout: seconds without a byte after which a request has failed.
         served: what the server calls the model; the first that it lists if None.
+        library: with an accelerator of one's own; those we ship if None.
     """
 
     url: str
@@ -64,6 +66,7 @@ class Target:
     token: str | None = None
     timeout: float = TIMEOUT
     served: str | None = None
+    library: Library | None = None
 
 
 @dataclass(frozen=True)
@@ -173,7 +176,7 @@ class _Session:
 
     def __init__(self, target: Target, sweep: Sweep, client: httpx.AsyncClient, server: Server) -> None:
         self.target, self.sweep, self.client, self.server = target, sweep, client, server
-        self.deployment = deployment_of(target.deployment, server)
+        self.deployment = deployment_of(target.deployment, server, target.library)
         self.words = Words(sweep.seed)
         self.form = Form(f"/v1/{'chat/' if sweep.chat else ''}completions", server.model, sweep.chat)
         self.lengths: dict[int, int] = {}
@@ -182,7 +185,8 @@ class _Session:
     async def run(self, progress: Progress) -> Benched:
         """Measure the points that are left, one after the other."""
         points = {point.id: point for point in self.sweep.points()}
-        _require_predicted(_run(self.deployment, next(iter(points.values())), {"tpot_s": 1.0}, self.server))
+        first = _run(self.deployment, next(iter(points.values())), {"tpot_s": 1.0}, self.server)
+        _require_predicted(first, self.target.library)
         manifest = opened(self.target.manifest, self.sweep, self.deployment)
         records = _of_sweep(self.target.records, manifest.id)
         for name, written in records.items():  # and interrupted before the manifest was
@@ -269,8 +273,13 @@ def _failed(failures: Mapping[str, int]) -> dict[str, Any]:
     return {"state": "too long" if {*failures} <= {*REFUSED} else "failed", "failures": failures}
 
 
-def deployment_of(stated: Mapping[str, Any], server: Server) -> dict[str, Any]:
+def deployment_of(
+    stated: Mapping[str, Any], server: Server, library: Library | None = None
+) -> dict[str, Any]:
     """What is measured: what was stated, and what the server tells of the rest.
+
+    Args:
+        library: with an accelerator of one's own.
 
     Raises:
         InputError: if nobody says what the accelerator or the engine is, or there is no such accelerator.
@@ -288,7 +297,9 @@ def deployment_of(stated: Mapping[str, Any], server: Server) -> dict[str, Any]:
     fields.setdefault("framework", server.framework or "")
     if not fields["framework"]:
         raise InputError("the server does not tell what engine it is; expected --framework")
-    fields["accelerator"] = find_accelerator(str(fields["accelerator"])).id
+    own = () if library is None else {chip.id for chip in library.accelerators}
+    if fields["accelerator"] not in own:
+        fields["accelerator"] = find_accelerator(str(fields["accelerator"])).id
     fields["framework"] = framework_id(fields["framework"])
     told = {
         name: value for name in _TOLD if isinstance(value := server.settings.get(name), int) and value > 1
@@ -327,7 +338,7 @@ def _run(
     )
 
 
-def _require_predicted(run: Run) -> None:
+def _require_predicted(run: Run, library: Library | None) -> None:
     """Refuse, before anything is measured, a deployment that `reconcile` would refuse afterwards.
 
     Raises:
@@ -335,7 +346,7 @@ def _require_predicted(run: Run) -> None:
     """
     from mantile.measured.match import match_runs
 
-    rejected = match_runs([run]).rejected
+    rejected = match_runs([run], library).rejected
     if rejected:
         raise InputError(f"what serves: {rejected[0].reason}")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mantile.cli.output import look
 from mantile.library.errors import InputError
+
+if TYPE_CHECKING:
+    from mantile.library.profiles import Library
 
 _WITHIN = ("pp", "cp", "attention_dp")  # degrees of a replica besides TP
 _CHIPS = ("accelerator", "decode_accelerator", "prefill_accelerator")
@@ -183,6 +186,18 @@ def own_file(name: str) -> str:
             if path.is_file():
                 return str(path)
     return name
+
+
+def with_own(library: Library, names: Iterable[str | None]) -> Library:
+    """A library with the accelerators of these names that lie in library folders of the user's own."""
+    from mantile.library.profiles import with_accelerator
+
+    known = {chip.id for chip in library.accelerators}
+    for name in dict.fromkeys(filter(None, names)):
+        file = name if name in known else own_file(name)
+        if file != name:
+            library, _ = with_accelerator(library, Path(file))
+    return library
 
 
 def own_model(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mantile.cli.app import AsJson, app, must_exist
+from mantile.cli.asked import with_own
 from mantile.cli.numbers import number_of, real, whole
 from mantile.library.errors import InputError, quoted
 
@@ -138,6 +139,7 @@ def bench(
     from mantile.cli.output.bench import print_bench
     from mantile.cli.output.runs import counting
     from mantile.cli.output.tables import print_json
+    from mantile.library.profiles import load_library
     from mantile.library.signing import read_private_key
 
     if concurrency and request_rate:
@@ -164,9 +166,11 @@ def bench(
         "tp": tp,
         "weights_dtype": weights_dtype,
     }
+    deployment = _deployment(scenario) | {name: value for name, value in stated.items() if value}
     target = Target(
         url=url,
-        deployment=_deployment(scenario) | {name: value for name, value in stated.items() if value},
+        deployment=deployment,
+        library=with_own(load_library(), [str(deployment.get("accelerator", ""))]),
         records=records,
         manifest=manifest,
         key=None if sign is None else read_private_key(sign),

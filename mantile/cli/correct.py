@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mantile.cli.app import AsJson, app
+from mantile.cli.asked import with_own
 from mantile.cli.measured import (
     MeasurementsArgument,
     Profiles,
@@ -50,8 +51,8 @@ def correct(
     from mantile.measured.select import select_runs
 
     with working(f"reading {path.name}"):
-        library = load_library(tuple(profile or ()))
         runs = select_runs(load_measurements(path, trusted_keys(trusted)).runs, conditions, str(path))
+        library = with_own(load_library(tuple(profile or ())), (run.accelerator for run in runs))
     with progress("fitting", None) as step:
         learned = learn(runs, library, output.stem[:60], path.name, progress=step)
     if learned.correction is not None:

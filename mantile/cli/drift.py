@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from mantile.cli.app import AsJson, app
+from mantile.cli.asked import with_own
 from mantile.cli.measured import Profiles, Trusted, check_folder, trusted_keys
 from mantile.library.errors import InputError
 
@@ -56,7 +57,8 @@ def drift(
 
     with working(f"reading {file.name}"):
         records = read(file, trusted_keys(trusted))
-        library = load_library(tuple(profile or ()))
+        names = (str(one.record.run.get("accelerator", "")) for one in records)
+        library = with_own(load_library(tuple(profile or ())), names)
     with progress("predicting", None) as step:
         found = watched.drift(records, limits, library, file.name, step)
     if output is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 import typer
 
 from mantile.cli.app import AsJson, app, must_exist
+from mantile.cli.asked import with_own
 from mantile.cli.flags import replaced_figure
 from mantile.library.errors import InputError
 
@@ -171,9 +172,9 @@ def reconcile(
     from mantile.measured.select import select_runs
 
     with working(f"reading {path.name}"):
-        library = load_library(tuple(profile or ()))
         measured = load_measurements(path, trusted_keys(trusted))
         runs = select_runs(measured.runs, conditions, str(path))
+        library = with_own(load_library(tuple(profile or ())), (run.accelerator for run in runs))
     _require_use(profile or (), library, runs, path)
     changes = dict(replaced_figure(text) for text in override or ())
     graphs = {(run.model, run.scenario().disaggregated) for run in runs}
@@ -293,9 +294,9 @@ def calibrate(
     leave_out = [_left_out(text) for text in cross_validate or ()]
     factors = [FittedFactor.parse(text) for text in factor or ()]
     with working(f"reading {path.name}"):
-        library = load_library(tuple(profile or ()))
         measured = load_measurements(path, trusted_keys(trusted))
         runs = select_runs(measured.runs, conditions, str(path))
+        library = with_own(load_library(tuple(profile or ())), (run.accelerator for run in runs))
     _require_use(profile or (), library, runs, path)
     with progress("calibrating", None) as step:
         matched = match_runs(runs, library, step).possible()
@@ -304,7 +305,8 @@ def calibrate(
         fitted = calibration.calibrate(matched, factors, spread, leave_out, path.name, loss, progress=step)
     files = write_profiles(fitted.profiles, output)
     with working("predicting with the files written"):
-        written = load_library((*(profile or ()), *map(str, files)))
+        names = (run.accelerator for run in runs)
+        written = with_own(load_library((*(profile or ()), *map(str, files))), names)
         fitted = calibration.with_library(fitted, matched, written)
     _show(fitted, [*(() if conditions else measured.rejected), *matched.rejected], files, as_json)
 
