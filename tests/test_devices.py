@@ -19,6 +19,7 @@ import mantile as mt
 from mantile.cli.app import main
 from mantile.equations.summary import _machines
 from mantile.estimate.split import _Table, best_split
+from mantile.estimate.sweep import sweep
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Quantity, expression, precedents
 from mantile.library.errors import InputError
@@ -90,6 +91,18 @@ def test_a_device_without_layers_changes_nothing() -> None:
         assert three.to_dict()[name] == pytest.approx(two.to_dict()[name], rel=1e-12), name
 
 
+def test_a_point_of_a_sweep_is_the_estimate() -> None:
+    """Each point has its own best split, as an estimate has; of other splits too."""
+    asked = HOME | {"devices": UNLIKE}
+    table = sweep(mt.Scenario(**asked), {"device_split": ["solved", "memory"], "concurrency": [1, 12]})
+    for _, row in table.iterrows():
+        alone = ask(**asked | {"device_split": row["device_split"], "concurrency": int(row["concurrency"])})
+        assert row["tpot_s"] == pytest.approx(alone.tpot, rel=1e-12)
+        assert row["ttft_s"] == pytest.approx(alone.ttft, rel=1e-12)
+    with pytest.raises(InputError, match=r"expected at most 1,000 where each looks for the best split"):
+        sweep(mt.Scenario(**asked), {"concurrency": range(1, 1200)})
+
+
 def test_layers_bytes_and_times_are_those_of_the_model() -> None:
     """What devices hold adds up, and each takes as long as if the whole model ran on it, by its share."""
     made = ask(**HOME | {"concurrency": 8}, device_split="memory", devices=UNLIKE)
@@ -120,7 +133,7 @@ def test_the_solved_split_is_the_best_of_all(concurrency: int) -> None:
     fields = HOME | {"model": "llama-3.2-1b", "concurrency": concurrency}
     devices = [*UNLIKE, {"accelerator": "m4-max"}]
     made = ask(**fields, device_split="even", devices=devices)
-    table = _Table(made, 0, 4)
+    table = _Table(made.equations, made.inputs(0), made.values(), 4)
     splits = [
         [first, second, third, 16 - first - second - third]
         for first, second, third in product(range(17), repeat=3)
@@ -128,7 +141,7 @@ def test_the_solved_split_is_the_best_of_all(concurrency: int) -> None:
     ]
     every = table.evaluate(splits)
     best = np.where(every["fits"] > 0, every["step"], np.inf).min()
-    chosen = table.evaluate([best_split(made, 0, 4)])
+    chosen = table.evaluate([best_split(made.equations, made.inputs(0), made.values(), 4)])
     assert chosen["fits"][0] > 0
     assert chosen["step"][0] == pytest.approx(best, rel=1e-9)
     for way in ("even", "memory", "bandwidth"):

@@ -56,7 +56,9 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 def test_layers_on_a_gpu_beside_a_cpu_are_as_fast_as_measured() -> None:
     """A sweep of -ngl: nothing was fitted to it. Each within 25 %, and more layers are faster."""
     made = mt.estimate(parse_scenario(BESIDE, "ngl.yaml"))
-    found = _Table(made, 0, 2).evaluate([[48 - layers, layers] for layers in SWEEP])
+    found = _Table(made.equations, made.inputs(0), made.values(), 2).evaluate(
+        [[48 - layers, layers] for layers in SWEEP]
+    )
     speeds = 1 / found["step"]
     errors = speeds / np.array([*SWEEP.values()]) - 1
     for (layers, measured), speed, error in zip(SWEEP.items(), speeds, errors, strict=True):

@@ -69,7 +69,9 @@ def solved(estimate: Worked) -> Scenario | None:
         devices = case.devices or scenario.devices
         if any(device.layers is not None for device in devices):
             continue
-        layers = best_split(estimate, number, len(devices))
+        layers = best_split(
+            estimate.equations, estimate.inputs(number), estimate.values(number), len(devices)
+        )
         stated = tuple(
             device.model_copy(update={"layers": int(count)})
             for device, count in zip(devices, layers, strict=False)
@@ -83,12 +85,18 @@ def solved(estimate: Worked) -> Scenario | None:
     return in_full
 
 
-def best_split(estimate: Worked, column: int, count: int) -> list[int]:
-    """Layers of each device of a column, for the smallest decode step among splits that fit.
+def best_split(
+    graph: EstimateGraph, inputs: Mapping[str, Any], values: Mapping[Any, Any], count: int
+) -> list[int]:
+    """Layers of each device, for the smallest decode step among splits that fit.
 
     Where none fits, the split by memory.
+
+    Args:
+        inputs: of a column; `values` of its figures.
+        count: of devices.
     """
-    table = _Table(estimate, column, count)
+    table = _Table(graph, inputs, values, count)
     tried = [table.by_rule(way) for way in SPLITS]
     sets = _subsets(table)
     for active, costs in zip(sets, table.costs(sets), strict=True):
@@ -137,14 +145,14 @@ class _Costs:
 class _Table:
     """What is read of the graph for one column."""
 
-    def __init__(self, estimate: Worked, column: int, count: int) -> None:
-        graph = estimate.equations
+    def __init__(
+        self, graph: EstimateGraph, inputs: Mapping[str, Any], values: Mapping[Any, Any], count: int
+    ) -> None:
         assert graph.devices is not None
         self.graph, self.devices = graph, graph.devices
-        self.inputs = estimate.inputs(column)
+        self.inputs = inputs
         self.count = count
         self.all = len(graph.devices.devices)
-        values = estimate.values(column)
         self.present = [values[device.inputs.count] > 0 for device in graph.devices.devices]
         self.rules = {
             way: [int(values[device.splits[way]]) for device in graph.devices.devices] for way in SPLITS

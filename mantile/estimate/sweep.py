@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from math import isfinite, nan, prod
 from typing import Any
@@ -31,11 +31,13 @@ from mantile.equations.metrics import (
 )
 from mantile.estimate.estimate import require_override
 from mantile.estimate.results import headline, is_possible
+from mantile.estimate.split import SOLVED, best_split
 from mantile.estimate.structure import graph_of
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import NOT_KNOWN, Input, Named
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
+from mantile.library.device import device_name
 from mantile.library.documents import validate
 from mantile.library.errors import InputError, unknown
 from mantile.library.fields import DECODE
@@ -63,6 +65,7 @@ MOST_POINTS = 100_000_000
 MOST_IN_PARTITIONS = 10_000_000_000  # points of a sweep that is worked out in partitions
 BLOCK = 16_384  # points that a core works on at a time
 FRAME = 2**18  # points of a table, about
+MOST_SOLVED = 1_000  # points that each look for the best split of layers
 ALL = "all"  # in place of names: all there are
 # Another field may follow from several of these together, such as activations from accelerator and weights.
 LEADERS = ("accelerator", "system", f"{DECODE}accelerator", "framework", "weights_dtype")
@@ -353,7 +356,41 @@ def grid_of(asked: Question) -> Grid:
         for override in base.overrides
         if not override.id.startswith("model.")
     }
-    return Grid(equations, asked.over, inputs, arrays)
+    whole = Grid(equations, asked.over, inputs, arrays)
+    if equations.devices is None or any(device.layers is not None for device in asked.scenario.devices):
+        return whole
+    return replace(whole, arrays=arrays | _solved(asked, whole))
+
+
+def _solved(asked: Question, points: Grid) -> dict[str, Array]:
+    """Layers of each device at each point where the best split is looked for; elsewhere a rule gives them.
+
+    Raises:
+        InputError: if that are too many points: each takes a tenth of a second.
+    """
+    count, field = len(asked.scenario.devices), "inputs.device_split"
+    ways = np.broadcast_to(
+        np.array(points.arrays.get(field, points.inputs.get(field, SOLVED)), object), points.shape
+    )
+    places = [place for place in np.ndindex(points.shape) if ways[place] == SOLVED]
+    if len(places) > MOST_SOLVED:
+        raise InputError(
+            f"{asked.name}: {len(places):,} points of devices that are not alike: expected at most "
+            f"{MOST_SOLVED:,} where each looks for the best split; or device_split memory, bandwidth, even, "
+            "or layers of each device"
+        )
+    names = [f"inputs.{device_name(number, 'layers')}" for number in range(1, count + 1)]
+    layers = {name: np.full(points.shape, None, object) for name in names}
+    for place in places:
+        at_point = {
+            name: np.broadcast_to(array, points.shape)[place] for name, array in points.arrays.items()
+        }
+        inputs = {**points.inputs, **{name: value for name, value in at_point.items() if value is not None}}
+        values = points.equations.program.run(inputs)
+        for name, held in zip(names, best_split(points.equations, inputs, values, count), strict=True):
+            layers[name][place] = float(held)
+    whole = len(places) == ways.size  # else None: a rule gives them
+    return {name: held.astype(float) if whole else held for name, held in layers.items()}
 
 
 def question_of(
