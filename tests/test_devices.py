@@ -604,6 +604,30 @@ def test_prefill_goes_where_compute_is_and_decode_where_bandwidth_is(run: Run, t
     assert "decode" in found["winner"]["plan"] and "3.38 times" in found["winner"]["reason"]
 
 
+@pytest.mark.parametrize(
+    ("stated", "first", "refused"),
+    [
+        ({}, "prefill on dgx-spark-gb10, decode on m3-ultra", ()),
+        ({"link": "none"}, "dgx-spark-gb10 alone", ("NO_LINK_BETWEEN_WORKERS",) * 2),
+        ({"link_bandwidth": 0.01}, "dgx-spark-gb10 alone", ()),
+        ({"memory": 10}, "m3-ultra alone", ("DECODE_MEMORY_EXCEEDED", "MEMORY_EXCEEDED", "MEMORY_EXCEEDED")),
+    ],
+)
+def test_links_and_memory_of_machines_are_as_stated(
+    stated: dict[str, Any], first: str, refused: tuple[str, ...]
+) -> None:
+    """However they are used: a pair hands its KV cache over the link that is stated, or cannot without."""
+    asked = {"model": "llama-3.1-8b", "framework": "exo", "weights_dtype": "fp16"}
+    asked |= {"input_tokens": 8192, "output_tokens": 32, "concurrency": 1}
+    machines = [{"accelerator": "dgx-spark-gb10"} | stated, {"accelerator": "m3-ultra"}]
+    found = assignments(asked, machines)
+    assert found[0].name == first and len(found) == 5
+    assert tuple(sorted(one.refused for one in found if one.refused)) == refused
+    apart = next(one for one in found if one.name.startswith("prefill on dgx"))
+    if "link_bandwidth" in stated:
+        assert apart.results["ttft_s"] > 100
+
+
 @pytest.mark.exhaustive
 def test_what_machines_do_follows_the_prompt() -> None:
     """A short prompt and many tokens: the Mac alone."""

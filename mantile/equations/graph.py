@@ -289,6 +289,8 @@ def build_graph(
         parts = replace(parts, passes={**parts.passes, "words": (held_in_words(parts),)})
     table = link_table(library) if disaggregated else None
     alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass, table)
+    if alone.known_bandwidth is not None:
+        inputs.set_default("handover_bandwidth", alone.known_bandwidth)
     paced = decode_step(ir, decode_workers, decoding, decode_pass)
     apart = None
     if disaggregated:

@@ -144,6 +144,7 @@ class Workload:
     compute_speed: Input
     network_speed: Input
     serving: Input | None = None
+    handover_bandwidth: Input | None = None
     batching: Input
     input_tokens: Input
     output_tokens: Input
@@ -312,6 +313,7 @@ def workload(
         "windows or latents": ir.saves_cache,
         "classes": classes is not None,
     } | {need: need in stated for need in STATED_FIELDS.values()}
+    there_are["handover"] = there_are["handover"] and disaggregated
     inputs = {}
     for declared in SCENARIO_FIELDS.values():
         if declared.needs is None or there_are[declared.needs]:

@@ -62,6 +62,7 @@ Needs = Literal[
     "TP padding",
     "engine date",
     "decode CP",
+    "handover",
     "windows or latents",
     "spread",
     "devices",

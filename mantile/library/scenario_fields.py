@@ -486,6 +486,17 @@ class Inputs(Deployment):
         initial="disaggregated",
         needs="decode workers",
     )
+    handover_bandwidth: Real | None = field(
+        "Bandwidth of the handover",
+        "over which the KV cache of prompts goes to decode workers; 0: there is no way",
+        unit="GB/s",
+        initial=0,
+        otherwise="that of their networks, or of the ports of both machines",
+        follows="networks",
+        needs="handover",
+        least=0,
+        most=100_000,
+    )
     batching: Literal["continuous", "static"] | None = field(
         "Batching",
         "continuous: requests join and leave a running batch; static: a batch starts and ends together",
@@ -1133,6 +1144,7 @@ _STATED = (
     "TP padding",
     "engine date",
     "decode CP",
+    "handover",
     "devices",
     "links",
 )

@@ -10,6 +10,8 @@ from typing import Any
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.device import OF_FIRST
 from mantile.library.errors import InputError
+from mantile.library.links import INFERRED, NO_PORT
+from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import Scenario, parse_scenario
 
 OBJECTIVES = {
@@ -78,20 +80,61 @@ def assignments(
 def _ways(
     fields: Mapping[str, Any], machines: Sequence[Mapping[str, Any]]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Ways to use machines, with the fields of each."""
+    """Ways to use machines, with the fields of each: their links and memory as stated."""
+    library = load_library()
     base = {key: value for key, value in fields.items() if key not in ("devices", "decode", "serving")}
-    kinds: list[tuple[str, dict[str, Any]]] = []
-    for machine in machines:
+    kinds: dict[int, tuple[str, dict[str, Any], float | None]] = {}
+    for place, machine in enumerate(machines):
         count = machine.get("count", 1)
         said = f"{machine['accelerator']}{f' × {count}' if count > 1 else ''}"
         deployed = {OF_FIRST[key]: value for key, value in machine.items() if key in OF_FIRST}
-        if (said, deployed) not in kinds:
-            kinds.append((said, deployed))
-    for said, deployed in kinds:
-        yield f"{said} alone", base | deployed
-    for (first, prefill), (last, decode) in permutations(kinds, 2):
-        yield f"prefill on {first}, decode on {last}", base | prefill | {"decode": {"tp": 1} | decode}
+        if (kind := (said, deployed, machine.get("memory"))) not in kinds.values():
+            kinds[place] = kind
+    for said, deployed, memory in kinds.values():
+        yield f"{said} alone", base | deployed | _overrides(base, {"": memory})
+    for one, other in permutations(kinds, 2):
+        (first, prefill, here), (last, decode, there) = kinds[one], kinds[other]
+        apart = (
+            base | prefill | {"decode": {"tp": 1} | decode} | _overrides(base, {"": here, "decode.": there})
+        )
+        speed = _stated_speed(machines, min(one, other), max(one, other), library)
+        stated = {} if speed is None else {"handover_bandwidth": speed}
+        yield f"prefill on {first}, decode on {last}", apart | stated
     yield "all as one pipeline", base | {"devices": [dict(machine) for machine in machines]}
+
+
+def _overrides(base: Mapping[str, Any], memories: Mapping[str, float | None]) -> dict[str, Any]:
+    """The memory that machines may use, GB, as overrides, by what ids of their workers begin with."""
+    added = [
+        {
+            "id": f"{prefix}hardware.memory_visible",
+            "value": memory * 1e9 / 2**30,
+            "reason": "memory of the machine, as stated",
+        }
+        for prefix, memory in memories.items()
+        if memory is not None
+    ]
+    return {"overrides": [*base.get("overrides", ()), *added]} if added else {}
+
+
+def _stated_speed(
+    machines: Sequence[Mapping[str, Any]], near: int, far: int, library: Library
+) -> float | None:
+    """GB/s between two machines as is stated, 0 without a link; None where nothing is.
+
+    Args:
+        near, far: their places, the smaller one first, which states the link.
+    """
+    name = "link" if far == near + 1 else f"link_to_{far + 1}"
+    kind, bandwidth = (machines[near].get(key) for key in (name, f"{name}_bandwidth"))
+    if kind in (None, INFERRED):
+        return None if bandwidth is None else float(bandwidth)
+    if kind == NO_PORT:
+        return 0.0
+    found = library.link(str(kind))
+    raw, share = found.bandwidth.value if bandwidth is None else bandwidth, found.share.value
+    assert raw is not None and share is not None  # the library has none without
+    return float(raw) * float(share)
 
 
 def _worked(said: str, asked: Mapping[str, Any], name: str) -> Assignment:

@@ -56,6 +56,8 @@ class Prompt:
             what is fetched left out; `transfer` of its KV cache to a worker that decodes, None in a workbook
             without any.
         others: prompts of all others at a worker that prefills; None in a workbook without any.
+        bandwidth: of that transfer, B/s; `known_bandwidth` what networks and ports give, GB/s, where a
+            scenario states another.
     """
 
     stages: Pipeline
@@ -68,6 +70,7 @@ class Prompt:
     others: Quantity | None
     sections: tuple[Section, ...]
     bandwidth: Quantity | None = None
+    known_bandwidth: Quantity | None = None
 
 
 def prompt(
@@ -116,7 +119,8 @@ def prompt(
         of_prompt = pipe(
             "prefill_fetched", "Prefill of the prompt, its prefix fetched", "s", of_prompt + found.fetch
         )
-    handover = others = bandwidth = None
+    handover: Handover | None = None
+    others: Quantity | None = None
     sections: list[Section] = []
     if ranks.disaggregated is not None:
         inputs = prefill_workers.inputs
@@ -127,8 +131,8 @@ def prompt(
             maximum(0, inputs.concurrency / inputs.dp / ONE_REQUEST - 1) * service,
         )
         assert table is not None
-        handover, bandwidth, section = transfer(prefill_workers, decode_workers, stages, ir, table)
-        sections.append(section)
+        handover = transfer(prefill_workers, decode_workers, stages, ir, table)
+        sections.append(handover.section)
     return Prompt(
         stages=stages,
         service=service,
@@ -136,9 +140,10 @@ def prompt(
         handling=handling,
         prefill=of_prompt,
         rate=rate,
-        transfer=handover,
+        transfer=None if handover is None else handover.visible,
         others=others,
-        bandwidth=bandwidth,
+        bandwidth=None if handover is None else handover.bandwidth,
+        known_bandwidth=None if handover is None else handover.known,
         sections=(pipe.section("A prompt by itself", "through stages, chunk by chunk"), *sections),
     )
 
@@ -234,14 +239,29 @@ def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, pr
     return Pipeline(busy=busy, through=through, launches=launches, share=share, chunks=chunks)
 
 
+@dataclass(frozen=True)
+class Handover:
+    """The way of a prompt's KV cache to a decode worker.
+
+    Args:
+        visible: seconds by which it delays the first token.
+        bandwidth: B/s; `known` that of networks and ports in GB/s, None where no scenario states another.
+    """
+
+    visible: Quantity
+    bandwidth: Quantity
+    known: Quantity | None
+    section: Section
+
+
 def transfer(
     prefill_workers: Workers,
     decode_workers: Workers,
     stages: Pipeline,
     ir: ModelGraph,
     table: LinkTable,
-) -> tuple[Quantity, Quantity, Section]:
-    """Seconds by which the way of a prompt's KV cache to a decode worker delays the first token.
+) -> Handover:
+    """The way of a prompt's KV cache to a decode worker.
 
     Layers that follow prefill one by one are hidden behind the layers after them, so no longer than prefill
     takes, and never the last.
@@ -290,12 +310,23 @@ def transfer(
         minimum(_group_bandwidth(prefill_workers), _group_bandwidth(decode_workers)),
         "of the workers with less",
     )
+    reached: Node = maximum(network, ports.rate * GIGA * inputs.network_speed)
+    known: Quantity | None = None
+    if inputs.handover_bandwidth is not None:
+        known = rows(
+            "transfer_known",
+            "Bandwidth between workers, by networks and ports",
+            "GB/s",
+            reached / GIGA,
+            "until another is stated",
+        )
+        reached = inputs.handover_bandwidth * GIGA
     bandwidth = rows(
         "transfer_bandwidth",
         "Bandwidth of the transfer",
         "B/s",
-        maximum(network, ports.rate * GIGA * inputs.network_speed),
-        "of their networks, or of the ports of both machines",
+        reached,
+        "of their networks, or of the ports of both machines" if known is None else "",
     )
     latency = rows(
         "transfer_latency",
@@ -328,7 +359,7 @@ def transfer(
         where(all_of(disaggregated > 0, is_number(in_full)), in_full - hidden, 0),
         "what is not hidden behind prefill",
     )
-    return visible, bandwidth, rows.section("KV transfer", "from prefill to decode workers")
+    return Handover(visible, bandwidth, known, rows.section("KV transfer", "from prefill to decode workers"))
 
 
 def _transferred_tokens(rows: Rows, inputs: Workload, modules: list[Module]) -> dict[str, Quantity]:
