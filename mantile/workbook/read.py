@@ -7,7 +7,6 @@ a file is executed.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +19,7 @@ from mantile.equations.signature import SIGNATURE
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError, quoted
+from mantile.library.typed_numbers import plain_number
 from mantile.workbook.book import FIRST
 from mantile.workbook.bundle import BUNDLE_SHEET, GENERATOR, Bundle
 from mantile.workbook.estimate_book import TAKEN, EstimateBook
@@ -482,10 +482,6 @@ def coerced(figure: Input, content: Any, where: str) -> Any:
     return number
 
 
-_GROUPED = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
-_DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,(?:[0-9]{1,2}|[0-9]{4,})")
-
-
 def _pasted(text: str, where: str) -> float:
     """The number that a text was pasted for: 1,024 and 70% and 0,65, full-width digits, blanks around it.
 
@@ -493,17 +489,12 @@ def _pasted(text: str, where: str) -> float:
         InputError: for a text that can be read in two ways.
         ValueError: for one that is no number.
     """
-    plain = normalize("NFKC", text).strip().replace("\u2212", "-")
+    plain = normalize("NFKC", text).strip()
     number, percent = plain.removesuffix("%").rstrip(), plain.endswith("%")
-    if _GROUPED.fullmatch(number):
-        if re.fullmatch(r"[-+]?0,[0-9]{3}", number):
-            raise InputError(
-                f"{where}: holds the text {quoted(text)}, which could be {float(number.replace(',', '')):g} "
-                f"or {float(number.replace(',', '.')):g}; expected a number"
-            )
-        number = number.replace(",", "")
-    elif _DECIMAL_COMMA.fullmatch(number):
-        number = number.replace(",", ".")
+    try:
+        number = plain_number(number)
+    except InputError as error:
+        raise InputError(f"{where}: holds the text {error}") from None
     if "_" in number:
         raise ValueError(number)
     return float(number) / 100 if percent else float(number)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mantile.equations.metrics import METRICS
+from mantile.library.errors import InputError
+from mantile.library.typed_numbers import plain_number
 from mantile.server.page.answers import Answer
 from mantile.server.page.files import scenario_fields
 from mantile.server.page.form import FormField
@@ -53,11 +55,14 @@ def metrics_of(query: Mapping[str, str]) -> tuple[dict[str, float], dict[str, st
     """What was measured, in SI units, and what is wrong with it by field."""
     metrics, errors = {}, {}
     for name, key, _, _, size in FIELDS:
-        text = query.get(name, "").replace(",", "").strip()
+        text = query.get(name, "").strip()
         if not text:
             continue
         try:
-            value = float(text)
+            value = float(plain_number(text))
+        except InputError as error:
+            errors[name] = str(error)
+            continue
         except ValueError:
             errors[name] = f"expected a number (found {text[:20]!r})"
             continue

@@ -15,7 +15,9 @@ from mantile.equations.metrics import (
     USD_PER_MILLION_OUTPUT_TOKENS,
     USD_PER_MONTH,
 )
+from mantile.library.errors import InputError
 from mantile.library.profiles import load_library
+from mantile.library.typed_numbers import plain_number
 from mantile.server.page import charts
 from mantile.server.page.form import FormField
 from mantile.server.page.run import at
@@ -85,11 +87,14 @@ class Target:
         return {"accelerator": names}
 
     def _number(self, name: str, least: float, most: float, whole: bool = False) -> float | None:
-        text = self.typed[name].replace(",", "").strip()
+        text = self.typed[name].strip()
         if not text:
             return None
         try:
-            value = float(text)
+            value = float(plain_number(text))
+        except InputError as error:
+            self.errors[name] = str(error)
+            return None
         except ValueError:
             self.errors[name] = f"expected a number (found {text[:20]!r})"
             return None

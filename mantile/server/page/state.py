@@ -20,6 +20,7 @@ from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
 from mantile.library.models import load_model, model_ids
 from mantile.library.scenario_fields import SCENARIO_FIELDS
+from mantile.library.typed_numbers import plain_number
 
 AUTO = "auto"
 GPUS = "gpus"
@@ -200,7 +201,10 @@ def _value(key: str, text: str) -> Any:
     kind = int if key == GPUS else SCENARIO_FIELDS[key].kind if key in SCENARIO_FIELDS else str
     if kind is str or text == AUTO:
         return text
-    plain = text.replace(",", "").replace("\u202f", "").replace(" ", "")
+    try:
+        plain = plain_number(text)
+    except InputError:
+        return text  # in two ways: the scenario says what it expected
     for number in (int, float):
         try:
             found = number(plain)
