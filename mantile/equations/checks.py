@@ -1046,12 +1046,19 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     if served.load is not None:
         yield Check("SATURATED", served.load.load, sides.fixed(0.8, "1"))
     yield Check("KV_QUEUE", usage.requests, usage.capacity_sequences)
-    times = rows("ttft_times", "TTFT against its floor", "1", served.ttft / floors.ttft)
-    yield Check("TTFT_FAR_FROM_FLOOR", times, far)
-    times = rows("tpot_times", "TPOT against its floor", "1", served.tpot / floors.tpot)
-    yield Check("TPOT_FAR_FROM_FLOOR", times, far)
+    if estimate.devices is None:  # else the floor is that of the best device, for all layers
+        times = rows("ttft_times", "TTFT against its floor", "1", served.ttft / floors.ttft)
+        yield Check("TTFT_FAR_FROM_FLOOR", times, far)
+        times = rows("tpot_times", "TPOT against its floor", "1", served.tpot / floors.tpot)
+        yield Check("TPOT_FAR_FROM_FLOOR", times, far)
     yield Check("PRICE_UNKNOWN", money.known, yes)
-    yield Check("PRICE_OLD", money.prices_young, yes)
+    young = rows(
+        "prices_young",
+        "No price is old, or one is not known",
+        "flag",
+        where(money.known > 0, money.prices_young, 1),
+    )
+    yield Check("PRICE_OLD", young, yes)
     found = estimate.workers[0].memory.prefix
     if found is not None:
         yield Check("PREFIXES_WITHOUT_ROOM", found.hit_rate, found.asked)

@@ -275,9 +275,21 @@ def _overload(raised: Raised) -> dict[str, str]:
     return {"rate": shown(rate), "most": shown(rate / load) if load > 0 else "0", "share": f"{load:.0%}"}
 
 
+def _unpriced(raised: Raised, basis: str) -> str:
+    """The first of the accelerators whose price nobody states; the first of all where each has one."""
+    sets = raised.graph.pools
+    chips = [str(raised.values[workers.inputs.accelerator]) for workers in sets]
+    for chip in chips:
+        price = raised.graph.library.price(chip)
+        if getattr(price, "purchase" if basis == "owned" else basis, None) is None:
+            return chip
+    return chips[0]
+
+
 def _price(raised: Raised) -> dict[str, str]:
     basis = str(raised.asked("price_basis"))
-    known = raised.graph.library.price(str(raised.asked("accelerator")))
+    chip = _unpriced(raised, basis)
+    known = raised.graph.library.price(chip)
     stated = [name for name in ("cloud", "rental", "owned") if known is not None and getattr(known, name)]
     if known is not None and known.purchase is not None and "owned" not in stated:
         stated.append("owned")
@@ -285,7 +297,7 @@ def _price(raised: Raised) -> dict[str, str]:
     others = [name for name in stated if name != basis]
     own = f"--set hardware.price_{'purchase' if basis == 'owned' else basis}=USD"
     return {
-        "chip": raised.chip,
+        "chip": raised.graph.library.accelerator(chip).name,
         "basis": basis,
         "age": ("assumed, nobody read it" if fact is None or fact.status == "assumed" else f"of {fact.date}"),
         "ways": f"--price-basis {' or '.join(others)}, or {own}" if others else own,

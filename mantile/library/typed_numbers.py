@@ -24,10 +24,8 @@ def plain_number(text: str) -> str:
     """
     plain = _BLANKS.sub("", normalize("NFKC", text).strip().replace("\u2212", "-"))
     if _TWO_WAYS.fullmatch(plain):
-        raise InputError(
-            f"{quoted(text)} could be {float(plain.replace(',', '')):g} or {float(plain.replace(',', '.')):g}; "
-            "expected a number without a comma"
-        )
+        ways = f"{float(plain.replace(',', '')):g} or {float(plain.replace(',', '.')):g}"
+        raise InputError(f"{quoted(text)} could be {ways}; expected a number without a comma")
     if _GROUPED.fullmatch(plain):
         return plain.replace(",", "")
     return plain.replace(",", ".") if _DECIMAL_COMMA.fullmatch(plain) else plain
