@@ -44,7 +44,7 @@ from mantile.optimize.optimize import (
     workload_of,
 )
 from mantile.optimize.scheduled import in_parts
-from mantile.optimize.search import Found, Search
+from mantile.optimize.search import NOT_KNOWN_CODE, Found, Search
 from mantile.optimize.space import APART, OFFLOAD, Space, caches, formats_for
 
 USUAL: Mapping[str, int] = {"input_tokens": 1024, "output_tokens": 256}
@@ -606,8 +606,11 @@ def _chips(question: Question, plans: pd.DataFrame, sizes: Sizes) -> Iterable[Ch
             plan = plan_of(least.to_dict())
             yield ChipSize(chip, name, int(least[USED]), _known(least[_USD.key]), plan, "", None)
             continue
+        unknown = rows[rows["code"] == NOT_KNOWN_CODE]
         miss = nearest(rows[rows["code"].str.startswith("LIMIT_")], question.limits)
-        if miss is None:
+        if len(unknown):  # keeps what can be told
+            yield ChipSize(chip, name, None, None, plan_of(unknown.iloc[0].to_dict()), NOT_KNOWN_CODE, None)
+        elif miss is None:
             code = str(rows["code"].value_counts().index[0])
             yield ChipSize(chip, name, None, None, None, code, None)
         else:

@@ -18,6 +18,7 @@ from mantile.equations.metrics import (
 from mantile.library.errors import InputError
 from mantile.library.profiles import load_library
 from mantile.library.typed_numbers import plain_number
+from mantile.optimize.search import NOT_KNOWN_CODE
 from mantile.server.page import charts
 from mantile.server.page.form import FormField
 from mantile.server.page.run import at
@@ -256,6 +257,8 @@ def _chip(chip: Mapping[str, Any], state: State, target: Target) -> dict[str, st
         if meets
         else f"✕ misses by {percent(chip['beyond'])}"
         if chip["beyond"] is not None
+        else "? USD/h not known: keeps the other limits"
+        if chip["code"] == NOT_KNOWN_CODE
         else "✕"
     )
     return {
@@ -263,7 +266,7 @@ def _chip(chip: Mapping[str, Any], state: State, target: Target) -> dict[str, st
         "count": f"{chip['accelerators']}" if meets else "–",
         "hour": headline(USD_PER_HOUR, chip["usd_per_hour"]) if meets else "–",
         "said": said,
-        "code": chip["code"] or "",
+        "code": "" if chip["code"] == NOT_KNOWN_CODE else chip["code"] or "",
         "link": run_of(state, chip["plan"], target.users).link() if chip["plan"] else "",
     }
 
