@@ -929,7 +929,7 @@ def unlike(sides: _Sides, estimate: Checked) -> Iterator[Check]:
             "Links in use that are inferred",
             "flag",
             [link.used * (1 - link.stated) for link in joined],
-            7,
+            4,
         ),
     )
     yield Check("LAYERS_ON_DEVICES", base.plan.left.layers, sides.fixed(0, "layer"))
@@ -1052,13 +1052,7 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         times = rows("tpot_times", "TPOT against its floor", "1", served.tpot / floors.tpot)
         yield Check("TPOT_FAR_FROM_FLOOR", times, far)
     yield Check("PRICE_UNKNOWN", money.known, yes)
-    young = rows(
-        "prices_young",
-        "No price is old, or one is not known",
-        "flag",
-        where(money.known > 0, money.prices_young, 1),
-    )
-    yield Check("PRICE_OLD", young, yes)
+    yield Check("PRICE_OLD", money.prices_young, yes)
     found = estimate.workers[0].memory.prefix
     if found is not None:
         yield Check("PREFIXES_WITHOUT_ROOM", found.hit_rate, found.asked)

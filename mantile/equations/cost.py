@@ -209,9 +209,6 @@ def cost(
     drawn = power(of_power, deployment, mean, served)
     hourly, per_million = usd_per_million(of_cost, deployment, mean)
     day, month, per_usd = usd_per_day(of_cost, prefill_workers.inputs, drawn.total, hourly, mean)
-    young = of_cost(
-        "prices_young", "No price is old", "flag", minimum(*[of.price_young for of in accelerators], 1)
-    )
     by_time = token_cost(
         prefill_workers,
         times,
@@ -220,6 +217,13 @@ def cost(
     )
     even = break_even(hourly, mean.output, served)
     price_known = of_cost("known", "A price is known", "flag", where(is_number(hourly), 1, 0))
+    young = of_cost(
+        "prices_young",
+        "No price is old",
+        "flag",
+        where(price_known > 0, minimum(*[of.price_young for of in accelerators], 1), 1),
+        "or one is not known",
+    )
     results = number_of(drawn.total) * number_of(hourly) * number_of(per_million["output"])
     errors = of_cost("errors", "Errors in power and cost", "flag", where(is_error(results), 1, 0))
     return Cost(

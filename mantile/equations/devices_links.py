@@ -211,7 +211,13 @@ def _by_preset(
         for one in devices
     ]
     there = rows("there", "Devices that there are", "device", sum_of(exists))
-    last = [*(one * (1 - following) for one, following in pairwise(exists)), exists[-1]]
+    last = [
+        *(
+            rows(f"{number}.is_last", f"Device {number} is the last", "flag", one * (1 - following))
+            for number, (one, following) in enumerate(pairwise(exists), start=1)
+        ),
+        exists[-1],
+    ]
     passes, along, around, direct, laid = {}, {}, {}, {}, {}
     for cable in cables:
         (one, other), own = cable.ends, cable.rows

@@ -921,6 +921,18 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 16),
+        ids=r"cost\.prices_young",
+        formula=rf"=MIN\({_ID}(?:,{_ID})*,1\)",
+        why="a price that nobody states is not old",
+    ),
+    Change(
+        since=(0, 16),
+        ids=r"devices\.\d\.link(?:_to_\d)?\.(?:carried(?:\.\d)?|laid)|checks\.inferred(?:\.\d)?",
+        formula=rf"={_ID}.*",
+        why="links of devices are added in parts",
+    ),
+    Change(
+        since=(0, 16),
         ids=r"hardware\.framework_runs",
         formula=rf'=IF\(SUMIFS\({_LIST},{_LIST},"maker"&"/"&{_ID}\)>0,.*',
         why="the same, written shorter",
