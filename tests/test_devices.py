@@ -28,6 +28,8 @@ from mantile.library.scenario import parse_scenario
 from mantile.optimize.devices import assignments
 from mantile.workbook.book import ANSWERS, HEAD_ROW
 from mantile.workbook.layout import lay_out
+from mantile.workbook.lint import lint
+from mantile.workbook.write import build_workbook
 
 BASE: dict[str, Any] = {"framework": "vllm", "input_tokens": 2048, "output_tokens": 256}
 HOME: dict[str, Any] = {
@@ -650,6 +652,13 @@ def test_three_macs_and_a_pc_hold_large_models(model: str) -> None:
     assert all(device["memory_used_bytes"] <= device["memory_usable_bytes"] for device in devices)
     assert "SPLIT_NOT_BEST" not in [check["code"] for check in found["checks"]["alerts"]]
     assert sum(1 for device in devices if device["link"] and device["link"]["busiest"]) == 1
+
+
+@pytest.mark.exhaustive
+def test_four_devices_joined_any_to_any_have_short_formulas(tmp_path: Path) -> None:
+    """No finding of the lint, as with two and three."""
+    made = ask(**HOME, devices=[*UNLIKE, {"accelerator": "m3-max"}], links={"preset": "mesh"})
+    assert not lint(build_workbook(made, tmp_path / "four.xlsx"))
 
 
 @pytest.mark.exhaustive

@@ -241,7 +241,7 @@ def _means(
         if repeats is None:
             ends = [device.first if at_start else device.last for device in devices.devices]
             parts = [where(end, one, 0) for end, one in zip(ends, each, strict=True)]
-            body = own.added(f"{block.id}.{name}", label.partition(",")[0], unit, parts, 4)
+            body = own.added(f"{block.id}.{name}", label.partition(",")[0], unit, parts, 3)
         else:
             products = [number * one for number, one in zip(runs, each, strict=True)]
             whole = own.added(f"{block.id}.{name}", label.partition(",")[0], unit, products, 2)
@@ -319,7 +319,7 @@ def _step(rows: Rows, devices: Devices, work: Pass, passes: Sequence[Pass]) -> d
         for device, own in zip(devices.devices, each, strict=True)
         if isinstance(own, Node)
     ]
-    body = rows.added("step", "Host time of a pass", "s", parts, 4)
+    body = rows.added("step", "Host time of a pass", "s", parts, 3)
     return {time: replace(time, body=body, note="of the device that samples")}
 
 

@@ -129,6 +129,10 @@ def handle(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def _invalid(request: Request, error: RequestValidationError) -> Json:
+        unreadable = next((item for item in error.errors() if item["type"] == "json_invalid"), None)
+        if unreadable is not None:  # its place is where in the text, no field
+            place, why = unreadable["loc"][-1], unreadable.get("ctx", {}).get("error", "")
+            return problem(400, f"body: not valid JSON at character {place}: {str(why)[:200]}", None)
         errors = [
             {
                 "field": ".".join(f"{part}"[:60] for part in item["loc"][1:]) or None,
@@ -136,11 +140,8 @@ def handle(app: FastAPI) -> None:
             }
             for item in error.errors()[:20]
         ]
-        unreadable = any(item["type"] == "json_invalid" for item in error.errors())
         said = "; ".join(f"{one['field'] or 'body'}: {one['detail']}" for one in errors)
-        return problem(
-            400 if unreadable else 422, said, errors[0]["field"] if errors else None, errors=errors
-        )
+        return problem(422, said, errors[0]["field"] if errors else None, errors=errors)
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> Json:

@@ -921,6 +921,12 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 16),
+        ids=r"(?:prefill|decode)\.[\w.]+",
+        formula=rf"=(?:\+?IF\({_ID}>0,{_ID},0\)){{4}}",
+        why="figures of four devices are added in parts",
+    ),
+    Change(
+        since=(0, 16),
         ids=r"cost\.prices_young",
         formula=rf"=MIN\({_ID}(?:,{_ID})*,1\)",
         why="a price that nobody states is not old",

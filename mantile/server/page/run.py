@@ -240,7 +240,8 @@ def _memory_tile(found: Answer) -> Tile:
         shown,
         unit,
         charts.strip(used, None, None, None if capacity is None else capacity / 1.2),
-        f"peak while it runs, 80\u00a0%: {parts(scaled(band['p10'], 'B'))[0]} to {scaled(band['p90'], 'B')}",
+        f"with what is taken for the KV cache in advance, 80\u00a0%: {parts(scaled(band['p10'], 'B'))[0]} to "
+        f"{scaled(band['p90'], 'B')}",
         f"fullest GPU; dotted: its {scaled(capacity, 'B')}",
         ("Free for KV cache", scaled(max(free, 0.0), "B"), graph.fullest.free.id),
     )
