@@ -83,16 +83,32 @@ def _on_hardware(
         return beside
     if "devices" in found.fields or not needs_search(asked):
         plan = asked.plan if asked.plan is not None else {}
-        told = _told(estimate_of(_whole(fields, plan, found), hub), found, None)
+        told = _told(_with_room(asked, fields, plan, found, hub), found, None)
         if "devices" in found.fields and asked.plan is None and asked.recommend:
             told["recommended_configs"] = _of_machines(asked, workload, found.fields["devices"])
         return told
-    stated = None if asked.plan is None else estimate_of(_whole(fields, asked.plan, found), hub)
+    stated = None if asked.plan is None else _with_room(asked, fields, asked.plan, found, hub)
     searched = _search(asked, fields, found, hub)
     best = stated or (None if searched is None else _winner(searched))
     if best is None:
         best = estimate_of(_whole(fields, {}, found), hub)
     return _told(best, found, searched, asked.recommend, stated is None)
+
+
+def _with_room(
+    asked: EstimateAsked,
+    fields: Mapping[str, Any],
+    plan: Mapping[str, Any],
+    found: Configuration,
+    hub: bool,
+) -> Estimate:
+    """A plan as stated; a part in host memory where it has no room without and says nothing of that."""
+    made = estimate_of(_whole(fields, plan, found), hub)
+    silent = not {"offload_weights", "offload_kv"} & {field_name(name) for name in plan}
+    if found.ram and silent and "devices" not in fields and missing_memory(made.results()) is not None:
+        searched = _search(asked, _whole(fields, plan, found), found, hub)
+        made = made if searched is None else _winner(searched) or made
+    return made
 
 
 def _on_cpu(
@@ -102,8 +118,11 @@ def _on_cpu(
 
     None where it is no CPU that we know, the engine does not compute on it, or all has room without.
     """
-    if found.cpu is None or fields["framework"] != ON_CPUS or "devices" in fields or asked.plan is not None:
+    plan = asked.plan or {}
+    degrees = {"tp", "pp", "dp", "offload_weights", "offload_kv"} & {field_name(name) for name in plan}
+    if found.cpu is None or fields["framework"] != ON_CPUS or "devices" in fields or degrees:
         return None
+    fields = {**fields, **plan}
     without = estimate_of(_whole(fields, {}, found), hub).results()
     missing = missing_memory(without)
     if without["feasibility"] != INSUFFICIENT or missing is None:

@@ -104,15 +104,19 @@ def problem(
     )
 
 
+_LISTED = re.compile(r"`mantile models list` shows those that we ship(?:; a path or a hub id is taken too)?")
+
+
 def of_input(error: InputError) -> Json:
     """The answer to an input that is wrong: a line of its message is a problem each."""
+    said = _LISTED.sub("GET /models lists those that there are", str(error))
     if isinstance(error, Refused):
-        return problem(422, str(error), error.field, error.code)
+        return problem(422, said, error.field, error.code)
     errors = [
         {"field": (found["a"] or found["b"]) if (found := _FIELD.search(line)) else None, "detail": line}
-        for line in str(error).splitlines()
+        for line in said.splitlines()
     ]
-    return problem(422, str(error), errors[0]["field"] if errors else None, errors=errors)
+    return problem(422, said, errors[0]["field"] if errors else None, errors=errors)
 
 
 def handle(app: FastAPI) -> None:
