@@ -10,8 +10,9 @@ import typer
 
 from mantile.cli.app import AsJson, app, must_exist
 from mantile.cli.asked import with_own
-from mantile.cli.numbers import number_of, real, whole
+from mantile.cli.numbers import real, whole
 from mantile.library.errors import InputError, quoted
+from mantile.library.typed_numbers import number_of
 
 _SWEEP, _SERVED, _KEPT = "What is asked", "What serves", "What is kept"
 _WORKLOAD = {

@@ -116,9 +116,9 @@ def wanted() -> dict[str, tuple[Any, str]]:
 
 
 def _typed(name: str, text: str, variable: str) -> Any:
-    from mantile.cli.numbers import number_of
     from mantile.library.fields import DECODE
     from mantile.library.scenario_fields import SCENARIO_FIELDS
+    from mantile.library.typed_numbers import number_of
 
     declared = SCENARIO_FIELDS.get(name.removeprefix(DECODE))
     if declared is None or declared.kind is str or declared.is_day:

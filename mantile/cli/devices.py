@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mantile.cli.numbers import number_of
 from mantile.library.errors import InputError
+from mantile.library.typed_numbers import number_of
 
 if TYPE_CHECKING:
     from mantile.library.fields import ScenarioField

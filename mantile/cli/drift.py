@@ -83,7 +83,7 @@ def drift(
 
 def _limit(text: str) -> tuple[str, float]:
     """METRIC=PERCENT to both, as a fraction."""
-    from mantile.cli.numbers import number_of
+    from mantile.library.typed_numbers import number_of
 
     name, _, value = text.partition("=")
     number = number_of(value.removesuffix("%"))

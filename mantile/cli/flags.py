@@ -18,8 +18,9 @@ import typer
 import typer.main
 
 from mantile.cli.commands import Command, names_of, set_parameters, shared
-from mantile.cli.numbers import number_of, real, span, whole
+from mantile.cli.numbers import real, span, whole
 from mantile.library.errors import InputError
+from mantile.library.typed_numbers import number_of
 
 if TYPE_CHECKING:
     from mantile.library.fields import ScenarioField

@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import typer
 
 from mantile.library.errors import InputError
-from mantile.library.typed_numbers import plain_number
-
-_SCALES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9, "t": 10**12}
-_BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30}
-_NUMBER = re.compile(
-    r"([-+]?(?:\d[\d,_]*\.?\d*|[.,]\d+)(?:[eE][-+]?\d+)?)\s*([kmgbt]?|[kmg]i)", re.IGNORECASE
-)
-
-
-def number_of(text: str) -> float | int | None:
-    """The number that a text stands for; a whole one as int. None for what is no number.
-
-    k, M, G or b, and T stand for thousands, Ki, Mi and Gi for powers of 1,024.
-
-    >>> number_of("2.5M"), number_of("1Ki"), number_of("0,5"), number_of("1,024"), number_of("many")
-    (2500000, 1024, 0.5, 1024, None)
-
-    Raises:
-        InputError: for a text that can be read in two ways: 0,650.
-    """
-    found = _NUMBER.fullmatch(plain_number(text))
-    digits = "," if found is None else plain_number(found[1])
-    if found is None or "," in digits:
-        return None
-    digits, scale = digits.replace("_", ""), found[2].lower()
-    factor = {**_SCALES, **_BINARY}[scale]
-    value = float(digits) * factor
-    whole = ("." not in digits and "e" not in digits.lower()) or (scale and value.is_integer())
-    return int(value) if whole else value
+from mantile.library.typed_numbers import number_of
 
 
 def whole(least: float | None = None, most: float | None = None, auto: bool = False) -> Callable[[Any], Any]:

@@ -529,6 +529,8 @@ def _axes(
         if key in axes:
             raise InputError(f"{name}: parameter {given}: given twice")
         kind = key.removeprefix(DECODE)
+        if kind == "accelerator":
+            values = [str(value) for value in values]  # 5090
         if values == [ALL] and kind in ("accelerator", "framework"):
             values = [
                 item.id for item in (library.accelerators if kind == "accelerator" else library.frameworks)

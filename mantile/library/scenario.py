@@ -26,6 +26,7 @@ from mantile.library.correction import NO_CORRECTION
 from mantile.library.decision import MOST_PLANS, Decision
 from mantile.library.device import (
     AWAY,
+    DEVICE_FIELDS,
     MOST_DEVICES,
     OF_FIRST,
     OF_LINK,
@@ -54,6 +55,7 @@ from mantile.library.scenario_fields import (
 )
 from mantile.library.since import Since, Version
 from mantile.library.template import STANDARD
+from mantile.library.typed_numbers import typed
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 MOST_LISTED = 2_000  # overrides, profiles, ids of one column
@@ -439,7 +441,33 @@ def parse_scenario(data: Any, name: str) -> Scenario:
     """Plain objects to a scenario; dates may be YAML dates."""
     if isinstance(data, dict) and "date" in data and data["date"] is not None:
         data = data | {"date": str(data["date"])}
-    return validate(Scenario, data, name)
+    return validate(Scenario, _as_typed(data, name), name)
+
+
+def _as_typed(data: Any, where: str) -> Any:
+    """A document with its fields as people type them: numbers such as "1,024" and 1k, names such as 5090.
+
+    Raises:
+        InputError: for a number that can be read in two ways.
+    """
+    if isinstance(data, list):
+        return [_as_typed(part, where) for part in data]
+    if not isinstance(data, dict):
+        return data
+    found = dict(data)
+    for key, value in data.items():
+        name = field_name(key) if isinstance(key, str) else ""
+        declared = DEVICE_FIELDS.get(name) or SCENARIO_FIELDS.get(name)
+        if key in ("decode", "prefill", "variants", "devices"):
+            found[key] = _as_typed(value, where)
+        elif declared is not None and declared.listed == "accelerators" and type(value) is int:
+            found[key] = str(value)
+        elif declared is not None and declared.kind in (int, float) and not declared.is_day:
+            try:
+                found[key] = typed(value)
+            except InputError as error:
+                raise InputError(f"{where}: field {key}: {error}") from None
+    return found
 
 
 def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Numbers as people type and paste them: 1,024 and 0,65, full-width digits, blanks between digits."""
+"""Numbers as people type and paste them: 1,024 and 0,65, 1k and 2.5M, full-width digits, blanks inside."""
 
 from __future__ import annotations
 
@@ -11,6 +11,13 @@ _GROUPED = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]*,(?:[0-9]{1,2}|[0-9]{4,})")
 _TWO_WAYS = re.compile(r"[-+]?0,[0-9]{3}")
 _BLANKS = re.compile(r"(?<=\d)[ \u202f\u00a0](?=\d{3}(?!\d))")
+
+
+_SCALES = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "b": 10**9, "t": 10**12}
+_BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30}
+_NUMBER = re.compile(
+    r"([-+]?(?:\d[\d,_]*\.?\d*|[.,]\d+)(?:[eE][-+]?\d+)?)\s*([kmgbt]?|[kmg]i)", re.IGNORECASE
+)
 
 
 def plain_number(text: str) -> str:
@@ -29,3 +36,33 @@ def plain_number(text: str) -> str:
     if _GROUPED.fullmatch(plain):
         return plain.replace(",", "")
     return plain.replace(",", ".") if _DECIMAL_COMMA.fullmatch(plain) else plain
+
+
+def number_of(text: str) -> float | int | None:
+    """The number that a text stands for; a whole one as int. None for what is no number.
+
+    k, M, G or b, and T stand for thousands, Ki, Mi and Gi for powers of 1,024.
+
+    >>> number_of("2.5M"), number_of("1Ki"), number_of("0,5"), number_of("1,024"), number_of("many")
+    (2500000, 1024, 0.5, 1024, None)
+
+    Raises:
+        InputError: for a text that can be read in two ways: 0,650.
+    """
+    found = _NUMBER.fullmatch(plain_number(text))
+    digits = "," if found is None else plain_number(found[1])
+    if found is None or "," in digits:
+        return None
+    digits, scale = digits.replace("_", ""), found[2].lower()
+    factor = {**_SCALES, **_BINARY}[scale]
+    value = float(digits) * factor
+    whole = ("." not in digits and "e" not in digits.lower()) or (scale and value.is_integer())
+    return int(value) if whole else value
+
+
+def typed(value: object) -> object:
+    """What stands for a number in a document: a text that is one, as people type it; all else as it is."""
+    if not isinstance(value, str):
+        return value
+    number = number_of(value)
+    return value if number is None else number
