@@ -309,7 +309,20 @@ class Columns:
 
 @pytest.mark.parametrize(
     "hidden",
-    ["\ufffe", "\u202e", "\u200b", "\ufeff", "\x9b", "\xad", "\u2028", "\u3164", "\U000e0041", "\U0001ffff"],
+    [
+        "\ufffe",
+        "\u202e",
+        "\u200b",
+        "\ufeff",
+        "\x9b",
+        "\xad",
+        "\u2028",
+        "\u3164",
+        "\u2800",
+        "\ufe00",
+        "\U000e0041",
+        "\U0001ffff",
+    ],
 )
 def test_hidden_characters_are_refused(hidden: str) -> None:
     """Wherever a text of a user stands; they are shown as what they are."""
