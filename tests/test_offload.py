@@ -406,3 +406,30 @@ def test_disks_in_a_workbook(tmp_path: Path) -> None:
 
 def _memory(gib: float) -> list[dict[str, Any]]:
     return [{"id": "hardware.host_memory", "value": gib, "reason": "what the machine has"}]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    ("flag", "values", "line"),
+    [
+        ("n-cpu-moe", (30, 36), "gpt-oss-120b"),
+        ("ngl", (0, 10), "qwen3-14b --weights-dtype q4_k_m"),
+    ],
+)
+def test_flags_beside_a_cpu_are_axes_of_a_sweep(
+    flag: str, values: tuple[int, int], line: str, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    """A point is the estimate."""
+    asked = (
+        f"{line} --isl 512 --osl 128 --concurrency 1 --gpu rtx-4090 --cpu ryzen-9-9950x --framework llama.cpp"
+    )
+
+    def printed(*words: str) -> Any:
+        monkeypatch.setattr("sys.argv", ["mantile", *words, "--json"])
+        with pytest.raises(SystemExit):
+            main()
+        return json.loads(capsys.readouterr().out)
+
+    swept = printed("sweep", *asked.split(), "--over", f"{flag}={values[0]},{values[1]}", "--sort", "tpot_s")
+    alone = {printed("estimate", *asked.split(), f"--{flag}", str(value))["tpot_s"] for value in values}
+    assert {row["tpot_s"] for row in swept["rows"]} == alone

@@ -36,6 +36,12 @@ def assign(what: str, flags: Mapping[str, Any], objective: str, output: Path | N
     fields = merge_fields(
         {"model": own_model(what)} if data is NO_DOCUMENT else workload_of(data, name), stated, name
     )
+    auto = next((key for key, value in fields.items() if value == "auto"), None)
+    if auto is not None:
+        raise InputError(
+            f"--device: what machines do is looked for, nothing else: expected a {auto.replace('_', ' ')} in "
+            "place of auto"
+        )
     with working("looking at what each machine may do"):
         found = assignments(fields, machines, "e2e" if objective == "cost" else objective, name)
     best = found[0] if not found[0].refused else None

@@ -129,6 +129,7 @@ def sweep(
         raise InputError(f"{'--workers' if workers else '--partition-points'}: only with --scheduler")
     if scheduler is not None:
         _require_folder(scheduler, workers, written)
+    values, flags = _beside_cpu(values, flags)
     scenario, name, bundle = _scenario(what, values, flags)
     model, library = (bundle.model, bundle.library) if bundle else (None, None)
     if scheduler is not None:
@@ -231,6 +232,22 @@ def _chosen_points(
         with table_file(path) as append:
             append(found)
     return found, total, fits
+
+
+_OF_CPU = {"ngl": "layers", "n_cpu_moe": "experts_away"}
+"""Flags of `estimate` with a CPU beside the accelerator, and the fields of that device which they are."""
+
+
+def _beside_cpu(
+    values: Mapping[str, tuple[Any, ...]], flags: Mapping[str, Any]
+) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
+    """What --over ngl and --over n-cpu-moe are: fields of the second device."""
+    named = {name: key for key in values if (name := key.replace("-", "_")) in _OF_CPU}
+    if named and not flags.get("cpu"):
+        raise InputError(f"--over {next(iter(named.values()))}: expected --cpu beside it")
+    fields = {key: f"device2_{_OF_CPU[name]}" for name, key in named.items()}
+    at_first = {name: values[key][0] for name, key in named.items()}
+    return {fields.get(key, key): of for key, of in values.items()}, {**flags, **at_first}
 
 
 def _scenario(

@@ -234,8 +234,8 @@ def _means(
         repeats = own(f"{block.id}.count", "Messages of all devices", "number", sum_of(list(runs)))
     for name, unit in OF_RUN.items():
         figure = getattr(block, name)
-        if figure is None or figure in replaced:
-            continue
+        if figure is None or figure in replaced or (block.network and name == "bytes"):
+            continue  # a message is as large on every device, and two kinds may share its size
         each = [getattr(one, name) for one in of_each]
         label = figure.label if isinstance(figure, Quantity) else name.replace("_", " ").capitalize()
         if repeats is None:

@@ -37,7 +37,7 @@ from mantile.graph.evaluate import Program
 from mantile.graph.quantity import NOT_KNOWN, Input, Named
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
-from mantile.library.device import device_name
+from mantile.library.device import device_name, of_device
 from mantile.library.documents import validate
 from mantile.library.errors import InputError, unknown
 from mantile.library.fields import DECODE
@@ -357,7 +357,8 @@ def grid_of(asked: Question) -> Grid:
         if not override.id.startswith("model.")
     }
     whole = Grid(equations, asked.over, inputs, arrays)
-    if equations.devices is None or any(device.layers is not None for device in asked.scenario.devices):
+    swept = {of for key in asked.over if (of := of_device(key)) is not None and of[1] == "layers"}
+    if equations.devices is None or swept or any(one.layers is not None for one in asked.scenario.devices):
         return whole
     return replace(whole, arrays=arrays | _solved(asked, whole))
 
@@ -522,7 +523,7 @@ def _axes(
                 f"{name}: parameter {given}: facts of the model make a model of its own; expected a field or "
                 "a figure of the library"
             )
-        if "." not in key and key not in INPUT_NAMES:
+        if "." not in key and key not in INPUT_NAMES and of_device(key) is None:
             raise InputError(
                 f"{name}: {unknown('parameter', given, [*INPUT_NAMES, 'efficiency.*', 'hardware.*'])}"
             )

@@ -927,6 +927,12 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         since=(0, 16),
+        ids=r"(?:prefill|decode)\.\w+\.message_bytes",
+        formula=rf"=IF\({_ID}>0,.*",
+        why="a message is as large on every device; 0.15 took the mean of a kind that may have none",
+    ),
+    Change(
+        since=(0, 16),
         ids=r"cost\.prices_young",
         formula=rf"=MIN\({_ID}(?:,{_ID})*,1\)",
         why="a price that nobody states is not old",
