@@ -570,8 +570,7 @@ def test_what_can_be_two_numbers_is_refused_with_both() -> None:
     with pytest.raises(InputError) as caught:
         coerced(Input("inputs.x", "x", "1", 1.0), "0,650", "run.xlsx: Inputs!H7")
     assert str(caught.value) == (
-        "run.xlsx: Inputs!H7 (inputs.x): holds the text '0,650', which could be 650 or 0.65; "
-        "expected a number"
+        "run.xlsx: Inputs!H7 (inputs.x): '0,650' could be 650 or 0.65; expected a number without a comma"
     )
 
 

@@ -494,7 +494,7 @@ def _pasted(text: str, where: str) -> float:
     try:
         number = plain_number(number)
     except InputError as error:
-        raise InputError(f"{where}: holds the text {error}") from None
+        raise InputError(f"{where}: {error}") from None
     if "_" in number:
         raise ValueError(number)
     return float(number) / 100 if percent else float(number)
