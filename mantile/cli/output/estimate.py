@@ -160,6 +160,16 @@ def print_estimate(estimate: Estimate, everything: bool = False) -> None:
         console.print(Text("--all shows every figure, with the nearest measured run", style="dim"))
 
 
+def _what_fits(estimate: Estimate) -> str:
+    """What has room instead, with how fast it is: --weights-dtype q8_0 (58 tokens/s/user) or --tp 2."""
+    from mantile.optimize.room import what_fits
+
+    return " or ".join(
+        f"--{room.field.replace('_', '-')} {room.value} ({number(room.speed, 3)} tokens/s/user)"
+        for room in what_fits(estimate)
+    )
+
+
 def _beside(results: list[dict[str, Any]], rows: list[_Row], units_apart: bool) -> FittedTable:
     """Rows of all columns side by side; units stand with the labels where there is little room."""
     table = new_table(
@@ -182,12 +192,12 @@ def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
     if told_errors(result) and not is_possible(result["feasibility"]):
         rest = len(told_errors(result)) - 1
         more = f" (and {rest} more below)" if rest else ""
-        return [
-            hung(
-                Text(f"  does not work ({told_errors(result)[0]['code']}): ", style="bold red"),
-                f"{_fits(result)}{more}",
-            )
-        ]
+        why = hung(
+            Text(f"  does not work ({told_errors(result)[0]['code']}): ", style="bold red"),
+            f"{_fits(result)}{more}",
+        )
+        ways = _what_fits(estimate) if told_errors(result)[0]["code"] == "MEMORY_EXCEEDED" else ""
+        return [why, hung(Text("  would fit  ", style="bold"), ways)] if ways else [why]
     lines = [("fits    ", _fits(result))]
     for error in told_errors(result):
         lines.append(("but     ", str(error["message"])))
