@@ -224,6 +224,8 @@ GUIDE: tuple[tuple[str, str], ...] = (
     ("set my defaults", "mantile config"),
 )
 """What people ask how to do, and the command that does it."""
+_ASKING = {"how", "do", "does", "can", "could", "should", "i", "we", "one", "a", "an", "the", "to", "my"}
+"""Words of a question that say nothing of the job."""
 
 
 @app.command(group=_LIBRARY, examples=("mantile guide", "mantile guide cheapest"))
@@ -233,7 +235,8 @@ def guide(words: Words = None, as_json: AsJson = False) -> None:
     from mantile.cli.output.help import broken
     from mantile.cli.output.tables import new_table, open_console, print_json
 
-    found = _having(iter(GUIDE), words or [])
+    asked = [word for word in " ".join(words or ()).rstrip("?").split() if word.lower() not in _ASKING]
+    found = _having(iter(GUIDE), asked)
     if not found:
         raise InputError(
             f"{' '.join(words or ())!r:.60}: no job here has these words; `mantile guide` has all"
