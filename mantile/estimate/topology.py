@@ -105,7 +105,7 @@ def _to_switch(device: str, links: Sequence[Mapping[str, Any]]) -> dict[str, Any
 
 def _device_link(link: Mapping[str, Any] | None) -> dict[str, Any]:
     if link is None:
-        return _link("no link", None, None, None, inferred=True, state=UNUSED)
+        return _link("no link", None, None, None, inferred=False, state=UNUSED)
     state = UNUSED if not link["used"] else INFERRED if link["inferred"] else STATED
     return _link(
         link["kind"],
@@ -191,10 +191,13 @@ def _transfer(
         "to": next(box["id"] for box in boxes if box["id"].startswith("decode.")),
     }
     if not rate > 0:
-        return ends | _link("no link", None, None, None, inferred=True, state=UNUSED)
-    inferred = not by_network >= rate
+        return ends | _link("no link", None, None, None, inferred=False, state=UNUSED)
+    known = figures.get("serving.transfer_known")
+    is_stated = known is not None and float(values[known]) * 1e9 != float(rate)
+    inferred = not is_stated and not by_network >= rate
+    way = "as stated" if is_stated else "by ports" if inferred else "by network"
     return ends | _link(
-        "KV cache, by network" if not inferred else "KV cache, by ports",
+        f"KV cache, {way}",
         float(rate),
         float(latency),
         float(time),
