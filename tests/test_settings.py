@@ -368,6 +368,26 @@ def test_a_name_that_no_engine_knows_is_no_setting(capsys: pytest.CaptureFixture
     assert "there is no such option; did you mean --max-num-seqs" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("flag", ["--quiet", "--json", "--isl"])
+def test_an_option_of_a_command_in_front_of_it_is_told_where_it_belongs(
+    flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not taken for a word that comes near."""
+    assert exit_status(flag, "estimate", "llama-3.1-8b") == 2
+    assert f"it belongs behind the command: mantile COMMAND {flag}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["model", "cpu", "profile"])
+def test_what_makes_other_formulas_is_no_axis_and_the_way_is_told(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model, a CPU and a profile each have formulas of their own."""
+    asked = ("sweep", "llama-3.1-8b", "--gpu", "h100-sxm", "--isl", "1k", "--osl", "16", "--concurrency", "1")
+    assert exit_status(*asked, "--over", f"{name}=a,b") == 2
+    told = capsys.readouterr().err
+    assert f"parameter {name}" in told and "mantile compare A B" in told
+
+
 @pytest.mark.parametrize(
     ("framework", "fields"),
     [

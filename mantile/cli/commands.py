@@ -136,6 +136,8 @@ def _no_such(option: str, command: Any, ctx: Any) -> str:
     said = meaning_of(word) if word.startswith("--") else None
     if said is not None:
         return f"{word}: there is no such flag; {said}"
+    if any(word in getattr(param, "opts", ()) for param in _params_behind(command, ctx)):
+        return f"{word}: it belongs behind the command: {ctx.command_path} COMMAND {word}"
     names = [
         opt for param in command.get_params(ctx) for opt in getattr(param, "opts", ()) if opt[:2] == "--"
     ]
@@ -143,6 +145,12 @@ def _no_such(option: str, command: Any, ctx: Any) -> str:
     close = f" {found}" if found.startswith("did") else ""
     every = "--help" if hasattr(command, "commands") else "--help-all"
     return f"{word}: there is no such option;{close} `{ctx.command_path} {every}` lists them"
+
+
+def _params_behind(command: Any, ctx: Any) -> Iterator[Any]:
+    """The options of all commands of a group, as far as they are declared."""
+    for one in getattr(command, "commands", {}).values():
+        yield from one.get_params(ctx)
 
 
 def _missing(param: Any) -> str:

@@ -69,6 +69,7 @@ MOST_SOLVED = 1_000  # points that each look for the best split of layers
 ALL = "all"  # in place of names: all there are
 # Another field may follow from several of these together, such as activations from accelerator and weights.
 LEADERS = ("accelerator", "system", f"{DECODE}accelerator", "framework", "weights_dtype")
+OTHER_FORMULAS = ("model", "cpu", "profile", "profiles", "correction")  # each value has formulas of its own
 FRONT = (
     INTERACTIVITY.column,
     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column,
@@ -522,6 +523,11 @@ def _axes(
             raise InputError(
                 f"{name}: parameter {given}: facts of the model make a model of its own; expected a field or "
                 "a figure of the library"
+            )
+        if key in OTHER_FORMULAS:
+            raise InputError(
+                f"{name}: parameter {given}: no axis of a sweep, as each value has formulas of its own; "
+                "compare two with `mantile compare A B`, or estimate each"
             )
         if "." not in key and key not in INPUT_NAMES and of_device(key) is None:
             raise InputError(
