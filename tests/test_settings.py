@@ -285,6 +285,7 @@ def test_all_settings_stand_on_sheets(load: dict[str, Any]) -> None:
         **{"speculation": "eagle", "draft_tokens": 2, "acceptance_rate": 0.8, "acceptance_decline": 0.9},
         **{"acceptance_length": 2.1, "draft_parameters": 0, "draft_layers": 0, "draft_kv_channels": 0},
         **{"input_spread": 0.4, "output_spread": 0.3, "ttft_limit": 1, "tpot_limit": 0.05, "e2e_limit": 20},
+        "handover_bandwidth": 50,
     }
     for name in ("device_split", "links"):  # of devices that are not alike, which have no decode workers
         del stated[name]
