@@ -102,15 +102,12 @@ def plain(value: object) -> float:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("number", few_of(range(len(MODELS)), 0, 3))
 def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
-    """TTFT, TPOT and cost at the lower and the higher end, in the units of the table.
-
-    Of the drivers on the sheet: where a workbook is large, one of many rows gives way to those behind it.
-    """
+    """TTFT, TPOT and cost at the lower and the higher end, in the units of the table."""
     book, values = laid_out(number)
     found = book.estimate
     rows = {identifier: row for row, identifier in book.sheets["Sensitivity"].ids.items()}
     seen = 0
-    for driver in [item.input for item in sensitivity(found) if item.input.id in rows]:
+    for driver in [item.input for item in sensitivity(found)[:8]]:
         if driver.status == "price" or (
             len(found.equations.workers) > 1 and not driver.id.startswith("inputs.")
         ):

@@ -152,6 +152,8 @@ class StepTimes:
         experts: None in a model without.
         at_all_slots: figures with all slots taken; `rewritten` are its rows, by the row each was made from.
         emitted: tokens of a request that a step gives.
+        paces: steps by the pace of each stage, and of the slowest, with all slots taken, by those of the
+            batch.
         blocks: on the Serving sheet, in order.
     """
 
@@ -163,6 +165,7 @@ class StepTimes:
     at_all_slots: GraphRewrite
     rewritten: Mapping[Quantity, Quantity]
     emitted: Node
+    paces: Mapping[Quantity, Quantity]
     blocks: tuple[Block, ...]
 
 
@@ -207,9 +210,10 @@ def step_times(
         (),
         ALL_SLOTS,
         ", all slots taken",
-        (step, full.time),
+        (step, full.time, *paced.paces, paced.slowest),
     )
     all_slots = at_all_slots.rewrite(step)
+    paces = {pace: at_all_slots.rewrite(pace) for pace in (*paced.paces, paced.slowest)}
     alone = single.time
     if paced.host_of_one is not None:
         alone = rows("single", "Decode step with one request", "s", maximum(single.time, paced.host_of_one))
@@ -223,6 +227,7 @@ def step_times(
         at_all_slots=at_all_slots,
         rewritten=rows_made_again(at_all_slots),
         emitted=workers.emitted,
+        paces=paces,
         blocks=(
             *blocks,
             ("Requests that decode", rows.quantities()),
@@ -677,7 +682,8 @@ def concurrency(
     batch, and beside it the reading of routed experts, which follows the share of them that the batch
     touches. On a line, the batch at which requests arrive as fast as they leave has a closed form. With
     experts it is taken three times: with the share that all slots touch, then twice with the share at the
-    estimate before and how fast it grows there, which is Newton's method.
+    estimate before and how fast it grows there, which is Newton's method. How long prompts hold up the
+    slowest stage of a pipeline is taken against the paces of stages with all slots taken.
 
     Args:
         batch: requests that decode at a time.
@@ -733,7 +739,7 @@ def concurrency(
         "of all replicas",
     )
     at_most = GraphRewrite(
-        {batch: most, memory.batch: most, inputs.concurrency: asked},
+        {batch: most, memory.batch: most, inputs.concurrency: asked, **steps.paces},
         (),
         f"{ESTIMATE}1.",
         ", estimate 0",

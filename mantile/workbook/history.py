@@ -962,6 +962,8 @@ CHANGES: tuple[Change, ...] = (
             (r"serving\.full_prompts", rf"=MAX\({_ID}\+IF\({_ID}>0,{_ID},0\),{_ID}\)"),
             (r"mixed\.(?:full\.)?\w+", rf"=MAX\(0,{_ID}-{_ID}\*MAX\({_ID},{_ID}\)\)\*{_ID}"),
             (r"mixed\.(?:full\.)?\w+", rf"={_ID}\*(?:{_ID}|\({_ID}-{_ID}\))\*{_ID}"),
+            (r"mixed\.(?:full\.)?added", rf"=SUM\({_LIST}\)"),
+            (r"serving\.decode_step", rf"=IF\({_ID}>1,MAX\({_ID},{_ID}\*{_ID}\),{_ID}\)"),
         )
     ),
     *(

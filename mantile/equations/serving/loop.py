@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mantile.equations.constant import HALF, ONE_REQUEST, TOKENS_PER_STEP
 from mantile.equations.load import Arrivals
-from mantile.equations.mixed import mixed_step
+from mantile.equations.mixed import beside_products, mixed_step
 from mantile.equations.serving.setting import Setting
 from mantile.equations.speculation import Speculation
 from mantile.graph.quantity import Quantity, Section, all_of, maximum, minimum, where
@@ -168,8 +168,9 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         "all that arrive between two looks of the scheduler, or while it waits for more; a part of one where "
         "the token budget is smaller than a prompt",
     )
-    step = mixed_step(setting, together, stops)
-    rows.add(*step.rows)
+    beside = beside_products(setting)
+    step = mixed_step(setting, beside, together, stops)
+    rows.add(*beside.rows, *step.rows)
     added = rows(
         "prefill_added",
         "Time a prompt adds to a step that runs anyway",
@@ -205,7 +206,7 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         maximum(delay, host - covered),
         "no step with prompts is over before the host has started it",
     )
-    full = mixed_step(setting, most, stops, is_full=True)
+    full = mixed_step(setting, beside, most, stops, is_full=True)
     rows.add(*full.rows)
     return Prompts(
         others=others,

@@ -72,15 +72,16 @@ class DecodeStep:
     Args:
         host: seconds in which the host starts it without graphs, and its section, of the Decode sheet; None
             where no scenario asks. `host_of_one` of a step of one request.
-        paces: seconds of a step in a pipeline by each stage that may be the fullest.
+        paces: seconds of a step in a pipeline by each stage that may be the fullest; `slowest` of them.
     """
 
     step: Quantity
+    paces: tuple[Quantity, ...]
+    slowest: Quantity
     rows: tuple[Quantity, ...]
     host: Quantity | None
     launches: Section | None
     host_of_one: Quantity | None = None
-    paces: tuple[Quantity, ...] = ()
 
 
 def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pass) -> DecodeStep:
@@ -96,7 +97,18 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
         "decode_stage", "Time of the fullest decode stage", "s", fullest_stage(decode, stages), FULLEST
     )
     of_stage = decoding.microbatches * stage
-    taken: Node = where(pp > 1, maximum(step_time, of_stage), step_time)
+    paces = tuple(
+        rows(
+            f"decode_pace.{number}",
+            f"Decode step by the pace of {name}",
+            "s",
+            maximum(step_time, decoding.microbatches * one),
+            "in a pipeline",
+        )
+        for number, (name, one) in enumerate(zip(stage_names(decode), stages, strict=True), start=1)
+    )
+    slowest = rows("decode_pace", "Decode step by its slowest stage", "s", maximum(*paces), "in a pipeline")
+    taken: Node = where(pp > 1, slowest, step_time)
     launches = Rows("serving")
     host, host_of_one = started(launches, workers, decode)
     if host is not None:
@@ -109,18 +121,8 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
         where(pp > 1, 1 - of_stage / step, 0),
         "the pipeline's bubble",
     )
-    paces = tuple(
-        rows(
-            f"decode_pace.{number}",
-            f"Decode step by the pace of {name}",
-            "s",
-            maximum(step_time, decoding.microbatches * one),
-            "in a pipeline",
-        )
-        for number, (name, one) in enumerate(zip(stage_names(decode), stages, strict=True), start=1)
-    )
     section = None if host is None else launches.section("Launches of a decode step", "without graphs")
-    return DecodeStep(step, rows.quantities(), host, section, host_of_one, paces)
+    return DecodeStep(step, paces, slowest, rows.quantities(), host, section, host_of_one)
 
 
 def operations(rows: Rows, work: Pass, of: str = "a prefill pass", prefix: str = "") -> Quantity:
