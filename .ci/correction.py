@@ -2,6 +2,7 @@
 later days.
 
     python .ci/correction.py FILE.csv [OTHER.csv ...]
+    python .ci/correction.py FILE.csv [OTHER.csv ...] --write    writes profiles/correction.yaml instead
 
 Boosted quantile trees on shares of the estimate and on what was asked are fitted to what the profiles as they
 are leave over of the runs; a linear fit and the five nearest runs of the same columns stand beside them, and
@@ -25,42 +26,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from mantile.graph.evaluate import Program
-from mantile.measured.correct import ASKED, applied, conformal, learned_from, off, residuals
+from mantile.library.correction import SHIPPED, SHIPPED_FILE
+from mantile.library.dump import dump_yaml
+from mantile.measured.correct import (
+    ASKED,
+    SHARES,
+    applied,
+    conformal,
+    fitted_everywhere,
+    learn,
+    learned_from,
+    off,
+    residuals,
+)
 from mantile.measured.load import load_measurements
-from mantile.measured.match import Batch, match_runs
 from mantile.measured.select import mode_of
 
-SHARES = ("overhead", "compute", "memory", "network")
 DAYS = ("2026-02-01", "2026-04-01", "2026-05-01")
 MOST = np.log(1.5)
 SHRUNK = (0.3, 1.0)
 """What of a fit is applied."""
-
-
-def shares(batch: Batch) -> pd.DataFrame:
-    """Of each run: what the time of a decode step is bound by, and what of TPOT is the prefill of others."""
-    graph = batch.equations
-    of_part = {
-        part: [
-            figure
-            for figure in graph.quantities()
-            if figure.id.startswith(f"decode.{part}.") and figure.unit == "s"
-        ]
-        for part in SHARES
-    }
-    step, stall, tpot = (graph.figures[name] for name in ("decode.time", "serving.stall", "serving.tpot"))
-    wanted = [step, stall, tpot, *(figure for figures in of_part.values() for figure in figures)]
-    values = Program(wanted).sweep(batch.inputs)
-
-    def of(figure: Any) -> Any:
-        return np.broadcast_to(
-            pd.to_numeric(pd.Series(np.atleast_1d(values[figure])), "coerce"), len(batch.runs)
-        )
-
-    found = {part: np.clip(sum(map(of, figures)) / of(step), 0, 1) for part, figures in of_part.items()}
-    found["stall"] = np.clip(of(stall) / of(tpot), 0, 1)
-    return pd.DataFrame({"id": [run.run.id for run in batch.runs], **found})
 
 
 def table_of(files: list[Path]) -> tuple[pd.DataFrame, list[str]]:
@@ -68,15 +53,14 @@ def table_of(files: list[Path]) -> tuple[pd.DataFrame, list[str]]:
     tables = []
     for file in files:
         runs = [run for run in load_measurements(file).runs if mode_of(run) == "aggregated"]
-        of_runs = pd.concat([shares(batch) for batch in match_runs(runs).batches])
-        tables.append(residuals(runs).merge(of_runs, on="id"))
+        tables.append(residuals(runs))
     table = pd.concat(tables, ignore_index=True)
     for what in ASKED:
         table[f"log_{what}"] = np.log(table[what].to_numpy(float))
     marks = pd.get_dummies(table["framework"], dtype=float)
     table = pd.concat([table, marks], axis=1)
     table["day"] = pd.to_datetime(table["date"], errors="coerce", format="%Y-%m-%d")
-    return table, [*SHARES, "stall", *(f"log_{what}" for what in ASKED), *marks]
+    return table, [*SHARES, *(f"log_{what}" for what in ASKED), *marks]
 
 
 def changes(seen: pd.DataFrame, unseen: pd.DataFrame, metric: str, columns: list[str]) -> dict[str, Any]:
@@ -98,7 +82,10 @@ def changes(seen: pd.DataFrame, unseen: pd.DataFrame, metric: str, columns: list
         for name, change in found.items()
         for share in SHRUNK
     }
-    return made | {"mantile correct": applied(unseen, *learned_from(metric, seen))}
+    return made | {
+        "steps everywhere": applied(unseen, fitted_everywhere(seen, metric)),
+        "mantile correct": applied(unseen, learned_from(metric, seen)),
+    }
 
 
 def print_split(
@@ -149,8 +136,20 @@ def main(files: list[Path]) -> None:
             )
 
 
+def write(files: list[Path]) -> None:
+    """Write the correction that is shipped, fitted to the runs of all files."""
+    runs = [run for file in files for run in load_measurements(file).runs]
+    learned = learn(runs, name=SHIPPED, source="public runs of InferenceMAX and InferenceX", progress=print)
+    if learned.correction is None:
+        sys.exit("no metric gets better: nothing was written")
+    data = learned.correction.model_dump(mode="json", exclude_none=True)
+    SHIPPED_FILE.write_text(dump_yaml(data), encoding="utf-8")
+    print(f"wrote {SHIPPED_FILE}")
+
+
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
+    names = [name for name in sys.argv[1:] if name != "--write"]
+    if not names:
         sys.exit(__doc__)
     with threadpool_limits(1):
-        main([Path(name) for name in sys.argv[1:]])
+        (write if "--write" in sys.argv else main)([Path(name) for name in names])

@@ -32,7 +32,8 @@ OTHERS = {
     "measured": "What was measured: `ttft_ms`, `ttft_p50_ms`, `tpot_ms`, `output_tokens_per_s`.",
     "profiles": "Profiles wanted in an older version: `accelerators/h100-sxm@2026-11`.",
     "correction": (
-        "Multipliers that stand beside the results: `none`, or a file that `mantile correct` wrote."
+        "Multipliers that stand beside the results: `none`, `shipped`, or a file that `mantile correct` "
+        "wrote."
     ),
     "template": "One of templates/, or a file of one's own.",
     "sweep": "Values of one field, or of two, for the sheet Sweep.",

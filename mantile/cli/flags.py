@@ -149,7 +149,9 @@ def _document_flags(
     ] = None,
     correction: Annotated[
         str | None,
-        _option("Multipliers beside the results: none, or a file of mantile correct.  [default: none]"),
+        _option(
+            "Multipliers beside the results: none, shipped, or a file of mantile correct.  [default: none]"
+        ),
     ] = None,
     overrides: Annotated[
         list[str] | None,

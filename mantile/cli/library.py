@@ -131,7 +131,8 @@ def _profiles_diff(
     left: Annotated[
         str,
         typer.Argument(
-            metavar="A", help="Efficiency profile, by id or id@version, or its file, or that of a correction."
+            metavar="A",
+            help="Efficiency profile, by id or id@version, or its file, or that of a correction, or shipped.",
         ),
     ],
     right: _Other = None,

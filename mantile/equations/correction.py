@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constant import CORRECTION_LARGEST, CORRECTION_LEAST, CORRECTION_THIN
+from mantile.equations.forward import Pass
 from mantile.equations.metrics import E2E, TPOT, TTFT
+from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
@@ -27,7 +30,7 @@ from mantile.graph.quantity import (
     sum_where,
     where,
 )
-from mantile.library.correction import Along, Corrected, Correction
+from mantile.library.correction import Along, Corrected, Correction, Group
 
 LABELS = {
     "tpot": TPOT.label,
@@ -46,7 +49,19 @@ ASKED = {
     "output_tokens": "output tokens",
     "ranks": "ranks of a replica",
     "engine_date": "engine day",
+    "launch_share": "share of launches in a decode step",
+    "compute_share": "share of compute in a decode step",
+    "memory_share": "share of memory in a decode step",
+    "network_share": "share of messages in a decode step",
+    "stall_share": "share of other prompts in TPOT",
 }
+LIMITS = {
+    "launch_share": OVERHEAD,
+    "compute_share": COMPUTE,
+    "memory_share": MEMORY,
+    "network_share": NETWORK,
+}
+"""By what a decode step is bound."""
 NOWHERE = "none"
 _SHOWN = 12  # characters of a digest
 
@@ -80,10 +95,17 @@ class Corrections:
     section: Section
 
 
+def shares_of_step(decode: Pass, stall: Node, tpot: Node) -> dict[str, Node]:
+    """What share each limit has of a decode step, and the prompts of others of TPOT."""
+    shares: dict[str, Node] = {name: decode.parts[limit] / decode.time for name, limit in LIMITS.items()}
+    return shares | {"stall_share": stall / tpot}
+
+
 def corrections(
     known: Correction,
     model: str,
     workers: Workers,
+    shares: Mapping[str, Node],
     results: Mapping[str, Quantity],
     ranges: Mapping[str, tuple[Quantity, Quantity]],
 ) -> Corrections:
@@ -93,6 +115,7 @@ def corrections(
         known: as its file has it.
         model: id of the model.
         workers: those that serve.
+        shares: of `shares_of_step`.
         results: by metric.
         ranges: p10 and p90 of results, which hold where the correction has no runs.
     """
@@ -119,7 +142,7 @@ def corrections(
     for one in known.metrics:
         if one.metric in results:
             made[one.metric], added = _corrected(
-                known, one, model, workers, key, fit, results[one.metric], ranges.get(one.metric)
+                known, one, model, workers, shares, key, fit, results[one.metric], ranges.get(one.metric)
             )
             rows += added
     note = "physics × multiplier, beside the results: nothing else is worked out from it"
@@ -149,6 +172,7 @@ def _corrected(
     one: Corrected,
     model: str,
     workers: Workers,
+    shares: Mapping[str, Node],
     key: Quantity,
     fit: Quantity,
     result: Quantity,
@@ -156,24 +180,20 @@ def _corrected(
 ) -> tuple[CorrectedResult, list[Named]]:
     name, label = f"correction.{one.metric}", LABELS[one.metric]
     groups = [group for group in one.groups if group.model == model]
+    none = Group(model=model, accelerator=NOWHERE, framework=NOWHERE, runs=1, step=0)
     stated: dict[str, list[Input]] = {"key": [], "runs": [], "step": [], "newest": []}
-    for number, group in enumerate(groups, 1):
-        of_group = f"{group.accelerator}/{group.framework}"
-        for what, unit, value in (
-            ("key", "1", of_group),
-            ("runs", "number", group.runs),
-            ("step", "1", group.step),
-            ("newest", "1", group.newest or "not known"),
-        ):
-            stated[what].append(_stated(known, f"{name}.{what}.{number}", label, what, unit, value))
-    if not groups:
-        for what, unit, value in (
-            ("key", "1", NOWHERE),
-            ("runs", "number", 0),
-            ("step", "1", 0),
-            ("newest", "1", "not known"),
-        ):
-            stated[what].append(_stated(known, f"{name}.{what}.1", label, what, unit, value))
+    if one.everywhere:
+        del stated["step"]
+    for number, group in enumerate(groups or [none], 1):
+        values: dict[str, tuple[str, float | str]] = {
+            "key": ("1", f"{group.accelerator}/{group.framework}" if groups else NOWHERE),
+            "runs": ("number", group.runs if groups else 0),
+            "step": ("1", group.step),
+            "newest": ("1", group.newest or "not known"),
+        }
+        for what, figures in stated.items():
+            unit, value = values[what]
+            figures.append(_stated(known, f"{name}.{what}.{number}", label, what, unit, value))
     keys = span(stated["key"])
     runs = Quantity(
         f"{name}.runs",
@@ -182,27 +202,34 @@ def _corrected(
         sum_where(span(stated["runs"]), keys, key) * fit,
         note=f"of {model}, this accelerator and this framework",
     )
+    steps: list[Quantity] = []
+    tables: list[Named] = []
+    for along in one.along:
+        found, added = _along(known, name, label, along, workers, shares)
+        steps.append(found)
+        tables += [*added, found]
+    behind = runs
+    if one.everywhere:
+        behind, added = _of_framework(known, name, label, one.groups, workers, fit)
+        tables += added
+    else:
+        step = sum_where(span(stated["step"]), keys, key)
+        steps.insert(0, Quantity(f"{name}.step", f"Step of the kind of runs, {label}", "1", step))
+        tables.insert(0, steps[0])
     weight = Quantity(
         f"{name}.weight",
         f"Weight of the correction, {label}",
         "1",
-        runs / (runs + CORRECTION_THIN),
+        behind / (behind + CORRECTION_THIN),
         note="few runs count for little: without any the multiplier is 1",
     )
-    step = Quantity(
-        f"{name}.step", f"Step of the kind of runs, {label}", "1", sum_where(span(stated["step"]), keys, key)
-    )
-    steps: list[Quantity] = [step]
-    tables: list[Named] = []
-    for along in one.along:
-        found, added = _along(known, name, label, along, workers)
-        steps.append(found)
-        tables += [*added, found]
+    tables.append(weight)
     total = Quantity(
         f"{name}.logarithm",
         f"Logarithm of the multiplier, {label}",
         "1",
         weight * sum_of(steps),
+        note="the steps hold for all models and accelerators" if one.everywhere else "",
     )
     multiplier = Quantity(
         f"{name}.multiplier",
@@ -214,7 +241,9 @@ def _corrected(
     ends = []
     for percentile, place, value in (("p10", 0, one.low), ("p90", 1, one.high)):
         spread = _stated(known, f"{name}.{percentile}.fitted", label, percentile, "1", value)
-        otherwise: Node = middle * exponential(spread) if known_range is None else known_range[place]
+        otherwise: Node = middle * exponential(spread)
+        if known_range is not None:
+            otherwise = known_range[place] * multiplier if one.everywhere else known_range[place]
         ends.append(
             Quantity(
                 f"{name}.{percentile}",
@@ -232,17 +261,49 @@ def _corrected(
         where(runs > 0, index(span(stated["newest"]), match(key, keys)), NOWHERE),
     )
     rows: list[Named] = [figure for figures in stated.values() for figure in figures]
-    rows += [runs, weight, step, *tables, total, multiplier, middle, *ends, newest]
+    rows += [runs, *tables, total, multiplier, middle, *ends, newest]
     return CorrectedResult(result, multiplier, (ends[0], middle, ends[1]), runs, newest), rows
 
 
+def _of_framework(
+    known: Correction, name: str, label: str, groups: Sequence[Group], workers: Workers, fit: Quantity
+) -> tuple[Quantity, list[Named]]:
+    """Measured runs of the framework, and of all frameworks."""
+    counts = Counter[str]()
+    for group in groups:
+        counts[group.framework] += group.runs
+    names: list[Input] = []
+    runs: list[Input] = []
+    for number, (framework, count) in enumerate(sorted(counts.items()), 1):
+        for what, unit, value, stated in (
+            ("framework", "1", framework, names),
+            ("framework_runs", "number", count, runs),
+        ):
+            stated.append(_stated(known, f"{name}.{what}.{number}", label, what, unit, value))
+    found = Quantity(
+        f"{name}.of_framework",
+        f"Measured runs of the framework, {label}",
+        "number",
+        sum_where(span(runs), span(names), workers.inputs.framework) * fit,
+        note="of all models and accelerators",
+    )
+    return found, [*names, *runs, found]
+
+
 def _along(
-    known: Correction, name: str, label: str, along: Along, workers: Workers
+    known: Correction,
+    name: str,
+    label: str,
+    along: Along,
+    workers: Workers,
+    shares: Mapping[str, Node],
 ) -> tuple[Quantity, list[Named]]:
     """The step for what was asked, and its table."""
-    asked: Node | None = (
-        workers.ranks.replica if along.what == "ranks" else getattr(workers.inputs, along.what)
-    )
+    asked: Node | None
+    if along.what in shares:
+        asked = shares[along.what]
+    else:
+        asked = workers.ranks.replica if along.what == "ranks" else getattr(workers.inputs, along.what)
     called = ASKED[along.what]
     starts, steps = [], []
     for number, (start, step) in enumerate(zip(along.starts, along.steps, strict=True), 1):
@@ -268,6 +329,8 @@ _WORDS = {
     "runs": "runs",
     "step": "step of runs",
     "newest": "newest of runs",
+    "framework": "framework of runs",
+    "framework_runs": "runs of the framework",
     "p10": "spread below",
     "p90": "spread above",
 }

@@ -10,7 +10,7 @@ from mantile.equations import constant
 from mantile.equations.capacity import Capacity, capacity, demand_profile, figures_of
 from mantile.equations.checks import Checked, Checks, checks
 from mantile.equations.classes import Mixture, mixture
-from mantile.equations.correction import Corrections, corrections
+from mantile.equations.correction import Corrections, corrections, shares_of_step
 from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import Devices, unlike
@@ -408,6 +408,7 @@ def build_graph(
             library.correction,
             ir.model.id,
             decode_workers,
+            shares_of_step(decode_pass, served.tpot_parts[1], served.tpot),
             {
                 "tpot": served.tpot,
                 "ttft": served.ttft,

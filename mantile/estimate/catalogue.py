@@ -9,7 +9,7 @@ from typing import Any
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe, kv_bytes_per_token, parameters
 from mantile.library.architecture import Model
-from mantile.library.correction import Correction
+from mantile.library.correction import SHIPPED, Correction, load_correction
 from mantile.library.documents import load, parse_yaml, read_text, validate
 from mantile.library.efficiency import EfficiencyProfile, Factor
 from mantile.library.errors import InputError, unknown
@@ -187,7 +187,10 @@ def _condition(factor: Factor) -> str:
 
 
 def _profile_or_correction(name: str) -> EfficiencyProfile | Correction:
-    """An efficiency profile by id or id@version, or what a file holds, a profile or a correction."""
+    """An efficiency profile by id or id@version, the correction that is shipped, or what a file holds, a
+    profile or a correction."""
+    if name == SHIPPED:
+        return load_correction()
     if Path(name).suffix in _FILES:
         data = parse_yaml(read_text(Path(name)), name)
         if isinstance(data, dict) and "metrics" in data:

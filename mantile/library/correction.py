@@ -2,7 +2,9 @@
 
 A file of it is written by `mantile correct` and named by `correction` of a scenario. It is small: for each
 metric a step for each group of runs and a few steps along what was asked, all logarithms, and how far runs
-that were not fitted lie from it. Nothing of it needs the program that fitted it.
+that were not fitted lie from it. Nothing of it needs the program that fitted it. Steps along what was asked
+may hold everywhere, also for models and accelerators that nobody measured, with frameworks that somebody
+did; then groups have none of their own.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from pydantic import Field, model_validator
 
 from mantile.library.documents import Strict, json_text, load, validate
 from mantile.library.fields import Real, Text
+from mantile.library.places import data_folder
 
 NO_CORRECTION = "none"
 MOST_CHANGE = 2.0
@@ -24,7 +27,23 @@ MOST_STEPS = 16
 MOST_GROUPS = 2_000
 
 CorrectedMetric = Literal["tpot", "ttft", "e2e", "prefill", "weights", "kv_tokens", "peak_memory"]
-Asked = Literal["concurrency", "input_tokens", "output_tokens", "ranks", "engine_date"]
+Asked = Literal[
+    "concurrency",
+    "input_tokens",
+    "output_tokens",
+    "ranks",
+    "engine_date",
+    "launch_share",
+    "compute_share",
+    "memory_share",
+    "network_share",
+    "stall_share",
+]
+"""What steps go along: what was asked, the day of the engine, what share of a decode step each limit has, and
+what share of TPOT the prompts of others."""
+SHIPPED = "shipped"
+"""The correction that comes with the library, and its file."""
+SHIPPED_FILE = data_folder("profiles") / "correction.yaml"
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 Step = Annotated[Real, Field(ge=-log(MOST_CHANGE), le=log(MOST_CHANGE))]
 
@@ -45,8 +64,8 @@ class Group(Strict):
 
 
 class Along(Strict):
-    """Steps along what was asked, or the day of the engine: from each value on, its logarithm of a
-    multiplier holds."""
+    """Steps along what was asked, or what follows from it: from each value on, its logarithm of a multiplier
+    holds."""
 
     what: Asked
     starts: tuple[Real, ...] = Field(min_length=2, max_length=MOST_STEPS)
@@ -67,10 +86,13 @@ class Corrected(Strict):
     """The correction of one metric.
 
     `low` and `high` are logarithms of the tenth and ninetieth percentile of measured ÷ corrected, of runs
-    whose configuration was not fitted.
+    whose configuration was not fitted. `everywhere`: the steps along hold for all models and accelerators,
+    and count by how many runs of the framework were fitted, and those of groups are 0; else they count by how
+    many runs of the kind were fitted.
     """
 
     metric: CorrectedMetric
+    everywhere: bool = False
     groups: tuple[Group, ...] = Field(min_length=1, max_length=MOST_GROUPS)
     along: tuple[Along, ...] = ()
     low: Annotated[Real, Field(ge=-5, le=0)]
@@ -83,6 +105,8 @@ class Corrected(Strict):
             raise ValueError("groups: expected each model, accelerator and framework once")
         if len({one.what for one in self.along}) < len(self.along):
             raise ValueError("along: expected each of what was asked once")
+        if self.everywhere and any(group.step for group in self.groups):
+            raise ValueError("groups: expected steps of 0 where those along hold everywhere")
         return self
 
 
@@ -116,6 +140,9 @@ class Correction(Strict):
     def worked_out(self) -> str:
         """The digest of the content: the first 16 characters of the SHA-256 of its JSON."""
         data = self.model_dump(mode="json", exclude={"digest"})
+        for metric in data["metrics"]:
+            if not metric["everywhere"]:
+                del metric["everywhere"]  # a field that older files do not have
         return hashlib.sha256(json_text(data).encode()).hexdigest()[:16]
 
     def sealed(self) -> Correction:
@@ -124,8 +151,8 @@ class Correction(Strict):
         return validate(Correction, data | {"digest": self.worked_out}, self.id)
 
 
-def load_correction(path: Path) -> Correction:
-    """A correction from its file.
+def load_correction(path: Path = SHIPPED_FILE) -> Correction:
+    """A correction from its file; the one that is shipped where none is named.
 
     Raises:
         InputError: naming the file and the field that is wrong.

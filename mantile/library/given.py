@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mantile.library.correction import NO_CORRECTION, load_correction
+from mantile.library.correction import NO_CORRECTION, SHIPPED, SHIPPED_FILE, load_correction
 from mantile.library.device import DEVICE, MOST_DEVICES
 from mantile.library.efficiency import EfficiencyProfile, fallback_chain, figures_in_use
 from mantile.library.errors import InputError
@@ -192,10 +192,10 @@ def with_correction(library: Library, named: str, name: str) -> Library:
     """
     if named == NO_CORRECTION:
         return library
-    path = Path(named)
+    path = SHIPPED_FILE if named == SHIPPED else Path(named)
     if not path.is_file():
         raise InputError(
-            f"{name}: field correction: expected none or a file of mantile correct (none is shipped: on "
-            f"public runs of later days all were worse than the physics), found {named!r}"
+            f"{name}: field correction: expected {NO_CORRECTION}, {SHIPPED} or a file of mantile correct, "
+            f"found {named!r}"
         )
     return library.model_copy(update={"correction": load_correction(path)})

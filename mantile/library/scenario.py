@@ -215,7 +215,8 @@ class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
     `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `correction` is a file
-    of multipliers that `mantile correct` fitted, or none. `template` is one of templates/ or a file.
+    of multipliers that `mantile correct` fitted, `shipped`, or `none`. `template` is one of templates/ or
+    a file.
     `versions` came before this one. `sweep` are values of one field, or of two, that the Sweep sheet runs
     through; `alternative` is the accelerator that the base is compared with; `decision` a choice among
     the variants, one of which the base is; `since` what changed since the workbook before; `sensitivity`

@@ -5,20 +5,27 @@ of one split each, fitted to the median, then give steps along what was asked; a
 table for each of these, which a workbook looks up. They do not fall as requests or tokens grow, nor do the
 results then, which physics lets only grow. The spread is that of runs whose configuration was not fitted
 (split conformal).
+
+Where such steps do not hold (what a kind of run leaves over changes with the releases of an engine), steps
+may still hold everywhere that are fitted to how runs of one kind and day differ among each other: along what
+was asked and what a decode step is bound by. They are judged by models, accelerators and days that were left
+out.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from math import log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mantile.equations.correction import LIMITS
 from mantile.library.correction import MOST_CHANGE, MOST_STEPS, Along, Corrected, Correction, Group
 from mantile.library.dates import serial
 from mantile.library.errors import InputError
@@ -37,6 +44,11 @@ METRICS = ("tpot", "ttft", "e2e", "prefill", "weights", "kv_tokens", "peak_memor
 OF_LOAD = ("tpot", "ttft", "e2e", "prefill")
 """Those that grow with what was asked; memory after the start does not."""
 ASKED = ("concurrency", "input_tokens", "output_tokens", "ranks")
+SHARES = (*LIMITS, "stall_share")
+"""What share each limit has of a decode step, and the prompts of others of TPOT."""
+LEFT_OUT = {"model": "model", "accelerator": "accelerator", "fold": "configuration"}
+"""What steps that hold everywhere are judged by: columns, and what they are called. Of a configuration only
+whether they are better over all: of one model on one accelerator with one framework there are few runs."""
 DAY = "engine_date"
 """The day of the engine of a run, as spreadsheets count days: of its release where the run states one whose
 day is known, else of the run. It counts where all runs have one."""
@@ -50,8 +62,52 @@ WORSE = 0.01
 CUTS = (0.5, 0.75)
 """Shares of dated runs before a day, from which on runs are taken for later ones."""
 TREES, RATE, LEAST_IN_LEAF = 40, 0.1, 15
+TREES_EVERYWHERE, LEAST_IN_LEAF_EVERYWHERE = 100, 40
+LEAST_KINDS = 3  # models and accelerators, for steps that hold everywhere
 _MOST = log(MOST_CHANGE)
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}$")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The steps of one metric: of groups and along what was asked, or only these, which hold everywhere."""
+
+    groups: tuple[Group, ...] = ()
+    along: tuple[Along, ...] = ()
+    everywhere: bool = False
+
+
+@dataclass(frozen=True)
+class Split:
+    """Errors of runs that were left out, with steps that hold everywhere.
+
+    Args:
+        left_out: model, accelerator, configuration, or the day from which on runs are later ones.
+        runs: how many.
+        without, corrected: median and mean error without them, and with them.
+        worst: by how much the median of what was left out gets worse at most, as a fraction, and what.
+    """
+
+    left_out: str
+    runs: int
+    without: tuple[float, float]
+    corrected: tuple[float, float]
+    worst: tuple[float, str]
+
+    @property
+    def no_worse(self) -> bool:
+        """Neither over all nor, by more than a point, for one of its parts."""
+        return self.corrected[0] <= self.without[0] and self.worst[0] <= WORSE
+
+    def to_dict(self) -> dict[str, Any]:
+        """For --json."""
+        return {
+            "left_out": self.left_out,
+            "runs": self.runs,
+            "without": dict(zip(("median", "mean"), self.without, strict=True)),
+            "corrected": dict(zip(("median", "mean"), self.corrected, strict=True)),
+            "worst": {"change": self.worst[0], "group": self.worst[1]},
+        }
 
 
 @dataclass(frozen=True)
@@ -67,6 +123,8 @@ class Judged:
         later: how many days the runs were cut at, and at how many of them a correction fitted to those before
             was no worse for those after, over all and for each framework.
         kept: whether the correction is written.
+        splits: of steps that hold everywhere, where they were tried.
+        everywhere: whether these are written.
     """
 
     metric: str
@@ -79,6 +137,8 @@ class Judged:
     covered: float
     later: tuple[int, int]
     kept: bool
+    splits: tuple[Split, ...] = ()
+    everywhere: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """For --json."""
@@ -93,6 +153,8 @@ class Judged:
             "covered": self.covered,
             "later": dict(zip(("days", "no_worse"), self.later, strict=True)),
             "kept": self.kept,
+            "everywhere": self.everywhere,
+            "left_out": [split.to_dict() for split in self.splits],
         }
 
 
@@ -125,7 +187,9 @@ def learn(
     """Fit a correction to measured runs, and judge it on configurations it was not fitted to.
 
     A metric is corrected only where that is better over all such runs and in no group worse by more than a
-    point, and where one that is fitted to earlier runs is no worse for later ones.
+    point, and where one that is fitted to earlier runs is no worse for later ones. Else by steps that hold
+    everywhere, where these are better for models, accelerators and configurations that were left out, and
+    for no model, no accelerator and no framework of later days worse by more than a point.
 
     Args:
         runs: as `load_measurements` reads them; those with prefill or drafts apart, and those at a rate of
@@ -155,12 +219,13 @@ def learn(
         one, spread = judge(metric, part)
         judged.append(one)
         if one.kept:
-            groups, along = fitted(part, metric)
+            fit = fitted_everywhere(part, metric) if one.everywhere else fitted(part, metric)
             metrics.append(
                 Corrected(
                     metric=metric,  # type: ignore[arg-type]
-                    groups=groups,
-                    along=along,
+                    everywhere=fit.everywhere,
+                    groups=fit.groups,
+                    along=fit.along,
                     low=_rounded(min(0.0, spread[0])),
                     high=_rounded(max(0.0, spread[1])),
                 )
@@ -208,6 +273,7 @@ def residuals(
     rows: list[dict[str, Any]] = []
     for batch in matched.batches:
         outputs, measured, values = batch.outputs(), batch.measured, batch.predict()
+        shares = batch.shares()
         with np.errstate(divide="ignore", invalid="ignore"):
             left = {
                 metric: np.log(
@@ -226,10 +292,11 @@ def residuals(
                     "ranks": float(asked["tp"] * asked["attention_dp"] * asked["cp"] * asked["pp"]),
                     "date": run.run.date,
                     DAY: _engine_day(run.run),
+                    **{name: float(of_runs[place]) for name, of_runs in shares.items()},
                     **{metric: float(of_runs[place]) for metric, of_runs in left.items()},
                 }
             )
-    table = pd.DataFrame(rows, columns=["id", *GROUP, *ASKED, "date", DAY, *METRICS])
+    table = pd.DataFrame(rows, columns=["id", *GROUP, *ASKED, "date", DAY, *SHARES, *METRICS])
     parts = folds([run.run for run in matched.runs], "config")
     table["fold"] = np.select(parts, range(len(parts)), 0) if len(table) else 0
     table["group"] = table[list(GROUP)].astype(str).agg("/".join, axis=1) if len(table) else ""
@@ -267,8 +334,7 @@ def judge(metric: str, table: pd.DataFrame, by: str = "fold") -> tuple[Judged, t
         seen, unseen = table[~out], table[out]
         if not len(seen):
             continue
-        groups, along = fitted(seen, metric)
-        of_models["corrected"][out] = applied(unseen, groups, along)
+        of_models["corrected"][out] = applied(unseen, fitted(seen, metric))
         of_models["linear"][out] = _linear(seen, unseen, metric)
         of_models["nearest"][out] = _nearest(seen, unseen, metric)
     errors = {"without": off(left)} | {name: off(left - change) for name, change in of_models.items()}
@@ -283,42 +349,98 @@ def judge(metric: str, table: pd.DataFrame, by: str = "fold") -> tuple[Judged, t
     figures = {name: (float(np.median(of_one)), float(of_one.mean())) for name, of_one in errors.items()}
     better = figures["corrected"][0] < figures["without"][0]
     days, no_worse = judged_later(metric, table)
-    kept = better and worst[0] <= WORSE and days == no_worse
-    return Judged(
-        metric, len(table), **figures, worst=worst, covered=covered, later=(days, no_worse), kept=kept
-    ), spread
+    judged = Judged(
+        metric,
+        len(table),
+        without=figures["without"],
+        corrected=figures["corrected"],
+        linear=figures["linear"],
+        nearest=figures["nearest"],
+        worst=worst,
+        covered=covered,
+        later=(days, no_worse),
+        kept=better and worst[0] <= WORSE and days == no_worse,
+    )
+    if judged.kept or not _has_kinds(metric, table):
+        return judged, spread
+    splits, rest = judged_everywhere(metric, table)
+    of_kinds = [split for split in splits if split.left_out in LEFT_OUT.values()]
+    holds = all(split.corrected[0] < split.without[0] for split in of_kinds) and all(
+        split.no_worse for split in splits if split.left_out != LEFT_OUT["fold"]
+    )
+    if holds:
+        spread, covered = conformal(rest, table["group"].to_numpy(), table[by].to_numpy())
+    return replace(judged, splits=splits, everywhere=holds, kept=holds, covered=covered), spread
+
+
+def _has_kinds(metric: str, table: pd.DataFrame) -> bool:
+    """Whether there are models and accelerators to leave out, and runs for steps along what was asked."""
+    return (
+        metric in OF_LOAD
+        and len(table) >= LEAST_FOR_STEPS
+        and min(table["model"].nunique(), table["accelerator"].nunique()) >= LEAST_KINDS
+    )
+
+
+def judged_everywhere(metric: str, table: pd.DataFrame) -> tuple[tuple[Split, ...], Array]:
+    """Steps that hold everywhere, on kinds of runs and days that were left out; and what they leave over of
+    runs whose configuration was left out."""
+    splits: list[Split] = []
+    rest = np.zeros(len(table))
+    for by, left_out in LEFT_OUT.items():
+        change = np.zeros(len(table))
+        for part in dict.fromkeys(table[by]):
+            out = (table[by] == part).to_numpy()
+            if not out.all():
+                change[out] = applied(table[out], fitted_everywhere(table[~out], metric))
+        rest = table[metric].to_numpy(float) - change
+        splits.append(_split(metric, table, change, left_out, by))
+    for day, seen, unseen in _cuts(table):
+        change = applied(unseen, fitted_everywhere(seen, metric))
+        splits.append(_split(metric, unseen, change, day, "framework"))
+    return tuple(splits), rest
+
+
+def _split(metric: str, table: pd.DataFrame, change: Array, left_out: str, by: str) -> Split:
+    left = table[metric].to_numpy(float)
+    by = "group" if by == "fold" else by
+    errors = {"without": off(left), "corrected": off(left - change)}
+    medians = table[[by]].assign(**errors).groupby(by)[["without", "corrected"]].median()
+    moved = medians["corrected"] - medians["without"]
+    without, corrected = ((float(np.median(one)), float(one.mean())) for one in errors.values())
+    return Split(left_out, len(table), without, corrected, (float(moved.max()), str(moved.idxmax())))
+
+
+def _cuts(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+    """Days at a half and at three quarters of the dated runs, with the runs before and after; not where
+    either side has too few."""
+    dated = table[table["date"].astype(str).str.match(_DAY)]
+    of_runs = dated["date"].astype(str)
+    days = sorted(of_runs)
+    for day in sorted({days[int(len(days) * share)] for share in CUTS} if days else ()):
+        before = (of_runs < day).to_numpy()
+        seen, unseen = dated[before], dated[~before]
+        if min(len(seen), len(unseen)) >= LEAST_RUNS:
+            yield day, seen, unseen
 
 
 def judged_later(metric: str, table: pd.DataFrame) -> tuple[int, int]:
     """At how many days dated runs can be cut, and at how many of them a correction that is fitted to those
     before is no worse for those after: in the median of all, nor by a point for a framework.
-
-    They are cut at a half and at three quarters of the runs; not where either side has too few.
     """
-    dated = table[table["date"].astype(str).str.match(_DAY)]
-    days = sorted(dated["date"].astype(str))
-    cuts = {days[int(len(days) * share)] for share in CUTS} if days else set()
-    found = no_worse = 0
-    for day in sorted(cuts):
-        before = (dated["date"].astype(str) < day).to_numpy()
-        seen, unseen = dated[before], dated[~before]
-        if min(len(seen), len(unseen)) < LEAST_RUNS:
-            continue
-        found += 1
-        left = unseen[metric].to_numpy(float)
-        errors = unseen.assign(
-            without=off(left), corrected=off(left - applied(unseen, *fitted(seen, metric)))
-        )
-        change = errors["corrected"].median() - errors["without"].median()
-        medians = errors.groupby("framework")[["without", "corrected"]].median()
-        no_worse += bool(change <= 0 and (medians["corrected"] - medians["without"]).max() <= WORSE)
-    return found, no_worse
+    splits = [
+        _split(metric, unseen, applied(unseen, fitted(seen, metric)), day, "framework")
+        for day, seen, unseen in _cuts(table)
+    ]
+    return len(splits), sum(split.no_worse for split in splits)
 
 
-def learned_from(metric: str, table: pd.DataFrame) -> tuple[tuple[Group, ...], tuple[Along, ...]]:
+def learned_from(metric: str, table: pd.DataFrame) -> Fit:
     """The steps of a correction, none where it is not kept. Arguments as of `judge`."""
     one, _ = judge(metric, table)
-    return fitted(table, metric) if one.kept else ((), ())
+    if not one.kept:
+        return Fit()
+    return fitted_everywhere(table, metric) if one.everywhere else fitted(table, metric)
 
 
 def off(log_ratios: Array) -> Array:
@@ -356,7 +478,7 @@ def _ends(rest: Array, groups: Array, share: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def fitted(table: pd.DataFrame, metric: str) -> tuple[tuple[Group, ...], tuple[Along, ...]]:
+def fitted(table: pd.DataFrame, metric: str) -> Fit:
     """The steps of a correction.
 
     Args:
@@ -367,9 +489,33 @@ def fitted(table: pd.DataFrame, metric: str) -> tuple[tuple[Group, ...], tuple[A
     along: tuple[Along, ...] = ()
     if metric in OF_LOAD and len(table) >= LEAST_FOR_STEPS:
         rest = left - medians[table["group"]].to_numpy(float)
-        along = _along(table, rest)
+        along = _along(table, rest, _asked(table), TREES, LEAST_IN_LEAF)
         rest = left - _steps(table, along)
         medians = table.assign(left=rest).groupby("group")["left"].median().clip(-_MOST, _MOST)
+    return Fit(_groups(table, medians), along)
+
+
+def fitted_everywhere(table: pd.DataFrame, metric: str) -> Fit:
+    """Steps that hold everywhere: along what was asked and what a decode step is bound by.
+
+    They are fitted to how runs of one group and day differ among each other, and are 0 for half of the runs:
+    the level of a group, and how it moves with the releases of an engine, is left to the physics.
+    """
+    left = np.clip(table[metric].to_numpy(float), -_MOST, _MOST)
+    kinds = [table["group"], table["date"].fillna("").astype(str)]
+    level = table.assign(left=left).groupby(kinds)["left"].transform("median").to_numpy(float)
+    names = [*ASKED, *SHARES]
+    along = _along(table, left - level, names, TREES_EVERYWHERE, LEAST_IN_LEAF_EVERYWHERE)
+    if along:
+        usual = float(np.median(_steps(table, along)))
+        first = along[0]
+        steps = tuple(_rounded(float(np.clip(step - usual, -_MOST, _MOST))) for step in first.steps)
+        along = (first.model_copy(update={"steps": steps}), *along[1:])
+    return Fit(_groups(table, None), along, everywhere=True)
+
+
+def _groups(table: pd.DataFrame, steps: Mapping[str, float] | None) -> tuple[Group, ...]:
+    """Runs by group, with the step of each; 0 without."""
     groups = []
     for key, part in table.groupby("group", sort=True):
         days = days_of(part)
@@ -378,10 +524,10 @@ def fitted(table: pd.DataFrame, metric: str) -> tuple[tuple[Group, ...], tuple[A
                 **{what: str(part[what].iloc[0]) for what in GROUP},
                 runs=len(part),
                 newest=days[-1] if days else None,
-                step=_rounded(float(medians[key])),
+                step=0.0 if steps is None else _rounded(float(steps[str(key)])),
             )
         )
-    return tuple(groups), along
+    return tuple(groups)
 
 
 def days_of(table: pd.DataFrame) -> list[str]:
@@ -389,13 +535,20 @@ def days_of(table: pd.DataFrame) -> list[str]:
     return sorted(day for day in table["date"].dropna().astype(str) if _DAY.match(day))
 
 
-def applied(table: pd.DataFrame, groups: Sequence[Group], along: Sequence[Along]) -> Array:
+def applied(table: pd.DataFrame, fit: Fit) -> Array:
     """Logarithms of the multipliers of runs, as the equations have them."""
-    known = {f"{group.model}/{group.accelerator}/{group.framework}": group for group in groups}
+    if fit.everywhere:
+        of_framework = Counter[str]()
+        for group in fit.groups:
+            of_framework[group.framework] += group.runs
+        count = table["framework"].map(of_framework).fillna(0).to_numpy(float)
+        everywhere: Array = np.clip(count / (count + THIN) * _steps(table, fit.along), -_MOST, _MOST)
+        return everywhere
+    known = {f"{group.model}/{group.accelerator}/{group.framework}": group for group in fit.groups}
     found = [known.get(key) for key in table["group"]]
     step = np.array([0.0 if group is None else group.step for group in found])
     runs = np.array([0.0 if group is None else float(group.runs) for group in found])
-    change: Array = np.clip(runs / (runs + THIN) * (step + _steps(table, along)), -_MOST, _MOST)
+    change: Array = np.clip(runs / (runs + THIN) * (step + _steps(table, fit.along)), -_MOST, _MOST)
     return change
 
 
@@ -408,22 +561,29 @@ def _steps(table: pd.DataFrame, along: Sequence[Along]) -> Array:
     return total
 
 
-def _along(table: pd.DataFrame, rest: Array) -> tuple[Along, ...]:
-    """Steps along what was asked, read off boosted trees of one split each."""
+def _along(
+    table: pd.DataFrame, rest: Array, names: Sequence[str], trees_of: int, least_in_leaf: int
+) -> tuple[Along, ...]:
+    """Steps along what was asked, read off boosted trees of one split each.
+
+    Args:
+        rest: logarithms that they are fitted to.
+        names: columns to go along.
+        trees_of, least_in_leaf: how many trees, and the fewest runs on a side of a split.
+    """
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
 
-    names = _asked(table)
-    asked = table[names].to_numpy(float)
+    asked = table[list(names)].to_numpy(float)
     counts = table.groupby("group")["group"].transform("size").to_numpy(float)
     trees = HistGradientBoostingRegressor(
         loss="quantile",
         quantile=0.5,
         max_leaf_nodes=2,
-        max_iter=TREES,
+        max_iter=trees_of,
         learning_rate=RATE,
-        min_samples_leaf=LEAST_IN_LEAF,
-        monotonic_cst=[0 if what in ("ranks", DAY) else 1 for what in names],
+        min_samples_leaf=least_in_leaf,
+        monotonic_cst=[0 if what in ("ranks", DAY, *SHARES) else 1 for what in names],
         early_stopping=False,
         random_state=0,
     )
@@ -448,7 +608,7 @@ def _table(values: Array, steps: Array) -> dict[float, float]:
     found = {0.0: float(steps[0])}
     for before, value, step in zip(values, values[1:], steps[1:], strict=False):
         if step != list(found.values())[-1]:
-            found[float(before + value) / 2] = float(step)
+            found[_rounded(float(before + value) / 2)] = float(step)
     while len(found) > MOST_STEPS:
         starts, of_starts = list(found), list(found.values())
         changes = np.abs(np.diff(of_starts))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mantile.equations.correction import shares_of_step
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
 from mantile.equations.reasons import PLAN
@@ -85,6 +86,13 @@ class Batch:
         """
         values = self.program.sweep(self.inputs | dict(changes or {}), self.program.outputs)
         return {node: self._over_runs(value) for node, value in values.items()}
+
+    def shares(self) -> dict[str, Array]:
+        """What share each limit has of a decode step, and the prompts of others of TPOT, over the runs."""
+        graph = self.equations
+        nodes = shares_of_step(graph.decode, graph.serving.tpot_parts[1], graph.serving.tpot)
+        values = Program(list(nodes.values())).sweep(self.inputs)
+        return {name: self._over_runs(values[node]) for name, node in nodes.items()}
 
     def unmet_plan_checks(self) -> list[tuple[str, ...]]:
         """Reason codes of the plan checks that do not hold, for each run."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from mantile.estimate.estimate import Estimate, estimate
 from mantile.library.architecture import Model
-from mantile.library.correction import NO_CORRECTION
+from mantile.library.correction import NO_CORRECTION, SHIPPED
 from mantile.library.errors import InputError, naming, quoted
 from mantile.library.models import named_model
 from mantile.library.profiles import is_file, load_library
@@ -190,9 +190,11 @@ def _draft(value: str, path: str, hub: bool, name: str) -> str:
 
 
 def _no_correction(value: str, path: str, hub: bool, name: str) -> str:
-    """A correction is a file of somebody's own."""
-    if value != NO_CORRECTION:
-        raise InputError(f"{name}: field {path}: {quoted(value)} names a file; expected none")
+    """A correction is the one that is shipped, else a file of somebody's own."""
+    if value not in (NO_CORRECTION, SHIPPED):
+        raise InputError(
+            f"{name}: field {path}: {quoted(value)} names a file; expected {NO_CORRECTION} or {SHIPPED}"
+        )
     return value
 
 

@@ -9,11 +9,32 @@ from mantile.cli.output.tables import new_table, open_console
 from mantile.measured.metrics import COMPARED
 
 if TYPE_CHECKING:
-    from mantile.measured.correct import Learned
+    from rich.console import Console
+
+    from mantile.measured.correct import Judged, Learned
+
+
+def _print_splits(console: Console, one: Judged) -> None:
+    """Steps that hold for all models and accelerators, on those that were left out."""
+    verdict = "kept" if one.everywhere else "left out"
+    label = COMPARED[one.metric].label
+    console.print(f"\n{label}, steps that hold for all models and accelerators: {verdict}")
+    heads = ("left out", "runs", "without", "corrected", "worst by", "of")
+    table = new_table(*heads, right=range(1, 5))
+    for split in one.splits:
+        change, group = split.worst
+        table.add_row(
+            split.left_out if "-" not in split.left_out else f"from {split.left_out} on",
+            f"{split.runs:,}",
+            *(f"{100 * median:.1f} / {100 * mean:.1f}" for median, mean in (split.without, split.corrected)),
+            f"{100 * change:+.1f}",
+            group,
+        )
+    console.print(table)
 
 
 def print_learned(learned: Learned, written: Path | None) -> None:
-    """Median errors of runs whose configuration was not fitted, in percent, and the file."""
+    """Errors of runs that were not fitted, median and mean in percent, and the file."""
     console = open_console()
     heads = ("metric", "runs", "without", "corrected", "linear", "nearest", "in range, %", "verdict")
     table = new_table(*heads, right=range(1, 7))
@@ -24,7 +45,7 @@ def print_learned(learned: Learned, written: Path | None) -> None:
             f"{one.runs:,}",
             *(f"{100 * median:.1f}" for median, _ in medians),
             f"{100 * one.covered:.0f}",
-            "kept" if one.kept else "left out",
+            "kept" if one.kept and not one.everywhere else "left out",
         )
     console.print("median error in percent, of runs whose configuration was not fitted")
     console.print(table)
@@ -35,6 +56,9 @@ def print_learned(learned: Learned, written: Path | None) -> None:
         days, no_worse = one.later
         if days > no_worse:
             console.print(f"{label}: fitted to runs before a day it is worse for those after, and left out")
+    for one in learned.judged:
+        if one.splits:
+            _print_splits(console, one)
     if written is None or learned.correction is None:
         console.print("\nno metric gets better by a correction, with no kind of run worse: none written")
         return

@@ -246,6 +246,8 @@ def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
         if isinstance(one, dict) and one["p50"] is not None:
             unit = OF_MEMORY.get(name, "s")
             behind = f"{one['runs']} runs, newest {one['newest']}" if one["runs"] else "no run of the kind"
+            if not one["runs"] and one["multiplier"] != 1:
+                behind += ", but of others"
             lines.append(
                 (
                     "corrected ",
