@@ -188,8 +188,9 @@ def learn(
 
     A metric is corrected only where that is better over all such runs and in no group worse by more than a
     point, and where one that is fitted to earlier runs is no worse for later ones. Else by steps that hold
-    everywhere, where these are better for models, accelerators and configurations that were left out, and
-    for no model, no accelerator and no framework of later days worse by more than a point.
+    everywhere, where these are better for models, accelerators and configurations that were left out, and for
+    no model, no accelerator and no framework of later days worse by more than a point. Runs of many kinds and
+    several days get no others: what a kind leaves over is of its days.
 
     Args:
         runs: as `load_measurements` reads them; those with prefill or drafts apart, and those at a rate of
@@ -361,16 +362,17 @@ def judge(metric: str, table: pd.DataFrame, by: str = "fold") -> tuple[Judged, t
         later=(days, no_worse),
         kept=better and worst[0] <= WORSE and days == no_worse,
     )
-    if judged.kept or not _has_kinds(metric, table):
+    if not _has_kinds(metric, table) or (judged.kept and not days):
         return judged, spread
     splits, rest = judged_everywhere(metric, table)
     of_kinds = [split for split in splits if split.left_out in LEFT_OUT.values()]
     holds = all(split.corrected[0] < split.without[0] for split in of_kinds) and all(
         split.no_worse for split in splits if split.left_out != LEFT_OUT["fold"]
     )
-    if holds:
-        spread, covered = conformal(rest, table["group"].to_numpy(), table[by].to_numpy())
-    return replace(judged, splits=splits, everywhere=holds, kept=holds, covered=covered), spread
+    if not holds:
+        return replace(judged, splits=splits, kept=False), spread
+    spread, covered = conformal(rest, table["group"].to_numpy(), table[by].to_numpy())
+    return replace(judged, splits=splits, everywhere=True, kept=True, covered=covered), spread
 
 
 def _has_kinds(metric: str, table: pd.DataFrame) -> bool:
