@@ -505,6 +505,10 @@ def test_telemetry_has_means_peaks_and_units(tmp_path: Path, monkeypatch: pytest
         (["URL"], "a server does not tell its accelerator; expected --accelerator"),
         (["URL", "--gpu", "h100-sxm"], "the server does not tell what engine it is; expected --framework"),
         (
+            ["URL", "--gpu", "h100-sxm", "--framework", "vllm", "--model", "/srv/me/config.json"],
+            "field model: expected an id, or a path relative to the folder of the records",
+        ),
+        (
             ["URL", "--isl", "1x"],
             "--input-tokens 1x: '1x'; expected whole numbers above 0 with commas, such as 256,2k",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import shutil
 from pathlib import Path
@@ -477,3 +478,46 @@ def test_an_own_file_never_replaces_a_figure_of_the_library(tmp_path: Path) -> N
         estimate(mine)
     with pytest.raises(InputError, match=r"^mine\.yaml: No such file"):
         estimate(scenario)
+
+
+@pytest.mark.exhaustive
+def test_an_accelerator_of_ones_own_is_calibrated_swept_and_chosen(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name, from a library folder; peaks in the ratio of another's have more digits than a cell."""
+    folder = tmp_path / "library" / "accelerators"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("MANTILE_LIBRARY", str(folder.parent))
+    figures = ("--bf16", "497", "--bandwidth", "2000", "--memory", "80")
+    assert run("hardware", "add", "mychip", "--like", "h100-sxm", *figures, "-o", str(folder)).status == 0
+    Path("runs.csv").write_text(
+        "model,accelerator,framework,tp,concurrency,input_tokens,output_tokens,tpot_s\n"
+        "llama-3.1-8b,mychip,vllm,1,1,1000,100,0.02\n",
+        encoding="utf-8",
+    )
+    load = ("llama-3.1-8b", "--isl", "1000", "--osl", "100")
+    chip, profile = ("--gpu", "mychip"), ("--profile", "calibrated/mychip--vllm@1.yaml")
+
+    def tpot(*words: str) -> float:
+        return float(
+            json.loads(run("estimate", *load, *chip, "--concurrency", "1", *words, "--json").out)["tpot_s"]
+        )
+
+    before = tpot()
+    fitted = run("calibrate", "runs.csv", "--json")
+    assert fitted.status == 0 and Path("calibrated/mychip--vllm@1.yaml").is_file()
+    assert before < 0.75 * tpot(*profile) < tpot(*profile) < 0.02
+    assert "-14" in run("reconcile", "runs.csv", *profile).out.replace("\u2212", "-")
+    swept = run("sweep", *load, *chip, "--over", "concurrency=1,2", *profile, "--format", "csv")
+    assert float(swept.out.splitlines()[1].split(",")[2]) == pytest.approx(1e3 * tpot(*profile), rel=1e-3)
+    both = run("sweep", *load, "--concurrency", "1", "--over", "gpu=mychip,h100-sxm")
+    assert "mychip" in both.out and "h100-sxm" in both.out
+    for words in (("size", "--rps", "1"), ("optimize", "--concurrency", "4", "--objective", "tpot")):
+        listed = run(words[0], *load, "--gpu", "mychip,h100-sxm", *words[1:])
+        assert listed.status == 0 and "mychip" in listed.out, words
+    refused(
+        run("estimate", *load, "--gpu", "h100-sxm", "--concurrency", "1", *profile),
+        "applies to nothing: it holds for mychip with vllm, found h100-sxm with vllm",
+    )
+    assert run("build", *load, *chip, "--concurrency", "1", *profile, "-o", "run.xlsx").status == 0
+    assert run("verify", "run.xlsx").status == 0

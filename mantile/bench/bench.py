@@ -26,7 +26,7 @@ from mantile.library.profiles import Library
 from mantile.measured.recorded import record_of
 from mantile.measured.runs import Run, parse_run
 from mantile.measured.spellings import find_accelerator, framework_id, model_id
-from mantile.records.record import Record
+from mantile.records.record import Record, place_named
 from mantile.records.store import add, read, stored
 
 if TYPE_CHECKING:
@@ -282,9 +282,13 @@ def deployment_of(
         library: with an accelerator of one's own.
 
     Raises:
-        InputError: if nobody says what the accelerator or the engine is, or there is no such accelerator.
+        InputError: if nobody says what the accelerator or the engine is, there is no such accelerator, or a
+            model is named by a folder of this machine.
     """
     fields = dict(stated)
+    wrong = place_named(fields)
+    if wrong is not None:
+        raise InputError(wrong)
     if not fields.get("model"):
         try:
             fields["model"] = model_id(server.model)[0]

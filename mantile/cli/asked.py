@@ -42,7 +42,7 @@ def asked(
         fields = _spread(int(fields.pop("gpus")), data or {}, fields)
     for name in _CHIPS:
         if isinstance(fields.get(name), str):
-            fields[name] = own_file(fields[name])
+            fields[name] = ",".join(map(own_file, fields[name].split(",")))
             tell_chip(name, fields[name])
     return fields
 
@@ -151,6 +151,10 @@ def swept(
 
     if "as" in values:
         raise InputError("--over as: a preset sets several fields; run a sweep for each, with --as")
+    values = {
+        name: tuple(own_file(str(value)) for value in given) if field_name(name) in _CHIPS else given
+        for name, given in values.items()
+    }
     name = next((name for name in values if field_name(name) in ("gpus", "num_gpus")), None)
     if name is None:
         return dict(values)

@@ -106,7 +106,7 @@ def bench(
         int | None, _flag("TP, where the server does not tell.", _SERVED, parser=whole(1), metavar="<n>")
     ] = None,
     weights_dtype: Annotated[
-        str | None, _flag("Data type of weights, where it is not the model's.", _SERVED)
+        str | None, _flag("Data type of weights; without it what the engine takes.", _SERVED)
     ] = None,
     scenario: Annotated[
         Path | None,

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mantile.cli.app import AsJson, app
+from mantile.cli.asked import own_file
 from mantile.cli.flags import AUTO, document_of, field_flag, with_flags
 from mantile.cli.in_parts import going_on, with_parts
 from mantile.cli.limits import with_limits
@@ -80,7 +81,8 @@ def size(
         raise InputError(f"--spare: expected a share from 0 to below 1, such as 0.3, found {spare:g}")
     if not 1 <= gpus_max <= 1024:
         raise InputError(f"--gpus-max: expected a whole number from 1 to 1,024, found {gpus_max}")
-    _require_chips(flags.get("accelerator"))
+    if isinstance(flags.get("accelerator"), str):
+        flags = {**flags, "accelerator": _with_files(flags["accelerator"])}
     data, _ = document_of(what)
     stated = workload_of(data, what) if isinstance(data, dict) else {}
     merged, assumed = with_load({**stated, **flags}, users, requests_per_hour, what, field_flag)
@@ -103,16 +105,22 @@ def size(
         raise typer.Exit(1)
 
 
-def _require_chips(text: Any) -> None:
-    """Refuse accelerators that the library does not have, by their flag."""
-    from mantile.library.profiles import load_library
+def _with_files(text: str) -> str:
+    """Accelerators with the files of one's own in place of their names.
 
-    for name in parts_of(text) if isinstance(text, str) and not text.endswith((".yaml", ".yml")) else ():
-        if name not in ("all", AUTO):
+    Raises:
+        InputError: for one that no library has.
+    """
+    from mantile.library.profiles import is_file, load_library
+
+    names = [own_file(name) for name in parts_of(text)]
+    for name in names:
+        if name not in ("all", AUTO) and not is_file(name):
             try:
                 load_library().accelerator(name)
             except InputError as error:
                 raise InputError(f"--accelerator: {error}; mantile hardware list shows them") from None
+    return ",".join(names)
 
 
 @app.command(group="Choose a deployment", examples=("mantile fits rtx-4090:2",))

@@ -414,9 +414,10 @@ def question_of(
     pins = scenario.profiles if library is None else ()
     library = library or load_library(scenario.profiles)
     model = model or load_model(scenario.model)
+    scenario, library = with_own_accelerators(scenario, library)
     axes, library = _axes(over, scenario, library, name)
     if pins:
-        require_use(pins, library, _workers(*with_own_accelerators(scenario, library), axes), name)
+        require_use(pins, library, _workers(scenario, library, axes), name)
     count = prod(len(values) for values in axes.values())
     if count > (most or MOST_POINTS):
         further = "" if most else f", or up to {MOST_IN_PARTITIONS:,} with --scheduler"

@@ -415,8 +415,7 @@ class Library(Strict):
             if price.id not in accelerators:
                 raise ValueError(f"prices {price.id}: unknown accelerator")
         for profile in self.efficiency:
-            for field, identifiers in (
-                ("accelerator", accelerators),
+            for field, identifiers in (  # an accelerator may be one of somebody's own, which is not here yet
                 ("generation", generations),
                 ("link", {system.link for system in self.systems}),
             ):

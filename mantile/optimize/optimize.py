@@ -22,7 +22,7 @@ from mantile.library.decision import MOST_PLANS
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
 from mantile.library.models import load_model
-from mantile.library.profiles import Library, load_library
+from mantile.library.profiles import Library, is_file, load_library, with_accelerator
 from mantile.library.scenario import Scenario, merge_fields, parse_scenario, with_own_accelerators
 from mantile.library.scenario_fields import INPUT_NAMES, field_name
 from mantile.library.version import __version__
@@ -482,6 +482,9 @@ def ask(
     if "accelerator" in given:
         case, library = with_own_accelerators(_probe(given, name), library)
         given["accelerator"] = case.accelerator
+    for field in ("accelerator", f"{DECODE}accelerator"):
+        if field in varied:
+            library, varied[field] = _own_among(varied[field], library)
     return Question(
         fields=given,
         over=varied,
@@ -496,6 +499,18 @@ def ask(
         plans=plans,
         host_memory=host_memory,
     )
+
+
+def _own_among(names: tuple[Any, ...], library: Library) -> tuple[Library, tuple[Any, ...]]:
+    """The library with accelerators of one's own, given as files, among some; and ids in place of files."""
+    found: list[Any] = []
+    for name in names:
+        if isinstance(name, str) and is_file(name):
+            library, chip = with_accelerator(library, Path(name))
+            found.append(chip.id)
+        else:
+            found.append(name)
+    return library, tuple(found)
 
 
 def _probe(given: Mapping[str, Any], name: str) -> Scenario:

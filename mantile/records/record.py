@@ -31,6 +31,17 @@ _LISTS = 20_000  # characters of a record
 _PRIVATE_PATH = re.compile(r"^(/|~|[A-Za-z]:[\\/]|\\\\|file:)|(^|[\\/])\.\.([\\/]|$)")
 
 
+def place_named(run: Mapping[str, Any]) -> str | None:
+    """What is wrong with a field of a run that names a folder of a machine; None where none does."""
+    for field in ("model", "draft_model", "accelerator"):
+        if _PRIVATE_PATH.search(str(run.get(field) or "")):
+            return (
+                f"field {field}: expected an id, or a path relative to the folder of the records: "
+                "a record names no folder of a machine"
+            )
+    return None
+
+
 class Environment(Strict):
     """What the run ran on, beyond what its run says; None where nobody told.
 
@@ -79,12 +90,9 @@ class Record(Strict):
     @classmethod
     def _names_no_place(cls, run: dict[str, Any]) -> dict[str, Any]:
         """A path of one machine would say who measured."""
-        for field in ("model", "draft_model", "accelerator"):
-            if _PRIVATE_PATH.search(str(run.get(field) or "")):
-                raise ValueError(
-                    f"field {field}: expected an id, or a path relative to the folder of the records: "
-                    "a record names no folder of a machine"
-                )
+        wrong = place_named(run)
+        if wrong is not None:
+            raise ValueError(wrong)
         return run
 
     @property

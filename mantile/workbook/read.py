@@ -359,8 +359,10 @@ def _typed(
         typed |= {identifier: generated[identifier]} if identifier in generated else {}
         return
     value = coerced(figure, content, f"{file.path}: {file.cell_name(*place)}")
-    typed[identifier] = value
     before = generated.get(identifier, figure.value)
+    if isinstance(before, float) and value == as_written(before):
+        value = before
+    typed[identifier] = value
     had_value = identifier in generated or figure.follows is None
     differs = had_value and not same(value, before) and not (scenario and figure.shared)
     differs = differs and not identifier.startswith(SIGNATURE)  # who signs changes nothing
@@ -442,6 +444,11 @@ def _is_default(figure: Input, value: Any, default: Any) -> bool:
     if isinstance(value, str) or isinstance(default, str):
         return bool(value == default)
     return abs(value - default) < 1 if figure.integer else same(value, float(default))
+
+
+def as_written(number: float) -> float:
+    """What a cell holds of a number: xlsxwriter writes sixteen digits."""
+    return float(f"{number:.16G}")
 
 
 def coerced(figure: Input, content: Any, where: str) -> Any:
