@@ -654,6 +654,16 @@ def test_three_macs_and_a_pc_hold_large_models(model: str) -> None:
     assert sum(1 for device in devices if device["link"] and device["link"]["busiest"]) == 1
 
 
+@pytest.mark.parametrize(("link", "best"), [(None, True), ("none", False)])
+def test_a_split_over_no_link_is_none(link: str | None, best: bool) -> None:
+    """Three devices of which the last holds no layer would be faster, if something joined it."""
+    second = {"accelerator": "rtx-3090", "layers": 16} | ({} if link is None else {"link": link})
+    devices = [{"accelerator": "rtx-4090", "layers": 16}, second, {"accelerator": "rtx-4090", "layers": 0}]
+    found = ask(**HOME | {"concurrency": 4}, devices=devices).results()["checks"]
+    assert not found["errors"]
+    assert ("SPLIT_NOT_BEST" in [alert["code"] for alert in found["alerts"]]) == best
+
+
 @pytest.mark.exhaustive
 def test_four_devices_joined_any_to_any_have_short_formulas(tmp_path: Path) -> None:
     """No finding of the lint, as with two and three."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mantile.equations.constant import NO_BOUND_TIME
 from mantile.equations.devices import SPLIT_WORDS, SPLITS, Device, Devices, Split
 from mantile.equations.forward import Pass
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, all_of, as_node, maximum, minimum, sum_of, where
+from mantile.graph.quantity import Node, Quantity, all_of, as_node, equal, maximum, minimum, sum_of, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
+from mantile.library.device import CHAIN
 
 
 def other_splits(
@@ -59,11 +60,9 @@ def other_splits(
                     f"{way}.{phase}.{number}.stage",
                     f"Time on device {number}, {phase}, split {SPLIT_WORDS[way]}",
                     "s",
-                    own + common * (count / total) + where(is_last, last, 0),
+                    own + common * (count / total) + where(end.is_last, last, 0),
                 )
-                for number, (own, count, (_, is_last)) in enumerate(
-                    zip(layered, layers, ends, strict=True), start=1
-                )
+                for number, (own, count, end) in enumerate(zip(layered, layers, ends, strict=True), start=1)
             ]
             steps[phase] = [of_all, common, last], stages
         parts, of_devices = steps["decode"]
@@ -87,13 +86,13 @@ def other_splits(
                 f"{way}.{device.number}.used",
                 f"Memory used by device {device.number}, split {SPLIT_WORDS[way]}",
                 "B",
-                _held(rows, way, ir, device, count, is_first, is_last),
+                _held(rows, way, ir, device, count, end.is_first, end.is_last),
             )
-            for device, count, (is_first, is_last) in zip(devices.devices, layers, ends, strict=True)
+            for device, count, end in zip(devices.devices, layers, ends, strict=True)
         ]
-        fits = rows(
-            f"{way}.fits",
-            f"Fits, split {SPLIT_WORDS[way]}",
+        room = rows(
+            f"{way}.room",
+            f"Every device has room, split {SPLIT_WORDS[way]}",
             "flag",
             where(
                 all_of(
@@ -105,6 +104,13 @@ def other_splits(
                 1,
                 0,
             ),
+        )
+        fits = rows(
+            f"{way}.fits",
+            f"It can be, split {SPLIT_WORDS[way]}",
+            "flag",
+            where(sum_of(_no_ways(rows, way, base, devices, [end.upto for end in ends], total)) > 0, 0, room),
+            "with room, and a way from each device to the next",
         )
         name = rows(f"{way}.name", f"Way to split, {way}", "1", as_node(f"split {SPLIT_WORDS[way]}"))
         found[way] = Split(name, tuple(layers), step, through, fits)
@@ -134,19 +140,54 @@ def other_splits(
     )
 
 
-def _ends(rows: Rows, way: str, layers: Sequence[Node], total: Node) -> Iterator[tuple[Node, Node]]:
-    """Of each device whether it has the first and the last layer."""
-    upto: Node = as_node(0)
+@dataclass(frozen=True)
+class _End:
+    """Of a device whether it has the first and the last layer, and the layers up to it."""
+
+    is_first: Node
+    is_last: Node
+    upto: Quantity
+
+
+def _ends(rows: Rows, way: str, layers: Sequence[Node], total: Node) -> Iterator[_End]:
+    """The same of each device."""
+    upto: Quantity | None = None
     for number, count in enumerate(layers, start=1):
         own = Rows(f"{rows.prefix}.{way}.{number}", f", device {number}, split {SPLIT_WORDS[way]}", rows.rows)
         before, upto = (
             upto,
-            own("upto", "Layers up to it", "layer", 1 * count if number == 1 else upto + count),
+            own("upto", "Layers up to it", "layer", 1 * count if upto is None else upto + count),
         )
-        is_first = count > 0 if number == 1 else all_of(count > 0, before <= 0)
+        is_first = count > 0 if before is None else all_of(count > 0, before <= 0)
         first = own("first", "It has the embedding", "flag", where(is_first, 1, 0))
         last = own("last", "It has the LM head", "flag", where(all_of(count > 0, upto >= total), 1, 0))
-        yield first > 0, last > 0
+        yield _End(first > 0, last > 0, upto)
+
+
+def _no_ways(
+    rows: Rows, way: str, base: Workers, devices: Devices, upto: Sequence[Quantity], total: Node
+) -> list[Quantity]:
+    """Of each link from a device to the next, 1 where activations have to go over it and it carries nothing.
+
+    In a ring, a star or a mesh there may be another way: nothing is said of those.
+    """
+    joined = base.inputs.links
+    chain = [] if joined is None else [equal(joined, CHAIN)]
+    found = []
+    for link in devices.links:
+        one, other = link.ends
+        if other != one + 1:
+            continue
+        needed = all_of(link.rate <= 0, upto[one - 1] > 0, upto[one - 1] < total, *chain)
+        found.append(
+            rows(
+                f"{way}.{one}.no_way",
+                f"No way from device {one} to the next, split {SPLIT_WORDS[way]}",
+                "flag",
+                where(needed, 1, 0),
+            )
+        )
+    return found
 
 
 def _mean_layer(rows: Rows, ir: ModelGraph, device: Device, devices: Devices, phase: str) -> Quantity:

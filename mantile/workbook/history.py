@@ -955,6 +955,12 @@ CHANGES: tuple[Change, ...] = (
         formula=r"=.*\+1\b.*",
         why="sums that a device needs stand in a row of their own",
     ),
+    Change(
+        since=(0, 16),
+        ids=r"devices\.other\.\w+\.fits",
+        formula=rf"=IF\(AND\({_ID}<={_ID}(?:,{_ID}<={_ID})*\),1,0\)",
+        why="a split over a link that there is not is none",
+    ),
     *(
         Change(since=(0, 16), ids=ids, formula=body, why=_SLOWEST)
         for ids, body in (
