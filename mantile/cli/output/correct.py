@@ -28,6 +28,8 @@ def _print_splits(console: Console, one: Judged) -> None:
             *(f"{100 * median:.1f} / {100 * mean:.1f}" for median, mean in (split.without, split.corrected)),
             f"{100 * split.worst[0]:+.1f}",
         )
+    if one.later[0]:
+        console.print("runs of many kinds and several days get no others: what a kind leaves is of its days")
     console.print("median / mean error in percent; --json names the parts that get worst")
     console.print(table)
 
