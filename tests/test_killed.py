@@ -121,12 +121,14 @@ for moment in range(moments):
                 found["half"].append(f"{file}: {error!r}")
     found["half"] += [str(file) for file in out.iterdir() if file.name not in whole and file not in partial()]
 left = partial()
-if not left:  # as a killed run leaves one
+for _ in range(100):  # as a killed run leaves one; a file is written in less than a millisecond
+    if left:
+        break
     fresh([])
     child = start()
-    wait_for_partial(child)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
+    if wait_for_partial(child):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
     left = partial()
 for file in whole:
     (out / file).unlink(missing_ok=True)

@@ -219,7 +219,13 @@ def _process(folder: Path, *more: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=_hears_interrupts,
     )
+
+
+def _hears_interrupts() -> None:
+    """A shell that runs the tests in the background makes all of them deaf to Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _when(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
