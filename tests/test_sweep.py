@@ -459,6 +459,28 @@ def test_what_cannot_be_swept(over: dict[str, Any], words: tuple[str, ...]) -> N
         assert word in str(refused.value)
 
 
+def test_models_and_profiles_are_parameters_too() -> None:
+    """Each has formulas of its own; the table is that of the estimates, one below the other."""
+    models = ["llama-3.1-8b", "gpt-oss-20b"]
+    table = sweep(asked(), {"model": models, "concurrency": [1, 8]})
+    assert [*table["model"]] == ["llama-3.1-8b"] * 2 + ["gpt-oss-20b"] * 2
+    for _, row in table.iterrows():
+        made = estimate(asked(model=row["model"], concurrency=int(row["concurrency"]))).results()
+        assert row["tpot_s"] == pytest.approx(made["tpot_s"], rel=1e-12)
+    alone = sweep(asked(concurrency=8), {"model": models})
+    assert [*alone["tpot_s"]] == [*table["tpot_s"][1::2]] and "input_tokens" not in alone
+    pinned = sweep(asked(), {"profile": ["none", "efficiency/hopper--vllm@1"], "tp": [1, 2]})
+    assert [*pinned["profiles"]] == ["none"] * 2 + ["efficiency/hopper--vllm@1"] * 2
+    assert len({*pinned["tpot_s"]}) == 4
+    for over, said in (
+        ({"model": ["llama-3.1-8b", "nope"]}, "unknown model 'nope'"),
+        ({"profile": ["none"], "profiles": ["none"]}, "given twice"),
+        ({"cpu": ["ryzen-9-9950x"]}, "no axis here"),
+    ):
+        with pytest.raises(InputError, match=said):
+            sweep(asked(), over)
+
+
 def test_a_rate_of_nothing_needs_a_concurrency() -> None:
     with pytest.raises(InputError, match="concurrency is missing"):
         sweep(parse_scenario(RATED, "scenario"), {"request_rate": [0, 1.0, 2.0]})

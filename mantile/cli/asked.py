@@ -151,9 +151,12 @@ def swept(
 
     if "as" in values:
         raise InputError("--over as: a preset sets several fields; run a sweep for each, with --as")
+    values = {"profiles" if name == "profile" else name: given for name, given in values.items()}
+    own = {"model": own_model} | dict.fromkeys(_CHIPS, own_file)
     values = {
-        name: tuple(own_file(str(value)) for value in given) if field_name(name) in _CHIPS else given
+        name: tuple(own[field](str(value)) for value in given) if field in own else given
         for name, given in values.items()
+        for field in [field_name(name)]
     }
     name = next((name for name in values if field_name(name) in ("gpus", "num_gpus")), None)
     if name is None:

@@ -19,7 +19,7 @@ from mantile.library.errors import InputError
 if TYPE_CHECKING:
     from mantile.cli.output.charts import Chart
     from mantile.estimate.partitions import Partitions
-    from mantile.estimate.sweep import Digest, Grid
+    from mantile.estimate.sweep import Digest, Grid, Grids
     from mantile.library.scenario import Scenario
     from mantile.workbook.bundle import Bundle
 
@@ -41,8 +41,7 @@ def sweep(
             help="A field or figure and its values: tp=1,2,4; 1..8 is every whole number, "
             "1..8:2 each second, "
             "2^0..2^9 the powers of two, 0.6:0.9:0.05 steps; accelerator=h100-sxm,b200-sxm or "
-            "all; repeatable, "
-            "the last runs fastest.",
+            "all; model and profile too; repeatable, the last runs fastest, models and profiles slowest.",
         ),
     ],
     flags: dict[str, Any],
@@ -115,7 +114,7 @@ def sweep(
     from mantile.cli.output.tables import print_json
     from mantile.estimate.partitions import POINTS, partitions
     from mantile.estimate.scheduled import taken
-    from mantile.estimate.sweep import grid
+    from mantile.estimate.sweep import grids
     from mantile.library.scenario_fields import field_name
 
     written = output or []
@@ -131,15 +130,16 @@ def sweep(
         _require_folder(scheduler, workers, written)
     values, flags = _beside_cpu(values, flags)
     scenario, name, bundle = _scenario(what, values, flags)
+    title = scenario.title or (f"{len(values['model'])} models" if "model" in values else scenario.model)
     model, library = (bundle.model, bundle.library) if bundle else (None, None)
     if scheduler is not None:
         asked = partitions(scenario, values, model, library, name, feasible, partition_points or POINTS, ROWS)
         digest = _in_partitions(asked, written[0], scheduler, workers)
     elif condition or sort or top:
         table, total, fits = _chosen_points(
-            grid(scenario, values, model, library, name), condition, sort, top, files
+            grids(scenario, values, model, library, name), condition, sort, top, files
         )
-        _draw(chart, table, scenario.title or scenario.model, charts)
+        _draw(chart, table, title, charts)
         if as_json:
             print_json({"points": total, "feasible": fits, "chosen": len(table), "rows": json_rows(table)})
         else:
@@ -148,7 +148,7 @@ def sweep(
                 total,
                 fits,
                 [*map(field_name, values)],
-                scenario.title or scenario.model,
+                title,
                 written,
                 sort,
             )
@@ -156,12 +156,12 @@ def sweep(
             raise typer.Exit(1)
         return
     else:
-        digest = _in_tables(grid(scenario, values, model, library, name), files, feasible, ROWS, chart)
-        _draw(chart, None, scenario.title or scenario.model, charts)
+        digest = _in_tables(grids(scenario, values, model, library, name), files, feasible, ROWS, chart)
+        _draw(chart, None, title, charts)
     if as_json:
         print_json(digest.to_dict() | {"files": [str(path) for path in output or ()]})
     else:
-        print_sweep(digest, [*map(field_name, values)], scenario.title or scenario.model, output or ())
+        print_sweep(digest, [*map(field_name, values)], title, output or ())
     if not digest.feasible:
         raise typer.Exit(1)
 
@@ -201,7 +201,7 @@ def is_scheduled(flags: Mapping[str, Any]) -> bool:
 
 
 def _chosen_points(
-    points: Grid, condition: str | None, sort: str | None, top: int | None, files: Sequence[Path]
+    points: Grid | Grids, condition: str | None, sort: str | None, top: int | None, files: Sequence[Path]
 ) -> tuple[Any, int, int]:
     """The points that fit and keep a condition, in order; how many there are in all, and how many fit."""
     import pandas as pd
@@ -264,7 +264,7 @@ def _scenario(
 
 
 def _in_tables(
-    points: Grid, files: Sequence[Path], feasible: bool, shown: int, chart: Chart | None
+    points: Grid | Grids, files: Sequence[Path], feasible: bool, shown: int, chart: Chart | None
 ) -> Digest:
     """Work all points out here, and write them to files; all are counted, also those that do not fit."""
     from contextlib import ExitStack

@@ -69,6 +69,8 @@ MOST_SOLVED = 1_000  # points that each look for the best split of layers
 ALL = "all"  # in place of names: all there are
 # Another field may follow from several of these together, such as activations from accelerator and weights.
 LEADERS = ("accelerator", "system", f"{DECODE}accelerator", "framework", "weights_dtype")
+_APART = {"model": "model", "profile": "profiles", "profiles": "profiles"}
+NO_PROFILE = "none"
 OTHER_FORMULAS = ("model", "cpu", "profile", "profiles", "correction")  # each value has formulas of its own
 FRONT = (
     INTERACTIVITY.column,
@@ -338,6 +340,84 @@ def grid(
     return grid_of(question_of(scenario, over, model, library, name))
 
 
+@dataclass(frozen=True)
+class Grids:
+    """Grids with formulas of their own, one after the other.
+
+    Args:
+        apart: values of the parameters by which they differ: models, profiles.
+        parts: the grid of each combination of these, the last parameter running fastest.
+        left_out: a column that nobody asked for.
+    """
+
+    apart: Mapping[str, tuple[str, ...]]
+    parts: tuple[Grid, ...]
+    left_out: str | None = None
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def tables(self, feasible: bool = False, threads: int | None = None) -> Iterator[pd.DataFrame]:
+        """As of `Grid`, with the parameters by which the grids differ in front."""
+        places = product(*(range(len(values)) for values in self.apart.values()))
+        for part, codes in zip(self.parts, places, strict=True):
+            for table in part.tables(feasible, threads):
+                if self.left_out is not None:
+                    del table[self.left_out]
+                for column, (code, (key, values)) in enumerate(zip(codes, self.apart.items(), strict=True)):
+                    series = pd.Categorical.from_codes(np.full(len(table), code), [*values])
+                    table.insert(column, key, series)
+                yield table
+
+
+def grids(
+    scenario: Scenario,
+    over: Mapping[str, Iterable[Any]],
+    model: Model | None = None,
+    library: Library | None = None,
+    name: str = "scenario",
+) -> Grid | Grids:
+    """As `grid`, where models and efficiency profiles may be parameters too: each is a grid of its own.
+
+    Args:
+        over: `model` by id or file; `profiles`: one each, as `profiles` of a scenario names it, or none.
+
+    Raises:
+        InputError: as `grid`; for profiles beside a library.
+    """
+    apart: dict[str, tuple[str, ...]] = {}
+    others: dict[str, Iterable[Any]] = {}
+    for key, listed in over.items():
+        field = _APART.get(field_name(key))
+        if field is None:
+            others[key] = listed
+        elif field in apart:
+            raise InputError(f"{name}: parameter {key}: given twice")
+        else:
+            values = [listed] if isinstance(listed, str) else [*listed]
+            apart[field] = tuple(dict.fromkeys(map(str, values)))
+    if not apart:
+        return grid(scenario, over, model, library, name)
+    if "profiles" in apart and library is not None:
+        raise InputError(f"{name}: parameter profiles: a bundle or a library brings its own; leave it out")
+    alone = None if others else "input_tokens"
+    if alone is not None:
+        others = {alone: [scenario.input_tokens]}
+    parts = []
+    for combination in product(*apart.values()):
+        chosen = dict(zip(apart, combination, strict=True))
+        changes: dict[str, Any] = {"variants": (), **chosen}
+        if "profiles" in chosen:
+            changes["profiles"] = () if chosen["profiles"] == NO_PROFILE else (chosen["profiles"],)
+        case = scenario.model_copy(update=changes)
+        where = f"{name} with {', '.join(f'{key} {value}' for key, value in chosen.items())}"
+        parts.append(grid(case, others, None if "model" in chosen else model, library, where))
+    count = sum(map(len, parts))
+    if count > MOST_POINTS:
+        raise InputError(f"{name}: {count:,} points; expected at most {MOST_POINTS:,}")
+    return Grids(apart, tuple(parts), alone)
+
+
 def grid_of(asked: Question) -> Grid:
     """The points of a question, ready to be worked out.
 
@@ -527,7 +607,7 @@ def _axes(
             )
         if key in OTHER_FORMULAS:
             raise InputError(
-                f"{name}: parameter {given}: no axis of a sweep, as each value has formulas of its own; "
+                f"{name}: parameter {given}: no axis here, as each value has formulas of its own; "
                 "compare two with `mantile compare A B`, or estimate each"
             )
         if "." not in key and key not in INPUT_NAMES and of_device(key) is None:
@@ -607,7 +687,7 @@ def sweep(
     """Work every combination of values out.
 
     Args:
-        scenario, over, model, library, name: as for `grid`.
+        scenario, over, model, library, name: as for `grids`.
         feasible: only points that fit.
         fields: more values by field, behind those of `over`.
 
@@ -626,7 +706,7 @@ def sweep(
     twice = next((field for field in fields if field in (over or {})), None)
     if twice is not None:
         raise InputError(f"{name}: parameter {twice}: given twice")
-    tables = [*grid(scenario, {**(over or {}), **fields}, model, library, name).tables(feasible)]
+    tables = [*grids(scenario, {**(over or {}), **fields}, model, library, name).tables(feasible)]
     joined: dict[str, Any] = {}
     for key in [*tables[0].columns]:
         parts = [table.pop(key) for table in tables]
