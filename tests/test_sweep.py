@@ -25,7 +25,9 @@ from mantile.estimate import sweep as sweeping
 from mantile.estimate.estimate import estimate
 from mantile.estimate.sweep import BLOCK, FRAME, FRONT, Digest, grid, pareto
 from mantile.estimate.tables import table_file
+from mantile.library.beside_cpu import beside_cpu
 from mantile.library.errors import InputError
+from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, parse_scenario
 
 BASE = {
@@ -665,6 +667,29 @@ def test_accelerators_in_all_are_an_axis(run: Any) -> None:
     ):
         ran = run("llama-3.1-8b", *load, *arguments)
         assert ran.status == 2 and said in ran.err
+
+
+def test_beside_a_cpu_axes_are_those_of_the_accelerator(run: Any, tmp_path: Path) -> None:
+    """Each point is what `estimate` says with these flags; the CPU is an axis of its own."""
+    asked_for = {"input_tokens": 512, "output_tokens": 64, "concurrency": 1, "framework": "llama.cpp"}
+    flags = ("--isl", "512", "--osl", "64", "--concurrency", "1", "--framework", "llama.cpp", "--ngl", "10")
+    given = ("llama-3.1-8b", *flags, "--gpu", "rtx-4090")
+    for axis, column, values in (
+        ("gpu", "device2_accelerator", ["rtx-4090", "rtx-3090"]),
+        ("cpu", "accelerator", ["ryzen-9-9950x", "core-i7-8700"]),
+        ("tp", "device2_count", ["1", "2"]),
+    ):
+        over = f"{axis}={','.join(values)}"
+        run(*given, "--cpu", "ryzen-9-9950x", "--over", over, "-o", f"{axis}.csv")
+        table = pd.read_csv(tmp_path / f"{axis}.csv")
+        assert [*table[column].astype(str)] == values
+        for value, tpot in zip(values, table["tpot_s"], strict=True):
+            chosen = {"cpu": "ryzen-9-9950x", "gpu": "rtx-4090", "tp": "1"} | {axis: value}
+            fields = beside_cpu(load_library(), chosen["cpu"], chosen["gpu"], int(chosen["tp"]), 10)
+            made = estimate(parse_scenario({"model": "llama-3.1-8b"} | asked_for | fields, "scenario"))
+            assert tpot == pytest.approx(made.results()["tpot_s"], rel=1e-9), (axis, value)
+    alone = run(*given, "--over", "cpu=ryzen-9-9950x")
+    assert "--over cpu: expected --cpu beside it" in alone.err
 
 
 def test_nothing_that_fits_is_exit_status_1(run: Any, tmp_path: Path) -> None:

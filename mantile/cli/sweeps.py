@@ -109,7 +109,7 @@ def sweep(
         if name in values:
             raise InputError(f"--over {text}: {name} is given twice")
         values[name] = swept
-    values = axes_of(values, lambda: document_of(what)[0], flags)
+    values, flags = _beside_cpu(axes_of(values, lambda: document_of(what)[0], flags), flags)
     from mantile.cli.output.sweep import ROWS, json_rows, print_points, print_sweep
     from mantile.cli.output.tables import print_json
     from mantile.estimate.partitions import POINTS, partitions
@@ -128,7 +128,6 @@ def sweep(
         raise InputError(f"{'--workers' if workers else '--partition-points'}: only with --scheduler")
     if scheduler is not None:
         _require_folder(scheduler, workers, written)
-    values, flags = _beside_cpu(values, flags)
     scenario, name, bundle = _scenario(what, values, flags)
     title = scenario.title or (f"{len(values['model'])} models" if "model" in values else scenario.model)
     model, library = (bundle.model, bundle.library) if bundle else (None, None)
@@ -236,12 +235,25 @@ def _chosen_points(
 
 _OF_CPU = {"ngl": "layers", "n_cpu_moe": "experts_away"}
 """Flags of `estimate` with a CPU beside the accelerator, and the fields of that device which they are."""
+_BESIDE_CPU = {
+    "cpu": "accelerator",
+    "accelerator": "device2_accelerator",
+    "system": "device2_system",
+    "tp": "device2_count",
+}
+"""Beside a CPU, which is the first device, these are fields of others than without."""
 
 
 def _beside_cpu(
     values: Mapping[str, tuple[Any, ...]], flags: Mapping[str, Any]
 ) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
-    """What --over ngl and --over n-cpu-moe are: fields of the second device."""
+    """What --over ngl and others are where a CPU is the first device: fields of it or of the second."""
+    from mantile.library.scenario_fields import field_name
+
+    if flags.get("cpu"):
+        values = {_BESIDE_CPU.get(field_name(key), key): of for key, of in values.items()}
+    elif "cpu" in values:
+        raise InputError("--over cpu: expected --cpu beside it, such as the first of them")
     named = {name: key for key in values if (name := key.replace("-", "_")) in _OF_CPU}
     if named and not flags.get("cpu"):
         raise InputError(f"--over {next(iter(named.values()))}: expected --cpu beside it")
