@@ -378,15 +378,23 @@ def test_an_option_of_a_command_in_front_of_it_is_told_where_it_belongs(
     assert f"it belongs behind the command: mantile COMMAND {flag}" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["model", "cpu", "profile"])
-def test_what_makes_other_formulas_is_no_axis_and_the_way_is_told(
-    name: str, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("correction", ("parameter correction", "mantile compare A B")),
+        ("cpu", ("--over cpu: expected --cpu beside it",)),
+        ("model", ("unknown model 'a'",)),
+        ("profile", ("profiles: a: expected accelerators",)),
+    ],
+)
+def test_an_axis_with_formulas_of_its_own_is_told(
+    name: str, said: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A model, a CPU and a profile each have formulas of their own."""
+    """What is none, what it needs, and which value is wrong."""
     asked = ("sweep", "llama-3.1-8b", "--gpu", "h100-sxm", "--isl", "1k", "--osl", "16", "--concurrency", "1")
     assert exit_status(*asked, "--over", f"{name}=a,b") == 2
     told = capsys.readouterr().err
-    assert f"parameter {name}" in told and "mantile compare A B" in told
+    assert all(words in told for words in said), told
 
 
 @pytest.mark.parametrize(

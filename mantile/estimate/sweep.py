@@ -39,7 +39,7 @@ from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
 from mantile.library.device import device_name, of_device
 from mantile.library.documents import validate
-from mantile.library.errors import InputError, unknown
+from mantile.library.errors import InputError, naming, unknown
 from mantile.library.fields import DECODE
 from mantile.library.given import Worker, require_use, workers_of
 from mantile.library.models import load_model
@@ -493,7 +493,9 @@ def question_of(
     """
     pins = scenario.profiles if library is None else ()
     library = library or load_library(scenario.profiles)
-    model = model or load_model(scenario.model)
+    if model is None:
+        with naming(f"{name}: field model", "unknown ", "model "):
+            model = load_model(scenario.model)
     scenario, library = with_own_accelerators(scenario, library)
     axes, library = _axes(over, scenario, library, name)
     if pins:
