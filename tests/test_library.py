@@ -990,3 +990,10 @@ def test_a_wheel_holds_what_profiles_say(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(held) > 250
     older = next((folder / "accelerators" / "versions").glob("*.yaml")).read_text()
     assert compiled.compiled(older) is None
+
+
+def test_every_profile_that_we_ship_is_of_an_accelerator_that_there_is() -> None:
+    """One of somebody's own may be of an accelerator that only a file has."""
+    library = load_library()
+    known = {chip.id for chip in library.accelerators} | {None}
+    assert {profile.accelerator for profile in library.efficiency} <= known

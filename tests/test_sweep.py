@@ -688,6 +688,10 @@ def test_beside_a_cpu_axes_are_those_of_the_accelerator(run: Any, tmp_path: Path
             fields = beside_cpu(load_library(), chosen["cpu"], chosen["gpu"], int(chosen["tp"]), 10)
             made = estimate(parse_scenario({"model": "llama-3.1-8b"} | asked_for | fields, "scenario"))
             assert tpot == pytest.approx(made.results()["tpot_s"], rel=1e-9), (axis, value)
+    for words in (("gpu=rtx-4090", "accelerator=rtx-3090"), ("profile=none", "profiles=none")):
+        over = [word for one in words for word in ("--over", one)]
+        twice = run(*given, "--cpu", "ryzen-9-9950x", *over)
+        assert twice.status == 2 and ("given twice" in twice.err or "leave one out" in twice.err)
     alone = run(*given, "--over", "cpu=ryzen-9-9950x")
     assert "--over cpu: expected --cpu beside it" in alone.err
 

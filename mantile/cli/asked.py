@@ -151,6 +151,8 @@ def swept(
 
     if "as" in values:
         raise InputError("--over as: a preset sets several fields; run a sweep for each, with --as")
+    if "profile" in values and "profiles" in values:
+        raise InputError("--over profile beside --over profiles: the same parameter; leave one out")
     values = {"profiles" if name == "profile" else name: given for name, given in values.items()}
     own = {"model": own_model} | dict.fromkeys(_CHIPS, own_file)
     values = {

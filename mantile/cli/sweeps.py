@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -251,6 +252,9 @@ def _beside_cpu(
     from mantile.library.scenario_fields import field_name
 
     if flags.get("cpu"):
+        twice = [key for key, count in Counter(map(field_name, values)).items() if count > 1]
+        if twice:
+            raise InputError(f"--over: parameter {twice[0]}: given twice")
         values = {_BESIDE_CPU.get(field_name(key), key): of for key, of in values.items()}
     elif "cpu" in values:
         raise InputError("--over cpu: expected --cpu beside it, such as the first of them")

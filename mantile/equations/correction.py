@@ -72,7 +72,8 @@ class CorrectedResult:
 
     Args:
         physics: the result itself.
-        multiplier: by which it is multiplied; 1 where no run of the kind was measured.
+        multiplier: by which it is multiplied; 1 where no run of the kind was measured, or, of steps that hold
+            everywhere, none of the framework.
         percentiles: the tenth, fiftieth and ninetieth, in the unit of the result. The fiftieth is
             physics × multiplier.
         runs: measured runs of this model, accelerator and framework behind it.
@@ -239,6 +240,9 @@ def _corrected(
     )
     middle = Quantity(f"{name}.p50", f"{label}, corrected", result.unit, result * multiplier)
     ends = []
+    without = "" if known_range is None else "without runs behind it: the range of the result itself"
+    if without and one.everywhere:
+        without = "without runs behind it: the range of the result, times the multiplier"
     for percentile, place, value in (("p10", 0, one.low), ("p90", 1, one.high)):
         spread = _stated(known, f"{name}.{percentile}.fitted", label, percentile, "1", value)
         otherwise: Node = middle * exponential(spread)
@@ -250,7 +254,7 @@ def _corrected(
                 f"{label}, corrected, {percentile}",
                 result.unit,
                 where(runs > 0, middle * exponential(spread), otherwise),
-                note="" if known_range is None else "without runs behind it: the range of the result itself",
+                note=without,
             )
         )
         tables.append(spread)

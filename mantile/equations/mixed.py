@@ -27,7 +27,7 @@ from mantile.graph.rows import Rows
 from mantile.graph.sentence import lowered
 from mantile.ir.modules import GroupedMatMul, MatMul
 
-_BESIDE = "Prefill pass beside products of weights"
+_BESIDE = "Prefill pass without its products of weights"
 _SLOWEST = "Step with prompts by its slowest stage"
 
 

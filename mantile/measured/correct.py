@@ -9,7 +9,7 @@ results then, which physics lets only grow. The spread is that of runs whose con
 Where such steps do not hold (what a kind of run leaves over changes with the releases of an engine), steps
 may still hold everywhere that are fitted to how runs of one kind and day differ among each other: along what
 was asked and what a decode step is bound by. They are judged by models, accelerators and days that were left
-out.
+out. Steps along what binds may go down as requests or tokens grow, and a corrected result with them.
 """
 
 from __future__ import annotations
