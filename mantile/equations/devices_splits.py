@@ -107,7 +107,7 @@ def other_splits(
         )
         fits = rows(
             f"{way}.fits",
-            f"It can be, split {SPLIT_WORDS[way]}",
+            f"Possible, split {SPLIT_WORDS[way]}",
             "flag",
             where(sum_of(_no_ways(rows, way, base, devices, [end.upto for end in ends], total)) > 0, 0, room),
             "with room, and a way from each device to the next",
