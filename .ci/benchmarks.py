@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.sweep import grid
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.sweep import grid
 from mantile.graph.evaluate import Program
 from mantile.library.scenario import parse_scenario
-from mantile.verify.engines import with_formulas
-from mantile.verify.verify import verify
+from mantile.verification.engines import with_formulas
+from mantile.verification.verify import verify
 from mantile.workbook.read import read_cells
 
 STANDARD: dict[str, Any] = {

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mantile.equations.reasons import REASONS, STRUCTURE
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe
 from mantile.library.architecture import Model

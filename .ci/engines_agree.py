@@ -31,15 +31,15 @@ sys.path.insert(0, str(ROOT / "tests"))
 from live import few, random_value  # noqa: E402
 from office import python_with_uno  # noqa: E402
 
-from mantile.estimate.estimate import estimate  # noqa: E402
+from mantile.estimates.estimate import estimate  # noqa: E402
 from mantile.library.architecture import Model  # noqa: E402
 from mantile.library.huggingface import parse_config  # noqa: E402
 from mantile.library.scenario import parse_scenario  # noqa: E402
 from mantile.library.template import Template  # noqa: E402
-from mantile.verify.compiled_formulas import Area, CompiledSheets  # noqa: E402
-from mantile.verify.engines import _quiet, formualizer_table, formualizer_values  # noqa: E402
-from mantile.verify.scipy_later import import_functions  # noqa: E402
-from mantile.verify.verify import TOLERANCE, difference, scale_of  # noqa: E402
+from mantile.verification.compiled_formulas import Area, CompiledSheets  # noqa: E402
+from mantile.verification.engines import _quiet, formualizer_table, formualizer_values  # noqa: E402
+from mantile.verification.scipy_later import import_functions  # noqa: E402
+from mantile.verification.verify import TOLERANCE, difference, scale_of  # noqa: E402
 from mantile.workbook.estimate_book import EstimateBook  # noqa: E402
 from mantile.workbook.layout import lay_out  # noqa: E402
 from mantile.workbook.read import read_cells  # noqa: E402

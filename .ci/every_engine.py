@@ -26,8 +26,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from mantile.verify.engines import soffice, with_formualizer, with_formulas, with_libreoffice
-from mantile.verify.verify import TOLERANCE, difference, scale_of
+from mantile.verification.engines import soffice, with_formualizer, with_formulas, with_libreoffice
+from mantile.verification.verify import TOLERANCE, difference, scale_of
 from mantile.workbook.read import Cells, open_file, read_cells, typed_inputs
 from mantile.workbook.references import Formula
 

@@ -276,7 +276,7 @@ def _scenarios() -> list[bytes]:
 
 
 def _read_scenario(path: Path) -> Any:
-    from mantile.estimate.estimate import estimate
+    from mantile.estimates.estimate import estimate
     from mantile.library.scenario import load_scenario
 
     scenario = load_scenario(str(path))
@@ -288,7 +288,7 @@ def _estimate() -> Any:
     _tests()
     from live import few
 
-    from mantile.estimate.estimate import estimate
+    from mantile.estimates.estimate import estimate
     from mantile.library.scenario import parse_scenario
 
     fields = {"model": "llama-3.2-1b", "accelerator": "h100-sxm", "input_tokens": 1000, "output_tokens": 100}
@@ -384,7 +384,7 @@ def _workbooks() -> list[bytes]:
     from engines_agree import dense
     from live import few
 
-    from mantile.estimate.estimate import estimate
+    from mantile.estimates.estimate import estimate
     from mantile.library.profiles import Library
     from mantile.library.scenario import parse_scenario
     from mantile.library.template import Template
@@ -544,7 +544,7 @@ _tried_workbooks = 0
 def _read_workbook(path: Path) -> Any:
     """All that looks at a workbook; one in 40 is calculated by another engine as well."""
     from mantile.library.documents import json_data
-    from mantile.verify import verify as verifying
+    from mantile.verification import verify as verifying
     from mantile.workbook.read import open_file
 
     global _tried_workbooks
@@ -585,7 +585,7 @@ _SLOW = (
 def _group() -> Any:
     import typer.main
 
-    from mantile.cli.app import app
+    from mantile.cli.application import app
 
     return typer.main.get_command(app)
 

@@ -21,7 +21,7 @@ from typer.main import get_command
 
 from mantile.cli import app
 from mantile.equations.reasons import GROUPS, REASONS
-from mantile.estimate.messages import MESSAGES
+from mantile.estimates.messages import MESSAGES
 from mantile.library.efficiency import Factor
 from mantile.library.fields import DEPLOYMENT, MONEY, WORKLOAD
 from mantile.library.files import replacing

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from mantile.library.version import __version__
 
 if TYPE_CHECKING:
-    from mantile.estimate.estimate import Estimate, estimate
-    from mantile.estimate.explain import explain, trace
-    from mantile.estimate.launch_files import launch_files
-    from mantile.estimate.plan import plan
-    from mantile.estimate.sensitivity import drivers
-    from mantile.estimate.sweep import sweep
+    from mantile.estimates.estimate import Estimate, estimate
+    from mantile.estimates.explain import explain, trace
+    from mantile.estimates.launch_files import launch_files
+    from mantile.estimates.plan import plan
+    from mantile.estimates.sensitivity import drivers
+    from mantile.estimates.sweep import sweep
     from mantile.library.errors import InputError
     from mantile.library.launch import read_launch
     from mantile.library.launch_line import launch_line
@@ -27,18 +25,18 @@ if TYPE_CHECKING:
     from mantile.measured.load import load_measurements
     from mantile.measured.match import match_runs
     from mantile.measured.reconcile import reconcile
-    from mantile.optimize.hardware_first import fits
-    from mantile.optimize.optimize import optimize
-    from mantile.optimize.size import size
     from mantile.roundtrip.audit import audit
     from mantile.roundtrip.compare import compare
     from mantile.roundtrip.import_workbook import import_workbook
-    from mantile.verify.verify import verify
+    from mantile.search.hardware_first import fits
+    from mantile.search.optimize import optimize
+    from mantile.search.size import size
+    from mantile.verification.verify import verify
     from mantile.workbook.lint import lint
     from mantile.workbook.write import build_workbook
 
 _HOMES = {  # imported on first use: `import mantile` itself costs nothing
-    "Estimate": "mantile.estimate.estimate",
+    "Estimate": "mantile.estimates.estimate",
     "InputError": "mantile.library.errors",
     "Scenario": "mantile.library.scenario",
     "audit": "mantile.roundtrip.audit",
@@ -46,12 +44,12 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "calibrate": "mantile.measured.calibrate",
     "calibrate_workbook": "mantile.measured.calibrate_workbook",
     "compare": "mantile.roundtrip.compare",
-    "drivers": "mantile.estimate.sensitivity",
-    "estimate": "mantile.estimate.estimate",
-    "explain": "mantile.estimate.explain",
-    "fits": "mantile.optimize.hardware_first",
+    "drivers": "mantile.estimates.sensitivity",
+    "estimate": "mantile.estimates.estimate",
+    "explain": "mantile.estimates.explain",
+    "fits": "mantile.search.hardware_first",
     "import_workbook": "mantile.roundtrip.import_workbook",
-    "launch_files": "mantile.estimate.launch_files",
+    "launch_files": "mantile.estimates.launch_files",
     "launch_line": "mantile.library.launch_line",
     "lint": "mantile.workbook.lint",
     "load_library": "mantile.library.profiles",
@@ -59,14 +57,14 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "load_model": "mantile.library.models",
     "load_scenario": "mantile.library.scenario",
     "match_runs": "mantile.measured.match",
-    "optimize": "mantile.optimize.optimize",
-    "plan": "mantile.estimate.plan",
+    "optimize": "mantile.search.optimize",
+    "plan": "mantile.estimates.plan",
     "read_launch": "mantile.library.launch",
     "reconcile": "mantile.measured.reconcile",
-    "size": "mantile.optimize.size",
-    "sweep": "mantile.estimate.sweep",
-    "trace": "mantile.estimate.explain",
-    "verify": "mantile.verify.verify",
+    "size": "mantile.search.size",
+    "sweep": "mantile.estimates.sweep",
+    "trace": "mantile.estimates.explain",
+    "verify": "mantile.verification.verify",
 }
 
 __all__ = [
@@ -103,14 +101,6 @@ __all__ = [
 ]
 
 
-class _PublicFace(ModuleType):
-    """`mantile.estimate` is the function, although a folder of that name is imported behind it."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and name in _HOMES):
-            super().__setattr__(name, value)
-
-
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -118,11 +108,10 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return __all__
 
 
-sys.modules[__name__].__class__ = _PublicFace
 # Estimates know nothing of workbooks: here, above both, they learn who writes one.
-import_module("mantile.estimate.writers").register(
+import_module("mantile.estimates.writers").register(
     ".xlsx", lambda: import_module("mantile.workbook.write").build_workbook
 )

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.from_code.process import can_record
 from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Library, load_library

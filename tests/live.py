@@ -20,8 +20,8 @@ import pytest
 from mantile.cli import main
 from mantile.graph.quantity import Input
 from mantile.library.profiles import Library, load_library
-from mantile.verify.compiled_formulas import CompiledSheets
-from mantile.verify.verify import TOLERANCE, difference, scale_of
+from mantile.verification.compiled_formulas import CompiledSheets
+from mantile.verification.verify import TOLERANCE, difference, scale_of
 from mantile.workbook.book import FIRST, NOT_AVAILABLE
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.read import Cells, File, read_cells

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mantile.verify.engines import soffice
+from mantile.verification.engines import soffice
 
 PYTHONS = ("/usr/bin/python3", "/usr/lib/libreoffice/program/python")
 

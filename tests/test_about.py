@@ -13,7 +13,7 @@ import pytest
 from openpyxl import load_workbook
 
 import mantile
-from mantile.cli.app import main
+from mantile.cli.application import main
 from mantile.roundtrip.about import about
 
 SCENARIO: dict[str, Any] = {

@@ -15,12 +15,12 @@ from typing import Any
 import openpyxl
 import pytest
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.profiles import load_library
 from mantile.library.scenario import parse_scenario
-from mantile.verify.compiled_formulas import CompiledSheets
-from mantile.verify.engines import soffice
-from mantile.verify.verify import TOLERANCE, difference, scale_of, verify
+from mantile.verification.compiled_formulas import CompiledSheets
+from mantile.verification.engines import soffice
+from mantile.verification.verify import TOLERANCE, difference, scale_of, verify
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.read import read_cells

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from live import as_written, few, place
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.launch import read_launch
 from mantile.library.launch_line import launch_line
 from mantile.library.scenario import Scenario, parse_scenario
-from mantile.verify.compiled_formulas import CompiledSheets
+from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.workbook.book import FIRST
 from mantile.workbook.layout import lay_out
 

@@ -10,8 +10,8 @@ from live import as_written, few, typed_into
 
 from mantile.equations.alternative import ACCELERATOR, COMPARED, PRICE
 from mantile.equations.reasons import REASONS
-from mantile.estimate.alternative import first_alternative
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.alternative import first_alternative
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.quantity import NOT_KNOWN, Quantity
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import mantile as mt
 from mantile.cli import app
 from mantile.equations.metrics import METRICS, TPOT, Metric
-from mantile.estimate.sensitivity import sensitivity
+from mantile.estimates.sensitivity import sensitivity
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, substitute
 

@@ -14,7 +14,7 @@ import pytest
 from conftest import KINDS
 
 from mantile.equations.graph import EstimateGraph, build_graph
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Quantity
 from mantile.ir.build import build_ir

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.scenario import parse_scenario
-from mantile.verify.verify import verify
+from mantile.verification.verify import verify
 from mantile.workbook.lint import lint
 from mantile.workbook.write import build_workbook
 

@@ -12,7 +12,7 @@ import pytest
 from live import Typed, exit_status, few, loaded, place
 from openpyxl.utils import range_boundaries
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.audit import ROW, Audit, audit

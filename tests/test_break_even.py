@@ -8,10 +8,10 @@ import pytest
 from live import as_written, few, place
 
 from mantile.equations.compare import Row, compare
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.graph.quantity import NOT_KNOWN
 from mantile.library.scenario import parse_scenario
-from mantile.verify.compiled_formulas import CompiledSheets
+from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 

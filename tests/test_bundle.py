@@ -15,7 +15,7 @@ from conftest import few_of
 from live import exit_status, few, loaded
 
 import mantile
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library import models, profiles
 from mantile.library.documents import parse_yaml
 from mantile.library.dump import dump_yaml

@@ -19,8 +19,8 @@ import pytest
 
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.factors import CONDITIONS, DOMAINS, KINDS
-from mantile.estimate.estimate import estimate
-from mantile.estimate.sweep import sweep
+from mantile.estimates.estimate import estimate
+from mantile.estimates.sweep import sweep
 from mantile.library.documents import parse_yaml
 from mantile.library.dump import dump_profile, write_profiles
 from mantile.library.efficiency import EfficiencyProfile, Factor, FactorChange, FitReport

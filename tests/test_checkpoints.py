@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import few_of
 
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.ir.counts import parameters
 from mantile.library.models import load_model, model_ids
 

@@ -11,11 +11,11 @@ import yaml
 from live import exit_status, few
 
 from mantile.equations.measures import measure
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import load_scenario, parse_scenario
-from mantile.optimize.auto import chosen
-from mantile.optimize.optimize import optimize
+from mantile.search.auto import chosen
+from mantile.search.optimize import optimize
 from mantile.workbook.layout import lay_out
 
 ASKED = ("--isl", "1000", "--osl", "200", "--concurrency", "16", "--framework", "vllm", "--gpus-max", "2")

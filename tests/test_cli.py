@@ -593,8 +593,8 @@ def test_explain_an_input(run: Any) -> None:
 @pytest.mark.parametrize("model", few_of(["qwen3-8b", "deepseek-v3.2"], "qwen3-8b"))
 def test_explain_everything(run: Any, model: str) -> None:
     """Every figure of an estimate can be explained."""
-    from mantile.estimate.estimate import estimate
-    from mantile.estimate.explain import explain
+    from mantile.estimates.estimate import estimate
+    from mantile.estimates.explain import explain
     from mantile.library.scenario import parse_scenario
 
     made = estimate(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mantile.equations.network import Collective
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario

@@ -14,14 +14,14 @@ from conftest import few_of
 from live import edit, few
 from openpyxl.formula import Tokenizer
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.excel import formula
 from mantile.graph.quantity import NOT_KNOWN, Quantity, span, sum_range
 from mantile.library.architecture import Model
 from mantile.library.huggingface import parse_config
 from mantile.library.scenario import parse_scenario
-from mantile.verify.engines import with_formulas
-from mantile.verify.verify import TOLERANCE, difference, scale_of
+from mantile.verification.engines import with_formulas
+from mantile.verification.verify import TOLERANCE, difference, scale_of
 from mantile.workbook.book import ACROSS, _Cells
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out

@@ -11,8 +11,8 @@ import pytest
 from live import as_written, exit_status, few, loaded, place, typed_into
 
 from mantile.equations.constant import ONE_REQUEST
-from mantile.estimate import structure
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates import structure
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.compare import compare

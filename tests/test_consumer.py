@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.scenario import parse_scenario
 from mantile.measured.load import load_measurements
 from mantile.measured.metrics import errors

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import mantile as mt
 from mantile.cli import app
-from mantile.estimate.catalogue import differences
+from mantile.estimates.catalogue import differences
 from mantile.library.correction import Correction, load_correction
 from mantile.library.dates import serial
 from mantile.library.dump import dump_yaml

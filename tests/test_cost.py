@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.results import raised
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.results import raised
 from mantile.graph.quantity import NOT_KNOWN, Quantity
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario

@@ -17,14 +17,14 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.decide import LIMIT, OBJECTIVE, ONE, OTHER, OWN_WEIGHTS, TAKE, WEIGHT, Decided
 from mantile.equations.measures import MEASURES, Measure
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.quantity import Quantity
 from mantile.library.errors import InputError
 from mantile.library.scenario import Scenario, parse_scenario
-from mantile.optimize.optimize import Optimum, optimize
 from mantile.roundtrip.import_workbook import import_workbook
-from mantile.verify.compiled_formulas import CompiledSheets
-from mantile.verify.verify import verify
+from mantile.search.optimize import Optimum, optimize
+from mantile.verification.compiled_formulas import CompiledSheets
+from mantile.verification.verify import verify
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint

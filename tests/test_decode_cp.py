@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from live import few
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.launch import read_launch
 from mantile.library.launch_line import launch_line
 from mantile.library.scenario import Scenario, parse_scenario
-from mantile.verify.engines import with_formualizer
+from mantile.verification.engines import with_formualizer
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.read import read_cells

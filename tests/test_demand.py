@@ -15,7 +15,7 @@ from units import check_units
 import mantile
 from mantile.cli.output.estimate import verdict
 from mantile.cli.output.tables import scaled
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
 

@@ -16,16 +16,16 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import mantile as mt
-from mantile.cli.app import main
+from mantile.cli.application import main
 from mantile.equations.summary import _machines
-from mantile.estimate.split import _Table, best_split
-from mantile.estimate.sweep import sweep
+from mantile.estimates.split import _Table, best_split
+from mantile.estimates.sweep import sweep
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Quantity, expression, precedents
 from mantile.library.errors import InputError
 from mantile.library.models import load_model
 from mantile.library.scenario import parse_scenario
-from mantile.optimize.devices import assignments
+from mantile.search.devices import assignments
 from mantile.workbook.book import ANSWERS, HEAD_ROW
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint

@@ -26,7 +26,7 @@ import mantile
 from mantile.cli import main
 from mantile.equations.graph import build_graph
 from mantile.equations.reasons import REASONS
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.ir.build import build_ir
 from mantile.library.documents import parse_yaml
 from mantile.library.models import load_model

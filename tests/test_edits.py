@@ -11,10 +11,10 @@ from live import as_written, place
 from openpyxl import load_workbook
 
 from mantile.equations.stamp import NONE
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.scenario import parse_scenario
-from mantile.verify.compiled_formulas import CompiledSheets
-from mantile.verify.verify import verify
+from mantile.verification.compiled_formulas import CompiledSheets
+from mantile.verification.verify import verify
 from mantile.workbook.book import FIRST, SHARED
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out

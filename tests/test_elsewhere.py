@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from live import exit_status, few
 
 from mantile.cli.output.plain import written
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.quantity import Input
 from mantile.library.clock import MAX_SECONDS
 from mantile.library.documents import parse_json, parse_yaml
@@ -32,7 +32,7 @@ from mantile.library.huggingface import parse_config, read_config
 from mantile.library.huggingface.linear_patterns import LinearPatterns
 from mantile.library.scenario import load_scenario, parse_scenario
 from mantile.measured.load import load_measurements
-from mantile.verify.verify import verify
+from mantile.verification.verify import verify
 from mantile.workbook.bundle import Bundle, read_bundle, read_document, write_bundle
 from mantile.workbook.read import coerced
 from mantile.workbook.write import build_workbook

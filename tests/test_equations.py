@@ -11,8 +11,8 @@ import pytest
 
 from mantile.equations.efficiency import FORMATS, KINDS
 from mantile.equations.library import PEAKS
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.results import raised
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.results import raised
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, ancestors, expression
 from mantile.ir.counts import kv_bytes_per_token, parameters, prefill_flops, tensor_list

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import mantile.floors
 from mantile.equations.inputs import BASES, CURRENT, EARLY, LAST
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.floors import Core, Dimensions, Machine, Weights, floors
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, precedents

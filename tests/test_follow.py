@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from live import edit
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, ancestors
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.import_workbook import import_workbook
-from mantile.verify.verify import verify
+from mantile.verification.verify import verify
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import build_workbook
 

@@ -17,7 +17,7 @@ import pytest
 from conftest import one_in
 from small_models import CONFIGS, wide
 
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.ir.build import build_ir
 from mantile.ir.counts import caches, describe, kv_bytes_per_token, parameters
 from mantile.library.architecture import Architecture, Model

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mantile.equations.ir import ir_sheet
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.ir.build import build_ir
 from mantile.ir.counts import kv_bytes_per_token, parameters
 from mantile.ir.modules import Attention, AttentionSpan, Indexer, ModelGraph

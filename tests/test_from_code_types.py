@@ -15,7 +15,7 @@ import pytest
 from conftest import one_in
 
 from mantile.equations.plan import mentions
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.graph.quantity import Literal, Node
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe

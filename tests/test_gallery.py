@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import few_of
 
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.scenario import load_scenario
 from mantile.workbook.layout import lay_out
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.ir.build import build_ir
 from mantile.ir.counts import parameters
 from mantile.library.errors import InputError

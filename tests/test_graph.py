@@ -24,7 +24,7 @@ from mantile.graph.excel import formula
 from mantile.graph.operations import OPERATIONS, format_text
 from mantile.graph.quantity import Apply, Cases, InCase, Input, Literal, Node, Quantity, Span
 from mantile.graph.sentence import sentence
-from mantile.verify.engines import soffice, with_libreoffice
+from mantile.verification.engines import soffice, with_libreoffice
 from mantile.workbook.read import read_cells
 
 A, B, C, D = (

@@ -8,7 +8,7 @@ import pytest
 from conftest import Make
 
 from mantile.equations.grid import UTILISATIONS
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import NOT_KNOWN
 
 SHAPES: dict[str, dict[str, Any]] = {

@@ -15,7 +15,7 @@ import test_cli
 from conftest import today
 from test_cli import CASE, refused
 
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.datasheet import MOST_FP4, MOST_FP8, doubts, skeleton
 from mantile.library.documents import load, parse_yaml
 from mantile.library.errors import InputError

@@ -23,13 +23,13 @@ import pytest
 from live import few
 from openpyxl.workbook.defined_name import DefinedName
 
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.scenario import parse_scenario
 from mantile.measured.calibrate_workbook import calibrate_workbook
-from mantile.verify.verify import verify
+from mantile.verification.verify import verify
 from mantile.workbook.lint import lint
 from mantile.workbook.package import MAX_PART, open_package
 from mantile.workbook.package_part import letters
@@ -448,7 +448,7 @@ _WATCHED = """
 import sys, time
 from pathlib import Path
 from mantile.library.errors import InputError
-from mantile.verify.verify import verify
+from mantile.verification.verify import verify
 for path in sys.argv[1:]:
     started = time.process_time()
     try:
@@ -634,7 +634,7 @@ def test_tampering_is_reported_by_cell(
     _write(path, raw)
 
     file = open_file(path)
-    for module in ("mantile.verify.verify", "mantile.measured.calibrate_workbook"):
+    for module in ("mantile.verification.verify", "mantile.measured.calibrate_workbook"):
         monkeypatch.setattr(sys.modules[module], "open_file", lambda _: file)
     report = verify(path).to_dict()
     assert not report["ok"]

@@ -6,7 +6,8 @@ import ast
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, reduce
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 import mantile
 from mantile.equations.graph import EstimateGraph, build_graph
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.graph import quantity
 from mantile.graph.quantity import Quantity
 from mantile.ir.build import build_ir
@@ -182,7 +183,7 @@ def test_no_exception_is_idle(library: Library) -> None:
 # another unit, by EstimateBook.displayed, whose arithmetic is equations/display.py; sum what stands above a
 # total and compare two columns, by quantities that equations make; and hold inputs that belong to the
 # workbook itself.
-READERS = ("workbook", "cli", "roundtrip", "verify", "estimate")
+READERS = ("workbook", "cli", "roundtrip", "verification", "estimates")
 # What they may name of graph/quantity.py: what nodes are, and walks over them.
 NODES = {
     "Apply", "Cases", "InCase", "Input", "Literal", "Named", "Node", "Number", "Operand", "Quantity", "Row",
@@ -271,3 +272,10 @@ def test_no_arithmetic_outside_equations(
         part = str(getattr(figure, "id", "")).partition(".")[0]
         path = PACKAGE / {**ELSEWHERE, "check": "equations/checks.py"}.get(part, f"equations/{part}.py")
         assert not isinstance(figure, Quantity) or files_of(path), f"{figure.id}: no file {path.name}"
+
+
+def test_a_module_of_the_package_is_found_by_its_path() -> None:
+    """No public function stands in the place of a folder: `import mantile.estimates.sweep` gives the module."""
+    for name in module_files():
+        module = import_module(name)
+        assert reduce(getattr, name.split(".")[1:], mantile) is module, name

@@ -14,7 +14,7 @@ import pytest
 from small_models import CONFIGS
 from small_models import COUNTED as COUNTED_SMALL
 
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe, kv_bytes_per_token, parameters, prefill_flops, tensor_list
 from mantile.ir.modules import ModelGraph

@@ -8,11 +8,11 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.graph.operations import rounded_text
 from mantile.graph.quantity import Input, percent, rounded, text
 from mantile.library.scenario import load_scenario
-from mantile.verify.engines import recalculate, soffice
+from mantile.verification.engines import recalculate, soffice
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.read import read_cells
 from mantile.workbook.write import build_workbook

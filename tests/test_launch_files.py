@@ -15,9 +15,9 @@ import test_cli
 import yaml
 
 import mantile as mt
-from mantile.estimate.launch import DoesNotFit, Launch, launch
-from mantile.estimate.launch_files import files_of
-from mantile.estimate.yaml_text import Noted, yaml_text
+from mantile.estimates.launch import DoesNotFit, Launch, launch
+from mantile.estimates.launch_files import files_of
+from mantile.estimates.yaml_text import Noted, yaml_text
 from mantile.library.launch import MEMORY
 from mantile.library.launch_line import ENGINE_FIELDS
 from mantile.library.launch_server import cluster

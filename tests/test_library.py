@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 from small_models import CONFIGS as SMALL
 
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.ir.build import build_ir
 from mantile.library import compiled
 from mantile.library.architecture import Model

@@ -14,14 +14,14 @@ import pytest
 from live import TOGETHER, follow_edits, loaded, possible_value, random_value
 
 from mantile.equations.signature import SIGNATURE
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.architecture import Model
 from mantile.library.huggingface import parse_config
 from mantile.library.models import load_model
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.import_workbook import import_workbook
-from mantile.verify.engines import recalculate, soffice
-from mantile.verify.verify import TOLERANCE, difference, scale_of, verify, verify_with_all
+from mantile.verification.engines import recalculate, soffice
+from mantile.verification.verify import TOLERANCE, difference, scale_of, verify, verify_with_all
 from mantile.workbook.book import FIRST
 from mantile.workbook.bundle import read_bundle
 from mantile.workbook.estimate_book import EstimateBook

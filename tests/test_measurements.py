@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import yaml
 
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.graph.evaluate import Program
 from mantile.library.documents import load
 from mantile.library.errors import InputError

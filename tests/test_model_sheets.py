@@ -15,8 +15,8 @@ from small_models import CONFIGS
 from mantile.equations.ir import ir_sheet
 from mantile.equations.layers import layers
 from mantile.equations.order import LayerOrder
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.plan import plan
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.plan import plan
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Node, Quantity
 from mantile.ir.build import build_ir

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from live import few, loaded
 
-from mantile.cli.app import main
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.cli.application import main
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library import models
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError

@@ -22,10 +22,10 @@ from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token
 
 from mantile.cli import main
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.scenario import parse_scenario
-from mantile.verify.engines import with_formulas
-from mantile.verify.verify import TOLERANCE, difference, edited_names, scale_of
+from mantile.verification.engines import with_formulas
+from mantile.verification.verify import TOLERANCE, difference, edited_names, scale_of
 from mantile.workbook.book import Sheet
 from mantile.workbook.cell_diff import diff_cells, shortened
 from mantile.workbook.package_part import column_number, letters

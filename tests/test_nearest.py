@@ -10,13 +10,13 @@ import pytest
 from conftest import EVERY, few_of
 from live import edit
 
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.graph.quantity import Quantity
 from mantile.library.profiles import Library
 from mantile.library.runs import MOST, MeasuredRuns
 from mantile.measured.load import load_measurements
-from mantile.verify.engines import soffice
-from mantile.verify.verify import verify
+from mantile.verification.engines import soffice
+from mantile.verification.verify import verify
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint

@@ -17,12 +17,12 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.cli import main
 from mantile.equations.metrics import DECODE_MBU, DECODE_MFU, INTERACTIVITY, METRICS, TPOT, TTFT, metrics_of
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.sweep import Digest, grid
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.sweep import Digest, grid
 from mantile.graph.quantity import NOT_KNOWN, Quantity
 from mantile.library.scenario import parse_scenario
-from mantile.verify.compiled_formulas import CompiledSheets
-from mantile.verify.verify import verify
+from mantile.verification.compiled_formulas import CompiledSheets
+from mantile.verification.verify import verify
 from mantile.workbook.book import FIRST, SHARED
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint

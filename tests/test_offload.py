@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import mantile as mt
-from mantile.cli.app import main
-from mantile.estimate.split import _Table
+from mantile.cli.application import main
+from mantile.estimates.split import _Table
 from mantile.graph.evaluate import Program
 from mantile.library.scenario import parse_scenario
 

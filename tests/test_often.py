@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import CHOICES, Program
 from mantile.library.scenario import parse_scenario
 

@@ -20,12 +20,12 @@ from conftest import few_of, one_in
 
 from mantile import estimate, optimize, sweep
 from mantile.cli import main
-from mantile.estimate.sweep import FRONT, pareto
+from mantile.estimates.sweep import FRONT, pareto
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
-from mantile.optimize.optimize import Optimum
-from mantile.optimize.search import Search
+from mantile.search.optimize import Optimum
+from mantile.search.search import Search
 
 MEASURES = {
     "cost": ("usd_per_million_tokens_output", 1),
@@ -368,9 +368,7 @@ def same(one: Optimum, other: Optimum) -> None:
 def test_parts_of_plans_on_workers_are_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans in parts, each from what travels alone, in the order of the plans."""
     client = Here()
-    monkeypatch.setattr(
-        sys.modules["mantile.optimize.scheduled"], "connected", lambda *_: nullcontext(client)
-    )
+    monkeypatch.setattr(sys.modules["mantile.search.scheduled"], "connected", lambda *_: nullcontext(client))
     stated = SPREAD | {"concurrency": 2}
     same(optimize(**stated), optimize(**stated, cluster="local"))
     assert len(client.parts) == 8 and max(client.parts) == 4

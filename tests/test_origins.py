@@ -12,12 +12,12 @@ from test_trace import paths_of
 from mantile.equations.assumption import TYPED_SOURCE
 from mantile.equations.metrics import TPOT, USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.equations.trace.lines import TYPED_OVER
-from mantile.estimate.estimate import estimate
-from mantile.estimate.sensitivity import sensitivity_inputs
+from mantile.estimates.estimate import estimate
+from mantile.estimates.sensitivity import sensitivity_inputs
 from mantile.graph.quantity import Input
 from mantile.library.profile_facts import OWN_PRICE
 from mantile.library.scenario import parse_scenario
-from mantile.verify.compiled_formulas import CompiledSheets
+from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.workbook.book import SHARED
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out

@@ -14,13 +14,13 @@ import pytest
 from conftest import few_of
 from live import as_written, edit, exit_status, few, loaded, typed_into
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.scenario import parse_scenario
 from mantile.library.scenario_fields import FORMER_IDS
 from mantile.roundtrip.import_workbook import import_workbook
-from mantile.verify.verify import verify
+from mantile.verification.verify import verify
 from mantile.workbook import cell_diff, history
 from mantile.workbook.book import FIRST
 from mantile.workbook.bundle import Bundle

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from live import Typed, few, loaded, place
 
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.sensitivity import sensitivity_inputs
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.sensitivity import sensitivity_inputs
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.audit import audit
 from mantile.workbook.estimate_book import EstimateBook

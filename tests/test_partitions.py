@@ -22,8 +22,8 @@ from conftest import few_of
 from mantile import sweep
 from mantile.cli import main
 from mantile.cli.flags import swept_values
-from mantile.estimate.partitions import MANIFEST, PartitionFolder, Partitions, file_name, partitions
-from mantile.estimate.sweep import FRONT, Digest, grid
+from mantile.estimates.partitions import MANIFEST, PartitionFolder, Partitions, file_name, partitions
+from mantile.estimates.sweep import FRONT, Digest, grid
 from mantile.library.errors import InputError
 from mantile.library.scenario import Scenario, parse_scenario
 
@@ -321,7 +321,7 @@ def test_what_cannot_be_asked_of_workers(
     assert "--partition-points: only with" in said(*load, "--partition-points", "2")
     assert "unknown" in said("--concurrency", "4", "--over", "tpp=1", "--scheduler", "local", "-o", folder)
     assert not [*tmp_path.iterdir()]
-    scheduled = sys.modules["mantile.estimate.scheduled"]
+    scheduled = sys.modules["mantile.estimates.scheduled"]
     monkeypatch.setattr(scheduled, "_WAIT", 0.5)
     assert "no answer" in said(*load, "--scheduler", "tcp://127.0.0.1:9", "-o", folder)
     monkeypatch.setattr(scheduled, "find_spec", lambda name: None)

@@ -19,7 +19,7 @@ from simulation import FIRST, MIXED, WHOLE, Engine, Kind, Seen, simulate
 from units import check_units
 
 from mantile.equations.graph import build_graph
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Quantity
 from mantile.ir.build import build_ir
@@ -27,7 +27,7 @@ from mantile.library.models import load_model
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.import_workbook import import_workbook
-from mantile.verify.verify import verify
+from mantile.verification.verify import verify
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.write import build_workbook

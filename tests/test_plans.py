@@ -20,8 +20,8 @@ from conftest import examples, few_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from mantile.estimate import results
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates import results
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Quantity
 from mantile.ir.counts import tensor_list

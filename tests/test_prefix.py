@@ -12,8 +12,8 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mantile.estimate.estimate import Estimate
-from mantile.estimate.sweep import sweep
+from mantile.estimates.estimate import Estimate
+from mantile.estimates.sweep import sweep
 from mantile.library.scenario import parse_scenario
 
 Make = Callable[..., Estimate]

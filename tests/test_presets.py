@@ -7,7 +7,7 @@ import re
 import pytest
 
 from mantile.cli.presets import PRESETS, preset_fields
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.errors import InputError
 from mantile.library.profile_facts import STATUSES
 from mantile.library.profiles import load_library

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from live import as_written, edit, few, place
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.quantity import NOT_KNOWN
 from mantile.library.dates import day_of, serial
 from mantile.library.documents import load
@@ -20,8 +20,8 @@ from mantile.library.profile_facts import PriceFact, check_sources
 from mantile.library.profiles import Library, Prices, data_folder, load_library
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.import_workbook import import_workbook
-from mantile.verify.compiled_formulas import CompiledSheets
-from mantile.verify.verify import verify
+from mantile.verification.compiled_formulas import CompiledSheets
+from mantile.verification.verify import verify
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out

@@ -17,14 +17,14 @@ import openpyxl
 import pytest
 from live import edit
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import parse_scenario
 from mantile.measured.calibrate_workbook import calibrate_workbook
 from mantile.roundtrip.edits import edited
-from mantile.verify.engines import soffice
-from mantile.verify.verify import verify
+from mantile.verification.engines import soffice
+from mantile.verification.verify import verify
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.read import Cells, File, open_file, typed_inputs

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mantile.cli import app
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
 from mantile.measured.correct import residuals

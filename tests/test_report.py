@@ -330,7 +330,7 @@ def test_boxes_are_those_of_the_runs(made: list[dict[str, Any]], tmp_path: Path)
 @pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")
 def test_report_recalculates(made: list[dict[str, Any]], tmp_path: Path) -> None:
     """Another engine works out every formula of a report to the value it carries."""
-    from mantile.verify.engines import soffice, with_libreoffice
+    from mantile.verification.engines import soffice, with_libreoffice
 
     if soffice() is None:
         pytest.skip("LibreOffice is not installed")

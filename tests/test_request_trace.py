@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from live import exit_status
 
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.documents import parse_yaml
 from mantile.library.errors import InputError
 from mantile.library.request_classes import MOST_CLASSES

@@ -21,7 +21,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
 from mantile.equations.signature import SIGNATURE
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.quantity import ancestors, children
 from mantile.library.dump import dump_scenario
 from mantile.library.errors import InputError
@@ -29,8 +29,8 @@ from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.scenario import load_scenario, parse_scenario
 from mantile.roundtrip.import_workbook import Imported, import_workbook
-from mantile.verify.engines import recalculate, soffice, with_formulas
-from mantile.verify.verify import TOLERANCE, difference, scale_of, verify
+from mantile.verification.engines import recalculate, soffice, with_formulas
+from mantile.verification.verify import TOLERANCE, difference, scale_of, verify
 from mantile.workbook.book import FIRST
 from mantile.workbook.bundle import GENERATOR, read_bundle
 from mantile.workbook.cell_diff import diff_cells
@@ -640,14 +640,14 @@ def test_a_scenario_is_written_only_where_it_suffices(
     with pytest.raises(InputError, match=r"run\.json: expected a file name that ends in \.yaml, or --bundle"):
         plain.write(tmp_path / "run.json")
     monkeypatch.setattr(
-        sys.modules["mantile.estimate.estimate"], "load_model", lambda name: file.book.estimate.model
+        sys.modules["mantile.estimates.estimate"], "load_model", lambda name: file.book.estimate.model
     )
     other = few().model_dump()
     next(chip for chip in other["accelerators"] if chip["id"] == "h100-sxm")["memory_bandwidth"]["value"] = (
         3000
     )
     monkeypatch.setattr(
-        sys.modules["mantile.estimate.estimate"],
+        sys.modules["mantile.estimates.estimate"],
         "load_library",
         lambda pins=(): type(few()).model_validate(other),
     )
@@ -658,7 +658,7 @@ def test_a_scenario_is_written_only_where_it_suffices(
     ):
         plain.write(tmp_path / "run.yaml")
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setattr(sys.modules["mantile.estimate.estimate"], "load_library", lambda pins=(): few())
+    monkeypatch.setattr(sys.modules["mantile.estimates.estimate"], "load_library", lambda pins=(): few())
     _require_same(
         file,
         estimate(load_scenario(str(plain.write(tmp_path / "run.yaml"))), file.book.estimate.model, few()),

@@ -18,9 +18,9 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 
 from mantile.equations.sensitivity import SensitivityInput, results
-from mantile.estimate import points as estimate_points
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.sensitivity import selected, sensitivity
+from mantile.estimates import points as estimate_points
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.sensitivity import selected, sensitivity
 from mantile.graph.quantity import NOT_KNOWN, Input, Quantity
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
@@ -389,6 +389,6 @@ def test_points_can_be_typed(tmp_path: Path) -> None:
 
 def test_a_workbook_without_room_still_names_two_drivers(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A finding names two: with none the workbook could not be made."""
-    monkeypatch.setattr(sys.modules["mantile.estimate.sensitivity"], "MOST_ROWS", 1)
+    monkeypatch.setattr(sys.modules["mantile.estimates.sensitivity"], "MOST_ROWS", 1)
     made = make()
     assert len(selected(sensitivity(made), made)) == 2

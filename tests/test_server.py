@@ -18,7 +18,7 @@ from packages import Parts
 
 import mantile
 from mantile.cli import main
-from mantile.estimate.messages import MESSAGES
+from mantile.estimates.messages import MESSAGES
 from mantile.library.scenario import parse_scenario
 from mantile.records.store import read
 from mantile.server import pool as pools

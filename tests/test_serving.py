@@ -21,7 +21,7 @@ from mantile.equations.roofline import OVERHEAD
 from mantile.equations.serving import serving
 from mantile.equations.serving.alone import prompt as alone
 from mantile.equations.serving.stages import decode_step
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input
 from mantile.ir.build import build_ir

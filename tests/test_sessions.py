@@ -11,14 +11,14 @@ import pytest
 from live import edit, place
 from simulation import MIXED, Engine, Kind, simulate
 
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.sweep import sweep
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.sweep import sweep
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Quantity
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.import_workbook import import_workbook
-from mantile.verify.verify import verify
+from mantile.verification.verify import verify
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.write import build_workbook

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from live import as_written, exit_status, few, place
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.engine_words import meaning_of
 from mantile.library.errors import InputError
 from mantile.library.launch import read_launch
@@ -15,7 +15,7 @@ from mantile.library.launch_line import launch_line
 from mantile.library.profiles import Library
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.scenario_fields import SCENARIO_FIELDS, STATED_FIELDS
-from mantile.verify.compiled_formulas import CompiledSheets
+from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.workbook.book import FIRST
 from mantile.workbook.layout import lay_out
 

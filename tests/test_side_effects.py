@@ -22,11 +22,11 @@ import pytest
 from live import few, loaded
 
 import mantile
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.scenario import parse_scenario
-from mantile.verify.engines import soffice
+from mantile.verification.engines import soffice
 from mantile.workbook.lint import lint
 
 CONFIG = {

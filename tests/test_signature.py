@@ -13,13 +13,13 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.cli import main
 from mantile.equations.signature import CHANGED_SINCE, HOLDS, NOT_SIGNED
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.scenario import parse_scenario
 from mantile.library.template import Template
 from mantile.roundtrip.import_workbook import import_workbook
-from mantile.verify.report import Report
-from mantile.verify.signatures import read_signatures
-from mantile.verify.verify import verify
+from mantile.verification.report import Report
+from mantile.verification.signatures import read_signatures
+from mantile.verification.verify import verify
 from mantile.workbook.book import SHARED
 from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.estimate_book import EstimateBook

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from live import exit_status, few
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library import signing
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario

@@ -9,7 +9,7 @@ import pytest
 from live import edit, few
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.quantity import Quantity
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario

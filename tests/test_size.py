@@ -14,11 +14,11 @@ from conftest import few_of, one_in
 
 import mantile
 from mantile.cli import main
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.scenario import parse_scenario
-from mantile.optimize.hardware_first import Machine, fits, read_machine
-from mantile.optimize.room import what_fits
-from mantile.optimize.size import Size, size
+from mantile.search.hardware_first import Machine, fits, read_machine
+from mantile.search.room import what_fits
+from mantile.search.size import Size, size
 
 CHIPS = ("h100-sxm", "l40s", "h20-sxm")  # of the last nobody knows a price
 LENGTHS = {"input_tokens": 2000, "output_tokens": 300}

@@ -9,7 +9,7 @@ from office import asked_of_office, needs_office
 
 from mantile.equations.factors import KINDS, OF_TPOT, OF_TTFT
 from mantile.equations.override import OVERRIDE
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.scenario import parse_scenario
 from mantile.workbook.book import FIRST, SHARED
 from mantile.workbook.layout import lay_out

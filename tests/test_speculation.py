@@ -13,8 +13,8 @@ from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mantile.estimate.estimate import Estimate
-from mantile.estimate.sweep import sweep
+from mantile.estimates.estimate import Estimate
+from mantile.estimates.sweep import sweep
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe
 from mantile.library.errors import InputError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mantile.equations.hardware import Hardware
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.scenario import parse_scenario
 
 DENSE = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from live import exit_status
 
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.measured.startup_errors import reconcile_startups
 from mantile.measured.startups import NEEDED, StartUps, is_startup_table, load_startups
 

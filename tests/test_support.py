@@ -11,12 +11,12 @@ import yaml
 from live import as_written, few, place
 
 from mantile.equations.metrics import TPOT
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import load_scenario, parse_scenario
 from mantile.library.support import WAYS
-from mantile.verify.compiled_formulas import CompiledSheets
+from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.workbook.book import FIRST
 from mantile.workbook.layout import lay_out
 

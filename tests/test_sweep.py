@@ -21,10 +21,10 @@ import pytest
 from mantile import sweep
 from mantile.cli import main
 from mantile.cli.flags import swept_values
-from mantile.estimate import sweep as sweeping
-from mantile.estimate.estimate import estimate
-from mantile.estimate.sweep import BLOCK, FRAME, FRONT, Digest, grid, pareto
-from mantile.estimate.tables import table_file
+from mantile.estimates import sweep as sweeping
+from mantile.estimates.estimate import estimate
+from mantile.estimates.sweep import BLOCK, FRAME, FRONT, Digest, grid, pareto
+from mantile.estimates.tables import table_file
 from mantile.library.beside_cpu import beside_cpu
 from mantile.library.errors import InputError
 from mantile.library.profiles import load_library
@@ -531,7 +531,7 @@ def test_parquet_has_a_row_group_for_each_piece(tmp_path: Path) -> None:
 
 
 def test_parquet_without_its_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["mantile.estimate.tables"], "find_spec", lambda name: None)
+    monkeypatch.setattr(sys.modules["mantile.estimates.tables"], "find_spec", lambda name: None)
     with (
         pytest.raises(
             InputError, match=r"a\.parquet: Parquet needs pyarrow: pip install 'mantile\[parquet\]'"

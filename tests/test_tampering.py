@@ -16,16 +16,16 @@ import pytest
 from live import edit, exit_status, few
 from packages import LINKS, MAIN, PIXEL, Parts, picture, shape
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.scenario import parse_scenario
-from mantile.verify.engines import recalculate, soffice
-from mantile.verify.report import Report
-from mantile.verify.severity import ANSWER, COSMETIC, SHOWN
-from mantile.verify.shown import shown_differences
-from mantile.verify.verify import verify
+from mantile.verification.engines import recalculate, soffice
+from mantile.verification.report import Report
+from mantile.verification.severity import ANSWER, COSMETIC, SHOWN
+from mantile.verification.shown import shown_differences
+from mantile.verification.verify import verify
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.estimate_book import EstimateBook
@@ -601,7 +601,7 @@ def test_several_at_once_are_all_named(made: Made, tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def laid_out_once() -> Iterator[None]:
     """All files here have one bundle: it is laid out once, and written once to compare with."""
-    read, shown = sys.modules["mantile.workbook.read"], sys.modules["mantile.verify.shown"]
+    read, shown = sys.modules["mantile.workbook.read"], sys.modules["mantile.verification.shown"]
     lay_out, frame, books, frames = read.lay_out, shown.frame, dict[str, Any](), dict[int, Any]()
 
     def laid_out(found: Estimate, bundle: Bundle) -> EstimateBook:

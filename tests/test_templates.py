@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 from live import loaded
 
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.sensitivity import sensitivity
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.sensitivity import sensitivity
 from mantile.library.errors import InputError
 from mantile.library.profiles import data_folder
 from mantile.library.scenario import parse_scenario
 from mantile.library.template import load_template
 from mantile.roundtrip.import_workbook import import_workbook
-from mantile.verify.verify import verify
+from mantile.verification.verify import verify
 from mantile.workbook.book import FIRST
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import COLLECTING, WORKINGS, lint

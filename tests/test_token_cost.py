@@ -8,7 +8,7 @@ import pytest
 from conftest import Make
 
 from mantile.equations.checks import Check
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 
 CASES: dict[str, dict[str, Any]] = {
     "dense": {},

@@ -19,11 +19,11 @@ from mantile.equations.metrics import (
     USD_PER_MILLION_OUTPUT_TOKENS,
     Metric,
 )
-from mantile.estimate.estimate import estimate
+from mantile.estimates.estimate import estimate
 from mantile.library.scenario import parse_scenario
-from mantile.verify.compiled_formulas import CompiledSheets
-from mantile.verify.severity import SHOWN
-from mantile.verify.verify import verify
+from mantile.verification.compiled_formulas import CompiledSheets
+from mantile.verification.severity import SHOWN
+from mantile.verification.verify import verify
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import write_workbook

@@ -13,7 +13,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.stamp import stamp
 from mantile.equations.typed import Typed
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.scenario import load_scenario, parse_scenario
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out

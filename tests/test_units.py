@@ -9,7 +9,7 @@ import pytest
 from units import UnitError, check_units, parse
 
 from mantile.equations.graph import build_graph
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.graph import quantity as q
 from mantile.graph.quantity import Input, Node, Quantity
 from mantile.ir.build import build_ir

@@ -10,10 +10,10 @@ from typing import Any
 import openpyxl
 import pytest
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.import_workbook import import_workbook
-from mantile.verify.verify import verify
+from mantile.verification.verify import verify
 from mantile.workbook import style
 from mantile.workbook.book import ANSWERS, FIRST, HEAD_ROW, SHARED, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook

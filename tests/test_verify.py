@@ -15,16 +15,16 @@ import pytest
 from conftest import few_of
 from live import edit, few
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.quantity import NOT_KNOWN
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
-from mantile.verify.compiled_formulas import CompiledSheets
-from mantile.verify.engines import recalculate, soffice, with_formualizer, with_formulas
-from mantile.verify.verify import difference, verify, verify_with_all
+from mantile.verification.compiled_formulas import CompiledSheets
+from mantile.verification.engines import recalculate, soffice, with_formualizer, with_formulas
+from mantile.verification.verify import difference, verify, verify_with_all
 from mantile.workbook.book import FIRST
 from mantile.workbook.cell_diff import CellDiff, diff_cells
 from mantile.workbook.lint import lint
@@ -379,7 +379,7 @@ def test_all_that_are_installed_report(
     workbook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each with the shape of its own, also on edited inputs; one that is not there is no failure."""
-    monkeypatch.setattr(sys.modules["mantile.verify.verify"], "soffice", lambda: None)
+    monkeypatch.setattr(sys.modules["mantile.verification.verify"], "soffice", lambda: None)
     found = verify_with_all(_edited(workbook, tmp_path / "edited.xlsx")).to_dict()
     assert found["ok"] and found["not_installed"] == ["libreoffice"] and not found["refused"]
     assert list(found["engines"]) == ["formulas", "formualizer"]
@@ -393,7 +393,7 @@ def test_all_that_are_installed_report(
 def test_an_engine_that_is_missing_names_what_to_install(
     workbook: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys.modules["mantile.verify.engines"], "has_formualizer", lambda: False)
+    monkeypatch.setattr(sys.modules["mantile.verification.engines"], "has_formualizer", lambda: False)
     with pytest.raises(InputError, match=r"pip install 'mantile\[formualizer\]'"):
         verify(workbook, "formualizer")
     with pytest.raises(InputError, match=r"expected formulas, libreoffice, formualizer"):
@@ -428,7 +428,7 @@ def test_scipy_is_imported_by_those_functions_alone_that_need_it() -> None:
     """None of ours does, and the others work nevertheless."""
     code = """
 import sys
-from mantile.verify.scipy_later import import_functions
+from mantile.verification.scipy_later import import_functions
 import_functions()
 from formulas.functions import get_functions, stat
 functions = get_functions()

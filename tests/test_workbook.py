@@ -16,8 +16,8 @@ from openpyxl.styles import Protection
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.formula import ArrayFormula
 
-from mantile.estimate import structure
-from mantile.estimate.estimate import estimate
+from mantile.estimates import structure
+from mantile.estimates.estimate import estimate
 from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model

@@ -22,7 +22,7 @@ from mantile.cli import (
     traces,
     workbooks,
 )
-from mantile.cli.app import app, main
+from mantile.cli.application import app, main
 
 __all__ = [
     "app",

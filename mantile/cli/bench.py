@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mantile.cli.app import AsJson, app, must_exist
+from mantile.cli.application import AsJson, app, must_exist
 from mantile.cli.asked import with_own
 from mantile.cli.numbers import real, whole
 from mantile.library.errors import InputError, quoted

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mantile.cli.app import AsJson, app
+from mantile.cli.application import AsJson, app
 from mantile.cli.asked import with_own
 from mantile.cli.measured import (
     MeasurementsArgument,

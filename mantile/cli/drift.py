@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mantile.cli.app import AsJson, app
+from mantile.cli.application import AsJson, app
 from mantile.cli.asked import with_own
 from mantile.cli.measured import Profiles, Trusted, check_folder, trusted_keys
 from mantile.library.errors import InputError

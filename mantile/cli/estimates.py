@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mantile.cli.app import AsJson, app, must_exist
+from mantile.cli.application import AsJson, app, must_exist
 from mantile.cli.flags import scenario as scenario_of
 from mantile.cli.flags import with_flags
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
-    from mantile.estimate.estimate import Estimate
+    from mantile.estimates.estimate import Estimate
 
 EXAMPLE: dict[str, Any] = {
     "model": "llama-3.1-8b",
@@ -28,7 +28,7 @@ EXAMPLE: dict[str, Any] = {
 def estimate_of(what: str, flags: dict[str, Any]) -> Estimate:
     """The estimate of a model, a scenario file or a bundle, and flags."""
     scenario, name, bundle = scenario_of(what, flags)
-    from mantile.estimate.estimate import estimate
+    from mantile.estimates.estimate import estimate
 
     if bundle is None:
         return estimate(scenario, name=name)
@@ -207,7 +207,7 @@ def plan(
         raise InputError(f"--svg {svg}: there is no folder {svg.parent}")
     estimates = estimate_of(what, flags)
     from mantile.cli.output.tables import print_json, print_plan
-    from mantile.estimate import plan as planning
+    from mantile.estimates import plan as planning
 
     plans = [planning.plan(estimates, column) for column in range(len(estimates.columns))]
     if svg is not None:
@@ -232,7 +232,7 @@ def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json
     """Say what a figure is, how it is worked out, from what and why."""
     estimates, title = _estimate_or_example(what, flags)
     from mantile.cli.output.tables import print_explanation, print_json
-    from mantile.estimate import explain as explanation
+    from mantile.estimates import explain as explanation
 
     explained = explanation.explain(estimates, _figure_id(estimates, quantity))
     if as_json:
@@ -271,7 +271,7 @@ def trace(
     """Show the figures that a figure follows from, as a tree."""
     estimates, title = _estimate_or_example(what, flags)
     from mantile.cli.output.tables import print_json, print_trace
-    from mantile.estimate import explain as explanation
+    from mantile.estimates import explain as explanation
 
     root = explanation.trace(estimates, _figure_id(estimates, quantity), depth=depth, forward=dependents)
     if as_json:

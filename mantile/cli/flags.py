@@ -519,7 +519,7 @@ def _chosen(data: Any, name: str) -> Any:
     """Fields of a scenario with a plan in place of auto; why it was chosen is told beside the answer."""
     if not isinstance(data, dict) or AUTO not in _texts_of(data):
         return data
-    from mantile.optimize.auto import chosen
+    from mantile.search.auto import chosen
 
     fields, found = chosen(data, name)
     typer.echo(found.words, err=True)

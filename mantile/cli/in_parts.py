@@ -59,7 +59,7 @@ def with_parts(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _asked(flags: dict[str, Any], workers: int | None, part: int | None, keep: Path | None) -> dict[str, Any]:
-    from mantile.estimate.scheduled import require_scheduler, taken
+    from mantile.estimates.scheduled import require_scheduler, taken
 
     cluster = taken(flags)
     if cluster is not None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mantile.cli.app import AsJson, app
+from mantile.cli.application import AsJson, app
 from mantile.cli.commands import App, Commands
 
 keys = App(cls=Commands, help="Keys that sign workbooks, bundles and records, Ed25519.", no_args_is_help=True)

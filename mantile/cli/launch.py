@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mantile.cli.app import AsJson, app
+from mantile.cli.application import AsJson, app
 from mantile.cli.estimates import What, estimate_of
 from mantile.cli.flags import with_flags, with_overrides
 from mantile.library.errors import InputError
@@ -115,9 +115,9 @@ def launch(
     estimates = estimate_of(what, flags)
     from mantile.cli.output.launch import launch_dict, print_files, print_refused, write_files
     from mantile.cli.output.tables import print_json
-    from mantile.estimate.launch import DoesNotFit
-    from mantile.estimate.launch import launch as launched
-    from mantile.estimate.launch_files import files_of
+    from mantile.estimates.launch import DoesNotFit
+    from mantile.estimates.launch import launch as launched
+    from mantile.estimates.launch_files import files_of
 
     try:
         started = launched(estimates, anyway)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mantile.cli.app import AsJson, app
+from mantile.cli.application import AsJson, app
 from mantile.cli.commands import App, Commands
 from mantile.library.errors import InputError
 
@@ -29,7 +29,7 @@ def _library(kind: str, text: str, entry: str, example: str) -> App:
     @group.command("list", examples=(f"mantile {kind} list",), help=f"List {text[0].lower()}{text[1:]}.")
     def _list(as_json: AsJson = False) -> None:
         from mantile.cli.output.tables import print_json, print_rows
-        from mantile.estimate import catalogue
+        from mantile.estimates import catalogue
 
         rows = catalogue.listing(kind)
         if as_json:
@@ -44,7 +44,7 @@ def _library(kind: str, text: str, entry: str, example: str) -> App:
     )
     def _show(identifier: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
         from mantile.cli.output.tables import print_entry, print_json
-        from mantile.estimate import catalogue
+        from mantile.estimates import catalogue
 
         shown = catalogue.entry(kind, identifier)
         if as_json:
@@ -256,7 +256,7 @@ def _sides(left: str, right: str | None, version: str | None) -> tuple[str, str]
 
 def _print_diff(kind: str, left: str, right: str, as_json: bool) -> None:
     from mantile.cli.output.tables import print_differences, print_json
-    from mantile.estimate import catalogue
+    from mantile.estimates import catalogue
 
     differences = catalogue.differences(kind, left, right)
     if as_json:

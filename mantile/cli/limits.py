@@ -13,7 +13,7 @@ import typer
 from mantile.cli.commands import set_parameters
 
 if TYPE_CHECKING:
-    from mantile.optimize.objective import Limit
+    from mantile.search.objective import Limit
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def with_limits(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _limits(bounds: Mapping[str, float | None], others: list[str]) -> list[Limit]:
-    from mantile.optimize.objective import limit, read_limit
+    from mantile.search.objective import limit, read_limit
 
     stated = [(flag, bound) for flag in LIMIT_FLAGS if (bound := bounds[flag.of]) is not None]
     return [

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mantile.cli.app import AsJson, app
+from mantile.cli.application import AsJson, app
 from mantile.cli.completion import beginning
 from mantile.library.errors import InputError, near
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 import typer
 
-from mantile.cli.app import AsJson, app, must_exist
+from mantile.cli.application import AsJson, app, must_exist
 from mantile.cli.asked import with_own
 from mantile.cli.flags import replaced_figure
 from mantile.library.errors import InputError

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mantile.cli.app import AsJson, app
+from mantile.cli.application import AsJson, app
 from mantile.cli.flags import AUTO, swept_values, with_flags
 from mantile.cli.in_parts import going_on, with_parts
 from mantile.cli.limits import with_limits
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
-    from mantile.optimize.objective import Limit
-    from mantile.optimize.optimize import Optimum, Question
+    from mantile.search.objective import Limit
+    from mantile.search.optimize import Optimum, Question
 
 _LISTED = ("accelerator", "framework", "weights_dtype", "kv_dtype", "system")  # lists with commas
 
@@ -133,7 +133,7 @@ def optimize(
     )
     from mantile.cli.output.optimize import print_optimum
     from mantile.cli.output.tables import print_json, working
-    from mantile.optimize.optimize import solve
+    from mantile.search.optimize import solve
 
     with working("looking at plans"), going_on(parts["keep"]):
         found = solve(question, **parts)
@@ -173,8 +173,8 @@ def question_of(
     from mantile.cli.flags import NO_DOCUMENT, document_of
     from mantile.library.scenario import merge_fields
     from mantile.library.scenario_fields import field_name
-    from mantile.optimize.optimize import ask, workload_of
-    from mantile.optimize.space import CONTEXT
+    from mantile.search.optimize import ask, workload_of
+    from mantile.search.space import CONTEXT
 
     varied: dict[str, tuple[Any, ...]] = {}
     for text in over:
@@ -222,7 +222,7 @@ def _write(found: Optimum, path: Path) -> None:
         found.to_excel(path)
         return
     if path.suffix == ".csv":
-        from mantile.estimate.tables import table_file
+        from mantile.estimates.tables import table_file
 
         with table_file(path) as append:
             append(found.to_frame())
@@ -235,7 +235,7 @@ def _write(found: Optimum, path: Path) -> None:
 def _launch(found: Optimum, folder: Path, kubernetes: bool) -> None:
     """What starts the winner, in a folder."""
     from mantile.cli.output.launch import write_files
-    from mantile.estimate.launch_files import launch_files
+    from mantile.estimates.launch_files import launch_files
 
     alone = found.scenario.model_copy(update={"variants": (), "decision": None})
     write_files(launch_files(alone, kubernetes), folder)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mantile.cli.app import AsJson, app, must_exist
+from mantile.cli.application import AsJson, app, must_exist
 from mantile.cli.commands import App, Commands
 from mantile.cli.measured import Trusted, trusted_keys
 from mantile.library.errors import InputError, quoted

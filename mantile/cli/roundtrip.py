@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mantile.cli.app import AsJson, Workbook, app, must_exist
+from mantile.cli.application import AsJson, Workbook, app, must_exist
 from mantile.cli.estimates import estimate_of
 from mantile.cli.flags import with_flags
 from mantile.library.errors import InputError

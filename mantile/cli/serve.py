@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mantile.cli.app import app
+from mantile.cli.application import app
 from mantile.library.errors import InputError
 
 _LOCAL = ("127.0.0.1", "localhost", "::1")

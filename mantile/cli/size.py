@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mantile.cli.app import AsJson, app
+from mantile.cli.application import AsJson, app
 from mantile.cli.asked import own_file
 from mantile.cli.flags import AUTO, document_of, field_flag, with_flags
 from mantile.cli.in_parts import going_on, with_parts
@@ -70,8 +70,8 @@ def size(
     """Say what is needed for a target: the smallest build that keeps the limits, a good one, the best, and
     what is needed of every accelerator. Exit status 1 if nothing keeps the limits.
     """
-    from mantile.optimize.optimize import workload_of
-    from mantile.optimize.size import ORDER, size_of, with_load
+    from mantile.search.optimize import workload_of
+    from mantile.search.size import ORDER, size_of, with_load
 
     if output is not None and output.suffix != ".xlsx":
         raise InputError(f"--output {output}: expected a file name that ends in .xlsx")
@@ -153,8 +153,8 @@ def fits(
     """
     from mantile.cli.output.size import print_fits
     from mantile.cli.output.tables import print_json, working
-    from mantile.optimize.hardware_first import fits as largest
-    from mantile.optimize.hardware_first import read_machine
+    from mantile.search.hardware_first import fits as largest
+    from mantile.search.hardware_first import read_machine
 
     asked = [read_machine(text) for text in machines]
     with working("looking at models"):

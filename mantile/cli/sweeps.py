@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mantile.cli.app import AsJson, app
+from mantile.cli.application import AsJson, app
 from mantile.cli.asked import swept as axes_of
 from mantile.cli.estimates import What
 from mantile.cli.flags import document_of, swept_values, with_flags
@@ -19,8 +19,8 @@ from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
     from mantile.cli.output.charts import Chart
-    from mantile.estimate.partitions import Partitions
-    from mantile.estimate.sweep import Digest, Grid, Grids
+    from mantile.estimates.partitions import Partitions
+    from mantile.estimates.sweep import Digest, Grid, Grids
     from mantile.library.scenario import Scenario
     from mantile.workbook.bundle import Bundle
 
@@ -113,9 +113,9 @@ def sweep(
     values, flags = _beside_cpu(axes_of(values, lambda: document_of(what)[0], flags), flags)
     from mantile.cli.output.sweep import ROWS, json_rows, print_points, print_sweep
     from mantile.cli.output.tables import print_json
-    from mantile.estimate.partitions import POINTS, partitions
-    from mantile.estimate.scheduled import taken
-    from mantile.estimate.sweep import grids
+    from mantile.estimates.partitions import POINTS, partitions
+    from mantile.estimates.scheduled import taken
+    from mantile.estimates.sweep import grids
     from mantile.library.scenario_fields import field_name
 
     written = output or []
@@ -195,7 +195,7 @@ def _draw(chart: Chart | None, table: Any, title: str, files: Sequence[Path]) ->
 
 def is_scheduled(flags: Mapping[str, Any]) -> bool:
     """Whether the points are worked out in partitions."""
-    from mantile.estimate.scheduled import is_address
+    from mantile.estimates.scheduled import is_address
 
     return is_address(flags.get("scheduler"))
 
@@ -209,8 +209,8 @@ def _chosen_points(
     from mantile.cli.conditions import column, where
     from mantile.cli.output.runs import counting
     from mantile.equations.metrics import METRICS
-    from mantile.estimate.sweep import possible
-    from mantile.estimate.tables import table_file
+    from mantile.estimates.sweep import possible
+    from mantile.estimates.tables import table_file
 
     kept, total, fits = [], 0, 0
     with counting("sweeping", len(points)) as step:
@@ -286,8 +286,8 @@ def _in_tables(
     from contextlib import ExitStack
 
     from mantile.cli.output.runs import counting
-    from mantile.estimate.sweep import Digest, possible
-    from mantile.estimate.tables import table_file
+    from mantile.estimates.sweep import Digest, possible
+    from mantile.estimates.tables import table_file
 
     with ExitStack() as stack:
         appends = [stack.enter_context(table_file(path)) for path in files]
@@ -306,7 +306,7 @@ def _in_tables(
 
 def _require_folder(scheduler: str, workers: int | None, output: Sequence[Path]) -> None:
     """Refuse a sweep in partitions that cannot be, before anything is worked out."""
-    from mantile.estimate.scheduled import require_scheduler
+    from mantile.estimates.scheduled import require_scheduler
 
     require_scheduler(scheduler, workers)
     if len(output) != 1:
@@ -316,8 +316,8 @@ def _require_folder(scheduler: str, workers: int | None, output: Sequence[Path])
 def _in_partitions(asked: Partitions, path: Path, scheduler: str, workers: int | None) -> Digest:
     """Work all points out on the workers of a scheduler, into a folder."""
     from mantile.cli.output.runs import counting
-    from mantile.estimate.partitions import PartitionFolder
-    from mantile.estimate.scheduled import sweep_into
+    from mantile.estimates.partitions import PartitionFolder
+    from mantile.estimates.scheduled import sweep_into
 
     folder = PartitionFolder(path, asked)
     with going_on(path), counting("sweeping", len(asked.grid)) as step:

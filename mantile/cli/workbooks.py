@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from mantile.cli.app import AsJson, OptionalWorkbook, Workbook, app, must_exist
+from mantile.cli.application import AsJson, OptionalWorkbook, Workbook, app, must_exist
 from mantile.library.errors import InputError
 
 
@@ -65,9 +65,9 @@ def verify(
         return
     from mantile.cli.output.tables import print_json, working
     from mantile.cli.output.workbooks import print_report, print_reports
-    from mantile.verify.report import Reports
-    from mantile.verify.verify import verify as verify_file
-    from mantile.verify.verify import verify_with_all
+    from mantile.verification.report import Reports
+    from mantile.verification.verify import verify as verify_file
+    from mantile.verification.verify import verify_with_all
 
     with working(f"verifying {file.name} with {engine}"):
         found = verify_with_all(file, keys) if engine == "all" else verify_file(file, engine, keys)

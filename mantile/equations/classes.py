@@ -13,7 +13,7 @@ from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST, TOKENS_PER_S
 from mantile.equations.goodput import all_within
 from mantile.equations.inputs import Workload
 from mantile.equations.prefix import ClassHeads, Prefix
-from mantile.equations.serving.percentiles import Lognormal, Percentiles, lognormal, percentiles_of
+from mantile.equations.serving.tails import Lognormal, Percentiles, lognormal, percentiles_of
 from mantile.graph.quantity import Input, Node, Quantity, Section, maximum, minimum, sum_of, where
 from mantile.graph.rows import Rows
 from mantile.library.fields import ScenarioField

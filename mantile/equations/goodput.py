@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mantile.equations.constant import FAR, NORMAL_CUBE, NORMAL_LINE, SMALLEST
 from mantile.equations.inputs import Workload
-from mantile.equations.serving.percentiles import Lognormal, Percentiles
+from mantile.equations.serving.tails import Lognormal, Percentiles
 from mantile.graph.quantity import Named, Quantity, Section, exponential, logarithm, maximum, minimum, where
 from mantile.graph.rows import Rows
 

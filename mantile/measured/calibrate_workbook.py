@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mantile.equations.display import LETTERS
 from mantile.equations.measured import MEASURABLE
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.library.columns import Column
 from mantile.library.documents import validate
 from mantile.library.errors import InputError

@@ -14,7 +14,7 @@ from mantile.equations.correction import shares_of_step
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
 from mantile.equations.reasons import PLAN
-from mantile.estimate.structure import graph_of
+from mantile.estimates.structure import graph_of
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node
 from mantile.graph.rewrite import GraphRewrite

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library
 from mantile.measured.metrics import errors

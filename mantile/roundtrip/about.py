@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.library.errors import InputError
 from mantile.roundtrip.edits import edited
-from mantile.verify.report import Report
-from mantile.verify.verify import verify_file
+from mantile.verification.report import Report
+from mantile.verification.verify import verify_file
 from mantile.workbook.read import File, open_file
 
 

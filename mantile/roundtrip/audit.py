@@ -12,8 +12,8 @@ from typing import Any
 
 from mantile.equations.display import LETTERS
 from mantile.equations.sensitivity import JUDGED
-from mantile.estimate.overrides import SOURCE, OverrideInUse, overrides, shared_overrides
-from mantile.estimate.sensitivity import MEANING, sensitivity, sensitivity_inputs
+from mantile.estimates.overrides import SOURCE, OverrideInUse, overrides, shared_overrides
+from mantile.estimates.sensitivity import MEANING, sensitivity, sensitivity_inputs
 from mantile.graph.quantity import Input, Named, Node, Quantity
 from mantile.graph.sentence import sentence
 from mantile.library.documents import json_text

@@ -14,9 +14,9 @@ from signal import SIG_IGN, SIGINT, signal
 from typing import Any
 
 from mantile.equations.display import LETTERS
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.explain import formulas
-from mantile.estimate.results import headline
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.explain import formulas
+from mantile.estimates.results import headline
 from mantile.graph.evaluate import agree
 from mantile.graph.quantity import Quantity
 from mantile.graph.sentence import sentence

@@ -14,7 +14,7 @@ from mantile.equations.factors import KINDS
 from mantile.equations.graph import PROFILED
 from mantile.equations.measures import measure
 from mantile.equations.override import OVERRIDE
-from mantile.estimate.points import grid
+from mantile.estimates.points import grid
 from mantile.library.columns import columns
 from mantile.library.device import of_device
 from mantile.library.documents import validate

@@ -9,7 +9,7 @@ from typing import Any
 
 from mantile.equations.override import OVERRIDE
 from mantile.equations.since import FOLLOWED
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.library.since import Changed, Since
 from mantile.roundtrip.compare import input_differences
 from mantile.roundtrip.edits import edited

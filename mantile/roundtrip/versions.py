@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS, Metric
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.library.since import Version
 from mantile.workbook.sheets.frame import cut
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from mantile.estimate.catalogue import GB, listing
+from mantile.estimates.catalogue import GB, listing
 from mantile.library.ids import configurations
 from mantile.library.profiles import SCHEDULERS, Framework, System, load_library
 

@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.architecture import Model
 from mantile.library.correction import NO_CORRECTION, SHIPPED
 from mantile.library.errors import InputError, naming, quoted
@@ -53,7 +53,7 @@ def scenario_of(data: Mapping[str, Any], hub: bool, name: str = NAME) -> tuple[S
     """
     fields, model = fields_of(data, hub, name)
     if any(value == _AUTO for value in fields.values()):
-        from mantile.optimize.auto import chosen
+        from mantile.search.auto import chosen
 
         fields, _ = chosen(fields, name)
     return parse_scenario(fields, name), model

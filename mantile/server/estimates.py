@@ -9,17 +9,17 @@ from typing import Any
 from mantile.equations.checks import WITH_OFFLOAD
 from mantile.equations.evidence import PERCENTILES
 from mantile.equations.reasons import PLAN, REASONS
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.results import is_possible
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.results import is_possible
 from mantile.library.beside_cpu import beside_cpu
 from mantile.library.errors import InputError, naming
 from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.scenario_fields import field_name
-from mantile.optimize.devices import MOST_MACHINES, assignments
-from mantile.optimize.devices import OBJECTIVES as OF_MACHINES
-from mantile.optimize.objective import read_objective
-from mantile.optimize.optimize import Optimum, ask, solve
+from mantile.search.devices import MOST_MACHINES, assignments
+from mantile.search.devices import OBJECTIVES as OF_MACHINES
+from mantile.search.objective import read_objective
+from mantile.search.optimize import Optimum, ask, solve
 from mantile.server.asked import EstimateAsked
 from mantile.server.documents import NAME, asked_as, estimate_of, fields_of, in_fields
 from mantile.server.errors import Refused

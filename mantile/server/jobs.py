@@ -31,7 +31,7 @@ def built(scenario: Mapping[str, Any], hub: bool, path: str) -> str:
 
 def verified(path: str, name: str) -> dict[str, Any]:
     """What `mantile verify --json` says of a workbook."""
-    from mantile.verify.verify import verify
+    from mantile.verification.verify import verify
 
     with _called(path, name):
         return verify(path).to_dict()
@@ -74,8 +74,8 @@ class _called:
 
 def optimized(body: Mapping[str, Any], hub: bool) -> dict[str, Any]:
     """What `mantile optimize --json` says."""
-    from mantile.optimize.objective import limit, read_objective
-    from mantile.optimize.optimize import PLANNED, ask, solve
+    from mantile.search.objective import limit, read_objective
+    from mantile.search.optimize import PLANNED, ask, solve
 
     fields, model = fields_of(body["scenario"], hub)
     over = fields_over(body["over"], hub)
@@ -110,7 +110,7 @@ def _grid(text: str, hub: bool, most: int) -> Any:
     """The points of a sweep, kept from one part to the next."""
     import json
 
-    from mantile.estimate.sweep import grid_of, question_of
+    from mantile.estimates.sweep import grid_of, question_of
 
     body = json.loads(text)
     over = fields_over(body["over"], hub)
@@ -134,8 +134,8 @@ def swept(text: str, hub: bool, most: int, part: int) -> tuple[int, int, bytes]:
     """
     import json
 
-    from mantile.estimate.sweep import possible
-    from mantile.estimate.tables import csv_text
+    from mantile.estimates.sweep import possible
+    from mantile.estimates.tables import csv_text
     from mantile.library.documents import json_data
 
     points, body = _grid(text, hub, most), json.loads(text)

@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 from mantile.equations.forward import Pass
 from mantile.equations.roofline import Block
-from mantile.estimate.estimate import Estimate
-from mantile.estimate.results import is_possible
-from mantile.estimate.sweep import grid
+from mantile.estimates.estimate import Estimate
+from mantile.estimates.results import is_possible
+from mantile.estimates.sweep import grid
 from mantile.graph.quantity import Input, Quantity
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe, tensor_entries

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from mantile.estimate.drafts import DRAFT_FIGURES
-from mantile.estimate.estimate import Estimate, estimate
+from mantile.estimates.drafts import DRAFT_FIGURES
+from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.architecture import Model
 from mantile.library.dates import today
 from mantile.library.documents import parse_json, parse_yaml, read_text, validate

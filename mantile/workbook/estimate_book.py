@@ -17,7 +17,7 @@ from mantile.equations.display import SIDE_BY_SIDE, Currency, as_known, in_unit
 from mantile.equations.metrics import MEMORY_CAPACITY, MEMORY_PER_ACCELERATOR, METRICS
 from mantile.equations.stamp import NONE
 from mantile.equations.typed import FigureTables, Typed
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.device import DEVICE_FIELDS

@@ -13,8 +13,8 @@ from mantile.equations.metrics import METRICS
 from mantile.equations.signature import sign_off
 from mantile.equations.stamp import Stamp, stamp
 from mantile.equations.trace import Trace, trace
-from mantile.estimate.estimate import Estimate
-from mantile.estimate.sensitivity import InputEffects, selected, sensitivity
+from mantile.estimates.estimate import Estimate
+from mantile.estimates.sensitivity import InputEffects, selected, sensitivity
 from mantile.graph.quantity import Input, Quantity, Section
 from mantile.workbook.book import Family, Sheet, reference
 from mantile.workbook.bundle import Bundle

@@ -36,7 +36,7 @@ def write_csv(table: Table, path: Path) -> Path:
     """
     import pandas as pd
 
-    from mantile.estimate.tables import table_file
+    from mantile.estimates.tables import table_file
 
     with table_file(path) as append:
         append(pd.DataFrame(list(table.rows), columns=list(table.heads), dtype=object))

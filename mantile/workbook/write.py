@@ -13,7 +13,7 @@ import xlsxwriter
 from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.worksheet import Worksheet
 
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import Input
 from mantile.library.dates import day_of, today
 from mantile.library.errors import InputError

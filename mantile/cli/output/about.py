@@ -17,7 +17,7 @@ from mantile.library.fields import DECODE
 
 if TYPE_CHECKING:
     from mantile.roundtrip.about import About
-    from mantile.verify.report import Report
+    from mantile.verification.report import Report
 
 _DEGREES = ("tp", "pp", "dp", "ep", "attention_dp", "cp")
 _RESULTS = {

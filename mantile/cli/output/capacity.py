@@ -9,7 +9,7 @@ from mantile.cli.output import look
 from mantile.cli.output.tables import number, scaled
 
 if TYPE_CHECKING:
-    from mantile.estimate.estimate import Estimate
+    from mantile.estimates.estimate import Estimate
 
 _OPTIONS = {"buy": "buy", "rent": "rent", "api": "API"}
 _EVEN = {

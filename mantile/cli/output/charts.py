@@ -68,7 +68,7 @@ class Chart:
         Raises:
             InputError: for more points than a chart takes.
         """
-        from mantile.estimate.sweep import FRONT, possible
+        from mantile.estimates.sweep import FRONT, possible
 
         wanted = dict.fromkeys(
             (*self.parameters, *(FRONT if self.kind == "front" else (self.figure.column,)))
@@ -151,7 +151,7 @@ def _svg(figure: Any) -> str:
 
 def _front(chart: Chart, table: pd.DataFrame, axes: Any, figure: Any) -> pd.DataFrame:
     """All points in grey, those that no other beats joined, and what they are."""
-    from mantile.estimate.sweep import FRONT, pareto
+    from mantile.estimates.sweep import FRONT, pareto
 
     first, second = ({metric.column: metric for metric in METRICS}[name] for name in FRONT)
     front = pareto(table)

@@ -25,11 +25,11 @@ from mantile.cli.output.tables import (
 from mantile.equations import metrics
 from mantile.equations.checks import WITH_OFFLOAD
 from mantile.equations.correction import LABELS, OF_MEMORY
-from mantile.estimate.results import is_possible, of_requests
+from mantile.estimates.results import is_possible, of_requests
 from mantile.library.model_names import taken_for_granted
 
 if TYPE_CHECKING:
-    from mantile.estimate.estimate import Estimate
+    from mantile.estimates.estimate import Estimate
 
 _Row = tuple[str, str, Callable[[Any], str]]  # label, path in the results, and how a value is written
 
@@ -162,7 +162,7 @@ def print_estimate(estimate: Estimate, everything: bool = False) -> None:
 
 def _what_fits(estimate: Estimate) -> str:
     """What has room instead, with how fast it is: --weights-dtype q8_0 (58 tokens/s/user) or --tp 2."""
-    from mantile.optimize.room import what_fits
+    from mantile.search.room import what_fits
 
     return " or ".join(
         f"--{room.field.replace('_', '-')} {room.value} ({number(room.speed, 3)} tokens/s/user)"

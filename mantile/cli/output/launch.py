@@ -16,8 +16,8 @@ from mantile.library.files import replacing
 from mantile.library.launch import Launch, Remark
 
 if TYPE_CHECKING:
-    from mantile.estimate.launch import DoesNotFit
-    from mantile.estimate.launch import Launch as Started
+    from mantile.estimates.launch import DoesNotFit
+    from mantile.estimates.launch import Launch as Started
 
 _WIDTH = 78  # of a comment
 

@@ -20,8 +20,8 @@ from mantile.equations.metrics import (
 from mantile.equations.reasons import REASONS
 
 if TYPE_CHECKING:
-    from mantile.optimize.devices import Assignment
-    from mantile.optimize.optimize import Candidate, Optimum
+    from mantile.search.devices import Assignment
+    from mantile.search.optimize import Candidate, Optimum
 
 _ALWAYS = (TTFT_P95, TPOT, OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS)
 _CODES = 8  # that are listed

@@ -25,8 +25,8 @@ from mantile.equations.metrics import (
 )
 
 if TYPE_CHECKING:
-    from mantile.optimize.hardware_first import Fit, Machine
-    from mantile.optimize.size import ChipSize, Size, Tier, Way
+    from mantile.search.hardware_first import Fit, Machine
+    from mantile.search.size import ChipSize, Size, Tier, Way
 
 _SHOWN = {
     "USD/h": USD_PER_HOUR,
@@ -97,7 +97,7 @@ def _cell(metric: Metric, results: Any) -> str:
 def _no_answer(found: Size) -> Iterator[str]:
     miss = found.nearest_miss()
     if miss is not None:
-        from mantile.optimize.optimize import plan_name
+        from mantile.search.optimize import plan_name
 
         name = plan_name(miss[0], found.question.library)
         yield f"No build keeps every limit. The nearest is {name}:"

@@ -22,7 +22,7 @@ from mantile.equations.metrics import (
 )
 
 if TYPE_CHECKING:
-    from mantile.estimate.sweep import Digest
+    from mantile.estimates.sweep import Digest
 
 ROWS = 20  # points shown
 MOST = 1000  # of those that were chosen

@@ -21,7 +21,7 @@ from mantile.cli.output import look, plain
 from mantile.library.documents import json_text
 
 if TYPE_CHECKING:
-    from mantile.estimate.explain import Branch, Explanation, Term
+    from mantile.estimates.explain import Branch, Explanation, Term
 
 
 class Out(Console):

@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from mantile.equations.topology import BUSIEST
-from mantile.estimate.topology import INFERRED, NETWORK, STATED, UNUSED
+from mantile.estimates.topology import INFERRED, NETWORK, STATED, UNUSED
 
 WIDE, HIGH, ACROSS, DOWN, EDGE, HEAD = 230, 92, 230, 108, 24, 62
 CHIP, PER_ROW = 22, 8

@@ -13,14 +13,14 @@ from mantile.cli.output import look
 from mantile.cli.output.tables import new_table, number, open_console
 from mantile.equations.metrics import METRICS
 from mantile.equations.signature import HOLDS
-from mantile.verify.severity import SEVERITIES
+from mantile.verification.severity import SEVERITIES
 
 if TYPE_CHECKING:
     from mantile.library.signing import Verdict
     from mantile.roundtrip.audit import Audit
     from mantile.roundtrip.compare import Comparison
     from mantile.roundtrip.import_workbook import Imported
-    from mantile.verify.report import OtherVersion, Report, Reports
+    from mantile.verification.report import OtherVersion, Report, Reports
     from mantile.workbook.bundle import Bundle
     from mantile.workbook.lint import Finding
 

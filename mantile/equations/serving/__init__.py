@@ -18,11 +18,11 @@ from mantile.equations.scheduler import Scheduler
 from mantile.equations.serving.alone import Prompt
 from mantile.equations.serving.first import base
 from mantile.equations.serving.loop import ClosedLoop, closed_loop, tpot
-from mantile.equations.serving.percentiles import Stages, percentiles
 from mantile.equations.serving.request import e2e, ttft
 from mantile.equations.serving.setting import Setting
 from mantile.equations.serving.slots import batch_slots
 from mantile.equations.serving.stages import DecodeStep
+from mantile.equations.serving.tails import Stages, percentiles
 from mantile.equations.serving.totals import throughput
 from mantile.equations.serving.waits import queue
 from mantile.equations.spread import Spread

@@ -26,6 +26,7 @@ from mantile.equations.metrics import (
     TTFT,
     Metric,
 )
+from mantile.equations.trace.breakdown import Part, all_parts, over, over_via, parts, prices
 from mantile.equations.trace.figures import Figures
 from mantile.equations.trace.lines import (
     FIGURES,
@@ -40,7 +41,6 @@ from mantile.equations.trace.lines import (
     looked,
     looked_up,
 )
-from mantile.equations.trace.parts import Part, all_parts, over, over_via, parts, prices
 from mantile.equations.trace.passes import limits, rates
 from mantile.graph.quantity import Input, Named, Node, choose, index, is_number, match, maximum, span, where
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from mantile.estimate.tables import table_file
+from mantile.estimates.tables import table_file
 from mantile.library.errors import InputError
 from mantile.measured.reconcile import Reconciliation
 from mantile.measured.report.contents import Report

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from mantile.estimate.estimate import Estimate, estimate
-from mantile.estimate.results import is_possible
+from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.results import is_possible
 from mantile.library.errors import InputError
 from mantile.library.scenario import Scenario, parse_scenario
-from mantile.optimize.auto import chosen
-from mantile.optimize.optimize import Optimum
+from mantile.search.auto import chosen
+from mantile.search.optimize import Optimum
 from mantile.server.documents import fields_of
 from mantile.server.page.state import AUTO, DEGREES, GPUS, State, unpacked
 from mantile.workbook.bundle import Bundle

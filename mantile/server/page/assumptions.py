@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
-from mantile.estimate.overrides import overrides, shared_overrides
-from mantile.estimate.sensitivity import sensitivity
+from mantile.estimates.overrides import overrides, shared_overrides
+from mantile.estimates.sensitivity import sensitivity
 from mantile.library.errors import InputError
 from mantile.library.scenario_fields import SCENARIO_FIELDS
 from mantile.server.page.answers import Answer, answer

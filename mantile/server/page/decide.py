@@ -18,7 +18,7 @@ from mantile.equations.metrics import (
 from mantile.library.errors import InputError
 from mantile.library.profiles import load_library
 from mantile.library.typed_numbers import plain_number
-from mantile.optimize.search import NOT_KNOWN_CODE
+from mantile.search.search import NOT_KNOWN_CODE
 from mantile.server.page import charts
 from mantile.server.page.form import FormField
 from mantile.server.page.run import at

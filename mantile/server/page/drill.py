@@ -20,8 +20,8 @@ from mantile.equations.metrics import (
 )
 from mantile.equations.roofline import Block
 from mantile.equations.trace.figures import Figures
-from mantile.estimate.estimate import Estimate
-from mantile.estimate.explain import Branch, Term, explain, trace
+from mantile.estimates.estimate import Estimate
+from mantile.estimates.explain import Branch, Term, explain, trace
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Quantity, precedents
 from mantile.ir.counts import describe

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, File, Form, Request, UploadFile
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from mantile.estimate.tables import RISKY
+from mantile.estimates.tables import RISKY
 from mantile.library.documents import json_data, parse_yaml
 from mantile.library.dump import dump_scenario
 from mantile.library.errors import InputError

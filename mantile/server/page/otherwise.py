@@ -7,8 +7,8 @@ from typing import Any
 
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.library.errors import InputError
-from mantile.optimize.size import size
-from mantile.optimize.space import CHOSEN
+from mantile.search.size import size
+from mantile.search.space import CHOSEN
 from mantile.server.documents import fields_of
 from mantile.server.page.answers import HUB, NAME, Answer, answer
 from mantile.server.page.run import at

@@ -10,7 +10,7 @@ from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from mantile.library.errors import InputError
 from mantile.library.scenario_fields import SCENARIO_FIELDS
-from mantile.optimize.space import CHOSEN, OFFLOADED
+from mantile.search.space import CHOSEN, OFFLOADED
 from mantile.server import routes as api
 from mantile.server.page import assumptions as of_assumptions
 from mantile.server.page import calibration as of_calibration

@@ -28,7 +28,7 @@ from mantile.equations.metrics import (
     USD_PER_MONTH,
     Metric,
 )
-from mantile.estimate.results import of_requests
+from mantile.estimates.results import of_requests
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import as_node
 from mantile.server.documents import in_fields

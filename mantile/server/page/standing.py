@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from mantile.equations.metrics import METRICS
-from mantile.estimate.sweep import FRONT, pareto, possible, sweep
+from mantile.estimates.sweep import FRONT, pareto, possible, sweep
 from mantile.library.errors import InputError
 from mantile.library.scenario import with_fields
 from mantile.server.page import charts

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from mantile.equations.metrics import METRICS, Metric
-from mantile.estimate.sweep import possible, sweep
+from mantile.estimates.sweep import possible, sweep
 from mantile.library.errors import InputError
 from mantile.library.scenario_fields import SCENARIO_FIELDS
 from mantile.server.page import charts

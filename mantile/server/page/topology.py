@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from mantile.equations.display import number_in
 from mantile.equations.topology import BUSIEST
-from mantile.estimate.plan import plan
-from mantile.estimate.topology import NETWORK
+from mantile.estimates.plan import plan
+from mantile.estimates.topology import NETWORK
 from mantile.library.device import link_fields
 from mantile.server.page.answers import Answer
 from mantile.server.page.charts import at, tag

@@ -10,7 +10,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.graph.mathml import mathml
 from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Quantity, Span, expression, is_named
 from mantile.server.page.text import scaled

@@ -67,9 +67,9 @@ def sized(
         most: accelerators of a build.
         over: what is chosen from.
     """
-    from mantile.optimize.objective import limit
-    from mantile.optimize.optimize import ask, plan_name, plan_of
-    from mantile.optimize.size import ORDER, USED, size_of, with_load
+    from mantile.search.objective import limit
+    from mantile.search.optimize import ask, plan_name, plan_of
+    from mantile.search.size import ORDER, USED, size_of, with_load
 
     fields, model = fields_of(scenario, hub, NAME)
     asked, assumed = with_load(fields, users, None, NAME)

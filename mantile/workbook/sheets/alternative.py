@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mantile.equations.alternative import Alternative, Compared, alternative, typed
-from mantile.estimate.alternative import first_alternative
+from mantile.estimates.alternative import first_alternative
 from mantile.graph.quantity import Input, Quantity
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet

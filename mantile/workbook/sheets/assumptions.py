@@ -8,8 +8,8 @@ from mantile.equations.assumption import Assumption, Origin, assumption, origin,
 from mantile.equations.display import LETTERS
 from mantile.equations.sensitivity import SensitivityInput
 from mantile.equations.trace import Trace
-from mantile.estimate.overrides import SOURCE, by_scenario, overrides, source
-from mantile.estimate.sensitivity import MEANING, InputEffects
+from mantile.estimates.overrides import SOURCE, by_scenario, overrides, source
+from mantile.estimates.sensitivity import MEANING, InputEffects
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import NOT_KNOWN, Input, Named, Quantity, Value, precedents
 from mantile.workbook import style

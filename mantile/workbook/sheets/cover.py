@@ -9,7 +9,7 @@ from textwrap import wrap
 from mantile.equations.checks import Verdict
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, TPOT, TTFT, table_format
 from mantile.equations.summary import status
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.ir.counts import tensor_list
 from mantile.library.architecture import Model
 from mantile.library.fields import DECODE

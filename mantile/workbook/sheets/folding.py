@@ -15,7 +15,7 @@ from mantile.equations.graph import PROFILED
 from mantile.equations.nearest import NEAREST
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
-from mantile.estimate.estimate import Estimate
+from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section, Span, expression
 
 LIBRARY = ("Hardware", "Efficiency")

@@ -11,7 +11,7 @@ from mantile.equations.signature import HOLDS, NOT_SIGNED, SignOff
 from mantile.equations.since import Followed, followed, followed_input
 from mantile.equations.stamp import STAMPED, Stamp, unchanged
 from mantile.equations.trace import Trace
-from mantile.estimate.overrides import by_scenario
+from mantile.estimates.overrides import by_scenario
 from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Quantity, Value
 from mantile.library.since import Changed
 from mantile.workbook import style

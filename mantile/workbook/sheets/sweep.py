@@ -7,7 +7,7 @@ from typing import Any
 
 from mantile.equations.display import Shown
 from mantile.equations.sweep import CHARTED, NO_POINT, Live, Point, live, now, results, stored, varied_inputs
-from mantile.estimate.points import SweepPoints, point_values, sweep_points
+from mantile.estimates.points import SweepPoints, point_values, sweep_points
 from mantile.graph.quantity import Input, Quantity, Value
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, CellAddress, Sheet

@@ -1,0 +1,406 @@
+"""What an estimate says of one scenario, in SI units: the object that `mantile estimate --json` prints."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from math import isfinite
+from typing import Any
+
+from mantile.equations.capacity import Capacity
+from mantile.equations.checks import FITS, WITH_OFFLOAD
+from mantile.equations.devices import Devices
+from mantile.equations.devices_told import RAM, WORDS
+from mantile.equations.evidence import BANDED, INVERSE, PERCENTILES
+from mantile.equations.graph import EstimateGraph
+from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
+from mantile.equations.nearest import DEGREES, Nearest
+from mantile.estimates.messages import message
+from mantile.graph.quantity import Input, Named, Node
+from mantile.library.dates import day_of
+from mantile.library.device import AWAY
+from mantile.library.runs import NOT_STATED
+
+_DAY = "date"  # unit of inputs that are days
+
+
+def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
+    """Inputs, headline metrics, what limits them, their ranges and the checks that do not hold.
+
+    Args:
+        values: of all figures of one scenario.
+
+    Returns:
+        numbers in SI units and texts under their keys; None for a figure that nobody knows, and for the
+        metrics of a plan that cannot be.
+    """
+    return {
+        **{name: _plain(figure, values[figure]) for name, figure in graph.inputs.named().items()},
+        **_texts(graph, values),
+        **_nested(metric_values(graph, values)),
+        **_memory(graph, values),
+        "fits": all(float(values[workers.memory.fits]) for workers in graph.pools),
+        "split": {
+            phase.phase.id: {
+                kind: float(values[part]) / float(values[phase.time]) for kind, part in phase.parts.items()
+            }
+            for phase in (graph.prefill, graph.decode)
+        },
+        "range_80": _ranges(graph, values),
+        **({} if graph.drift is None else {"engine_day": _engine_day(graph, values)}),
+        **({} if graph.correction is None else {"correction": _corrected(graph, values)}),
+        "nearest_run": _nearest_run(graph.nearest, values),
+        "checks": {
+            "errors": raised(graph, values, errors=True),
+            "alerts": raised(graph, values, errors=False),
+        },
+        **({} if graph.serving.sessions is None else {"sessions": float(values[graph.serving.sessions])}),
+        **({"classes": _classes(graph, values)} if graph.serving.classes else {}),
+        **({} if graph.capacity is None else {"capacity": _capacity(graph.capacity, values)}),
+        **({} if graph.devices is None else _devices(graph, graph.devices, values)),
+    }
+
+
+def _devices(graph: EstimateGraph, found: Devices, values: Mapping[Node, Any]) -> dict[str, Any]:
+    links = of_links(found, values)
+    told = {
+        "devices": of_devices(found, values),
+        "layers_in_words": str(values[graph.figures[WORDS]]).strip(),
+    }
+    return told | ({} if links is None else {"links": links})
+
+
+def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any]]:
+    """What each of devices that are not alike holds and takes, and its link to the next; in SI units.
+
+    A device that a column does not have is left out. Without a next one, or a way to it, `link` is None.
+    """
+    there = [device for device in found.devices if values[device.inputs.count] > 0]
+    listed = []
+    for device in there:
+        place, memory = device.number - 1, device.workers.memory
+        stages = {phase: stages[place] for phase, stages in found.stages.items()}
+        first = int(sum(values[one.layers] for one in found.devices[:place])) + 1
+        count = int(values[device.layers])
+        listed.append(
+            {
+                "number": device.number,
+                "accelerator": str(values[device.workers.inputs.accelerator]),
+                "name": str(values[device.workers.hardware.name]),
+                "accelerators": int(values[device.inputs.count]),
+                "layers": count,
+                **{
+                    name: int(values[cell])
+                    for name in AWAY
+                    if (cell := getattr(device.inputs, name)) is not None
+                },
+                "which_layers": [first, first + count - 1] if count else None,
+                "memory_used_bytes": float(values[memory.used]),
+                "memory_usable_bytes": float(values[memory.usable]),
+                "memory_bandwidth_bytes_per_s": float(values[device.workers.hardware.memory_bandwidth]),
+                "prefill_s": float(values[stages["prefill"].time]),
+                "decode_s": float(values[stages["decode"].time]),
+                "decode_parts_s": {
+                    limit: float(values[part]) for limit, part in stages["decode"].parts.items()
+                },
+                "link": None if device is there[-1] or device.link is None else _link(found, place, values),
+            }
+        )
+    return listed
+
+
+def of_links(found: Devices, values: Mapping[Node, Any]) -> dict[str, Any] | None:
+    """Which links devices have, and those that do not lead to the next device; in SI units.
+
+    None where a scenario does not say which there are. A link without bandwidth is left out.
+    """
+    preset = found.devices[0].workers.inputs.links
+    if preset is None:
+        return None
+    count = sum(1 for device in found.devices if values[device.inputs.count] > 0)
+    others = [
+        {"devices": list(link.ends), **shown}
+        for place, link in enumerate(found.links)
+        if link.laid is not None
+        and values[link.laid] > 0
+        and max(link.ends) <= count
+        and (shown := _link(found, place, values)) is not None
+    ]
+    return {"preset": str(values[preset]), "others": others}
+
+
+def _link(found: Devices, place: int, values: Mapping[Node, Any]) -> dict[str, Any] | None:
+    link = found.links[place]
+    if not values[link.rate] > 0:
+        return None
+    return {
+        "kind": str(values[link.kind]),
+        "bandwidth_bytes_per_s": float(values[link.rate]),
+        "latency_s": float(values[link.latency]),
+        "inferred": not values[link.stated],
+        "used": bool(values[link.used]),
+        "prefill_s": float(values[found.sent["prefill"][place]]),
+        "decode_s": float(values[found.sent["decode"][place]]),
+        "busiest": bool(values[found.busiest[place]]),
+    }
+
+
+def _capacity(found: Capacity, values: Mapping[Node, Any]) -> dict[str, Any]:
+    """Replicas, cash by year, NPV and break-even; None for what nobody knows, or where there is none."""
+
+    def known(figure: Node) -> float | None:
+        value = values[figure]
+        return None if isinstance(value, str) or not isfinite(value) else float(value)
+
+    return {
+        "requests_per_s_per_replica": known(found.rate),
+        "bound_by": str(values[found.binds]),
+        "spares": known(found.spares),
+        "replicas": [known(year) for year in found.replicas],
+        "peak_requests_per_s": [known(year) for year in found.peak],
+        "utilisation": {"peak": known(found.utilisation_peak), "mean": known(found.utilisation_mean)},
+        "hours": {name: [known(hour) for hour in hours] for name, hours in found.hours.items()},
+        "cash_usd": {option: [known(at) for at in cash] for option, cash in found.cash.items()},
+        "npv_usd": {option: known(worth) for option, worth in found.npv.items()},
+        "saving_usd": known(found.saving),
+        "break_even": {name: known(share) for name, share in found.break_even.items()},
+        "moves_usd": {name: known(change) for name, change in found.moves.items()},
+        "payback_years": known(found.returned["payback"]),
+        "irr": known(found.returned["irr"]),
+        "usd_per_million_tokens": {name: known(price) for name, price in found.price.items()},
+        "depreciation_usd": [known(year) for year in found.parts["depreciation"]],
+    }
+
+
+def _memory(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
+    """Bytes of the fullest accelerator by part, and tokens that the KV cache of a rank has room for."""
+    fullest, last = graph.fullest, graph.decode_workers.memory
+    ram: Named = last.startup.ram
+    ram_range: tuple[Named, Named] = last.startup.ram_range
+    if graph.devices is not None:
+        ram, ram_range = graph.figures[RAM], (graph.figures[f"{RAM}.p10"], graph.figures[f"{RAM}.p90"])
+    ranges: dict[str, tuple[Named, Named]] = {**last.startup.ranges, "ram_peak": ram_range}
+    return {
+        "kv_capacity_tokens": float(values[last.startup.kv_tokens]),
+        "requests_at_full_length": float(values[last.startup.requests]),
+        "peak_memory_bytes": float(values[last.startup.peak]),
+        "ram_peak_bytes": float(values[ram]),
+        "memory_range_80": {
+            name: {end.id.rpartition(".")[2]: float(values[end]) for end in ends}
+            for name, ends in ranges.items()
+        },
+        "memory_parts": {
+            "weights": float(values[fullest.weights]),
+            "kv_cache": float(values[fullest.kv]),
+            "activations": float(values[fullest.activations]),
+            "logits": float(values[fullest.logits]),
+            "runtime": float(values[fullest.reserve]),
+        },
+    }
+
+
+def _classes(graph: EstimateGraph, values: Mapping[Node, Any]) -> list[dict[str, Any]]:
+    """What requests of each class see, in SI units; None in a plan that cannot be."""
+    possible = bool(values[graph.checks.possible])
+
+    def known(figure: Named) -> float | None:
+        value = values[figure]
+        return float(value) if possible and not isinstance(value, str) and isfinite(value) else None
+
+    return [
+        {
+            "name": one.name,
+            "share": known(one.share),
+            TTFT.key: known(one.ttft),
+            E2E.key: known(one.e2e),
+            **{f"{name}_s": known(figure) for name, figure in one.percentiles.items()},
+            "goodput_share": known(one.good),
+            **({} if one.sessions is None else {"sessions": known(one.sessions)}),
+        }
+        for one in graph.serving.classes
+    ]
+
+
+def of_requests(count: float) -> str:
+    """Whole requests, in words.
+
+    >>> of_requests(1.7), of_requests(1229.0)
+    ('1 request', '1,229 requests')
+    """
+    whole = math.floor(count)
+    return f"{whole:,} request{'' if whole == 1 else 's'}"
+
+
+def is_possible(feasibility: str) -> bool:
+    """Whether a plan can be, by its verdict."""
+    return feasibility in (FITS, WITH_OFFLOAD)
+
+
+def metric_values(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[Metric, float | None]:
+    """The headline metrics, in SI units; None where nobody knows one or the plan cannot be."""
+    figures = graph.figures
+    return {metric: metric.known(values[metric.of(figures)]) for metric in metrics_of(figures)}
+
+
+def headline(graph: EstimateGraph) -> dict[str, Named]:
+    """The figures that are results by themselves, words and metrics, under their keys.
+
+    A dot leads into a nested object.
+    """
+    return texts(graph) | {metric.key: metric.of(graph.figures) for metric in metrics_of(graph.figures)}
+
+
+def texts(graph: EstimateGraph) -> dict[str, Named]:
+    """Those of them that are words."""
+    first, last = graph.prefill_workers, graph.decode_workers
+    figures: dict[str, Named] = {
+        "system": first.hardware.system,
+        "feasibility": graph.checks.feasibility,
+        "verdict": graph.checks.state,
+        "bottleneck.prefill": graph.prefill.bottleneck,
+        "bottleneck.decode": graph.decode.bottleneck,
+        "evidence": graph.evidence.name,
+        "efficiency_profile": first.efficiency.profile,
+    }
+    if graph.serving.load is not None:
+        figures["load_state"] = graph.figures["load.state"]
+    if last is not first:
+        figures["decode_system"] = last.hardware.system
+    return figures
+
+
+def raised(graph: EstimateGraph, values: Mapping[Node, Any], errors: bool) -> list[dict[str, Any]]:
+    """Error checks, or alerts, that do not hold: reason code, message, both sides."""
+    return [
+        {
+            "code": check.code,
+            "message": message(graph, values, check),
+            "left": float(values[check.left]),
+            "right": float(values[check.right]),
+        }
+        for check in graph.checks.checks
+        if check.error == errors and not values[check.result]
+    ]
+
+
+def _texts(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for key, figure in texts(graph).items():
+        is_text = isinstance(values[figure], str)  # else it follows from what has no value
+        _put(nested, key, values[figure] if is_text else None)
+    return nested
+
+
+def _nested(metrics: Mapping[Metric, float | None]) -> dict[str, Any]:
+    """Metrics under their keys in JSON."""
+    nested: dict[str, Any] = {}
+    for metric, value in metrics.items():
+        _put(nested, metric.key, value)
+    return nested
+
+
+def _put(nested: dict[str, Any], key: str, value: Any) -> None:
+    """A value under a key; a dot leads into a nested object."""
+    outer, dot, inner = key.partition(".")
+    if dot:
+        nested.setdefault(outer, {})[inner] = value
+    else:
+        nested[key] = value
+
+
+def _ranges(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, dict[str, float | None]]:
+    """The ranges that hold 80 % of runs; of a metric that nobody knows there are none."""
+    metrics = metric_values(graph, values)
+    ranged = BANDED | {name: metric for name, (metric, _) in INVERSE.items()}
+    return {
+        name: {
+            percent: None if metrics[ranged[name]] is None else float(values[figure])
+            for percent, figure in zip(PERCENTILES, band, strict=True)
+        }
+        for name, band in graph.evidence.bands.items()
+    }
+
+
+def _engine_day(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
+    """The newest run of the framework, its age in months on the engine's day, and the range of TPOT then."""
+    found = graph.drift
+    assert found is not None
+    possible = bool(values[graph.checks.possible])
+    newest, months = values[found.newest], values[found.months]
+    return {
+        "newest_run": None if isinstance(newest, str) else day_of(newest).isoformat(),
+        "months": None if isinstance(months, str) else float(months),
+        "tpot": {
+            name: float(values[end]) if possible else None
+            for name, end in zip(("p10", "p90"), found.ends, strict=True)
+        },
+    }
+
+
+def _corrected(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
+    """Results times the multipliers of a correction, in SI units; None where the plan cannot be."""
+    assert graph.correction is not None
+    possible = bool(values[graph.checks.possible])
+
+    def known(figure: Node) -> float | None:
+        value = values[figure]
+        return float(value) if possible and not isinstance(value, str) and isfinite(value) else None
+
+    return {
+        "version": graph.correction.version,
+        **{
+            name: {
+                "physics": known(one.physics),
+                "multiplier": known(one.multiplier),
+                **dict(zip(PERCENTILES, map(known, one.percentiles), strict=True)),
+                "runs": int(values[one.runs]),
+                "newest": str(values[one.newest]),
+            }
+            for name, one in graph.correction.results.items()
+        },
+    }
+
+
+def _nearest_run(nearest: Nearest | None, values: Mapping[Node, Any]) -> dict[str, Any] | None:
+    """The measured run that is nearest; None in a library without, or where an input cannot be read."""
+    if nearest is None or not isinstance(values[nearest.id], str):
+        return None
+    fields = {
+        name: [_shortest(values[field.here]), _shortest(values[field.there])]
+        for name, field in nearest.fields.items()
+    }
+    differs = {name: pair for name, pair in fields.items() if pair[0] != pair[1]}
+    if [differs.pop(name) for name in DEGREES if name in differs]:
+        differs["plan"] = [str(values[nearest.short]).strip(), values[nearest.plan]]
+
+    def times(kind: Mapping[str, Node]) -> dict[str, float | None]:
+        return {
+            name: None if isinstance(value := values[time], str) else value for name, time in kind.items()
+        }
+
+    return {
+        "id": values[nearest.id],
+        **{name: fields[name][1] for name in ("model", "accelerator", "framework")},
+        "differs": differs,
+        "measured": times(nearest.measured),
+        "estimated": times(nearest.estimated),
+        "estimated_by": nearest.estimated_by.value,
+        "source": values[nearest.source],
+        "date": None if values[nearest.date] == NOT_STATED else values[nearest.date],
+        "distance": float(values[nearest.distance]),
+        "words": str(values[nearest.words]),
+    }
+
+
+def _plain(figure: Input, value: Any) -> str | int | float:
+    """The value of an input as a scenario file holds it."""
+    if isinstance(value, str):
+        return str(value)
+    if figure.unit == _DAY:
+        return day_of(value).isoformat()
+    return int(value) if figure.integer else float(value)
+
+
+def _shortest(value: Any) -> Any:
+    """A whole number without a point; all else as it is."""
+    return int(value) if not isinstance(value, str) and float(value).is_integer() else value

@@ -1,0 +1,1 @@
+"""Which deployment should I run? Plans, objectives, limits, ranking and reasons."""

@@ -1,0 +1,515 @@
+"""Does the file say what the engine says? Every formula recomputed, every text compared, every edit named."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from mantile.graph.quantity import Apply, Input, Node, Quantity, Span
+from mantile.library.errors import InputError
+from mantile.verification.engines import (
+    Values,
+    has_formualizer,
+    soffice,
+    with_formualizer,
+    with_formulas,
+    with_libreoffice,
+)
+from mantile.verification.report import OtherVersion, Report, Reports, SheetReport
+from mantile.verification.shown import shown_differences
+from mantile.verification.signatures import read_signatures
+from mantile.workbook.book import ACROSS
+from mantile.workbook.bundle import BUNDLE_SHEET
+from mantile.workbook.cell_diff import CellDiff, diff_cells, is_formula, shortened
+from mantile.workbook.history import present_name
+from mantile.workbook.places import Place
+from mantile.workbook.read import File, open_file, place_of, typed_beside, typed_inputs
+from mantile.workbook.references import plain
+
+TOLERANCE = 1e-9
+_SHOWN = 200  # mismatches listed; all are counted
+_OF_PRINTING = ("Print_Titles", "Print_Area", "Sheet_Title")  # as gnumeric names them, on a sheet
+_CHOSEN = ("maximum", "minimum")
+_TERMS = ("add", "subtract", "where", "if_error", *_CHOSEN)
+
+Engine = Literal["formulas", "libreoffice", "formualizer"]
+
+
+def verify(
+    path: str | Path, engine: Engine = "formulas", trusted: Mapping[bytes, str] | None = None
+) -> Report:
+    """Recompute a workbook with another engine and compare it by cell with ours on the inputs in the file.
+
+    A file that another version made is compared by the ids of its rows; see `Report.other_version`.
+
+    Args:
+        path: the workbook, as generated, edited, or re-saved by LibreOffice or openpyxl.
+        engine: "formulas" (the Python package), "libreoffice" (headless, recalculation forced) or
+            "formualizer" (compiled, the fastest; an extra of its own).
+        trusted: public keys and their names, of `mantile.library.signing.read_trusted`: one of them has to
+            have signed.
+
+    Raises:
+        InputError: if the file is not a Mantile workbook, an input cell holds what it cannot be, or the
+            engine is not installed.
+
+    Example:
+        mantile.verify("run.xlsx").ok
+    """
+    if engine not in get_args(Engine):
+        raise InputError(f"engine {engine!r}; expected {', '.join(get_args(Engine))}")
+    return verify_file(open_file(Path(path)), engine, trusted)
+
+
+def verify_file(
+    file: File, engine: Engine = "formulas", trusted: Mapping[bytes, str] | None = None
+) -> Report:
+    """The same of a workbook that is open.
+
+    Raises:
+        InputError: if an input cell holds what it cannot be, or the engine is not installed.
+
+    Example:
+        verify_file(open_file(Path("run.xlsx"))).ok
+    """
+    return _Verification(file, engine, trusted).run()
+
+
+def verify_with_all(path: str | Path, trusted: Mapping[bytes, str] | None = None) -> Reports:
+    """The same with every engine that is installed, each on its own.
+
+    Args:
+        path, trusted: as of `verify`.
+
+    Raises:
+        InputError: if the file is not a Mantile workbook, or an input cell holds what it cannot be.
+
+    Example:
+        verify_with_all("run.xlsx").engines["formualizer"].ok
+    """
+    file = open_file(Path(path))
+    reports = Reports(str(path))
+    installed = {"formulas": True, "libreoffice": soffice() is not None, "formualizer": has_formualizer()}
+    for engine, is_there in installed.items():
+        if not is_there:
+            reports.not_installed.append(engine)
+            continue
+        verification = _Verification(file, engine, trusted)
+        try:
+            reports.engines[engine] = verification.run()
+        except InputError as error:
+            reports.refused[engine] = str(error)
+    return reports
+
+
+class _Verification:
+    """One file against what it should say."""
+
+    def __init__(self, file: File, engine: str, trusted: Mapping[bytes, str] | None = None) -> None:
+        self.file, self.book, self.engine = file, file.book, engine
+        self.inputs, edits = typed_inputs(file)
+        edits += typed_beside(file)
+        self.diff = diff_cells(file)
+        self.report = Report(
+            path=str(file.path),
+            engine=engine,
+            model=file.book.estimate.model.pin,
+            digest=file.book.bundle.digest,
+            protected=file.book.bundle.data["format"] > 1,
+            signature=file.book.bundle.verdict(trusted),
+            inputs=edits,
+            formulas=self.diff.formulas,
+            overwritten=self.diff.overwritten,
+            names=edited_names(file),
+            visibility=edited_sheets(file),
+            shown=shown_differences(file, self.diff),
+        )
+        names = [name for name in file.book.sheets if name in file.contents]
+        self.sheets = {name: SheetReport(name, cells=len(file.contents[name])) for name in names}
+        differing = (
+            self.diff.formulas,
+            self.diff.overwritten,
+            self.diff.labels,
+            *_by_other_version(self.diff),
+        )
+        self.touched = {item["cell"] for items in differing for item in items}
+
+    def run(self) -> Report:
+        self._count_edits()
+        recomputed = self._recomputed()
+        self.report.stored_values = self._holds_values()
+        if self.file.other_version:
+            self._compare_by_id(recomputed)
+        else:
+            self._compare(recomputed)
+        self.report.signatures = read_signatures(self.file, self.native[ACROSS])
+        self.report.sheets = [asdict(sheet) for sheet in self.sheets.values()]
+        return self.report
+
+    @cached_property
+    def native(self) -> list[dict[Node, Any]]:
+        """Our values on the inputs in the file, by scenario and further case, and last across them."""
+        texts = self._words()
+        return self.book.values([given | texts for given in self.inputs])
+
+    def _count_edits(self) -> None:
+        for edit in self.report.inputs:
+            self.sheets[_sheet_of(edit)].edited_inputs += 1
+        for item in self.report.formulas:
+            self.sheets[_sheet_of(item)].edited_formulas += 1
+        for item in self.report.overwritten:
+            self.sheets[_sheet_of(item)].overwritten += 1
+
+    def _recomputed(self) -> Values:
+        """Every cell of the file as the engine works it out."""
+        file, strange = self.file, list(self._strange())
+        if self.engine == "libreoffice":
+            if strange:
+                sheet, row, column = strange[0]
+                raise InputError(
+                    f"{file.path}: {place_of(*strange[0])}: holds {file.contents[sheet][row, column]!r:.80}, "
+                    "which is no formula of this workbook and may reach out of it; LibreOffice is not given "
+                    "the file. Verify it with formulas or formualizer, which are handed cells alone"
+                )
+            return with_libreoffice(file.path)
+        names = tuple(name for name in file.contents if name in self.sheets or file.other_version)
+        engine = with_formualizer if self.engine == "formualizer" else with_formulas
+        return engine(file.cells, names, [place for place in strange if place[0] in names])
+
+    def _strange(self) -> Iterator[Place]:
+        """Formulas that no engine is handed: where none belong, or of what ours do not have."""
+        file, sheets = self.file, self.file.contents if self.file.other_version else self.book.sheets
+        for name, cells in file.contents.items():
+            for (row, column), content in cells.items():
+                if is_formula(content):
+                    belongs = self._belongs((name, row, column))
+                    as_printed = belongs and not self._is_touched((name, row, column))
+                    possible = belongs or file.other_version
+                    if not as_printed and not (possible and _calculable(content, sheets)):
+                        yield name, row, column
+
+    def _belongs(self, place: Place) -> bool:
+        """Whether the book has something in a cell of the file."""
+        here = self.file.places.in_book(*place)
+        sheet = None if here is None else self.book.sheets.get(here[0])
+        return here is not None and sheet is not None and here[1:] in sheet.cells
+
+    def _holds_values(self) -> bool:
+        """Whether the program that saved the file calculates.
+
+        What openpyxl writes has no values, but for a few cells with links.
+        """
+        formulas = [place for place in self._formula_places()]
+        stored = self.file.cells.stored
+        return 2 * sum(stored[name].get((row, column)) is not None for name, row, column in formulas) > len(
+            formulas
+        )
+
+    def _formula_places(self) -> Iterator[Place]:
+        for name in self.sheets:
+            for (row, column), content in self.file.contents[name].items():
+                if is_formula(content):
+                    yield name, row, column
+
+    def _compare(self, recomputed: Values) -> None:
+        """Every formula against our value of it, which follows from the inputs alone."""
+        native = self.native
+        for sheet, row, column, cell in self.book.formulas():
+            self.sheets[sheet.name].formulas += 1
+            place = self.file.places.in_file(sheet.name, row, column)
+            if place is None or not is_formula(self.file.content(sheet.name, row, column)):
+                continue
+            assert cell.expression is not None
+            values = native[cell.scenario]
+            expected, scale = values[cell.expression], scale_of(cell.expression, values)
+            self.sheets[sheet.name].compared += 1
+            identifier = sheet.ids.get(row, "")
+            self._judge(place, identifier, expected, scale, recomputed, self.engine)
+            if self.report.stored_values and not self._is_touched(place):
+                self._judge(place, identifier, expected, scale, self.file.cells.stored, "stored value")
+
+    def _is_touched(self, place: Place) -> bool:
+        """Whether somebody changed what stands in a cell."""
+        return bool(self.touched) and place_of(*place) in self.touched
+
+    def _words(self) -> dict[str, Any]:
+        """Words that formulas look up, as they stand in the file: whether they are ours is said elsewhere."""
+        found = {}
+        for key, address in self.book.words().items():
+            if self.file.places.in_file(address.sheet, address.row, address.column or 0) is not None:
+                content = self.file.content(address.sheet, address.row, address.column or 0)
+                found[key] = 0.0 if content is None else content
+        return found
+
+    def _compare_by_id(self, recomputed: Values) -> None:
+        """A file of another version.
+
+        Each formula against what ours makes of the file's own values of its precedents.
+        """
+        places, book = self.file.places, self.book
+        results, values = self._results_on(recomputed)
+        otherwise = {item["cell"]: item for item in self.diff.worked_out_otherwise}
+        compared: set[Place] = set()
+        for sheet, row, column, cell in book.formulas():
+            place = places.in_file(sheet.name, row, column)
+            content = self.file.content(sheet.name, row, column)
+            if place is None or not is_formula(content) or cell.expression is None:
+                continue
+            is_link = isinstance(cell.expression, Input | Quantity)
+            expected = (values if is_link else results)[cell.scenario][cell.expression]
+            item = otherwise.get(place_of(*place))
+            if item is not None:
+                item |= {"value": _json(_at(recomputed, place)), "expected": _json(expected)}
+            elif not self._is_touched(place) and self._has_all_terms(cell.expression, cell.scenario):
+                compared.add(place)
+                scale = scale_of(cell.expression, values[cell.scenario])
+                identifier = sheet.ids.get(row, "")
+                self._judge(place, identifier, expected, scale, recomputed, self.engine)
+                if self.report.stored_values:
+                    self._judge(place, identifier, expected, scale, self.file.cells.stored, "stored value")
+        for place in self._formula_places():
+            self.sheets[place[0]].formulas += 1
+            self.sheets[place[0]].compared += place in compared
+            if self.report.stored_values and place not in compared:
+                value = _at(recomputed, place)
+                self._judge(place, "", value, 0.0, self.file.cells.stored, "stored value")
+        self.report.other_version = OtherVersion(
+            made_by=book.bundle.generator,
+            unknown=sorted(places.unknown),
+            lacking=sorted(places.lacking),
+            worked_out_otherwise=self.diff.worked_out_otherwise,
+            not_compared=self.diff.not_compared,
+        )
+
+    def _has_all_terms(self, node: Node, scenario: int) -> bool:
+        """Whether the file has every member of the ranges that a formula takes: a sum of fewer is another."""
+        if isinstance(node, Span):
+            addresses = [self.book.addresses.get(member) for member in node.members]
+            return all(
+                address is None
+                or self.file.places.in_file(
+                    address.sheet, address.row, self.book.column_of(address, scenario)
+                )
+                for address in addresses
+            )
+        return not isinstance(node, Apply) or all(
+            self._has_all_terms(argument, scenario) for argument in node.arguments
+        )
+
+    def _results_on(self, recomputed: Values) -> tuple[list[dict[Node, Any]], list[dict[Node, Any]]]:
+        """What our formulas make of the values in the file, and these values, by scenario or further case."""
+        *programs, across = self.book.program
+        results: list[dict[Node, Any]] = []
+        values: list[dict[Node, Any]] = []
+        texts = self._words()
+        for scenario, (program, inputs) in enumerate(
+            zip(programs, self.book.given(self.inputs), strict=True)
+        ):
+            quantities, constants = self._file_values(scenario, recomputed)
+            case_results, case_values = program.run_on(quantities, inputs | texts | constants)
+            results.append(case_results)
+            values.append(case_values)
+        quantities, constants = self._file_values(ACROSS, recomputed)
+        case_results, case_values = across.run_on(quantities, constants, values)
+        return [*results, case_results], [*values, case_values]
+
+    def _file_values(self, scenario: int, recomputed: Values) -> tuple[dict[Node, Any], dict[str, Any]]:
+        """The file's own values in one scenario or case: of our quantities, and of constants by their ids."""
+        quantities: dict[Node, Any] = {}
+        constants: dict[str, Any] = {}
+        for figure, address in self.book.addresses.items():
+            column = self.book.column_of(address, scenario)
+            place = self.file.places.in_file(address.sheet, address.row, column)
+            if place is None:
+                continue
+            if isinstance(figure, Quantity):
+                value = _at(recomputed, place)
+                if value is not None and str(value) != "":
+                    is_text = isinstance(value, str) and not _error(value)
+                    quantities[figure] = value if is_text else _number(value)
+            elif isinstance(figure, Input) and figure.fixed:
+                value = self.file.contents[place[0]].get(place[1:])
+                if isinstance(value, str | int | float) and not is_formula(value):
+                    constants[figure.id] = value
+        return quantities, constants
+
+    def _judge(
+        self, place: Place, identifier: str, expected: Any, scale: float, values: Values, source: str
+    ) -> None:
+        """Compare one value of the file, and count and list it where it differs."""
+        sheet, report = self.sheets[place[0]], self.report
+        value = _at(values, place)
+        error = difference(expected, value, scale)
+        if error > TOLERANCE:
+            sheet.mismatches += 1
+            if len(report.mismatches) < _SHOWN:
+                report.mismatches.append(
+                    {
+                        "cell": place_of(*place),
+                        "id": identifier,
+                        "source": source,
+                        "expected": _json(expected),
+                        "found": _json(value),
+                        "relative_error": _json(error),
+                    }
+                )
+        elif math.isfinite(error):
+            sheet.max_relative_error = max(sheet.max_relative_error, error)
+
+
+def _calculable(formula: str, sheets: Container[str]) -> bool:
+    """Whether an engine is handed a formula that is not as generated."""
+    from mantile.workbook.lint import calculable  # which few files need, and imports openpyxl
+
+    return calculable(formula, sheets)
+
+
+def edited_names(file: File) -> list[dict[str, Any]]:
+    """Defined names against those of the bundle.
+
+    Those that lead elsewhere, are gone, belong to one sheet, or are new.
+    """
+    edits = []
+    left = {name.lower(): name for name in file.book.names}
+    former = file.book.former_names if file.other_version else {}
+    for name, scope, text in file.cells.package.names:
+        if name.lower().startswith("_xl") or (scope is not None and name in _OF_PRINTING):
+            continue  # print areas, filters and the like, which programs add
+        shown = f"{name} on sheet {scope}" if scope is not None else name
+        key = present_name(name) if file.other_version else name.lower()
+        if scope is None:
+            left.pop(key, None)
+        generated = file.book.names.get(key)
+        leads = [generated, former.get(key)] if file.other_version else [generated]
+        there = any(target is not None and _leads_there(file, target, f"={text}") for target in leads)
+        if scope is not None or not there:
+            edits.append({"name": shown, "generated": generated, "found": _json(f"={text}")})
+    if file.other_version:
+        return edits
+    return edits + [
+        {"name": name, "generated": file.book.names[name], "found": None} for name in left.values()
+    ]
+
+
+def _leads_there(file: File, generated: str, text: str) -> bool:
+    if file.places.as_laid_out:
+        return plain(text) == plain(generated)
+    return file.places.file_formula("", text) == file.places.book_formula("", generated)
+
+
+def edited_sheets(file: File) -> list[dict[str, Any]]:
+    """Sheets that were hidden, and sheets that were added."""
+    states = [
+        (name, "visible" if name in file.book.sheets else None, state)
+        for name, state in file.cells.package.sheets.items()
+    ]
+    return [
+        {"sheet": name, "generated": generated, "found": state}
+        for name, generated, state in states
+        if name != BUNDLE_SHEET and state != generated
+    ]
+
+
+def scale_of(node: Node, values: dict[Node, Any]) -> float:
+    """The size a result is judged against: its own, or that of the terms it is the sum or difference of.
+
+    The larger of 0 and a difference is judged as the difference is: what rounding leaves of two sizes that
+    cancel is 0 in one engine and 1e-16 of them in another.
+    """
+    if isinstance(node, Span):
+        return max(_size(values.get(member)) for member in node.members)
+    size = _size(values.get(node))
+    if isinstance(node, Quantity):
+        return max(size, scale_of(node.body, values) if not isinstance(node.body, Quantity) else 0.0)
+    if isinstance(node, Apply) and node.operation in _TERMS:
+        chosen = node.operation in _CHOSEN
+        terms = [argument for argument in node.arguments if chosen or not isinstance(argument, Quantity)]
+        sizes = [_size(values.get(argument)) for argument in node.arguments]
+        return max([size, *sizes, *(scale_of(argument, values) for argument in terms)])
+    if isinstance(node, Apply) and node.operation == "index" and isinstance(node.arguments[0], Span):
+        place = _size(values.get(node.arguments[1]))
+        members = node.arguments[0].members
+        if 1 <= place <= len(members):
+            return max(size, scale_of(members[int(place) - 1], values))
+    return size
+
+
+def difference(expected: Any, actual: Any, scale: float = 0.0) -> float:
+    """Relative difference; infinite where one is a text, an error or missing and the other is not."""
+    if _error(expected):
+        return 0.0 if _error(actual) else math.inf
+    if isinstance(expected, str):
+        return 0.0 if _as_text(actual) == _as_text(expected) else math.inf
+    value = _number(expected)
+    if math.isnan(value):
+        return 0.0 if _error(actual) else math.inf
+    other = _number(actual)
+    if math.isnan(other):
+        return math.inf
+    if value == other:
+        return 0.0
+    return abs(value - other) / max(abs(value), abs(other), scale)
+
+
+_LONG_NUMBER = re.compile(r"\d+\.\d{15,}")
+
+
+def _as_text(value: Any) -> str:
+    """A text without what programs change: they drop blanks at its ends, and gnumeric writes 2.36 in a text
+    with the digits of its longer numbers.
+    """
+    text = str("" if value is None else value).strip()
+    return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.15g}", text)
+
+
+def _by_other_version(diff: CellDiff) -> Sequence[list[dict[str, Any]]]:
+    return diff.worked_out_otherwise, diff.not_compared
+
+
+def _sheet_of(item: dict[str, Any]) -> str:
+    return str(item["cell"].partition("!")[0])
+
+
+def _at(values: Values, place: Place) -> Any:
+    return values.get(place[0], {}).get(place[1:])
+
+
+def _number(value: Any) -> float:
+    """A value of a cell as a number; NaN for texts, errors and empty cells."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
+
+
+def _size(value: Any) -> float:
+    if value is None or isinstance(value, str | list) or math.isnan(float(value)):
+        return 0.0
+    return abs(float(value))
+
+
+_ERROR = re.compile(r"#[A-Z0/_]+[!?]?|Err:\d+")
+"""Error values as engines and files write them, such as #DIV/0! or #N/A."""
+
+
+def _error(value: Any) -> bool:
+    if isinstance(value, float):
+        return False
+    return type(value).__name__ in ("XlError",) or _ERROR.fullmatch(str(value)) is not None
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, str):
+        return str(shortened(value))
+    if value is None:
+        return value
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    return number if math.isfinite(number) else str(number)
