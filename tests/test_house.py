@@ -275,7 +275,7 @@ def test_no_arithmetic_outside_equations(
 
 
 def test_a_module_of_the_package_is_found_by_its_path() -> None:
-    """No public function stands in the place of a folder: `import mantile.estimates.sweep` gives the module."""
+    """No public function stands in the place of a folder: `import mantile.estimates.sweep` is one."""
     for name in module_files():
         module = import_module(name)
         assert reduce(getattr, name.split(".")[1:], mantile) is module, name
