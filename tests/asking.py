@@ -23,7 +23,7 @@ class Client:
     """
 
     def __init__(self, **settings: Any) -> None:
-        self.app: FastAPI = create_app(Settings(**{"builds": 1, "rate": 0, **settings}))
+        self.app: FastAPI = create_app(Settings(**{"builds": 1, "rate": 0, "patience": 1e6, **settings}))
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Client:

@@ -174,7 +174,7 @@ def test_a_body_that_does_not_come_is_not_waited_for() -> None:
         yield b"}"
 
     began = time.perf_counter()
-    with Client(seconds=1) as client:
+    with Client(body_seconds=1) as client:
         client.refused("/v1/estimate", status=408, content=pieces(), headers=JSON)
     with Client(most_seconds=0.01) as client:
         client.refused("/v1/optimize", {"scenario": CHAT}, status=504)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,6 +34,14 @@ def serve(
             "[default: this machine's own, or any with --host]",
         ),
     ] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-origin",
+            metavar="ADDRESS",
+            help="Address of a page whose scripts may ask (CORS), or * for any; repeatable.",
+        ),
+    ] = None,
     processes: Annotated[
         int, typer.Option("--processes", min=1, max=64, help="Server processes; each works on one core.")
     ] = 1,
@@ -46,7 +56,7 @@ def serve(
     ] = None,
     seconds: Annotated[
         float, typer.Option("--seconds", min=1, max=3600, help="What one of these may take.")
-    ] = 60,
+    ] = 900,
     memory: Annotated[
         float, typer.Option("--memory", min=1, max=1024, help="GB of memory that one of these may take.")
     ] = 4,
@@ -74,15 +84,17 @@ def serve(
     if processes > 1 and records is None:
         raise InputError("--processes: several share a file of measured runs: expected --records beside it")
     hosts = tuple(name or (("*",) if host not in _LOCAL else (*_LOCAL[:2], "[::1]")))
+    usual = Settings()
     settings = Settings(
         hub=hub,
         records=records,
         hosts=hosts,
+        origins=tuple(origin or ()),
         seconds=seconds,
         rate=rate,
         memory=int(memory * 1e9),
         processes=processes,
-        **({} if builds is None else {"builds": builds}),
+        builds=builds or usual.builds,
     )
     shared: dict[str, Any] = {
         "host": host,
@@ -97,5 +109,6 @@ def serve(
         settle()
         uvicorn.run(create_app(settings), **shared)
         return
-    os.environ[ENVIRONMENT] = told(settings)
-    uvicorn.run("mantile.server.app:from_environment", factory=True, workers=processes, **shared)
+    with tempfile.TemporaryDirectory(prefix="mantile-", ignore_cleanup_errors=True) as folder:
+        os.environ[ENVIRONMENT] = told(replace(settings, jobs=Path(folder)))
+        uvicorn.run("mantile.server.app:from_environment", factory=True, workers=processes, **shared)

@@ -16,10 +16,12 @@ from typing import Any
 
 import anyio
 from fastapi import FastAPI
+from fastapi.middleware.cors import CORSMiddleware
 
 from mantile.library.profiles import load_library
 from mantile.library.version import __version__
-from mantile.server import problems
+from mantile.server import documentation, problems
+from mantile.server.deferred import Deferred, stop_jobs
 from mantile.server.limits import Counts, Limits
 from mantile.server.pool import Pool
 from mantile.server.records import Records
@@ -51,10 +53,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.state.pool = Pool(settings)
         app.state.records = Records(settings.records, settings.kept)
         with tempfile.TemporaryDirectory(prefix="mantile-", ignore_cleanup_errors=True) as folder:
-            app.state.folder = folder
+            app.state.folder, app.state.jobs = folder, settings.jobs or Path(folder, "jobs")
+            app.state.jobs.mkdir(exist_ok=True)
             try:
                 yield
             finally:
+                await stop_jobs(app.state.tasks)
                 app.state.pool.close()
 
     app = FastAPI(
@@ -68,12 +72,22 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=running,
         default_response_class=problems.Json,
     )
-    app.state.settings, app.state.counts = settings, Counts()
+    app.state.settings, app.state.counts, app.state.tasks = settings, Counts(), set()
     problems.handle(app)
     app.include_router(router)
     if find_spec("mantile.server.page") is not None:
         app.include_router(import_module("mantile.server.page").router)
+    documentation.add(app)
+    app.add_middleware(Deferred, patience=settings.patience, tasks=app.state.tasks)
     app.add_middleware(Limits, settings=settings, counts=app.state.counts)
+    if settings.origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Content-Type", "Prefer"],
+            expose_headers=["Content-Disposition", "Location", "Retry-After", "X-Points"],
+        )
     app.openapi = lambda: _schema(app)  # type: ignore[method-assign]
     return app
 
@@ -112,6 +126,6 @@ def from_environment() -> FastAPI:
     """The application with the settings of the environment: for servers of several processes."""
     settle()
     given = json.loads(os.environ.get(ENVIRONMENT, "{}"))
-    given |= {"hosts": tuple(given["hosts"])} if "hosts" in given else {}
-    given |= {"records": Path(given["records"])} if given.get("records") else {}
+    given |= {name: tuple(given[name]) for name in ("hosts", "origins") if name in given}
+    given |= {name: Path(given[name]) for name in ("records", "jobs") if given.get(name)}
     return create_app(Settings(**given))

@@ -117,6 +117,16 @@ class EstimateAsked(Body):
     recommend: int = Field(default=3, ge=0, le=12, description="Recommended plans of the answer.")
 
 
+class EstimatesAsked(Body):
+    """Several requests of POST /v1/estimate."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"requests": [{"scenario": _SCENARIO, "recommend": 0}]}]}
+    )
+
+    requests: list[EstimateAsked] = Field(min_length=1, max_length=100)
+
+
 LayerType = Literal["attention", "feedforward", "norm", "embedding"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from mantile.library.errors import InputError
 from mantile.server.asked import EstimateAsked
 from mantile.server.documents import NAME, by_ids, estimate_of, fields_of, model_of, scenario_of
+from mantile.server.progress import report
 
 BLOCK = 2_000  # points of a sweep that are told at a time
 
@@ -18,6 +20,20 @@ def estimated(body: Mapping[str, Any], hub: bool) -> dict[str, Any]:
     from mantile.server.estimates import answer
 
     return answer(EstimateAsked.model_validate(body), hub)
+
+
+def all_estimated(bodies: Sequence[Mapping[str, Any]], hub: bool) -> list[dict[str, Any]]:
+    """The answer of POST /v1/estimate to each body, or its problem."""
+    from mantile.server.problems import of_input
+
+    answers = []
+    for place, body in enumerate(bodies):
+        report(place, len(bodies), "estimates")
+        try:
+            answers.append(estimated(body, hub))
+        except InputError as error:
+            answers.append(json.loads(bytes(of_input(error).body)))
+    return answers
 
 
 def built(scenario: Mapping[str, Any], hub: bool, path: str) -> str:
@@ -108,8 +124,6 @@ def fields_over(over: Mapping[str, Any], hub: bool) -> dict[str, list[Any]]:
 @lru_cache(1)
 def _grid(text: str, hub: bool, most: int) -> Any:
     """The points of a sweep, kept from one part to the next."""
-    import json
-
     from mantile.estimates.sweep import grid_of, question_of
 
     body = json.loads(text)
@@ -132,8 +146,6 @@ def swept(text: str, hub: bool, most: int, part: int) -> tuple[int, int, bytes]:
 
     Returns: points in all, parts, and the rows of this one as text.
     """
-    import json
-
     from mantile.estimates.sweep import possible
     from mantile.estimates.tables import csv_text
     from mantile.library.documents import json_data

@@ -133,7 +133,7 @@ class Limits:
     ) -> None:
         """Answer within the limits of time and size."""
         most, read, whole, late = self._most(scope), 0, False, False
-        due = time.monotonic() + self.settings.seconds
+        due = time.monotonic() + self.settings.body_seconds
 
         async def limited() -> Message:
             nonlocal read, whole, late
@@ -158,7 +158,7 @@ class Limits:
             await self.app(scope, limited, kept)
         refused: Json | None = None
         if late:
-            refused = problem(408, f"the body did not come within {self.settings.seconds:g} s")
+            refused = problem(408, f"the body did not come within {self.settings.body_seconds:g} s")
         elif read > most:
             refused = _too_large(most)
         elif clock.cancelled_caught:

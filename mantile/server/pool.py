@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from mantile.library.errors import InputError
 from mantile.server.errors import Limited
+from mantile.server.progress import PROGRESS, told_to
 from mantile.server.settings import Settings
 
 Answer = TypeVar("Answer")
@@ -44,7 +45,7 @@ class Worker:
     async def run(self, job: Callable[..., Answer], *given: Any) -> Answer:
         """What a function of a module makes of what is given, there."""
         self.jobs += 1
-        return await asyncio.wrap_future(self.executor.submit(job, *given))
+        return await asyncio.wrap_future(self.executor.submit(told_to, PROGRESS.get(), job, *given))
 
     def kill(self) -> None:
         """End it whatever it does; as soon as it has started, where it has not yet."""

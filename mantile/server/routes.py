@@ -15,7 +15,8 @@ from urllib.parse import quote
 
 import anyio
 import anyio.to_thread
-from fastapi import APIRouter, File, Query, Request, Response, UploadFile
+from fastapi import APIRouter, File, HTTPException, Query, Request, Response, UploadFile
+from fastapi import Path as PathParameter
 from fastapi.responses import StreamingResponse
 
 from mantile.library.errors import InputError
@@ -24,6 +25,7 @@ from mantile.server import catalog, estimates, jobs, layers
 from mantile.server.answered import answered
 from mantile.server.asked import (
     EstimateAsked,
+    EstimatesAsked,
     Identifier,
     LayerMetricsAsked,
     OptimizeAsked,
@@ -32,9 +34,11 @@ from mantile.server.asked import (
     SweepAsked,
     SystemMetricsAsked,
 )
+from mantile.server.deferred import DONE, FAILED, Job
 from mantile.server.errors import Limited
 from mantile.server.pool import Pool
 from mantile.server.problems import RESPONSES, Json, of_input
+from mantile.server.progress import report
 from mantile.server.records import Records
 from mantile.server.settings import Settings
 
@@ -435,6 +439,7 @@ async def _parts(pool: Pool, text: str, settings: Settings, as_csv: bool) -> Asy
         yield str(points).encode()
         yield rows
         for part in range(1, parts):
+            report(part, parts, "parts")
             try:
                 _, _, rows = await run(jobs.swept, text, settings.hub, settings.points, part)
             except (InputError, Limited) as error:
@@ -442,6 +447,70 @@ async def _parts(pool: Pool, text: str, settings: Settings, as_csv: bool) -> Asy
                 yield (b"# " if as_csv else b"") + bytes(told) + b"\n"
                 return
             yield rows
+
+
+@v1.get(
+    "/jobs/{id}",
+    tags=["jobs"],
+    summary="How far long work is",
+    responses=answered(id="string", status="string", progress="object?"),
+)
+async def job(request: Request, id: Annotated[str, PathParameter(max_length=32)]) -> Json:
+    """`status`: running, done, failed or cancelled; `progress` where it is known. Kept for an hour.
+
+    A request that takes long, or has the header `Prefer: respond-async`, is answered 202 with this address.
+    """
+    return Json(_job(request, id).state())
+
+
+@v1.get(
+    "/jobs/{id}/result",
+    tags=["jobs"],
+    summary="What long work came to",
+    response_class=Response,
+    responses={404: {"description": "There is none, or none yet."}},
+)
+async def job_result(request: Request, id: Annotated[str, PathParameter(max_length=32)]) -> Response:
+    """The answer, as the request would have had it: its status, type and body."""
+    found = _job(request, id)
+    if found.state()["status"] not in (DONE, FAILED):
+        raise HTTPException(404, f"job {id} has no result: it is {found.state()['status']}")
+    status, headers, body = found.answer()
+    answer = Response(body, status)
+    answer.raw_headers[:] = headers
+    return answer
+
+
+@v1.delete(
+    "/jobs/{id}",
+    tags=["jobs"],
+    summary="Cancel long work",
+    responses=answered(id="string", status="string", progress="object?"),
+)
+async def job_cancel(request: Request, id: Annotated[str, PathParameter(max_length=32)]) -> Json:
+    """Its worker process ends; what is done stays done."""
+    found = _job(request, id)
+    found.cancel()
+    return Json(found.state())
+
+
+def _job(request: Request, identifier: str) -> Job:
+    found = Job(request.app.state.jobs, identifier)
+    if not found.known:
+        raise HTTPException(404, f"no job {identifier}: answers are kept for an hour")
+    return found
+
+
+@v1.post(
+    "/estimates",
+    tags=["estimate"],
+    summary="Several estimates in one request",
+    responses=answered(answers="array"),
+)
+async def several(request: Request, asked: EstimatesAsked) -> Json:
+    """`answers`: what POST /v1/estimate answers to each request, in their order, or the problem of it."""
+    bodies = [one.model_dump(mode="json") for one in asked.requests]
+    return Json({"answers": await _pool(request).run(jobs.all_estimated, bodies, _settings(request).hub)})
 
 
 @v1.post(

@@ -15,10 +15,14 @@ class Settings:
         hub: whether models may be read from the Hugging Face hub.
         records: a database of records for measured runs; None keeps them in memory until the end.
         hosts: names by which the server may be asked; "*" for any.
+        origins: addresses of pages whose scripts may ask (CORS); "*" for any.
         most_body: bytes of a request's body.
         most_upload: bytes of an uploaded workbook.
-        seconds: how long a job of a worker process may take, and a body to come.
+        seconds: how long a job of a worker process may take.
         most_seconds: how long a request may take, waiting included.
+        body_seconds: how long a body may take to come.
+        patience: seconds after which a request is answered 202, with the address of its job.
+        jobs: folder of jobs, shared by all processes; None for one that goes with the server.
         builds: workbooks, verifications and searches that are worked on at once.
         waiting: how many more of these may wait; others are turned away with status 503.
         rate: requests of one client in a minute; 0 for no limit.
@@ -35,10 +39,14 @@ class Settings:
     hub: bool = False
     records: Path | None = None
     hosts: tuple[str, ...] = ("*",)
+    origins: tuple[str, ...] = ()
     most_body: int = 1_000_000
     most_upload: int = 20_000_000
-    seconds: float = 60.0
-    most_seconds: float = 900.0
+    seconds: float = 900.0
+    most_seconds: float = 3600.0
+    body_seconds: float = 60.0
+    patience: float = 20.0
+    jobs: Path | None = None
     builds: int = max(1, min(os.cpu_count() or 1, 4))
     waiting: int = 64
     rate: int = 30_000
