@@ -53,8 +53,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         app.state.pool = Pool(settings)
         app.state.records = Records(settings.records, settings.kept)
         with tempfile.TemporaryDirectory(prefix="mantile-", ignore_cleanup_errors=True) as folder:
-            app.state.folder, app.state.jobs = folder, settings.jobs or Path(folder, "jobs")
-            app.state.jobs.mkdir(exist_ok=True)
+            app.state.folder, app.state.jobs = Path(folder, "files"), settings.jobs or Path(folder, "jobs")
+            for made in (app.state.folder, app.state.jobs):
+                made.mkdir(exist_ok=True)
             try:
                 yield
             finally:

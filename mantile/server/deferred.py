@@ -1,7 +1,7 @@
 """Long work as jobs: what is not answered soon is answered 202 with an address, and goes on.
 
-`Prefer: respond-async` asks for that at once, `Prefer: wait=SECONDS` after so many seconds (RFC 7240). State and
-answer of a job are files of one folder, so that all processes of a server know every job.
+`Prefer: respond-async` asks for that at once, `Prefer: wait=SECONDS` after so many seconds (RFC 7240).
+State and answer of a job are files of one folder, so that all processes of a server know every job.
 """
 
 from __future__ import annotations
