@@ -127,3 +127,16 @@ def test_pages_of_the_endpoints_load_nothing_from_elsewhere(client: Client, path
     assert named and all(name.startswith("/docs/files/") for name in named)
     for name in named:
         assert client.get(name).status_code == 200
+
+
+def test_the_catalogue_says_what_a_model_is(client: Client) -> None:
+    """Shape, attention, mixture, vocabulary and published formats; what nobody states is null."""
+    rows = {row["model_id"]: row for row in client.get("/v1/catalog/models").json()["models"]}
+    llama = rows["llama-3.3-70b"]
+    assert (llama["hidden_size"], llama["heads"], llama["kv_heads"]) == (8192, 64, 8)
+    assert (llama["intermediate_size"], llama["max_positions"], llama["layers"]) == (28672, 131072, 80)
+    assert llama["attention"] == "grouped-query" and llama["mixture"] is None
+    assert {"fp8", "nvfp4", "bf16"} <= {one["format"] for one in llama["formats"]}
+    deepseek = rows["deepseek-r1"]
+    assert deepseek["attention"] == "latent (MLA)" and deepseek["kv_heads"] is None
+    assert (deepseek["mixture"]["experts"], deepseek["mixture"]["top_k"]) == (256, 8)

@@ -236,7 +236,6 @@ def test_headers_are_no_way_in(client: Client, headers: dict[str, str], status: 
         "/v1/catalog/..%2f..%2fmodels",
         "/" + "a" * 60_000,
         "/v1/estimate/",
-
     ],
     ids=lambda path: path[:30],
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from mantile.ir.build import build_ir
 from mantile.ir.counts import describe, kv_bytes_per_token, parameters
-from mantile.library.architecture import Model
+from mantile.library.architecture import Architecture, Model
 from mantile.library.correction import SHIPPED, Correction, load_correction
 from mantile.library.documents import load, parse_yaml, read_text, validate
 from mantile.library.efficiency import EfficiencyProfile, Factor
@@ -60,9 +60,62 @@ def _models() -> list[dict[str, Any]]:
                 "kv_bytes_per_token": kv_bytes_per_token(ir)["all_layers"],
                 "max_positions": facts.value("max_positions") or None,
                 "weights_dtype": facts.choices["weights_dtype"].value,
+                "family": facts.model_type,
+                **{name: facts.value(fact) or None for name, fact in _SHAPE.items()},
+                "attention": _attention(facts),
+                "mixture": {name: facts.value(fact) or None for name, fact in _MIXTURE.items()}
+                if facts.value("experts")
+                else None,
+                "tokenizer_vocabulary": model.tokenizer.vocabulary if model.tokenizer else None,
+                "formats": [
+                    {"format": facts.choices["weights_dtype"].value, "hub_id": model.hub_id},
+                    *({"format": one.weights_dtype, "hub_id": one.hub_id} for one in model.formats),
+                ],
             }
         )
     return rows
+
+
+_SHAPE = {
+    "hidden_size": "hidden_size",
+    "heads": "attention_heads",
+    "kv_heads": "kv_heads",
+    "intermediate_size": "ffn_size",
+}
+_MIXTURE = {
+    "experts": "experts",
+    "top_k": "experts_per_token",
+    "expert_size": "expert_size",
+    "shared_expert_size": "shared_expert_size",
+}
+_NO_MIXERS = ("ffn", "moe", "recorded")
+_SEQUENCE_MIXERS = {
+    "latent_attention": "latent (MLA)",
+    "compressed_attention": "compressed",
+    "gated_delta": "linear (gated delta)",
+    "delta": "linear (delta)",
+    "mamba": "state space (Mamba)",
+    "mamba2": "state space (Mamba 2)",
+}
+
+
+def _attention(facts: Architecture) -> str | None:
+    """The kinds of attention of a model in words; None where its class was recorded and does not say it.
+
+    Example: "grouped-query, sliding window"
+    """
+    words = []
+    for block in facts.blocks.values():
+        if block.kind == "attention":
+            heads, kv_heads = facts.value("attention_heads"), facts.value("kv_heads")
+            words.append(
+                "multi-head" if kv_heads == heads else "multi-query" if kv_heads == 1 else "grouped-query"
+            )
+            if facts.value(block.uses.get("window", "sliding_window")):
+                words.append("sliding window")
+        elif block.kind not in _NO_MIXERS:
+            words.append(_SEQUENCE_MIXERS[block.kind])
+    return ", ".join(dict.fromkeys(words)) or None
 
 
 def _model(name: str) -> dict[str, Any]:
