@@ -428,7 +428,7 @@ class Inputs(Deployment):
     ffn_tp: Whole | None = field(
         "TP of FFNs",
         (
-            "ranks that share a dense FFN or a shared expert: a divisor of TP, whose groups each hold a copy, "
+            "ranks that share a dense FFN or a shared expert: a divisor of TP, each group with a copy, "
             "or all ranks of a stage; 0: all ranks of a stage, or TP where tokens are sent to experts"
         ),
         group=DEPLOYMENT,
