@@ -352,6 +352,9 @@ def test_ffns_over_more_ranks_are_groups_of_attention(client: Client) -> None:
             "HEADS_NOT_DIVISIBLE",
         )
     layers = {"attention": {"tensor_parallel": 8}, "feedforward": {"tensor_parallel": 4}}
+    found = client.answer("/config/system-metrics", body | {"layers": layers})
+    assert (found["scenario"]["tp"], found["scenario"]["ffn_tp"]) == (8, 4)
+    layers = {"attention": {"tensor_parallel": 8}, "feedforward": {"tensor_parallel": 3}}
     problem = client.refused("/config/system-metrics", body | {"layers": layers})
     assert problem["code"] == "PLAN_NOT_EXPRESSIBLE"
     assert problem["field"] == "layers.feedforward.tensor_parallel"

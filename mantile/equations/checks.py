@@ -48,6 +48,7 @@ from mantile.graph.quantity import (
     maximum,
     minimum,
     number_of,
+    remainder,
     span,
     substitute,
     sum_of,
@@ -621,6 +622,7 @@ def plan(of: _Of) -> Iterator[Check]:
         yield of.check("DCP_NOT_DIVISOR", shards.left.kv_ranks, fixed(0, "rank"))
     columns = _not_padded(of, "columns", shards.left.columns)
     yield of.check("FFN_NOT_DIVISIBLE", columns, fixed(0, "channel"))
+    yield from _own_degrees(of)
     yield of.check("EP_NOT_DIVISOR", shards.left.ranks, fixed(0, "rank"))
     stages = of.row(
         "stages", "Stages", "layer", of.workers.inputs.pp * fixed(1, "layer"), "a layer for each at least"
@@ -744,6 +746,21 @@ def domains(of: _Of) -> Iterator[Check]:
     yield of.check("TP_CROSSES_DOMAINS", network.tp_domains, one_domain)
     yield of.check("STAGE_CROSSES_DOMAINS", network.stage_domains, one_domain)
     yield of.check("REPLICA_CROSSES_DOMAINS", of.replica, of.workers.hardware.system_accelerators)
+
+
+def _own_degrees(of: _Of) -> Iterator[Check]:
+    """Degrees of FFNs and of the embedding, where a scenario states them."""
+    inputs, none = of.workers.inputs, of.sides.fixed(0, "flag")
+    tp, ffn_tp, embedding_tp = inputs.tp, inputs.ffn_tp, inputs.embedding_tp
+    if ffn_tp is not None:
+        apart = absolute(ffn_tp - of.workers.ranks.stage) > 0
+        bad = all_of(ffn_tp > 0, apart, remainder(tp, maximum(1, ffn_tp)) > 0)
+        wrong = of.row("ffn_tp_wrong", "TP of FFNs that no ranks have", "flag", where(bad, 1, 0))
+        yield of.check("FFN_TP_NOT_POSSIBLE", wrong, none)
+    if embedding_tp is not None:
+        bad = all_of(embedding_tp > 1, absolute(embedding_tp - tp) > 0)
+        wrong = of.row("embedding_tp_wrong", "Embedding TP that no ranks have", "flag", where(bad, 1, 0))
+        yield of.check("EMBEDDING_TP_NOT_POSSIBLE", wrong, none)
 
 
 def formats(of: _Of) -> Iterator[Check]:

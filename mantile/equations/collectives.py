@@ -28,6 +28,7 @@ from mantile.graph.quantity import (
     as_node,
     at_least,
     count_where,
+    equal,
     index,
     is_number,
     least,
@@ -99,6 +100,21 @@ class _Pass:
         experts = self.workers.plan.experts
         return self.several if experts is None else all_of(self.several, experts.ranks.sends_tokens <= 0)
 
+    @property
+    def gathering(self) -> Node | None:
+        """FFNs of a pass that gather tokens, where any do; None in a model without FFNs."""
+        own = self.workers.inputs.own_ffns
+        if own is None or self.dense is None:
+            return self.ffns
+        dense = self.dense * where(own, 0, 1)
+        return dense if self.experts is None else dense + self.experts
+
+    @property
+    def narrow(self) -> Node | None:
+        """Dense FFNs are shared by fewer ranks than attention; None where nobody states it."""
+        own, ffn_tp = self.workers.inputs.own_ffns, self.workers.inputs.ffn_tp
+        return None if own is None or ffn_tp is None else all_of(own, ffn_tp < self.workers.inputs.tp)
+
     def rows(self, name: str, label: str) -> Rows:
         """Where the rows of one kind of message go."""
         return Rows(f"{self.phase.id}.{name}", f", {label}")
@@ -112,10 +128,11 @@ def messages(phase: Phase, workers: Workers, ir: ModelGraph) -> Messages:
     work = _Pass(phase, workers, ir, of_mixers, _count([*dense, *routed]), _count(dense), _count(routed))
     sums = all_reduce(work)
     halves = sequence(work, sums)
-    gathers = None if work.ffns is None else gather(work, work.ffns)
+    gathers = None if work.gathering is None else gather(work, work.gathering)
+    own = own_sums(work, sums)
     sent = [] if work.experts is None else to_experts(work, work.experts)
-    after, section = _after(work, sums.block, halves, gathers, sent)
-    blocks = [sums.block, *inner_reduce(work), halves]
+    after, section = _after(work, sums.block, halves, gathers, own, sent)
+    blocks = [sums.block, *own, *inner_reduce(work), halves]
     blocks += [] if gathers is None else [gathers]
     blocks += [*sent, *context(work), *shares(work), p2p(work)]
     return Messages(tuple(blocks), after, section)
@@ -214,9 +231,15 @@ def all_reduce(work: _Pass) -> _Sums:
     phase, plan, label = work.phase, work.workers.plan, "all-reduce"
     rows = work.rows("all_reduce", label)
     size = rows("message_bytes", "Message bytes", "B", phase.rank_tokens * work.hidden_bytes)
-    ends = work.mixers
+    ends, embedding_tp = work.mixers, work.workers.inputs.embedding_tp
+    if embedding_tp is not None:
+        ends = ends - where(equal(embedding_tp, 1), 1, 0)
     if work.dense is not None:
-        ends = ends + where(work.gathers_tokens, 0, work.dense)
+        dense = where(work.gathers_tokens, 0, work.dense)
+        own, narrow = work.workers.inputs.own_ffns, work.narrow
+        ends = ends + (
+            dense if own is None or narrow is None else where(own, where(narrow, 0, work.dense), dense)
+        )
     if work.experts is not None:
         ends = ends + where(work.several, 0, work.experts)
     number = rows(
@@ -236,6 +259,20 @@ def all_reduce(work: _Pass) -> _Sums:
         work.workers.efficiency.factors["all_reduce_overlap"],
     )
     return _Sums(block, size, number)
+
+
+def own_sums(work: _Pass, sums: _Sums) -> list[Block]:
+    """Sums of dense FFNs over the ranks that share one, where these are fewer than TP."""
+    network, narrow = work.workers.network.ffn, work.narrow
+    if network is None or narrow is None or work.dense is None:
+        return []
+    label = "sum of FFNs"
+    rows = work.rows("ffn_sum", label)
+    size = rows("message_bytes", "Message bytes", "B", work.phase.rank_tokens * work.hidden_bytes)
+    number = RING_PHASES * work.dense * where(narrow, 1, 0)
+    overlap = work.workers.efficiency.factors["gather_overlap"]
+    between = "scattered and gathered over the ranks that share an FFN, where these are fewer than TP"
+    return [_message(rows, label, between, network, size, number, overlap)]
 
 
 def inner_reduce(work: _Pass) -> list[Block]:
@@ -407,7 +444,12 @@ def _p2p_time(workers: Workers, size: Quantity, steps: Quantity | None = None) -
 
 
 def _after(
-    work: _Pass, sums: Block, halves: Block, gathers: Block | None, sent: Sequence[Block]
+    work: _Pass,
+    sums: Block,
+    halves: Block,
+    gathers: Block | None,
+    own: Sequence[Block],
+    sent: Sequence[Block],
 ) -> tuple[dict[Scope, Block], Section]:
     """The messages after a mixer, an FFN and experts, by the ranks that these are spread over."""
     plan, times, sizes = work.workers.plan, _follows(work), _follows(work)
@@ -432,6 +474,16 @@ def _after(
         label = "Bytes of messages after an FFN"
         size = sizes("ffn_bytes", label, "B", where(work.gathers_tokens, gathers.bytes, size))
         after["stage"] = after["shared"] = (time, size)
+    for block in own:
+        whole, narrow = work.workers.inputs.own_ffns, work.narrow
+        assert whole is not None and narrow is not None
+        of_own = times(
+            "dense",
+            "Messages after a dense FFN",
+            "s",
+            where(whole, where(narrow, RING_PHASES * block.layer_time, after["attention"][0]), time),
+        )
+        after["stage"] = after["shared"] = (of_own, after["attention"][1])
     if sent and plan.experts is not None:
         sends = plan.experts.ranks.sends_tokens > 0
         there_and_back = sum_of([block.layer_time for block in sent])

@@ -259,6 +259,8 @@ def _conditions(inputs: Workload, ranks: Ranks, formats: Formats) -> _Conditions
     groups = [("tp", "TP", inputs.tp), ("stage", "stage", ranks.stage)]
     if inputs.dcp is not None:
         groups.append(("dcp", "decode CP", inputs.dcp))
+    if inputs.ffn_tp is not None:
+        groups.append(("ffn", "FFN", maximum(1, inputs.ffn_tp)))
     of_ranks = {
         name: Quantity(
             f"efficiency.ranks_in_use.{name}",

@@ -18,6 +18,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
+    all_of,
     equal,
     sum_of,
     where,
@@ -138,6 +139,8 @@ class Workload:
     lora_adapters: Input | None = None
     lora_rank: Input | None = None
     tp_padding: Input | None = None
+    ffn_tp: Input | None = None
+    embedding_tp: Input | None = None
     dcp: Input | None = None
     device_split: Input | None = None
     links: Input | None = None
@@ -212,6 +215,11 @@ class Workload:
     decode_attention_dp: Input | None = None
     decode_cp: Input | None = None
     devices: tuple[DeviceInputs, ...] = ()
+
+    @property
+    def own_ffns(self) -> Node | None:
+        """Whether an attention group holds whole dense FFNs; None where no scenario states it."""
+        return None if self.ffn_tp is None else all_of(self.ffn_tp > 0, self.ffn_tp <= self.tp)
 
     @property
     def token_groups(self) -> Node:

@@ -96,6 +96,7 @@ class Network:
         sequence: an all-gather or a reduce-scatter over the TP ranks, as sequence parallelism needs it.
         gather: the same over all ranks of a stage; None in a model without FFNs.
         shares: a gather or a scatter over the ranks of decode CP; None where no scenario asks for it.
+        ffn: the same over the ranks that share an FFN; None where no scenario states them.
         all_to_all: over the ranks of a stage; None in a model without experts.
         copies: ranks that a token goes to in it; None in a model without experts.
         p2p_latency, p2p_per_byte: from stage to stage; `p2p_crosses` is 1 where that is out of the domain.
@@ -108,6 +109,7 @@ class Network:
     sequence: Collective
     gather: Collective | None
     shares: Collective | None
+    ffn: Collective | None
     all_to_all: Collective | None
     copies: Quantity | None
     p2p_latency: Quantity
@@ -233,7 +235,7 @@ def network(
     sums, of_sums = all_reduce(tp, links)
     halves, of_halves = gather("sequence", "gather over TP", tp, links)
     sections = [rows.section("Network", "between domains"), tp.section, stage.section, *of_sums, of_halves]
-    gathers = shares = exchange = copies = None
+    gathers = shares = ffn = exchange = copies = None
     if has_ffns:
         gathers, of_gathers = gather("gather", "gather over a stage", stage, links)
         sections.append(of_gathers)
@@ -241,11 +243,15 @@ def network(
         same_tokens = group("dcp", "decode CP", inputs.dcp, links)
         shares, of_shares = gather("shares", "gather over decode CP", same_tokens, links)
         sections += [same_tokens.section, of_shares]
+    if inputs.ffn_tp is not None and has_ffns:
+        sharing = group("ffn", "FFN", maximum(1, inputs.ffn_tp), links)
+        ffn, of_ffn = gather("ffn_sum", "gather over FFN ranks", sharing, links)
+        sections += [sharing.section, of_ffn]
     if GroupedMatMul in ir.operations():
         exchange, copies, of_exchange = all_to_all(stage, links, _per_token(ir), inputs.ep)
         sections += of_exchange
     latency, per_byte, crosses, no_way, of_stages = p2p(inputs, ranks, links)
-    collectives = [item for item in (sums, halves, gathers, shares, exchange) if item is not None]
+    collectives = [item for item in (sums, halves, gathers, shares, ffn, exchange) if item is not None]
     joined = Rows("network")
     unlinked = joined(
         "unlinked",
@@ -259,6 +265,7 @@ def network(
         sequence=halves,
         gather=gathers,
         shares=shares,
+        ffn=ffn,
         all_to_all=exchange,
         copies=copies,
         p2p_latency=latency,

@@ -127,6 +127,11 @@ def tokens_by_scope(
             "token",
             where(plan.experts.ranks.sends_tokens > 0, on_rank, tokens),
         )
+    own = workers.inputs.own_ffns
+    if own is not None:
+        scoped["stage"] = scoped["shared"] = rows(
+            "ffn_tokens", "Tokens of a rank in dense FFNs", "token", where(own, on_rank, scoped["stage"])
+        )
     if "experts" in scopes and plan.experts is not None:
         scoped["experts"] = rows(
             "expert_tokens",

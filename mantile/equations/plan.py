@@ -10,6 +10,7 @@ degree does not divide, the fullest rank counts.
     .sequence                                             plan.sequence
     .sends_tokens .expert_tp .expert_groups               plan.expert_ranks
     .shared_ranks .shared_copies                          plan.shared_ranks
+    .ffn_ranks                                            plan.sharding
     .ffn .vocabulary and other columns                    plan.columns
     .heads .kv_heads .query_width and other heads         plan.heads
       .kv_copies .most_copies                               and plan.most_copies
@@ -231,6 +232,13 @@ def _over(
         over["experts"] = experts.tp
         if any(scope(module) in ("stage", "shared") for module in ir.modules):
             over["stage"] = over["shared"] = shared_ranks(rows, inputs, ranks, experts)
+    if inputs.ffn_tp is not None:
+        over["stage"] = over["shared"] = rows(
+            "ffn_ranks",
+            "Ranks that share a dense FFN",
+            "rank",
+            where(inputs.ffn_tp > 0, inputs.ffn_tp, over["stage"]),
+        )
     return over
 
 

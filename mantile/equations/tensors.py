@@ -7,7 +7,18 @@ from dataclasses import dataclass, field
 
 from mantile.equations.formats import class_label
 from mantile.equations.plan import Sharding
-from mantile.graph.quantity import Input, Node, Quantity, Section, as_node, span, sum_of, sum_range, where
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    Section,
+    as_node,
+    equal,
+    span,
+    sum_of,
+    sum_range,
+    where,
+)
 from mantile.graph.rows import Rows
 from mantile.graph.sentence import lowered
 from mantile.ir.modules import ModelGraph, Module, Tensor
@@ -72,15 +83,19 @@ class Tensors:
     vision: Quantity | None
 
 
-def tensors(ir: ModelGraph, plan: Sharding) -> Tensors:
-    """The rows of the Tensors sheet, and those of the tensors on a rank."""
+def tensors(ir: ModelGraph, plan: Sharding, embedding_tp: Input | None) -> Tensors:
+    """The rows of the Tensors sheet, and those of the tensors on a rank.
+
+    Args:
+        embedding_tp: ranks that share the rows of the embedding; None where no scenario states it.
+    """
     names = _Names()
     sizes, by_module, sums = _modules(ir, plan, names)
     parameters, totals = _parameters(ir, sizes, sums)
     vision, of_vision, tower = _vision(ir, names)
     predicted, of_prediction, predicting = _prediction(ir, plan, names)
     of_layers, layer_sections = _layers(ir, plan, names)
-    embedding, head, final_vectors, ends = _ends(ir, plan)
+    embedding, head, final_vectors, ends = _ends(ir, plan, embedding_tp)
     return Tensors(
         listed=(*by_module, totals, *of_vision, *of_prediction),
         on_rank=(*layer_sections, ends),
@@ -286,7 +301,9 @@ def _outside_layers(ir: ModelGraph) -> tuple[list[Tensor], list[Tensor]]:
     return before, [tensor for module in after for tensor in module.tensors if tensor.matrix]
 
 
-def _ends(ir: ModelGraph, plan: Sharding) -> tuple[Quantity, Quantity, Quantity, Section]:
+def _ends(
+    ir: ModelGraph, plan: Sharding, embedding_tp: Input | None
+) -> tuple[Quantity, Quantity, Quantity, Section]:
     """What a rank holds of embedding, LM head, and the norm before it."""
     owners = _owners(ir)
     start, others = _outside_layers(ir)
@@ -301,6 +318,9 @@ def _ends(ir: ModelGraph, plan: Sharding) -> tuple[Quantity, Quantity, Quantity,
 
     rows = Rows("tensors")
     of_start = rows.added("embedding", "Embedding weights on a rank", "parameter", each(start), most=3)
+    if embedding_tp is not None:
+        whole = sum_of([_product(tensor.shape) for tensor in start])
+        of_start = where(equal(embedding_tp, 1), whole, of_start)
     embedding = rows("embedding", "Embedding weights on a rank", "parameter", of_start)
     behind = (
         rows("behind", "Weights behind the layers on a rank", "parameter", on_rank(others)) if others else 0

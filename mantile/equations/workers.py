@@ -133,7 +133,7 @@ def workers(
     dtypes = formats(library, inputs, chips, ir)
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
     plan = sharding(ir, inputs, ranks)
-    stored = tensors(ir, plan)
+    stored = tensors(ir, plan, inputs.embedding_tp)
     drafts = speculation(inputs)
     return Workers(
         inputs=inputs,

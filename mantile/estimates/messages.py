@@ -376,6 +376,16 @@ MESSAGES: Mapping[str, Message] = {
         _parallel("tp", "ep"),
         {"tp": "3", "ep": "1"},
     ),
+    "FFN_TP_NOT_POSSIBLE": Message(
+        "{ffn_tp} ranks cannot share an FFN: use a divisor of TP {tp}, or all ranks of a stage",
+        _parallel("ffn_tp", "tp"),
+        {"ffn_tp": "3", "tp": "8"},
+    ),
+    "EMBEDDING_TP_NOT_POSSIBLE": Message(
+        "{embedding_tp} ranks cannot share the embedding: use 1 or TP {tp}",
+        _parallel("embedding_tp", "tp"),
+        {"embedding_tp": "3", "tp": "8"},
+    ),
     "EP_NOT_DIVISOR": Message(
         "EP {ep} does not divide the {ranks} ranks of a stage (TP {tp} × attention-DP "
         "{attention_dp} × CP {cp}): "

@@ -425,6 +425,30 @@ class Inputs(Deployment):
         otherwise="the framework's",
         needs="TP padding",
     )
+    ffn_tp: Whole | None = field(
+        "TP of FFNs",
+        (
+            "ranks that share a dense FFN or a shared expert: a divisor of TP, each group with a copy, "
+            "or all ranks of a stage; 0: all ranks of a stage, or TP where tokens are sent to experts"
+        ),
+        group=DEPLOYMENT,
+        unit="rank",
+        default=0,
+        least=0,
+        most=MOST_RANKS,
+        aliases=("moe_dense_tp_size", "dense_tp"),
+        needs="TP of FFNs",
+    )
+    embedding_tp: Whole | None = field(
+        "TP of the embedding",
+        "ranks that share the rows of the embedding: 1, where each holds them all, or TP; 0: TP",
+        group=DEPLOYMENT,
+        unit="rank",
+        default=0,
+        least=0,
+        most=MOST_RANKS,
+        needs="TP of the embedding",
+    )
     dcp: Whole | None = field(
         "Decode context parallel",
         (
@@ -1142,6 +1166,8 @@ _STATED = (
     "engine settings",
     "engine defaults",
     "TP padding",
+    "TP of FFNs",
+    "TP of the embedding",
     "engine date",
     "decode CP",
     "handover",

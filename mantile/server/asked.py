@@ -175,15 +175,20 @@ class AttentionPlan(Body):
 class FeedforwardPlan(Body):
     """How FFNs are spread, and their data type."""
 
-    tensor_parallel: Degree | None = Field(default=None, description="That of attention without.")
+    tensor_parallel: Degree | None = Field(
+        default=None,
+        description="That of attention without. More: attention-DP; fewer: copies of dense FFNs, and EP.",
+    )
     sequence_parallel: bool | Degree = False
     dtype: Identifier | None = None
 
 
 class OtherPlan(Body):
-    """Norms or embedding: how they are stored, and what follows from the others."""
+    """Norms or embedding: how they are spread and stored."""
 
-    tensor_parallel: Degree | None = Field(default=None, description="That of attention; none of its own.")
+    tensor_parallel: Degree | None = Field(
+        default=None, description="1: replicated on all ranks. That of attention: the embedding is split."
+    )
     dtype: Identifier | None = None
 
 

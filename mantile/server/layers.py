@@ -162,6 +162,16 @@ def layer_metrics(asked: LayerMetricsAsked, hub: bool) -> dict[str, Any]:
         "concurrency": asked.batch_size,
     }
     fields |= _formats({asked.layer_type: asked.dtype}, "dtype")
+    with naming("field model_id", "unknown ", "model "):
+        longest = model_of(asked.model_id, hub).architecture.value("max_positions")
+    if asked.seq_length <= longest < asked.seq_length + _DECODED:
+        fields["overrides"] = [
+            {
+                "id": "model.max_positions",
+                "value": asked.seq_length + _DECODED,
+                "reason": "a layer at the model's own context, and one decode step behind it",
+            }
+        ]
     with asked_as(_ASKED_AS):
         made = estimate_of(fields, hub)
     whole = made.to_dict()
@@ -186,7 +196,9 @@ def system_metrics(asked: SystemMetricsAsked, hub: bool) -> dict[str, Any]:
         InputError: naming the field that is wrong; `Refused` for a plan that cannot be.
     """
     plan = asked.layers
-    fields = _base(asked.model_id, asked.hardware_config) | _degrees(asked)
+    with naming("field model_id", "unknown ", "model "):
+        has_experts = "experts" in model_of(asked.model_id, hub).architecture.facts
+    fields = _base(asked.model_id, asked.hardware_config) | _degrees(asked, has_experts)
     fields |= {
         "input_tokens": asked.input_seq,
         "output_tokens": asked.output_seq,
@@ -237,39 +249,43 @@ def _sequence(asked: bool | int, tp: int, field: str) -> str:
     return "on" if asked > 1 else "off"
 
 
-def _degrees(asked: SystemMetricsAsked) -> dict[str, Any]:
+def _degrees(asked: SystemMetricsAsked, has_experts: bool) -> dict[str, Any]:
     """Degrees by kind of layer as those of a plan.
 
-    FFNs over more ranks than attention: attention is held by several groups, each with its own requests.
+    FFNs over more ranks than attention: several groups hold attention, each with its own requests. Over
+    fewer: each group of ranks holds a copy of dense FFNs, and a part of the experts. Norms of degree 1 are
+    replicated, as is an embedding.
 
     Raises:
-        Refused: for degrees that no plan of ours has.
+        Refused: for degrees that no plan has.
     """
     plan = asked.layers
     attention = plan.attention.tensor_parallel
     ffn = plan.feedforward.tensor_parallel or attention
-    if ffn % attention:
+    degrees: dict[str, Any] = {"tp": attention, "cp": plan.attention.context_parallel}
+    if ffn % attention == 0:
+        degrees["attention_dp"] = ffn // attention
+    elif attention % ffn == 0:
+        degrees |= {"ffn_tp": ffn} | ({"ep": attention // ffn} if has_experts else {})
+    else:
         raise Refused(
-            f"field layers.feedforward.tensor_parallel: {ffn}: expected a multiple of the {attention} ranks "
-            "of attention: all of them hold a part of every FFN",
+            f"field layers.feedforward.tensor_parallel: {ffn}: expected a multiple or a divisor of the "
+            f"{attention} ranks of attention",
             NOT_EXPRESSIBLE,
             "layers.feedforward.tensor_parallel",
         )
     for kind in ("norm", "embedding"):
         degree = getattr(plan, kind).tensor_parallel
-        if degree is not None and degree != attention:
+        if degree not in (None, 1, attention):
             raise Refused(
-                f"field layers.{kind}.tensor_parallel: {degree}: expected that of attention, {attention}",
+                f"field layers.{kind}.tensor_parallel: {degree}: expected 1, or {attention} as of attention",
                 NOT_EXPRESSIBLE,
                 f"layers.{kind}.tensor_parallel",
             )
+    if attention > 1 and plan.embedding.tensor_parallel == 1:
+        degrees["embedding_tp"] = 1
     field = "layers.feedforward.sequence_parallel"
-    return {
-        "tp": attention,
-        "attention_dp": ffn // attention,
-        "cp": plan.attention.context_parallel,
-        "sequence_parallel": _sequence(plan.feedforward.sequence_parallel, attention, field),
-    }
+    return degrees | {"sequence_parallel": _sequence(plan.feedforward.sequence_parallel, attention, field)}
 
 
 def _formats(asked: Mapping[str, str | None], where: str) -> dict[str, Any]:
