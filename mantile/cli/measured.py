@@ -187,7 +187,8 @@ def reconcile(
         with working(f"writing {file.name}"):
             _write(reconciliation, file, unread)
     modes = reconciliation.modes()
-    passed = judged(gates, reconciliation.metrics(modes.get("aggregated", next(iter(modes.values())))))
+    judged_by = modes.get("aggregated", next(iter(modes.values()), reconciliation.compared))
+    passed = judged(gates, reconciliation.metrics(judged_by))
     if as_json:
         print_json(reconciliation.to_dict() | _gates_told(passed))
     else:

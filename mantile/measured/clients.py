@@ -96,9 +96,7 @@ def lengths(record: Record, client: ClientFlags, notes: list[str]) -> Record:
     }
 
 
-def prompts(
-    record: Record, client: ClientFlags, concurrency: int, timed: bool, notes: list[str]
-) -> Record:
+def prompts(record: Record, client: ClientFlags, concurrency: int, timed: bool, notes: list[str]) -> Record:
     """Prompts of the benchmark for each slot, as far as the record or its campaign says it.
 
     A run that reports throughput alone handed all its prompts over at once: concurrency is their number.

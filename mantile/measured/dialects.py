@@ -231,8 +231,10 @@ def _workers(record: Row, side: str) -> dict[str, int]:
     workers, accelerators = f"{side}_num_workers", f"num_{side}_gpu"
     count, total = (whole(record.get(name), 0) for name in (workers, accelerators))
     if not count or not total:
-        raise InputError(f"fields {workers}, {accelerators}: expected how many {side} workers there are, and "
-                         "their accelerators")  # fmt: skip
+        raise InputError(
+            f"fields {workers}, {accelerators}: expected how many {side} workers there are, and "
+            "their accelerators"
+        )
     if total % count:
         raise InputError(f"{accelerators} is {total}, which is no multiple of {workers}, {count}")
     ranks, experts = total // count, max(1, whole(record.get(f"{side}_ep")))
@@ -329,8 +331,8 @@ _OF_SIDES = ("num_{}_gpu", "{}_num_workers", "{}_tp", "{}_ep", "{}_dp_attention"
 
 
 def inferencex(record: Row, name: str) -> Iterable[Run]:
-    """A record of InferenceX: of agg_bmk.json, or of benchmarks.json, whose figures stand under metrics. Times
-    are seconds.
+    """A record of InferenceX: of agg_bmk.json, or of benchmarks.json, whose figures stand under metrics.
+    Times are seconds.
 
     Throughput of workers apart is that of an accelerator that decodes; its record has them all.
     """
@@ -541,7 +543,8 @@ def _renamed(record: Row) -> Row:
         found = next((other for other in others if other in plain), None)
         if found is not None and name not in plain:
             plain[name] = plain.pop(found)
-    cells = {name: cell for (name, key) in plain.items() for cell in [dict.get(record, key)]}
+    held = {**record}
+    cells = {name: held[key] for name, key in plain.items()}
     if "framework" not in cells and (engine := runner_engine(str(cells.get("system")))) is not None:
         cells["framework"] = engine
     if "tp" not in cells and cells.get("gpus") in (1, "1", 1.0):

@@ -86,7 +86,9 @@ def _measurements(path: Path, clock: Clock) -> Measurements:
             f"{path}: none of its {len(records)} records is a measured run; "
             f"the first: {rejected[0].id}: {rejected[0].reason}"
         )
-    return Measurements(tuple(runs.values()), tuple(rejected), {column: why_unread(column) for column in unread(records)})
+    return Measurements(
+        tuple(runs.values()), tuple(rejected), {column: why_unread(column) for column in unread(records)}
+    )
 
 
 def _recorded(path: Path, trusted: Mapping[bytes, str] | None) -> Measurements:

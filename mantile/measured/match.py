@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from mantile.equations.checks import OVERLOADED
 from mantile.equations.correction import shares_of_step
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
 from mantile.equations.reasons import PLAN
 from mantile.estimates.structure import graph_of
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Node
+from mantile.graph.quantity import Input, Node, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
@@ -57,10 +58,12 @@ class Batch:
     inputs: dict[str, Any]
 
     def outputs(self) -> dict[str, Node]:
-        """The quantities that predict metrics, by the field of a run's metrics."""
+        """The quantities that predict metrics, by the field of a run's metrics. Where no length is said to
+        vary, all requests have the mean TPOT."""
         graph = self.equations
         memory = graph.decode_workers.memory
         others: dict[str, Node] = {
+            "tpot_p50": graph.figures.get("serving.tpot_median", graph.serving.tpot),
             "prefill": graph.prompt.stages.through,
             "weights": memory.weights,
             "kv_tokens": memory.startup.kv_tokens,
@@ -75,11 +78,11 @@ class Batch:
 
     @cached_property
     def program(self) -> Program:
-        """The outputs, and whether the plan is possible, ready to run."""
-        return Program([*self.outputs().values(), self.equations.checks.feasibility])
+        """The outputs, and whether the plan is possible and not overloaded, ready to run."""
+        return Program([*self.outputs().values(), self.equations.checks.state])
 
     def predict(self, changes: Mapping[str, Any] | None = None) -> dict[Node, Array]:
-        """Values of the outputs and of the feasibility, an array over the runs each.
+        """Values of the outputs and of the state of the checks, an array over the runs each.
 
         Args:
             changes: values that replace those of inputs, by id.
@@ -104,13 +107,21 @@ class Batch:
             for place in range(len(self.runs))
         ]
 
+    def states_of_padded(self) -> list[str]:
+        """What the plan of each run is if what does not divide among its ranks is padded: whether it has
+        room, or is overloaded."""
+        checks = self.equations.checks
+        room: Node = self.equations.figures["checks.room"]
+        state = room if checks.load is None else where(checks.load > 1, OVERLOADED.lower(), room)
+        return [str(one) for one in self._over_runs(Program([state]).sweep(self.inputs)[state])]
+
     @cached_property
     def measured(self) -> dict[str, Array]:
         """What was measured, by the field of a run's metrics: an array over the runs, NaN where a run does
         not report it.
 
-        Throughput per accelerator follows from that of the deployment, or from mean TTFT and TPOT of an
-        aggregated run; the time of a prefill from its tokens per second.
+        Throughput per accelerator follows from that of the deployment, the time of a prefill from its tokens
+        per second.
         """
         given = [run.run.metrics.given() for run in self.runs]
         fields = [metric.field for metric in COMPARED.values()]
@@ -120,12 +131,23 @@ class Batch:
         prefill = COMPARED["prefill"].field
         measured[prefill] = np.where(np.isnan(measured[prefill]), tokens / rate, measured[prefill])
         deployment = np.array([metrics.get(OUTPUT_TOKENS_PER_S.key, np.nan) for metrics in given])
-        for throughput in (
-            deployment / self.accelerators,
-            self._throughput_of(measured[TTFT.key], measured[TPOT.key]),
-        ):
-            measured[THROUGHPUT] = np.where(np.isnan(measured[THROUGHPUT]), throughput, measured[THROUGHPUT])
+        reported = measured[THROUGHPUT]
+        measured[THROUGHPUT] = np.where(np.isnan(reported), deployment / self.accelerators, reported)
         return measured
+
+    @cached_property
+    def derived_throughput(self) -> Array:
+        """Tokens per second and accelerator that the measured TTFT and TPOT of each run come to; NaN where
+        they do not say it."""
+        return self._throughput_of(self.measured[TTFT.key], self.measured[TPOT.key])
+
+    @property
+    def compared(self) -> dict[str, Array]:
+        """What predictions are compared with: what was measured, and throughput that was derived where none
+        was."""
+        throughput = self.measured[THROUGHPUT]
+        filled = np.where(np.isnan(throughput), self.derived_throughput, throughput)
+        return self.measured | {THROUGHPUT: filled}
 
     @property
     def accelerators(self) -> Array:

@@ -3,7 +3,7 @@
 A name is taken apart into words, so that "Mean TTFT (ms)", mean_ttft_ms and ttft_sec are one metric:
 
     ttft, tpot, e2e             a time, with its unit, and mean, p50 or p95
-    throughput, tokens/s, tps   output tokens per second: of the deployment, or of an accelerator with gpu, ...
+    throughput, tokens/s, tps   output tokens per second: of the deployment, or per gpu
     prefill                     a time, or tokens per second
 """
 
@@ -109,7 +109,9 @@ def _time(words: list[str]) -> Place | NoMetric:
     field = f"{_TIMES[named]}{ending}_s"
     if field not in Metrics.model_fields:
         return NoMetric("not among the metrics of a run")
-    return NoMetric("its unit is not stated: expected _ms or _s in its name") if unit is None else (field, unit)
+    return (
+        NoMetric("its unit is not stated: expected _ms or _s in its name") if unit is None else (field, unit)
+    )
 
 
 def _rate(words: list[str]) -> Place | NoMetric:
@@ -132,7 +134,8 @@ def _rate(words: list[str]) -> Place | NoMetric:
 
 
 def metric_columns(columns: Mapping[str, object]) -> dict[str, tuple[str, float]]:
-    """Which column holds each metric, and its factor to SI; of two that hold the same the first with a figure.
+    """Which column holds each metric, and its factor to SI; of two that hold the same the first with a
+    figure.
 
     Args:
         columns: of a row, with what they hold.

@@ -52,6 +52,9 @@ def unread(rows: Iterable[Row]) -> tuple[str, ...]:
     parts = [part for row in rows for part in (row, *row.parts)]
     read = {column for part in parts for column in part.read}
     held = dict.fromkeys(
-        part.columns.get(name, name) for part in parts for name, cell in part.items() if cell not in ("", None)
+        part.columns.get(name, name)
+        for part in parts
+        for name, cell in part.items()
+        if cell not in ("", None)
     )
     return tuple(column for column in held if column not in read)
