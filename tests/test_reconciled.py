@@ -228,20 +228,24 @@ def test_charts_of_errors(table: Path, tmp_path: Path) -> None:
 
 
 def test_calibrate_refuses_what_reconcile_refuses(tmp_path: Path) -> None:
-    """A plan that cannot be is a misreading of its record: neither compares with it, nor fits to it."""
+    """A plan that cannot be is a misreading of its record, one that does not fit has no time: neither compares
+    with them, nor fits to them."""
     path = tmp_path / "runs.csv"
     path.write_text(
         "id,model,accelerator,framework,input_tokens,output_tokens,concurrency,tp,ep,tpot_ms\n"
         "right,gpt-oss-20b,h100-sxm,vllm,1024,128,8,2,2,6\n"
-        "wrong,gpt-oss-20b,h100-sxm,vllm,1024,128,8,2,4,6\n",
+        "wrong,gpt-oss-20b,h100-sxm,vllm,1024,128,8,2,4,6\n"
+        "large,llama-3.1-405b,h100-sxm,vllm,1024,128,8,1,1,6\n",
         encoding="utf-8",
     )
     measured = load_measurements(path)
     compared = reconcile(measured)
     possible = match_runs(measured.runs).possible()
-    assert [run.run.id for run in possible.runs] == list(compared.table["id"]) == ["right"]
-    assert possible.rejected == compared.rejected
-    assert [one.id for one in possible.rejected] == ["wrong"]
+    assert [run.run.id for run in possible.runs] == list(compared.modes()["aggregated"]["id"]) == ["right"]
+    assert {one.id: one.reason for one in possible.rejected} == {
+        one.id: one.reason for one in compared.unanswered()
+    }
+    assert [one.id for one in possible.rejected] == ["wrong", "large"]
 
 
 def test_measured_memory_is_compared(tmp_path: Path) -> None:

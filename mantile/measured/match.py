@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mantile.equations.checks import OVERLOADED
+from mantile.equations.checks import INSUFFICIENT, INVALID, OVERLOADED
 from mantile.equations.correction import shares_of_step
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
@@ -30,6 +30,18 @@ from mantile.measured.runs import RejectedRun, Run
 
 PADDING = frozenset({"HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"})
 """Checks of a plan that a run may not keep: what does not divide among the ranks was padded."""
+
+PADDED = "padded"
+NOT_COMPARED = {
+    INSUFFICIENT: "INSUFFICIENT_MEMORY",
+    OVERLOADED.lower(): OVERLOADED,
+}
+"""Why a run is neither compared nor fitted to, by what its plan is: the reason code."""
+TOLD = {
+    "INSUFFICIENT_MEMORY": "left out (INSUFFICIENT_MEMORY): it is said not to fit in memory, and ran",
+    OVERLOADED: "left out (OVERLOADED): more requests arrive than can be served, so waits grow without end",
+}
+"""The same in words."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +90,11 @@ class Batch:
 
     @cached_property
     def program(self) -> Program:
-        """The outputs, and whether the plan is possible and not overloaded, ready to run."""
-        return Program([*self.outputs().values(), self.equations.checks.state])
+        """The outputs, ready to run."""
+        return Program([*self.outputs().values()])
 
     def predict(self, changes: Mapping[str, Any] | None = None) -> dict[Node, Array]:
-        """Values of the outputs and of the state of the checks, an array over the runs each.
+        """Values of the outputs, an array over the runs each.
 
         Args:
             changes: values that replace those of inputs, by id.
@@ -107,13 +119,28 @@ class Batch:
             for place in range(len(self.runs))
         ]
 
-    def states_of_padded(self) -> list[str]:
-        """What the plan of each run is if what does not divide among its ranks is padded: whether it has
-        room, or is overloaded."""
-        checks = self.equations.checks
+    def verdicts(self, changes: Mapping[str, Any] | None = None) -> tuple[list[str], list[tuple[str, ...]]]:
+        """What the plan of each run is, and the codes of the plan checks that do not hold.
+
+        A run was measured, so its plan was: heads and columns that do not divide among the ranks were padded.
+        Any other check that does not hold is a misreading of the record.
+
+        Args:
+            changes: values that replace those of inputs, by id.
+        """
+        checks, inputs = self.equations.checks, self.inputs | dict(changes or {})
         room: Node = self.equations.figures["checks.room"]
-        state = room if checks.load is None else where(checks.load > 1, OVERLOADED.lower(), room)
-        return [str(one) for one in self._over_runs(Program([state]).sweep(self.inputs)[state])]
+        padded = room if checks.load is None else where(checks.load > 1, OVERLOADED.lower(), room)
+        values = Program([checks.state, padded]).sweep(inputs)
+        states, otherwise = (
+            [str(one) for one in self._over_runs(values[of])] for of in (checks.state, padded)
+        )
+        unmet = self.unmet_plan_checks()
+        verdicts = [
+            (after if after in NOT_COMPARED else PADDED) if codes and set(codes) <= PADDING else state
+            for state, after, codes in zip(states, otherwise, unmet, strict=True)
+        ]
+        return verdicts, unmet
 
     @cached_property
     def measured(self) -> dict[str, Array]:
@@ -188,21 +215,19 @@ class MatchedRuns:
         return match_runs([run.run for run in self.runs], library, models=models)
 
     def possible(self) -> MatchedRuns:
-        """The same without the runs whose plan is not possible, which are rejected with the reason.
-
-        A run was measured, so its plan was: heads and columns that do not divide among the ranks were padded,
-        and do not count. Any other check that does not hold is a misreading of the record.
-        """
+        """The same without the runs that nothing is fitted to, which are rejected with the reason: those
+        whose plan is not possible, is said not to fit, or is overloaded."""
         batches: list[Batch] = []
         rejected: list[RejectedRun] = []
         for batch in self.batches:
-            unmet = [[code for code in codes if code not in PADDING] for codes in batch.unmet_plan_checks()]
-            kept = [run for run, codes in zip(batch.runs, unmet, strict=True) if not codes]
-            rejected += [
-                RejectedRun(run.run.id, f"the plan is not possible: {', '.join(codes)}")
-                for run, codes in zip(batch.runs, unmet, strict=True)
-                if codes
-            ]
+            kept: list[MatchedRun] = []
+            for run, verdict, codes in zip(batch.runs, *batch.verdicts(), strict=True):
+                if verdict == INVALID:
+                    rejected.append(RejectedRun(run.run.id, f"the plan is not possible: {', '.join(codes)}"))
+                elif verdict in NOT_COMPARED:
+                    rejected.append(RejectedRun(run.run.id, TOLD[NOT_COMPARED[verdict]]))
+                else:
+                    kept.append(run)
             if len(kept) == len(batch.runs):
                 batches.append(batch)
             elif kept:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mantile.equations.checks import INSUFFICIENT, OVERLOADED
+from mantile.equations.checks import INSUFFICIENT, INVALID
 from mantile.library.errors import InputError, unknown
 from mantile.library.profiles import Library
-from mantile.measured.match import PADDING, Batch, MatchedRun, MatchedRuns, match_runs
+from mantile.measured.match import NOT_COMPARED, PADDING, TOLD, Batch, MatchedRun, MatchedRuns, match_runs
 from mantile.measured.metrics import (
     COMPARED,
     DERIVED,
@@ -53,17 +53,6 @@ COLUMNS = [
     "assumptions",
 ]
 """Columns of the table of a reconciliation."""
-
-NOT_COMPARED = {
-    INSUFFICIENT: "INSUFFICIENT_MEMORY",
-    OVERLOADED.lower(): OVERLOADED,
-}
-"""Why a run is not compared, by what its plan is: the reason code."""
-TOLD = {
-    "INSUFFICIENT_MEMORY": "it is said not to fit in memory, and ran",
-    OVERLOADED: "more requests arrive than can be served: waits follow how long the load lasts",
-}
-"""The same in words."""
 
 _DEGREES = {"tp": "TP", "attention_dp": "DPA", "ep": "EP", "pp": "PP", "cp": "CP", "dp": "DP"}
 
@@ -150,7 +139,7 @@ class Reconciliation:
         return (
             *self.rejected,
             *(
-                RejectedRun(str(run), f"not compared ({code}): {TOLD[code]}")
+                RejectedRun(str(run), TOLD[code])
                 for run, code in zip(excluded["id"], excluded["excluded"], strict=True)
             ),
         )
@@ -265,7 +254,7 @@ def reconcile(
     _require_known(changes, matched)
     tables = [_compared(batch, changes) for batch in matched.batches]
     table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=[*COLUMNS, "why"])
-    possible = table["feasibility"] != IMPOSSIBLE
+    possible = table["feasibility"] != INVALID
     unread = () if conditions else measured.rejected
     return Reconciliation(
         table=table[possible].drop(columns="why").reset_index(drop=True),
@@ -320,9 +309,8 @@ def _changed_inputs(batch: Batch, changes: Mapping[str, float]) -> dict[str, str
 
 def _compared(batch: Batch, changes: Mapping[str, float]) -> pd.DataFrame:
     """The rows of a batch: what was asked, and each metric measured, predicted and as their ratio."""
-    values = batch.predict(
-        {cell: changes[figure] for figure, cell in _changed_inputs(batch, changes).items()}
-    )
+    changed = {cell: changes[figure] for figure, cell in _changed_inputs(batch, changes).items()}
+    values = batch.predict(changed)
     outputs, measured, compared = batch.outputs(), batch.measured, batch.compared
     asked = [_asked(run) for run in batch.runs]
     table = pd.DataFrame(asked)
@@ -331,8 +319,7 @@ def _compared(batch: Batch, changes: Mapping[str, float]) -> pd.DataFrame:
         loads.infer_objects()
     )  # whole numbers stay so beside runs at a rate, which have none
     table["gpus"] = batch.accelerators.astype(int)
-    _judge_plans(table, batch, [str(verdict) for verdict in values[batch.equations.checks.state]])
-    table["excluded"] = table["feasibility"].map(NOT_COMPARED).fillna("")
+    _judge_plans(table, batch, changed)
     excluded, has_room = table["excluded"] != "", table["feasibility"] != INSUFFICIENT
     for name, metric in COMPARED.items():
         predicted = pd.Series(values[outputs[metric.field]].astype(float))
@@ -374,25 +361,14 @@ def other_load(run: Mapping[Any, Any]) -> str:
     return f"{run['request_rate']:g}/s" if run["request_rate"] else "sessions"
 
 
-IMPOSSIBLE, PADDED = "invalid", "padded"
-
-
-def _judge_plans(table: pd.DataFrame, batch: Batch, verdicts: list[str]) -> None:
-    """Fill in whether each plan is possible, and why not.
-
-    A run was measured, so its plan was: heads and columns that do not divide among the ranks were padded, and
-    are counted so. Any other check that does not hold is a misreading of the record.
-    """
-    unmet = batch.unmet_plan_checks() if IMPOSSIBLE in verdicts else [()] * len(verdicts)
-    padded = [bool(codes) and set(codes) <= PADDING for codes in unmet]
-    otherwise = batch.states_of_padded() if any(padded) else verdicts
-    table["feasibility"] = [
-        (state if state in NOT_COMPARED else PADDED) if pads else verdict
-        for verdict, state, pads in zip(verdicts, otherwise, padded, strict=True)
-    ]
+def _judge_plans(table: pd.DataFrame, batch: Batch, changes: Mapping[str, Any]) -> None:
+    """Fill in whether each plan is possible, and why it is not, or its run is not compared."""
+    verdicts, unmet = batch.verdicts(changes)
+    table["feasibility"] = verdicts
+    table["excluded"] = [NOT_COMPARED.get(verdict, "") for verdict in verdicts]
     table["why"] = [", ".join(codes) for codes in unmet]
-    for assumptions, codes, pads in zip(table["assumptions"], unmet, padded, strict=True):
-        if pads:
+    for assumptions, codes in zip(table["assumptions"], unmet, strict=True):
+        if codes and set(codes) <= PADDING:
             assumptions.append(f"padded to the next multiple of the ranks ({', '.join(codes)})")
 
 

@@ -134,7 +134,7 @@ def print_reconciliation(reconciliation: Reconciliation, unread: int, files: Seq
         _print_groups(out, reconciliation, reconciliation.headline)
         _print_extremes(out, reconciliation, reconciliation.headline)
     print_rejected(reconciliation.unanswered())
-    _print_unused(out, reconciliation.unused)
+    print_unused(reconciliation.unused)
     assumptions = reconciliation.assumptions()
     if assumptions:
         table = new_table("assumed while reading", "runs", right=(1,))
@@ -145,14 +145,14 @@ def print_reconciliation(reconciliation: Reconciliation, unread: int, files: Seq
         out.print(f"{path}: written")
 
 
-def _print_unused(out: Console, unused: Mapping[str, str]) -> None:
+def print_unused(unused: Mapping[str, str]) -> None:
     """The columns of the file that nobody read, by the reason."""
     if not unused:
         return
     table = new_table("columns not used", "because")
     for why in dict.fromkeys(unused.values()):
         table.add_row(", ".join(column for column, reason in unused.items() if reason == why), why)
-    out.print(table)
+    open_console().print(table)
 
 
 def write_summary(reconciliation: Reconciliation, unread: int, path: Path) -> None:

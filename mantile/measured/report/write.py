@@ -8,7 +8,8 @@ import pandas as pd
 
 from mantile.estimates.tables import table_file
 from mantile.library.errors import InputError
-from mantile.measured.reconcile import TOLD, Reconciliation
+from mantile.measured.match import TOLD
+from mantile.measured.reconcile import Reconciliation
 from mantile.measured.report.contents import Report
 from mantile.measured.report.groups import all_groups, groups_sheet
 from mantile.measured.report.lists import assumptions_sheet, extremes_sheet, unanswered_sheet
