@@ -120,7 +120,7 @@ def _cases(file: Path, pins: tuple[str, ...]) -> Iterator[tuple[str, dict[str, t
             batch.predict({"inputs.concurrency": np.maximum(1, np.round(concurrency * load))})
             for load in LOADS
         ]
-        measured = batch.measured
+        measured = batch.compared
         for place, matched in enumerate(batch.runs):
             rows.append(
                 {

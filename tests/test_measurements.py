@@ -644,9 +644,43 @@ def test_records_of_inferencemax(tmp_path: Path) -> None:
     (other,) = found.rejected
     assert "b999" in other.reason
     assert len({run.id for run in found.runs}) == 3
-    apart = AGG | {"disagg": True, "num_prefill_gpu": 8, "num_decode_gpu": 16, "tp": 16, "ep": 16}
-    run = one(document(tmp_path, [apart], "agg_bmk.json"))
+
+
+APART = AGG | {
+    "hw": "gb200",
+    "framework": "dynamo-trt",
+    "disagg": True,
+    "is_multinode": True,
+    **{"num_prefill_gpu": 12, "prefill_num_workers": 3, "prefill_tp": 4, "prefill_ep": 1},
+    **{"num_decode_gpu": 16, "decode_num_workers": 2, "decode_tp": 1, "decode_ep": 8},
+    **{"prefill_dp_attention": "false", "decode_dp_attention": "true"},
+    "tput_per_gpu": 900,
+}
+
+
+def test_workers_of_inferencex_are_read_on_both_sides(tmp_path: Path) -> None:
+    """Worker counts, widths and attention-DP of each side; throughput is that of a GPU that decodes. On the
+    site figures stand under metrics, and those of one node count its GPUs twice."""
+    unstated = APART | {"prefill_num_workers": 0, "decode_num_workers": 0}
+    found = document(tmp_path, [APART, unstated], "agg_bmk.json")
+    (run,) = found.runs
+    assert (run.tp, run.ep, run.attention_dp, run.dp) == (4, 1, 1, 3)
     assert run.decode is not None and run.scenario().disaggregated and not run.overrides
+    assert (run.decode.tp, run.decode.ep, run.decode.attention_dp, run.decode.dp) == (1, 8, 8, 2)
+    assert run.metrics.output_tokens_per_s == pytest.approx(1100.5 * 16)
+    assert run.metrics.output_tokens_per_s_per_accelerator is None
+    assert "expected how many prefill workers there are" in found.rejected[0].reason
+    assert list(found.unused) == ["is_multinode", "tput_per_gpu"]
+    times = ("mean_ttft", "mean_tpot", "median_ttft", "output_tput_per_gpu")
+    moved = {key: APART[key] for key in APART if key not in (*times, "hw", "tp", "ep", "spec_decoding")}
+    moved |= {"model": "dsr1", "dp_attention": "", "hardware": "gb200", "spec_method": "none"}
+    moved["metrics"] = {key: APART[key] for key in times} | {"mean_itl": 1.9}
+    site = document(tmp_path, [moved, moved | {"disagg": False, "id": "b"}], "benchmarks.json")
+    assert site.runs[0].metrics == run.metrics and site.runs[0].decode == run.decode
+    together = site.runs[1]
+    assert (together.tp, together.attention_dp, together.dp, together.decode) == (1, 8, None, None)
+    assert together.metrics.output_tokens_per_s_per_accelerator == 1100.5
+    assert "TPOT" in site.unused["metrics.mean_itl"] and "spec_method" not in site.unused
 
 
 # --- llama-bench --------------------------------------------------------------------------------------------
@@ -748,7 +782,7 @@ def test_predictions_stand_beside_what_was_measured() -> None:
     loaded = float(np.max(Program([ramp]).sweep(batch.inputs)[ramp]))
     assert 0.9 < loaded < 1  # 10 prompts a slot
     in_flight = loaded * 16  # of the run's own times, which are near those predicted
-    assert first["throughput_measured"] == pytest.approx(in_flight * 461 / (0.21 + 460 * 0.0147), rel=2e-3)
+    assert first["throughput_derived"] == pytest.approx(in_flight * 461 / (0.21 + 460 * 0.0147), rel=2e-3)
     predicted = batch.predict()
     assert first["tpot_predicted"] == pytest.approx(float(predicted[batch.outputs()["tpot_s"]][0]), rel=1e-12)
     assert math.isnan(found.table.iloc[1]["ttft_ratio"]) and math.isnan(found.table.iloc[2]["tpot_ratio"])
@@ -787,7 +821,7 @@ def test_throughput_of_a_deployment_is_shared_by_all_its_accelerators() -> None:
     assert accelerators >= 6
     assert table["throughput_measured"]["r0"] == pytest.approx(900 / 2)
     assert table["throughput_measured"]["r1"] == pytest.approx(900 / accelerators)
-    assert math.isnan(table["throughput_measured"]["r2"])
+    assert math.isnan(table["throughput_derived"]["r2"])
 
 
 def test_folds_keep_what_belongs_together() -> None:

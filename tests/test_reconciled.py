@@ -19,10 +19,11 @@ from mantile.measured.correct import residuals
 from mantile.measured.gates import Gate, judged
 from mantile.measured.load import load_measurements
 from mantile.measured.match import match_runs
+from mantile.measured.metric_columns import metric_column, why_unread
 from mantile.measured.metrics import errors_in_units
 from mantile.measured.reconcile import reconcile
-from mantile.measured.report.write import write_report, write_table
-from mantile.measured.runs import parse_run
+from mantile.measured.report.write import report_book, write_report, write_table
+from mantile.measured.runs import Measurements, parse_run
 from mantile.measured.spellings import find_accelerator, framework_id, model_id, weight_formats
 
 HEADS = (
@@ -54,7 +55,7 @@ def test_a_time_in_seconds_that_is_no_number(table: Path, held: str) -> None:
     told = table.read_text(encoding="utf-8").replace(",0.31,", f",{held},")
     table.write_text(told, encoding="utf-8")
     (first, _) = load_measurements(table).rejected
-    assert f"ttft_ms: holds '{held}'; expected a number" in first.reason
+    assert f"mean_ttft_s: holds '{held}'; expected a number" in first.reason
     listed = table.with_suffix(".yaml")
     listed.write_text("- {mean_ttft_s: [1], tpot_s: {a: 1}}\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"theirs\.yaml"):
@@ -159,7 +160,7 @@ def test_runs_without_a_concurrency(load: dict[str, float], tmp_path: Path) -> N
     found = reconcile(load_measurements(path))
     opened, closed = found.table.to_dict("records")
     assert (opened["concurrency"], closed["concurrency"]) == (None, 4)
-    assert np.isnan(opened["throughput_measured"]) and closed["throughput_measured"] > 0
+    assert np.isnan(opened["throughput_measured"]) and closed["throughput_derived"] > 0
     assert list(found.groups()["concurrency"]) == ["4"]
     write_report(found, tmp_path / "report.xlsx")
     write_table(found, tmp_path / "runs.csv")
@@ -227,20 +228,24 @@ def test_charts_of_errors(table: Path, tmp_path: Path) -> None:
 
 
 def test_calibrate_refuses_what_reconcile_refuses(tmp_path: Path) -> None:
-    """A plan that cannot be is a misreading of its record: neither compares with it, nor fits to it."""
+    """A plan that cannot be is a misreading of its record, one that does not fit has no time: neither compares
+    with them, nor fits to them."""
     path = tmp_path / "runs.csv"
     path.write_text(
         "id,model,accelerator,framework,input_tokens,output_tokens,concurrency,tp,ep,tpot_ms\n"
         "right,gpt-oss-20b,h100-sxm,vllm,1024,128,8,2,2,6\n"
-        "wrong,gpt-oss-20b,h100-sxm,vllm,1024,128,8,2,4,6\n",
+        "wrong,gpt-oss-20b,h100-sxm,vllm,1024,128,8,2,4,6\n"
+        "large,llama-3.1-405b,h100-sxm,vllm,1024,128,8,1,1,6\n",
         encoding="utf-8",
     )
     measured = load_measurements(path)
     compared = reconcile(measured)
     possible = match_runs(measured.runs).possible()
-    assert [run.run.id for run in possible.runs] == list(compared.table["id"]) == ["right"]
-    assert possible.rejected == compared.rejected
-    assert [one.id for one in possible.rejected] == ["wrong"]
+    assert [run.run.id for run in possible.runs] == list(compared.modes()["aggregated"]["id"]) == ["right"]
+    assert {one.id: one.reason for one in possible.rejected} == {
+        one.id: one.reason for one in compared.unanswered()
+    }
+    assert [one.id for one in possible.rejected] == ["wrong", "large"]
 
 
 def test_measured_memory_is_compared(tmp_path: Path) -> None:
@@ -271,3 +276,155 @@ def test_measured_memory_is_compared(tmp_path: Path) -> None:
             | {"concurrency": 1, "metrics": {"peak_memory_gb": 1, "peak_memory_bytes": 1e9}},
             "twice",
         )
+
+
+@pytest.mark.parametrize(
+    ("column", "place"),
+    [
+        *((name, ("output_tokens_per_s_per_accelerator", 1)) for name in (
+            "throughput_tokens_per_sec_per_gpu", "out_tok_s_gpu", "output_tput_per_gpu",
+            "tokens_per_s_per_gpu", "Output Throughput (tok/s/GPU)", "throughput_per_gpu", "tps_per_gpu",
+        )),
+        *((name, ("output_tokens_per_s", 1)) for name in (
+            "output_throughput", "Output token throughput (tok/s)", "tokens_per_second", "throughput_tok_s",
+        )),
+        *((name, ("ttft_s", 1e-3)) for name in ("Mean TTFT (ms)", "avg_ttft_ms", "time_to_first_token_ms")),
+        *((name, ("tpot_s", 1)) for name in ("tpot_sec", "mean_tpot_s", "time_per_output_token_seconds")),
+        *((name, ("tpot_p50_s", 1e-3)) for name in ("median_tpot_ms", "tpot_p50_ms", "P50 TPOT [ms]")),
+        ("e2e_latency_sec", ("e2e_s", 1)),
+        ("prefill_throughput", ("prefill_tokens_per_s", 1)),
+        ("peak_memory_gb", ("peak_memory_bytes", 1e9)),
+    ],
+)  # fmt: skip
+def test_names_of_measured_columns(column: str, place: tuple[str, float]) -> None:
+    """Their words say the metric and the unit."""
+    assert metric_column(column) == place
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        ("mean_itl_ms", "not TPOT"),
+        ("inter_token_latency_ms", "not TPOT"),
+        ("P99 ITL (ms)", "not TPOT"),
+        ("total_token_throughput", "input and output"),
+        ("tput_per_gpu", "input and output"),
+        ("request_throughput", "requests"),
+        ("tokens/s/user", "one user"),
+        ("throughput", "unit"),
+        ("ttft", "unit"),
+        ("p99_ttft_ms", "not among"),
+        ("gpu_temperature", "not known"),
+    ],
+)
+def test_columns_that_hold_no_metric(column: str, why: str) -> None:
+    """Each says why it is not read."""
+    assert why in why_unread(column)
+
+
+BENCHMARK: dict[str, Any] = {
+    "gpu_model": "h100", "framework": "vllm", "model": "llama-3.1-8b", "precision": "bf16",
+    "input_seq_len": 1024, "output_seq_len": 512, "concurrency": 16, "tensor_parallel": 1,
+}  # fmt: skip
+
+
+def _benchmark(folder: Path, *rows: dict[str, Any]) -> Path:
+    path = folder / "benchmark.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(BENCHMARK | rows[0]))
+        writer.writeheader()
+        writer.writerows(BENCHMARK | row for row in rows)
+    return path
+
+
+def test_a_throughput_that_was_measured_is_compared(tmp_path: Path) -> None:
+    """Not one that latencies come to, which is called derived wherever it stands."""
+    times = {"ttft_sec": 0.08, "tpot_sec": 0.009}
+    rate = {"throughput_tokens_per_sec_per_gpu": 1234.5, "colour": "red", "mean_itl_ms": 9}
+    path = _benchmark(tmp_path, times | rate, times | dict.fromkeys(rate, ""))
+    measured = load_measurements(path)
+    assert measured.unused == {"colour": "not known", "mean_itl_ms": why_unread("mean_itl_ms")}
+    assert why_unread("mean_itl_ms") != "not known"
+    found = reconcile(measured, source=path.name)
+    stated, derived = found.table.to_dict("records")
+    assert stated["throughput_measured"] == 1234.5 and np.isnan(stated["throughput_derived"])
+    assert np.isnan(derived["throughput_measured"]) and derived["throughput_derived"] > 0
+    assert stated["throughput_ratio"] == pytest.approx(stated["throughput_predicted"] / 1234.5)
+    assert found.metrics()["throughput"]["derived"] == 1
+    shown = CliRunner().invoke(app, ["reconcile", str(path)])
+    assert "Throughput, 1 of 2 derived" in shown.output and "colour" in shown.output
+    assert "not TPOT" in shown.output
+    book = report_book(found)
+    texts = {name: {cell.text for cell in book.sheets[name].cells.values()} for name in ("Runs", "Summary")}
+    assert "measured or derived" in texts["Runs"] and "Throughput, 1 of 2 derived" in texts["Summary"]
+
+
+def test_a_throughput_that_times_do_not_allow_is_named(tmp_path: Path) -> None:
+    """16 requests of 512 tokens cannot bring so many: input tokens are counted, or all accelerators."""
+    times = {"ttft_sec": 0.08, "tpot_sec": 0.009, "throughput_tokens_per_sec_per_gpu": 5000}
+    found = reconcile(load_measurements(_benchmark(tmp_path, times)))
+    assert any("input tokens may be counted" in note for note in found.assumptions())
+
+
+def test_medians_alone_are_compared_with_medians(tmp_path: Path) -> None:
+    """A table without means has results, and says so; one that times chunks alone says what it lacks."""
+    path = _benchmark(tmp_path, {"tpot_p50_ms": 9, "ttft_p50_ms": 80})
+    found = reconcile(load_measurements(path)).metrics()
+    assert set(found) == {"tpot_p50", "ttft_p50"} and found["tpot_p50"]["n"] == 1
+    shown = CliRunner().invoke(app, ["reconcile", str(path)])
+    assert shown.exit_code == 0 and "medians alone" in " ".join(shown.output.split())
+    case = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 512, "output_tokens": 64}
+    spread = case | {"concurrency": 8, "input_spread": 0.5, "output_spread": 0.9}
+    row = reconcile(Measurements((parse_run(spread | {"tpot_p50_ms": 9}, "r"),))).table.iloc[0]
+    assert row["tpot_p50_predicted"] < row["tpot_predicted"]
+    with pytest.raises(InputError, match="mean_itl_ms: time between chunks"):
+        load_measurements(_benchmark(tmp_path, {"mean_itl_ms": 9}))
+
+
+def test_runs_that_do_not_fit_or_are_overloaded_are_not_compared(tmp_path: Path) -> None:
+    """They are counted by reason, in words too; memory is compared all the same."""
+    case = {"framework": "vllm", "input_tokens": 512, "output_tokens": 256, "source": "mine"}
+    times = {"ttft_s": 0.5, "tpot_s": 0.02}
+    small = case | {"model": "llama-3.1-8b", "accelerator": "h100-sxm"}
+    large = case | {"model": "llama-3.1-70b", "accelerator": "rtx-4090", "concurrency": 4}
+    runs = [
+        small | {"id": "fine", "concurrency": 4, "metrics": times},
+        small | {"id": "over", "request_rate": 500, "metrics": times},
+        large | {"id": "large", "metrics": times},
+        large | {"id": "padded", "tp": 3, "metrics": times | {"weights_gb": 48}},
+    ]
+    path = tmp_path / "runs.json"
+    path.write_text(json.dumps(runs), encoding="utf-8")
+    found = reconcile(load_measurements(path))
+    told = found.to_dict()
+    assert told["excluded"] == {"INSUFFICIENT_MEMORY": 2, "OVERLOADED": 1}
+    assert (told["rows"], told["answered"], told["metrics"]["tpot"]["n"]) == (4, 1, 1)
+    assert told["metrics"]["weights"]["n"] == 1 and told["feasibility"]["false_negatives"] == 2
+    assert list(found.groups()["model"]) == ["llama-3.1-8b", "llama-3.1-70b"]
+    large_row = found.table.set_index("id").loc["large"]
+    assert np.isnan(large_row["ttft_predicted"]) and large_row["feasibility"] == "insufficient_memory"
+    shown = CliRunner().invoke(app, ["reconcile", str(path), "-o", str(tmp_path / "runs.csv")])
+    assert "4 of 4 runs predicted, 3 not compared" in shown.output
+    rows = list(csv.DictReader((tmp_path / "runs.csv").read_text(encoding="utf-8").splitlines()))
+    assert "said not to fit" in rows[2]["reason"] and not rows[0]["reason"]
+    path.write_text(json.dumps(runs[1:3]), encoding="utf-8")
+    none = CliRunner().invoke(app, ["reconcile", str(path), "--json"])
+    assert json.loads(none.output)["excluded"] == {"INSUFFICIENT_MEMORY": 1, "OVERLOADED": 1}
+
+
+def test_a_rate_and_prompts_of_a_table_are_read(tmp_path: Path) -> None:
+    """Requests that arrive at a rate are not all in flight; inf is no rate. A run of ours takes the names of
+    others too."""
+    times = {"ttft_ms": 80, "tpot_ms": 9, "num_prompts": 160}
+    rows = [times | {"request_rate": rate} for rate in ("inf", "2.5", "")]
+    closed, opened, silent = load_measurements(_benchmark(tmp_path, *rows)).runs
+    assert (closed.request_rate, opened.request_rate, silent.request_rate) == (None, 2.5, None)
+    assert closed.prompts_per_slot == 10
+    own = tmp_path / "own.csv"
+    own.write_text(
+        "model,accelerator,input_tokens,output_tokens,concurrency,throughput_tokens_per_sec_per_gpu\n"
+        "llama-3.1-8b,h100-sxm,512,128,8,900\n",
+        encoding="utf-8",
+    )
+    (run,) = load_measurements(own).runs
+    assert run.metrics.output_tokens_per_s_per_accelerator == 900

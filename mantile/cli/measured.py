@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
@@ -187,7 +187,8 @@ def reconcile(
         with working(f"writing {file.name}"):
             _write(reconciliation, file, unread)
     modes = reconciliation.modes()
-    passed = judged(gates, reconciliation.metrics(modes.get("aggregated", next(iter(modes.values())))))
+    judged_by = modes.get("aggregated", next(iter(modes.values()), reconciliation.compared))
+    passed = judged(gates, reconciliation.metrics(judged_by))
     if as_json:
         print_json(reconciliation.to_dict() | _gates_told(passed))
     else:
@@ -308,7 +309,8 @@ def calibrate(
         names = (run.accelerator for run in runs)
         written = with_own(load_library((*(profile or ()), *map(str, files))), names)
         fitted = calibration.with_library(fitted, matched, written)
-    _show(fitted, [*(() if conditions else measured.rejected), *matched.rejected], files, as_json)
+    rejected = [*(() if conditions else measured.rejected), *matched.rejected]
+    _show(fitted, rejected, files, as_json, measured.unused)
 
 
 def _calibrate_workbook(
@@ -332,15 +334,28 @@ def _calibrate_workbook(
     _show(fitted, (), [target], as_json)
 
 
-def _show(fitted: Calibration, rejected: Sequence[RejectedRun], files: Sequence[Path], as_json: bool) -> None:
-    """What a calibration did, as text or as JSON."""
-    from mantile.cli.output.runs import print_calibration
+def _show(
+    fitted: Calibration,
+    rejected: Sequence[RejectedRun],
+    files: Sequence[Path],
+    as_json: bool,
+    unused: Mapping[str, str] | None = None,
+) -> None:
+    """What a calibration did, as text or as JSON.
+
+    Args:
+        unused: columns of the file that nobody read, with the reason.
+    """
+    from mantile.cli.output.runs import print_calibration, print_unused
     from mantile.cli.output.tables import print_json
 
+    unused = dict(unused or {})
     if as_json:
-        print_json(fitted.to_dict() | {"files": [str(file) for file in files]})
+        told = fitted.to_dict() | {"files": [str(file) for file in files], "unused_columns": unused}
+        print_json(told)
     else:
         print_calibration(fitted.to_dict(), rejected, files)
+        print_unused(unused)
 
 
 def trusted_keys(trusted: Path | None) -> dict[bytes, str] | None:

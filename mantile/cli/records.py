@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,6 +92,7 @@ def import_(
     must_exist(source)
     key = None if sign is None else read_private_key(sign)
     rejected: list[dict[str, str]] = []
+    unused: Mapping[str, str] = {}
     if source.suffix == ".parquet":
         from mantile.records.columns import read_parquet
 
@@ -98,19 +100,29 @@ def import_(
     elif is_database(source):
         found = _read(source, trusted)
     else:
-        found, rejected = _runs(source, trusted)
+        found, rejected, unused = _runs(source, trusted)
     found = [stored(one.record, one.signature, key) for one in found]
     new = add(file, found)
     if as_json:
-        _print_json({"read": len(found), "new": new, "rejected": rejected, "records": str(file)})
+        _print_json(
+            {
+                "read": len(found),
+                "new": new,
+                "rejected": rejected,
+                "unused_columns": dict(unused),
+                "records": str(file),
+            }
+        )
         return
     typer.echo(f"{file}: {new} new records; {len(found) - new} it had already")
     for one in rejected:
         typer.echo(f"  not taken: {one['id']}: {one['reason']}")
+    for column, why in unused.items():
+        typer.echo(f"  column not used: {column}: {why}")
 
 
-def _runs(source: Path, trusted: Path | None) -> tuple[list[Stored], list[dict[str, str]]]:
-    """Measured runs as records, and those that cannot be one."""
+def _runs(source: Path, trusted: Path | None) -> tuple[list[Stored], list[dict[str, str]], Mapping[str, str]]:
+    """Measured runs as records, those that cannot be one, and columns that nobody read."""
     from mantile.measured.load import load_measurements
     from mantile.measured.recorded import record_of
     from mantile.records.store import stored
@@ -125,7 +137,7 @@ def _runs(source: Path, trusted: Path | None) -> tuple[list[Stored], list[dict[s
             rejected.append({"id": run.id, "reason": str(error).removeprefix(f"{run.id}: ")})
     if not found:
         raise InputError(f"{source}: none of its runs can be a record; the first: {rejected[0]['reason']}")
-    return found, rejected
+    return found, rejected, measured.unused
 
 
 @records.command("export", examples=("mantile records export records.db -o records.parquet",))

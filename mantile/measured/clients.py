@@ -7,12 +7,14 @@ unknown: what was seen in one campaign is no rule for the next.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from mantile.library.documents import load
 from mantile.library.errors import InputError
 from mantile.library.profiles import data_folder
+from mantile.measured.numbers import whole
 from mantile.measured.recipes import ClientFlags, Recipes
 
 Record = dict[str, Any]
@@ -38,7 +40,7 @@ _LENGTHS: tuple[_Form, ...] = (
 )
 """Words for how lengths were drawn, mean ÷ what is stated, the fields that follow, and what that assumes."""
 
-_LATENCIES = ("ttft_ms", "tpot_ms", "median_ttft_ms", "median_tpot_ms")
+_LATENCIES = ("ttft_s", "tpot_s", "ttft_p50_s", "tpot_p50_s")
 
 
 @cache
@@ -52,18 +54,20 @@ def source_of(record: Record) -> str:
     return ", ".join(str(record[key]) for key in ("source", "source_ref") if record.get(key))
 
 
-def sent(record: Record, fields: Record, notes: list[str]) -> Record:
+def sent(record: Record, fields: Record, metrics: Mapping[str, float], notes: list[str]) -> Record:
     """Lengths, prompts and batch slots of a serving run, as fields of a scenario.
 
     Args:
         record: the row.
         fields: what is known of its scenario: framework, accelerator, concurrency, plan.
+        metrics: what was measured.
         notes: gets what that assumes.
     """
     client = recipes().client(fields["framework"], source_of(record))
     known = client or ClientFlags()
     asked = lengths(record, known, notes)
-    asked |= prompts(record, known, fields["concurrency"], notes)
+    timed = any(metrics.get(name) for name in _LATENCIES)
+    asked |= prompts(record, known, fields["concurrency"], timed, notes)
     if known.batching:
         asked["batching"] = known.batching
     limits = most_requests(fields, notes)
@@ -92,11 +96,16 @@ def lengths(record: Record, client: ClientFlags, notes: list[str]) -> Record:
     }
 
 
-def prompts(record: Record, client: ClientFlags, concurrency: int, notes: list[str]) -> Record:
+def prompts(record: Record, client: ClientFlags, concurrency: int, timed: bool, notes: list[str]) -> Record:
     """Prompts of the benchmark for each slot, as far as the record or its campaign says it.
 
     A run that reports throughput alone handed all its prompts over at once: concurrency is their number.
+
+    Args:
+        timed: whether the run reports latencies.
     """
+    if record.get("num_prompts"):
+        return {"prompts_per_slot": whole(record["num_prompts"]) / concurrency}
     count = re.search(r"\b(\d{1,9}) prompts", str(record.get("notes") or ""))
     if count is not None:
         notes.append("prompts of the benchmark as its notes say")
@@ -104,7 +113,7 @@ def prompts(record: Record, client: ClientFlags, concurrency: int, notes: list[s
     if client.prompts_per_slot is not None:
         notes.append(f"{client.prompts_per_slot:g} prompts per batch slot, as the benchmark does")
         return {"prompts_per_slot": client.prompts_per_slot}
-    if not any(record.get(name) for name in _LATENCIES):
+    if not timed:
         notes.append("throughput alone: all prompts handed over at once, start and end left out")
         return {"prompts_per_slot": 0}
     notes.append("how many prompts the benchmark sent is not stated: taken as a service that runs on")
@@ -112,7 +121,9 @@ def prompts(record: Record, client: ClientFlags, concurrency: int, notes: list[s
 
 
 def most_requests(fields: Record, notes: list[str]) -> Record:
-    """Limits of the engine, where a run has more requests than its default; of a replica."""
+    """Limits of the engine, where a run has more requests than its default; of a replica, that decodes where
+    workers are apart."""
+    fields = fields | fields.get("decode", {})
     limits = recipes().engine(fields["framework"], fields["accelerator"])
     if limits is None:
         return {}

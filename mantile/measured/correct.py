@@ -273,7 +273,7 @@ def residuals(
     matched = match_runs(aggregated, library, progress).possible()
     rows: list[dict[str, Any]] = []
     for batch in matched.batches:
-        outputs, measured, values = batch.outputs(), batch.measured, batch.predict()
+        outputs, measured, values = batch.outputs(), batch.compared, batch.predict()
         shares = batch.shares()
         with np.errstate(divide="ignore", invalid="ignore"):
             left = {

@@ -2,7 +2,8 @@
 
 - serving: a table of serving runs with columns model, system, framework, precision, isl, osl, tp, ttft_ms,
   tpot_ms, ...; under other names as well, such as gpu_model, input_seq_len, tensor_parallel, mean_ttft_ms
-- InferenceMAX: agg_bmk.json, a list of records with hw, conc, mean_ttft, mean_tpot, tput_per_gpu, ...
+- InferenceX: agg_bmk.json of InferenceMAX with hw, conc, mean_ttft, output_tput_per_gpu, ..., and
+  benchmarks.json of its site with hardware, conc, metrics
 - llama-bench: a table of single-user runs with columns model, quant, system, pp_tok_s, tg_tok_s, ...
 - flat: records as `mantile records export` writes them, with model_id, runtime_id, hardware_id, metrics, ...
 """
@@ -10,31 +11,34 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mantile.equations.inputs import EARLY, LAST
 from mantile.library.documents import validate
-from mantile.library.errors import InputError, quoted
+from mantile.library.errors import InputError
 from mantile.library.profiles import Accelerator
 from mantile.measured.clients import recipes, sent, source_of
+from mantile.measured.metric_columns import NOT_KNOWN, NoMetric, metric_column, metric_columns, plain_name
 from mantile.measured.numbers import require_numbers, whole
-from mantile.measured.runs import Metrics, Run, parse_run
+from mantile.measured.rows import Row
+from mantile.measured.runs import METRIC_COLUMNS, Metrics, Run, parse_run
 from mantile.measured.spellings import (
     architecture_of,
     cache_format,
     find_accelerator,
     framework_id,
     model_id,
+    runner_engine,
     weight_formats,
 )
 
 Record = dict[str, Any]
-Reader = Callable[[Record, str], Iterable[Run]]
-"""A record and its name to the runs in it.
+Reader = Callable[[Row, str], Iterable[Run]]
+"""A row and its name to the runs in it.
 
 Raises:
-    InputError: saying what is wrong with the record.
+    InputError: saying what is wrong with the row.
 """
 
 EARLY_ENGINES = "2025-12"  # before it, kernels for experts were slower
@@ -44,7 +48,7 @@ PREDICTION = ("mtp", "mtp_suspected")
 EARLY_BUILDS = "2024-06"  # llama.cpp before it: no CUDA graphs, no flash attention by default
 
 
-def reader_of(record: Record, name: str) -> Reader:
+def reader_of(record: Row, name: str) -> Reader:
     """The reader for records like this one.
 
     Args:
@@ -59,11 +63,11 @@ def reader_of(record: Record, name: str) -> Reader:
         if needs <= set(record):
             return reader
     if set(_renamed(record)) >= _SERVING:
-        return lambda row, row_name: serving(_renamed(row), row_name)
+        return serving
     raise InputError(f"{name}: not a form of measured runs that is known; {_nearest(record)}")
 
 
-def _nearest(record: Record) -> str:
+def _nearest(record: Row) -> str:
     """What a record lacks of the form that it is nearest to; the columns of all forms where that is much."""
     forms = {
         "the fields of a run": (_OWN | {"concurrency"}) - set(record),
@@ -80,15 +84,25 @@ def _nearest(record: Record) -> str:
     )
 
 
-def _own(record: Record, name: str) -> Iterable[Run]:
-    return [parse_run(record, name)]
+def _own(record: Row, name: str) -> Iterable[Run]:
+    """A run in our own form; its metrics may be columns under the names of others."""
+    record.note(*record)
+    others = metric_columns({key: cell for key, cell in record.items() if key not in METRIC_COLUMNS})
+    spelled = {column for column, _ in others.values()}
+    fields = {key: cell for key, cell in record.items() if key not in spelled}
+    return [parse_run(fields | _figures(record, others), name)]
 
 
 # --- serving runs -------------------------------------------------------------------------------------------
 
 
-def serving(record: Record, name: str) -> Iterable[Run]:
-    """A row of a table of serving runs. Times are milliseconds."""
+def serving(record: Row, name: str) -> Iterable[Run]:
+    """A row of a table of serving runs, under any names of its columns."""
+    return _serving(_renamed(record), name)
+
+
+def _serving(record: Row, name: str) -> Iterable[Run]:
+    """The same under our names of its columns."""
     require_numbers(record)
     if not record["concurrency"]:
         raise InputError("field concurrency is empty")
@@ -96,6 +110,9 @@ def serving(record: Record, name: str) -> Iterable[Run]:
     model = _model(record, notes)
     accelerator = find_accelerator(str(record["system"]))
     disaggregated = record.get("mode") == "disagg"
+    metrics = _figures(record, metric_columns(record))
+    if not metrics:
+        raise _nothing_measured(record)
     fields: Record = {
         "model": model,
         **_deployment(record, accelerator, model, disaggregated, notes),
@@ -108,27 +125,56 @@ def serving(record: Record, name: str) -> Iterable[Run]:
             notes,
         ),
         "concurrency": whole(record["concurrency"]),
+        **_rate(record),
         "kv_dtype": cache_format(record.get("kv_dtype"), notes),
     }
-    fields |= sent(record, fields, notes)
+    fields |= sent(record, fields, metrics, notes)
     fields |= _release(record, model, notes)
     fields |= _speculation(record, notes)
     if not disaggregated:
         _apply_recipes(fields, record, notes)
-    metrics = {
-        "ttft_s": _seconds(record.get("ttft_ms")),
-        "tpot_s": _seconds(record.get("tpot_ms")),
-        "ttft_p50_s": _seconds(record.get("median_ttft_ms")),
-        "tpot_p50_s": _seconds(record.get("median_tpot_ms")),
-        "e2e_s": _seconds(record.get("e2e_ms")),
-        "prefill_tokens_per_s": record.get("prefill_tokens_per_s") or None,
-        "output_tokens_per_s": record.get("out_tok_s") or None,
-        "output_tokens_per_s_per_accelerator": record.get("out_tok_s_gpu") or None,
-    }
     return [_run(name, record, fields, metrics, notes)]
 
 
-def _speculation(record: Record, notes: list[str]) -> Record:
+def _nothing_measured(record: Row) -> InputError:
+    """What to say of a row without a metric: which of its columns are near to one."""
+    near = {column: metric_column(column) for column, cell in record.items() if cell not in ("", None)}
+    told = [
+        f"{record.columns.get(column, column)}: {place.why}"
+        for column, place in near.items()
+        if isinstance(place, NoMetric) and place is not NOT_KNOWN and column not in _COLUMNS
+    ]
+    expected = f"expected at least one of {', '.join(Metrics.model_fields)}"
+    return InputError("; ".join([f"nothing that was measured: {expected}", *told]))
+
+
+def _figures(record: Row, columns: Mapping[str, tuple[str, float]]) -> dict[str, float]:
+    """Metrics of a row in SI units, by field.
+
+    Args:
+        columns: column and factor of each.
+
+    Raises:
+        InputError: naming a column that holds no number.
+    """
+    require_numbers(record, (column for column, _ in columns.values()))
+    return {field: float(record[column]) * factor for field, (column, factor) in columns.items()}
+
+
+def _rate(record: Row) -> Record:
+    """Requests that arrive per second; nothing where all were handed over at once, or none is stated.
+
+    Raises:
+        InputError: for what is no rate.
+    """
+    stated = record.get("request_rate")
+    if stated in ("", None) or str(stated).lower() in ("inf", "infinity"):
+        return {}
+    require_numbers({"request_rate": stated}, ("request_rate",))
+    return {"request_rate": float(stated)} if float(stated) else {}
+
+
+def _speculation(record: Row, notes: list[str]) -> Record:
     """What drafts tokens. How many, and how many are accepted, tables of runs do not say.
 
     Raises:
@@ -143,7 +189,7 @@ def _speculation(record: Record, notes: list[str]) -> Record:
     return {"speculation": "mtp"}
 
 
-def _release(record: Record, model: str, notes: list[str]) -> Record:
+def _release(record: Row, model: str, notes: list[str]) -> Record:
     """The release of the engine, which matters in models with experts alone."""
     month = str(record.get("measured_on") or "")[:7]
     if month >= CURRENT_ENGINES or not architecture_of(model).value("experts"):
@@ -157,11 +203,13 @@ def _release(record: Record, model: str, notes: list[str]) -> Record:
 
 
 def _deployment(
-    record: Record, accelerator: Accelerator, model: str, disaggregated: bool, notes: list[str]
+    record: Row, accelerator: Accelerator, model: str, disaggregated: bool, notes: list[str]
 ) -> Record:
-    """Accelerator, framework and parallelism; of a disaggregated run those of a decode worker, as tables
-    state no more."""
+    """Accelerator, framework and parallelism. Of a disaggregated run those of both kinds of workers; where a
+    table states one worker alone, those of a decode worker."""
     fields: Record = {"accelerator": accelerator.id, "framework": framework_id(record["framework"])}
+    if disaggregated and "decode_num_workers" in record:
+        return fields | _workers(record, "prefill") | {"decode": _workers(record, "decode")}
     plan = _plan(record, model, disaggregated, notes)
     if not disaggregated:
         return fields | plan | _replicas(record, plan, notes)
@@ -171,7 +219,36 @@ def _deployment(
     return fields | plan | {"decode": plan}
 
 
-def _replicas(record: Record, plan: dict[str, int], notes: list[str]) -> dict[str, int]:
+def _workers(record: Row, side: str) -> dict[str, int]:
+    """The plan of prefill or decode workers, `dp` how many there are.
+
+    A worker has the accelerators of its side over its workers: the TP that a table states is 1 where
+    attention is data-parallel.
+
+    Raises:
+        InputError: where it is not stated how many workers there are, or accelerators are left over.
+    """
+    workers, accelerators = f"{side}_num_workers", f"num_{side}_gpu"
+    count, total = (whole(record.get(name), 0) for name in (workers, accelerators))
+    if not count or not total:
+        raise InputError(
+            f"fields {workers}, {accelerators}: expected how many {side} workers there are, and "
+            "their accelerators"
+        )
+    if total % count:
+        raise InputError(f"{accelerators} is {total}, which is no multiple of {workers}, {count}")
+    ranks, experts = total // count, max(1, whole(record.get(f"{side}_ep")))
+    groups = str(record.get(f"{side}_dp_attention", "")).lower() not in ("", "false", "0", "1", "none")
+    record.note(f"{side}_tp")
+    return {
+        "tp": 1 if groups else ranks,
+        "ep": min(experts, ranks),
+        "attention_dp": ranks if groups else 1,
+        "dp": count,
+    }
+
+
+def _replicas(record: Row, plan: dict[str, int], notes: list[str]) -> dict[str, int]:
     """Replicas of the plan on the accelerators of the run, where these are so many times as many.
 
     Raises:
@@ -187,7 +264,7 @@ def _replicas(record: Record, plan: dict[str, int], notes: list[str]) -> dict[st
     return {"dp": accelerators // ranks}
 
 
-def _plan(record: Record, model: str, disaggregated: bool, notes: list[str]) -> dict[str, int]:
+def _plan(record: Row, model: str, disaggregated: bool, notes: list[str]) -> dict[str, int]:
     """The degrees of parallelism of a worker.
 
     - A number of attention-DP groups above 1: so many groups, TP 1. "true": over all ranks of the worker,
@@ -221,7 +298,7 @@ def _plan(record: Record, model: str, disaggregated: bool, notes: list[str]) -> 
     return {"tp": tp, "pp": pp, "ep": ep, "attention_dp": 1}
 
 
-def _apply_recipes(fields: Record, record: Record, notes: list[str]) -> None:
+def _apply_recipes(fields: Record, record: Row, notes: list[str]) -> None:
     """Fill in how the server was started, from the benchmark's public scripts, if a row is one of its
     runs."""
     if not any(name in source_of(record) for name in recipes().names):
@@ -249,40 +326,58 @@ def _apply_recipes(fields: Record, record: Record, notes: list[str]) -> None:
     fields |= flags
 
 
-def inferencemax(record: Record, name: str) -> Iterable[Run]:
-    """A record of InferenceMAX's agg_bmk.json. Times are seconds."""
+_OF_INFERENCEX = ("tp", "ep", "dp_attention")
+_OF_SIDES = ("num_{}_gpu", "{}_num_workers", "{}_tp", "{}_ep", "{}_dp_attention")
+
+
+def inferencex(record: Row, name: str) -> Iterable[Run]:
+    """A record of InferenceX: of agg_bmk.json, or of benchmarks.json, whose figures stand under metrics.
+    Times are seconds.
+
+    Throughput of workers apart is that of an accelerator that decodes; its record has them all.
+    """
+    figures = record.inside("metrics") if isinstance(dict.get(record, "metrics"), dict) else record
     require_numbers(record)
-    speculation = str(record.get("spec_decoding") or "none")
+    require_numbers(figures)
+    if record.get("scenario_type") not in (None, "", "fixed-seq-len"):
+        raise InputError(f"scenario_type is {record['scenario_type']}: expected prompts of a fixed length")
+    apart = str(record.get("disagg", "")).lower() == "true"
+    sides = [form.format(side) for side in ("prefill", "decode") for form in _OF_SIDES]
+    stated = {key: record.get(key, "") for key in sides}
+    rate, decoding = figures.get("output_tput_per_gpu") or "", whole(stated["num_decode_gpu"], 0)
     row = {
         "model": record["model"],
-        "system": re.sub(r"-(trt|vllm|sglang|nv.*|amd.*|docker)$", "", str(record["hw"])),
+        "system": record.get("hw") or record["hardware"],
         "framework": record.get("framework", "vllm"),
         "precision": record["precision"],
         "isl": record["isl"],
         "osl": record["osl"],
         "concurrency": record["conc"],
-        "tp": record.get("tp") or record.get("decode_tp") or 1,
-        "ep": record.get("ep") or record.get("decode_ep") or 1,
-        "dp_attention": str(record.get("dp_attention", "false")).lower(),
-        "mode": "disagg" if record.get("disagg") in (True, "true") else "agg",
-        "spec_decode": speculation,
-        "gpus": sum(whole(record.get(key), 0) for key in ("num_prefill_gpu", "num_decode_gpu")) or "",
-        "ttft_ms": _milliseconds(record.get("mean_ttft")),
-        "tpot_ms": _milliseconds(record.get("mean_tpot")),
-        "median_ttft_ms": _milliseconds(record.get("median_ttft")),
-        "median_tpot_ms": _milliseconds(record.get("median_tpot")),
-        "out_tok_s_gpu": record.get("output_tput_per_gpu") or "",
-        "image": record.get("image", ""),
+        **{key: record.get(key) or stated[f"decode_{key}"] or 1 for key in _OF_INFERENCEX},
+        "mode": "disagg" if apart else "agg",
+        "spec_decode": str(record.get("spec_decoding") or record.get("spec_method") or "none"),
+        "image": record.get("image") or "",
         "measured_on": record.get("date", ""),
-        "source": "InferenceMAX agg_bmk.json",
+        "source": "InferenceMAX agg_bmk.json" if "hw" in record else "InferenceX benchmarks.json",
+        **{ours: figures.get(theirs) for ours, theirs in _TIMES_OF_INFERENCEX.items()},
+        **(stated | {"out_tok_s": rate and rate * decoding} if apart else {"out_tok_s_gpu": rate}),
     }
-    return serving(row, name)
+    return _serving(Row(row), name)
+
+
+_TIMES_OF_INFERENCEX = {
+    "ttft_s": "mean_ttft",
+    "tpot_s": "mean_tpot",
+    "ttft_p50_s": "median_ttft",
+    "tpot_p50_s": "median_tpot",
+    "e2e_s": "mean_e2el",
+}
 
 
 # --- single-user runs ---------------------------------------------------------------------------------------
 
 
-def llama_bench(record: Record, name: str) -> Iterable[Run]:
+def llama_bench(record: Row, name: str) -> Iterable[Run]:
     """A row of a table of single-user runs: generation from an empty or a filled context, and a prompt, each
     a run of its own."""
     require_numbers(record)
@@ -327,7 +422,7 @@ def llama_bench(record: Record, name: str) -> Iterable[Run]:
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
-def _build(framework: str, record: Record, notes: list[str]) -> str:
+def _build(framework: str, record: Row, notes: list[str]) -> str:
     """The framework of a bench, by the day or month that its table states: llama.cpp of early 2024 is one of
     its own."""
     stated = f"{record.get('measured_on') or ''} {record.get('source_ref') or ''}"
@@ -345,7 +440,7 @@ def _build(framework: str, record: Record, notes: list[str]) -> str:
 # --- all ----------------------------------------------------------------------------------------------------
 
 
-def _model(record: Record, notes: list[str]) -> str:
+def _model(record: Row, notes: list[str]) -> str:
     identifier, note = model_id(str(record["model"]))
     if note:
         notes.append(note)
@@ -355,11 +450,12 @@ def _model(record: Record, notes: list[str]) -> str:
 # --- flat records -------------------------------------------------------------------------------------------
 
 
-def flat(record: Record, name: str) -> Iterable[Run]:
+def flat(record: Row, name: str) -> Iterable[Run]:
     """A run as one mapping: model_id, runtime_id, hardware_id, quant, context_tokens, metrics, env."""
-    metrics, env, degrees = (record.get(key) or {} for key in ("metrics", "env", "parallelism"))
-    if not all(isinstance(part, dict) for part in (metrics, env, degrees)):
-        raise InputError("fields metrics, env and parallelism: expected mappings")
+    for key in ("metrics", "env", "parallelism"):
+        if not isinstance(record.get(key) or {}, dict):
+            raise InputError("fields metrics, env and parallelism: expected mappings")
+    metrics, degrees = record.inside("metrics"), record.get("parallelism") or {}
     engine, _, release = str(record["runtime_id"] or "").partition(" ")
     fields = {
         "model": str(record["model_id"]),
@@ -377,7 +473,7 @@ def flat(record: Record, name: str) -> Iterable[Run]:
             {key: value for key, value in fields.items() if value is not None}
             | {
                 "id": str(record.get("run_id") or name)[:12],
-                "metrics": {key: value for key, value in metrics.items() if key in Metrics.model_fields},
+                "metrics": {key: metrics[key] for key in metrics if key in Metrics.model_fields},
                 "environment": {"framework_version": release} if release else {},
                 "source": "flat record",
                 "date": str(record.get("timestamp_utc") or "")[:10] or None,
@@ -387,7 +483,7 @@ def flat(record: Record, name: str) -> Iterable[Run]:
     ]
 
 
-def _run(name: str, record: Record, fields: Record, metrics: Record, notes: list[str]) -> Run:
+def _run(name: str, record: Row, fields: Record, metrics: Record, notes: list[str]) -> Run:
     """A run of fields of a scenario and metrics, with environment, source and day as the record has them."""
     columns = {"framework_version": "framework_version", "image": "image", "note": "notes"}
     environment = {
@@ -410,23 +506,6 @@ def _run(name: str, record: Record, fields: Record, metrics: Record, notes: list
     )
 
 
-def _seconds(milliseconds: Any) -> float | None:
-    if milliseconds in ("", None):
-        return None
-    try:
-        return float(milliseconds) / 1e3
-    except (TypeError, ValueError) as error:
-        raise InputError(f"a time of {quoted(milliseconds)}: expected a number") from error
-
-
-def _milliseconds(seconds: Any) -> Any:
-    """What is no number stays what it is: who reads the row says so."""
-    try:
-        return "" if seconds in ("", None) else float(seconds) * 1e3
-    except (TypeError, ValueError):
-        return seconds
-
-
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "model": ("model_name", "model_id"),
     "system": ("gpu_model", "gpu", "gpu_type", "gpu_name", "hardware", "accelerator", "device"),
@@ -447,39 +526,32 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "ep": ("expert_parallel", "expert_parallel_size", "ep_size"),
     "dp_attention": ("attention_dp", "dp_attention_size"),
     "gpus": ("num_gpus", "gpu_count", "n_gpus", "num_accelerators", "world_size"),
-    "ttft_ms": ("mean_ttft_ms", "avg_ttft_ms", "time_to_first_token_ms"),
-    "tpot_ms": ("mean_tpot_ms", "avg_tpot_ms", "time_per_output_token_ms", "mean_itl_ms", "itl_ms"),
-    "median_ttft_ms": ("p50_ttft_ms", "ttft_p50_ms"),
-    "median_tpot_ms": ("p50_tpot_ms", "tpot_p50_ms"),
-    "e2e_ms": ("mean_e2e_ms", "mean_e2el_ms", "e2e_latency_ms", "latency_ms"),
-    "prefill_tokens_per_s": ("prefill_tok_s", "prefill_throughput"),
-    "out_tok_s_gpu": ("output_tput_per_gpu", "tokens_per_s_per_gpu", "throughput_per_gpu"),
-    "out_tok_s": ("output_throughput", "output_tokens_per_s", "throughput_tok_s", "output_tok_s"),
+    "request_rate": ("rate", "qps"),
+    "num_prompts": ("prompts", "num_requests", "completed"),
     "measured_on": ("date", "timestamp", "run_date"),
-    "row_id": ("id", "run_id"),
 }
 """Columns of tables of serving runs, and other names of each."""
 
 
-def _renamed(record: Record) -> Record:
+def _renamed(record: Row) -> Row:
     """A row of a table of serving runs with our names of its columns; a column that it has twice stays.
 
-    Times in seconds become milliseconds; a single accelerator is TP 1 where nothing is said of the plan.
+    A single accelerator is TP 1 where nothing is said of the plan.
     """
-    plain = {re.sub(r"[\s-]+", "_", str(key).strip().lower()): cell for key, cell in record.items()}
-    for key in [key for key in plain if key.endswith(("_s", "_sec", "_seconds")) and "per" not in key]:
-        stem, _, _ = key.rpartition("_")
-        if any(f"{stem}_ms" in (name, *others) for name, others in _COLUMNS.items()):
-            plain.setdefault(f"{stem}_ms", _milliseconds(plain.pop(key)))
+    plain = {plain_name(key): key for key in record}
     for name, others in _COLUMNS.items():
         found = next((other for other in others if other in plain), None)
         if found is not None and name not in plain:
             plain[name] = plain.pop(found)
-    if "tp" not in plain and plain.get("gpus") in (1, "1", 1.0):
-        plain["tp"] = 1
-    if isinstance(plain.get("measured_on"), str):
-        plain["measured_on"] = plain["measured_on"][:10]
-    return plain
+    held = {**record}
+    cells = {name: held[key] for name, key in plain.items()}
+    if "framework" not in cells and (engine := runner_engine(str(cells.get("system")))) is not None:
+        cells["framework"] = engine
+    if "tp" not in cells and cells.get("gpus") in (1, "1", 1.0):
+        cells["tp"] = 1
+    if isinstance(cells.get("measured_on"), str):
+        cells["measured_on"] = cells["measured_on"][:10]
+    return Row(cells, plain, record.read)
 
 
 _OWN = {"model", "accelerator", "input_tokens", "output_tokens"}
@@ -487,9 +559,11 @@ _LOADS = ("concurrency", "request_rate", "sessions")
 _SERVING = {"model", "system", "framework", "precision", "isl", "osl", "concurrency", "tp"}
 _NEAR = 3  # columns that a record may lack to be near to a form
 
+_OF_BENCHMARK = {"model", "precision", "isl", "osl", "conc"}
 _READERS: tuple[tuple[set[str], Reader], ...] = (
     (_SERVING, serving),
-    ({"model", "hw", "precision", "isl", "osl", "conc"}, inferencemax),
+    (_OF_BENCHMARK | {"hw"}, inferencex),
+    (_OF_BENCHMARK | {"hardware", "spec_method"}, inferencex),
     ({"model", "system", "quant", "framework", "tg_tok_s"}, llama_bench),
     ({"model_id", "runtime_id", "hardware_id", "context_tokens", "metrics"}, flat),
 )

@@ -89,7 +89,7 @@ class Drift:
         return {
             "source": self.reconciliation.source,
             "rows": self.reconciliation.rows,
-            "answered": len(self.reconciliation.table),
+            "answered": self.reconciliation.answered,
             "limits": dict(self.limits),
             "alarms": self.alarms,
             "groups": [
@@ -107,7 +107,7 @@ class Drift:
                 }
                 for group, periods in self.groups.items()
             ],
-            "unanswered": [{"id": run.id, "reason": run.reason} for run in self.reconciliation.rejected],
+            "unanswered": [{"id": run.id, "reason": run.reason} for run in self.reconciliation.unanswered()],
         }
 
 

@@ -276,7 +276,7 @@ class _FitBatch:
 
 def counted(batch: Batch, metric: str) -> Array:
     """What was measured of a metric, as far as a fit counts it: throughput only in runs without mean TTFT or
-    TPOT, from which it follows, and median TTFT only in runs without a mean."""
+    TPOT, which come to it, and median TTFT only in runs without a mean."""
     values = batch.measured[metric]
     if metric == COMPARED["ttft_p50"].field:
         return np.where(np.isfinite(batch.measured[TTFT.key]), np.nan, values)

@@ -11,7 +11,9 @@ from mantile.library.clock import Clock
 from mantile.library.documents import parse_json, parse_yaml, read_text
 from mantile.library.errors import InputError
 from mantile.measured.dialects import reader_of
+from mantile.measured.metric_columns import why_unread
 from mantile.measured.recorded import recorded_runs
+from mantile.measured.rows import Row, unread
 from mantile.measured.runs import Environment, Measurements, RejectedRun, Run
 from mantile.measured.tables import table_rows
 from mantile.records.store import is_database
@@ -69,7 +71,8 @@ def _measurements(path: Path, clock: Clock) -> Measurements:
     rejected: list[RejectedRun] = []
     for number, record in enumerate(records, 1):
         clock.check()
-        name = str(record.get("id") or record.get("row_id") or f"record {number}")
+        names = [record.get(column) for column in ("id", "row_id", "run_id")]
+        name = str(next(filter(None, names), f"record {number}"))
         try:
             for run in read(record, name):
                 if run.id in runs:
@@ -83,7 +86,9 @@ def _measurements(path: Path, clock: Clock) -> Measurements:
             f"{path}: none of its {len(records)} records is a measured run; "
             f"the first: {rejected[0].id}: {rejected[0].reason}"
         )
-    return Measurements(tuple(runs.values()), tuple(rejected))
+    return Measurements(
+        tuple(runs.values()), tuple(rejected), {column: why_unread(column) for column in unread(records)}
+    )
 
 
 def _recorded(path: Path, trusted: Mapping[bytes, str] | None) -> Measurements:
@@ -94,8 +99,8 @@ def _recorded(path: Path, trusted: Mapping[bytes, str] | None) -> Measurements:
     return Measurements(tuple(runs))
 
 
-def _records(path: Path, clock: Clock) -> list[dict[str, Any]]:
-    """The records of a file as plain objects, at least one."""
+def _records(path: Path, clock: Clock) -> list[Row]:
+    """The records of a file, at least one."""
     match path.suffix.lower():
         case ".csv":
             records = [_typed(row) for row in table_rows(path, clock)]
@@ -107,7 +112,7 @@ def _records(path: Path, clock: Clock) -> list[dict[str, Any]]:
             raise InputError(f"{path}: expected a .csv, .json, .yaml or .db file of measured runs")
     if not records:
         raise InputError(f"{path}: no measured runs in it")
-    return records
+    return [Row(record) for record in records]
 
 
 def _typed(row: dict[str, str]) -> dict[str, Any]:

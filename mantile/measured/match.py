@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from mantile.equations.checks import INSUFFICIENT, INVALID, OVERLOADED
 from mantile.equations.correction import shares_of_step
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
 from mantile.equations.reasons import PLAN
 from mantile.estimates.structure import graph_of
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Node
+from mantile.graph.quantity import Input, Node, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
@@ -29,6 +30,18 @@ from mantile.measured.runs import RejectedRun, Run
 
 PADDING = frozenset({"HEADS_NOT_DIVISIBLE", "KV_HEADS_NOT_DIVISIBLE", "FFN_NOT_DIVISIBLE"})
 """Checks of a plan that a run may not keep: what does not divide among the ranks was padded."""
+
+PADDED = "padded"
+NOT_COMPARED = {
+    INSUFFICIENT: "INSUFFICIENT_MEMORY",
+    OVERLOADED.lower(): OVERLOADED,
+}
+"""Why a run is neither compared nor fitted to, by what its plan is: the reason code."""
+TOLD = {
+    "INSUFFICIENT_MEMORY": "left out (INSUFFICIENT_MEMORY): it is said not to fit in memory, and ran",
+    OVERLOADED: "left out (OVERLOADED): more requests arrive than can be served, so waits grow without end",
+}
+"""The same in words."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +70,12 @@ class Batch:
     inputs: dict[str, Any]
 
     def outputs(self) -> dict[str, Node]:
-        """The quantities that predict metrics, by the field of a run's metrics."""
+        """The quantities that predict metrics, by the field of a run's metrics. Where no length is said to
+        vary, all requests have the mean TPOT."""
         graph = self.equations
         memory = graph.decode_workers.memory
         others: dict[str, Node] = {
+            "tpot_p50": graph.figures.get("serving.tpot_median", graph.serving.tpot),
             "prefill": graph.prompt.stages.through,
             "weights": memory.weights,
             "kv_tokens": memory.startup.kv_tokens,
@@ -75,11 +90,11 @@ class Batch:
 
     @cached_property
     def program(self) -> Program:
-        """The outputs, and whether the plan is possible, ready to run."""
-        return Program([*self.outputs().values(), self.equations.checks.feasibility])
+        """The outputs, ready to run."""
+        return Program([*self.outputs().values()])
 
     def predict(self, changes: Mapping[str, Any] | None = None) -> dict[Node, Array]:
-        """Values of the outputs and of the feasibility, an array over the runs each.
+        """Values of the outputs, an array over the runs each.
 
         Args:
             changes: values that replace those of inputs, by id.
@@ -104,13 +119,36 @@ class Batch:
             for place in range(len(self.runs))
         ]
 
+    def verdicts(self, changes: Mapping[str, Any] | None = None) -> tuple[list[str], list[tuple[str, ...]]]:
+        """What the plan of each run is, and the codes of the plan checks that do not hold.
+
+        A run was measured, so its plan was: heads and columns that do not divide among the ranks were padded.
+        Any other check that does not hold is a misreading of the record.
+
+        Args:
+            changes: values that replace those of inputs, by id.
+        """
+        checks, inputs = self.equations.checks, self.inputs | dict(changes or {})
+        room: Node = self.equations.figures["checks.room"]
+        padded = room if checks.load is None else where(checks.load > 1, OVERLOADED.lower(), room)
+        values = Program([checks.state, padded]).sweep(inputs)
+        states, otherwise = (
+            [str(one) for one in self._over_runs(values[of])] for of in (checks.state, padded)
+        )
+        unmet = self.unmet_plan_checks()
+        verdicts = [
+            (after if after in NOT_COMPARED else PADDED) if codes and set(codes) <= PADDING else state
+            for state, after, codes in zip(states, otherwise, unmet, strict=True)
+        ]
+        return verdicts, unmet
+
     @cached_property
     def measured(self) -> dict[str, Array]:
         """What was measured, by the field of a run's metrics: an array over the runs, NaN where a run does
         not report it.
 
-        Throughput per accelerator follows from that of the deployment, or from mean TTFT and TPOT of an
-        aggregated run; the time of a prefill from its tokens per second.
+        Throughput per accelerator follows from that of the deployment, the time of a prefill from its tokens
+        per second.
         """
         given = [run.run.metrics.given() for run in self.runs]
         fields = [metric.field for metric in COMPARED.values()]
@@ -120,12 +158,23 @@ class Batch:
         prefill = COMPARED["prefill"].field
         measured[prefill] = np.where(np.isnan(measured[prefill]), tokens / rate, measured[prefill])
         deployment = np.array([metrics.get(OUTPUT_TOKENS_PER_S.key, np.nan) for metrics in given])
-        for throughput in (
-            deployment / self.accelerators,
-            self._throughput_of(measured[TTFT.key], measured[TPOT.key]),
-        ):
-            measured[THROUGHPUT] = np.where(np.isnan(measured[THROUGHPUT]), throughput, measured[THROUGHPUT])
+        reported = measured[THROUGHPUT]
+        measured[THROUGHPUT] = np.where(np.isnan(reported), deployment / self.accelerators, reported)
         return measured
+
+    @cached_property
+    def derived_throughput(self) -> Array:
+        """Tokens per second and accelerator that the measured TTFT and TPOT of each run come to; NaN where
+        they do not say it."""
+        return self._throughput_of(self.measured[TTFT.key], self.measured[TPOT.key])
+
+    @property
+    def compared(self) -> dict[str, Array]:
+        """What predictions are compared with: what was measured, and throughput that was derived where none
+        was."""
+        throughput = self.measured[THROUGHPUT]
+        filled = np.where(np.isnan(throughput), self.derived_throughput, throughput)
+        return self.measured | {THROUGHPUT: filled}
 
     @property
     def accelerators(self) -> Array:
@@ -166,21 +215,19 @@ class MatchedRuns:
         return match_runs([run.run for run in self.runs], library, models=models)
 
     def possible(self) -> MatchedRuns:
-        """The same without the runs whose plan is not possible, which are rejected with the reason.
-
-        A run was measured, so its plan was: heads and columns that do not divide among the ranks were padded,
-        and do not count. Any other check that does not hold is a misreading of the record.
-        """
+        """The same without the runs that nothing is fitted to, which are rejected with the reason: those
+        whose plan is not possible, is said not to fit, or is overloaded."""
         batches: list[Batch] = []
         rejected: list[RejectedRun] = []
         for batch in self.batches:
-            unmet = [[code for code in codes if code not in PADDING] for codes in batch.unmet_plan_checks()]
-            kept = [run for run, codes in zip(batch.runs, unmet, strict=True) if not codes]
-            rejected += [
-                RejectedRun(run.run.id, f"the plan is not possible: {', '.join(codes)}")
-                for run, codes in zip(batch.runs, unmet, strict=True)
-                if codes
-            ]
+            kept: list[MatchedRun] = []
+            for run, verdict, codes in zip(batch.runs, *batch.verdicts(), strict=True):
+                if verdict == INVALID:
+                    rejected.append(RejectedRun(run.run.id, f"the plan is not possible: {', '.join(codes)}"))
+                elif verdict in NOT_COMPARED:
+                    rejected.append(RejectedRun(run.run.id, TOLD[NOT_COMPARED[verdict]]))
+                else:
+                    kept.append(run)
             if len(kept) == len(batch.runs):
                 batches.append(batch)
             elif kept:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mantile.equations.metrics import (
     TPOT,
     TTFT,
     TTFT_P50,
+    TTFT_P95,
     Metric,
 )
 
@@ -28,8 +30,9 @@ class ComparedMetric:
         field: of a run's `metrics`, in SI units; throughput in tokens per second and accelerator.
         label: in a heading.
         unit: that is shown; `scale` takes the SI value to it, `digits` are shown after the point.
-        metric: the headline metric; None for what estimates do not have among theirs: the prefill of a bench,
-            and memory.
+        metric: the headline metric; None for what estimates do not have among theirs: the median of TPOT, the
+            prefill of a bench, and memory.
+        beside: what predictions are compared with: measured figures, or derived ones.
     """
 
     name: str
@@ -39,6 +42,7 @@ class ComparedMetric:
     scale: float
     digits: int
     metric: Metric | None = None
+    beside: str = "measured"
 
     @property
     def label_inside(self) -> str:
@@ -69,6 +73,8 @@ COMPARED = {
         _compared(TPOT),
         _compared(TTFT),
         _compared(TTFT_P50, label="TTFT median"),
+        replace(_compared(TPOT), name="tpot_p50", field="tpot_p50_s", label="TPOT median", metric=None),
+        _compared(TTFT_P95, label="TTFT p95"),
         _compared(OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, "throughput", "Throughput"),
         ComparedMetric(name="prefill", field="prefill_s", label="Prefill", unit="ms", scale=1e3, digits=1),
         _compared(E2E),
@@ -77,6 +83,11 @@ COMPARED = {
         ComparedMetric("peak_memory", "peak_memory_bytes", "Peak memory", "GB", 1e-9, 2),
     )
 }
+
+OF_MEMORY = ("weights", "kv_tokens", "peak_memory")
+"""Metrics that a plan has that does not fit."""
+DERIVED = f"{COMPARED['throughput'].name}_derived"
+"""Column of a throughput that no run reports: what its mean TTFT and TPOT come to."""
 
 ERROR_FIGURES = {
     "mape": "MAPE",
@@ -87,6 +98,28 @@ ERROR_FIGURES = {
     "rmse": "RMSE",
 }
 """What `errors` gives beside the number of runs, and its heading."""
+
+
+def labelled(name: str, figures: Mapping[str, float]) -> ComparedMetric:
+    """A metric with a label that says how much of it was derived instead of measured.
+
+    Args:
+        name: of the metric.
+        figures: its errors.
+
+    >>> labelled("throughput", {"n": 3, "derived": 3}).label, labelled("throughput", {"n": 3}).label
+    ('Throughput, derived', 'Throughput')
+    >>> labelled("throughput", {"n": 3, "derived": 1}).label
+    'Throughput, 1 of 3 derived'
+    """
+    metric, derived, runs = COMPARED[name], int(figures.get("derived", 0)), int(figures["n"])
+    if not derived:
+        return metric
+    if derived == runs:
+        return replace(metric, label=f"{metric.label}, derived", beside="derived")
+    return replace(
+        metric, label=f"{metric.label}, {derived:,} of {runs:,} derived", beside="measured or derived"
+    )
 
 
 IN_UNITS = {"mae": "mean |error|", "rmse_in_units": "RMSE", "least": "min", "largest": "max"}

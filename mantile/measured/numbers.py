@@ -12,15 +12,15 @@ LARGEST = 1e12  # of any count, length or time in a table of runs
 WHOLE = frozenset(
     {
         *("concurrency", "conc", "isl", "osl", "gpus", "tp", "pp", "ep", "dp", "batch", "depth", "gen_len"),
-        *("prompt_len", "num_prefill_gpu", "num_decode_gpu", "decode_tp", "decode_ep"),
+        *("prompt_len", "num_prefill_gpu", "num_decode_gpu", "prefill_num_workers", "decode_num_workers"),
+        *("prefill_tp", "prefill_ep", "decode_tp", "decode_ep", "num_prompts"),
         *("max_model_len", "max_seqs", "token_budget"),
     }
 )
 """Columns of whole numbers, in the tables of others."""
 REAL = frozenset(
     {
-        *("ttft_ms", "tpot_ms", "median_ttft_ms", "median_tpot_ms", "out_tok_s_gpu", "tg_tok_s", "pp_tok_s"),
-        *("mean_ttft", "mean_tpot", "median_ttft", "median_tpot", "output_tput_per_gpu"),
+        *("tg_tok_s", "pp_tok_s", "output_tput_per_gpu", "input_tput_per_gpu"),
         *("memory_gib_total", "memory_fraction", "weights_gib_per_gpu", "kv_gib_per_gpu", "kv_tokens"),
         *("activation_gib", "non_torch_gib", "graph_gib"),
     }
@@ -34,9 +34,9 @@ def require_numbers(record: Mapping[str, Any], columns: Iterable[str] = WHOLE | 
     Raises:
         InputError: naming the column and what it holds.
     """
-    for column in columns:
-        value = record.get(column)
-        if value in ("", None) or isinstance(value, bool):
+    wanted = frozenset(columns)
+    for column, value in record.items():
+        if column not in wanted or value in ("", None) or isinstance(value, bool):
             continue
         try:
             number = float(value) if isinstance(value, str | int | float) else math.nan

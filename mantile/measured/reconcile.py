@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from mantile.equations.checks import INSUFFICIENT
+from mantile.equations.checks import INSUFFICIENT, INVALID
 from mantile.library.errors import InputError, unknown
 from mantile.library.profiles import Library
-from mantile.measured.match import PADDING, Batch, MatchedRun, MatchedRuns, match_runs
-from mantile.measured.metrics import COMPARED, PREFILL_RATE, errors, errors_in_units
+from mantile.measured.match import NOT_COMPARED, PADDING, TOLD, Batch, MatchedRun, MatchedRuns, match_runs
+from mantile.measured.metrics import (
+    COMPARED,
+    DERIVED,
+    OF_MEMORY,
+    PREFILL_RATE,
+    Array,
+    errors,
+    errors_in_units,
+)
 from mantile.measured.runs import Measurements, RejectedRun
 from mantile.measured.select import mode_of, select_runs
 
@@ -35,7 +43,9 @@ COLUMNS = [
     "ep",
     "gpus",
     "feasibility",
+    "excluded",
     *(f"{name}_{what}" for name in COMPARED for what in ("measured", "predicted", "ratio")),
+    DERIVED,
     *(f"{PREFILL_RATE}_{what}" for what in ("measured", "predicted")),
     "version",
     "date",
@@ -55,11 +65,14 @@ class Reconciliation:
 
     Args:
         table: one row a run: id, what was asked, each metric measured, predicted and as the ratio predicted ÷
-            measured; SI units, NaN where it was not measured.
+            measured; SI units, NaN where it was not measured. A throughput that nobody measured is in
+            `throughput_derived`, and its ratio counts. A run with a reason code under `excluded` has no ratio
+            but of memory.
         rows: number of records in the file.
         rejected: those of them that could not be read or predicted.
         source: what the runs are called.
-        where: the conditions that they were chosen by.
+        where: the conditions that they were chosen by; `before` how many runs there were without them.
+        unused: columns of the file that nobody read, with the reason.
     """
 
     table: pd.DataFrame
@@ -67,15 +80,20 @@ class Reconciliation:
     rejected: tuple[RejectedRun, ...]
     source: str = ""
     where: tuple[str, ...] = ()
+    before: int = 0
+    unused: Mapping[str, str] = field(default_factory=dict)
 
     def metrics(self, table: pd.DataFrame | None = None) -> ErrorsByMetric:
-        """Errors of each metric that was measured, as `mantile.measured.metrics.errors` gives them.
+        """Errors of each metric that was measured, as `mantile.measured.metrics.errors` gives them; of
+        throughput also `derived`, of how many runs it was derived.
 
         Args:
             table: a part of the table instead of all runs.
         """
         part = self.table if table is None else table
         figures = {name: errors(part[f"{name}_ratio"].to_numpy(float)) for name in COMPARED}
+        derived = part[DERIVED].notna() & part["throughput_ratio"].notna()
+        figures["throughput"]["derived"] = int(derived.sum())
         return {name: of_metric for name, of_metric in figures.items() if of_metric["n"]}
 
     def in_units(self, table: pd.DataFrame | None = None) -> ErrorsByMetric:
@@ -87,10 +105,44 @@ class Reconciliation:
         part = self.table if table is None else table
         return {
             name: errors_in_units(
-                part[f"{name}_measured"].to_numpy(float), part[f"{name}_predicted"].to_numpy(float)
+                reference(part, name).where(part[f"{name}_ratio"].notna()).to_numpy(float),
+                part[f"{name}_predicted"].to_numpy(float),
             )
             for name in self.metrics(part)
         }
+
+    @property
+    def compared(self) -> pd.DataFrame:
+        """The runs of the table that have a ratio, or nothing that speaks against one."""
+        ratios = self.table[[f"{name}_ratio" for name in COMPARED]]
+        return self.table[(self.table["excluded"] == "") | ratios.notna().any(axis=1)]
+
+    @property
+    def answered(self) -> int:
+        """How many runs are predicted and not excluded."""
+        return int((self.table["excluded"] == "").sum())
+
+    @property
+    def headline(self) -> str | None:
+        """The first mode with errors; None where there is none."""
+        return next((mode for mode, part in self.modes().items() if self.metrics(part)), None)
+
+    def excluded(self) -> dict[str, int]:
+        """How many runs were predicted and are not compared, by reason code."""
+        codes = self.table["excluded"]
+        return {str(code): int(count) for code, count in codes[codes != ""].value_counts().items()}
+
+    def unanswered(self) -> tuple[RejectedRun, ...]:
+        """The runs that are not compared, with the reason: those that could not be read or predicted, and the
+        excluded ones."""
+        excluded = self.table[self.table["excluded"] != ""]
+        return (
+            *self.rejected,
+            *(
+                RejectedRun(str(run), TOLD[code])
+                for run, code in zip(excluded["id"], excluded["excluded"], strict=True)
+            ),
+        )
 
     def verdicts(self) -> dict[str, int]:
         """How many runs ran, and how many of these are said not to fit: `false_negatives`.
@@ -104,7 +156,7 @@ class Reconciliation:
     def groups(self) -> dict[str, dict[str, ErrorsByMetric]]:
         """The same by model, accelerator, source and so on."""
         return {
-            group: {str(key): self.metrics(part) for key, part in self.table.groupby(group, sort=False)}
+            group: {str(key): self.metrics(part) for key, part in self.compared.groupby(group, sort=False)}
             for group in GROUPS
         }
 
@@ -114,8 +166,9 @@ class Reconciliation:
         return {str(text): int(count) for text, count in counts.items()}
 
     def modes(self) -> dict[str, pd.DataFrame]:
-        """The table by mode, as far as there are runs of it; the first is the headline."""
-        parts = {mode: self.table[self.table["mode"] == mode] for mode in MODES}
+        """The runs that are compared, by mode, as far as there are runs of it; the first is the headline."""
+        table = self.compared
+        parts = {mode: table[table["mode"] == mode] for mode in MODES}
         return {mode: part for mode, part in parts.items() if len(part)}
 
     def extremes(
@@ -136,26 +189,30 @@ class Reconciliation:
     def to_dict(self) -> dict[str, Any]:
         """For --json."""
         best, worst = self.extremes()
-        aggregated = self.table[self.table["mode"] == "aggregated"]
+        compared = self.compared
+        aggregated = compared[compared["mode"] == "aggregated"]
         shown = ["id", *OF_CASE, "tpot_measured", "tpot_predicted", "tpot_ratio"]
         return {
             "source": self.source,
             "where": list(self.where),
             "rows": self.rows,
-            "answered": len(self.table),
-            "metrics": self.metrics(aggregated if len(aggregated) else self.table),
+            "before": self.before,
+            "answered": self.answered,
+            "excluded": self.excluded(),
+            "unused_columns": dict(self.unused),
+            "metrics": self.metrics(aggregated if len(aggregated) else compared),
             "modes": {
                 mode: {"answered": len(part), "metrics": self.metrics(part)}
                 for mode, part in self.modes().items()
             },
-            "in_units": self.in_units(aggregated if len(aggregated) else self.table),
+            "in_units": self.in_units(aggregated if len(aggregated) else compared),
             "feasibility": self.verdicts(),
             "groups": self.groups(),
             "assumptions": self.assumptions(),
             "best": best[shown].to_dict("records"),
             "worst": worst[shown].to_dict("records"),
-            "unanswered": [{"id": run.id, "reason": run.reason} for run in self.rejected],
-            "reasons": dict(Counter(run.reason for run in self.rejected).most_common()),
+            "unanswered": [{"id": run.id, "reason": run.reason} for run in self.unanswered()],
+            "reasons": dict(Counter(run.reason for run in self.unanswered()).most_common()),
         }
 
 
@@ -197,7 +254,7 @@ def reconcile(
     _require_known(changes, matched)
     tables = [_compared(batch, changes) for batch in matched.batches]
     table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=[*COLUMNS, "why"])
-    possible = table["feasibility"] != IMPOSSIBLE
+    possible = table["feasibility"] != INVALID
     unread = () if conditions else measured.rejected
     return Reconciliation(
         table=table[possible].drop(columns="why").reset_index(drop=True),
@@ -212,7 +269,20 @@ def reconcile(
         ),
         source=source,
         where=conditions,
+        before=len(measured.runs) + len(measured.rejected),
+        unused=measured.unused,
     )
+
+
+def reference(table: pd.DataFrame, metric: str) -> pd.Series[float]:
+    """What predictions of a metric are compared with, of each run: measured, or a derived throughput.
+
+    Args:
+        table: a part of the table of a reconciliation.
+        metric: its name.
+    """
+    measured = table[f"{metric}_measured"]
+    return measured.fillna(table[DERIVED]) if metric == "throughput" else measured
 
 
 def _require_known(changes: Mapping[str, float], matched: MatchedRuns) -> None:
@@ -239,10 +309,9 @@ def _changed_inputs(batch: Batch, changes: Mapping[str, float]) -> dict[str, str
 
 def _compared(batch: Batch, changes: Mapping[str, float]) -> pd.DataFrame:
     """The rows of a batch: what was asked, and each metric measured, predicted and as their ratio."""
-    values = batch.predict(
-        {cell: changes[figure] for figure, cell in _changed_inputs(batch, changes).items()}
-    )
-    outputs, measured = batch.outputs(), batch.measured
+    changed = {cell: changes[figure] for figure, cell in _changed_inputs(batch, changes).items()}
+    values = batch.predict(changed)
+    outputs, measured, compared = batch.outputs(), batch.measured, batch.compared
     asked = [_asked(run) for run in batch.runs]
     table = pd.DataFrame(asked)
     loads = pd.Series([one["concurrency"] for one in asked], dtype=object)
@@ -250,15 +319,34 @@ def _compared(batch: Batch, changes: Mapping[str, float]) -> pd.DataFrame:
         loads.infer_objects()
     )  # whole numbers stay so beside runs at a rate, which have none
     table["gpus"] = batch.accelerators.astype(int)
-    _judge_plans(table, batch, [str(verdict) for verdict in values[batch.equations.checks.feasibility]])
+    _judge_plans(table, batch, changed)
+    excluded, has_room = table["excluded"] != "", table["feasibility"] != INSUFFICIENT
     for name, metric in COMPARED.items():
-        predicted = values[outputs[metric.field]].astype(float)
+        predicted = pd.Series(values[outputs[metric.field]].astype(float))
+        ratio = predicted / compared[metric.field]
+        of_memory = name in OF_MEMORY
         table[f"{name}_measured"] = measured[metric.field]
-        table[f"{name}_predicted"] = predicted
-        table[f"{name}_ratio"] = predicted / measured[metric.field]
+        table[f"{name}_predicted"] = predicted if of_memory else predicted.where(has_room)
+        table[f"{name}_ratio"] = ratio if of_memory else ratio.where(~excluded)
+    reported = np.isfinite(table["throughput_measured"])
+    table[DERIVED] = np.where(reported, np.nan, batch.derived_throughput)
+    _note_input_tokens(table, batch.derived_throughput)
     for what in ("measured", "predicted"):
         table[f"{PREFILL_RATE}_{what}"] = table["input_tokens"].astype(float) / table[f"prefill_{what}"]
     return table[[*COLUMNS, "why"]]
+
+
+MOST_ABOVE = 1.25
+"""How far a throughput may lie above what the times of a run allow: rounding, and what a mean leaves out."""
+
+
+def _note_input_tokens(table: pd.DataFrame, derived: Array) -> None:
+    """Say of runs that report more output tokens than their TTFT, TPOT and concurrency allow."""
+    above = table["throughput_measured"].to_numpy(float) > MOST_ABOVE * derived
+    for assumptions in table["assumptions"][above]:
+        assumptions.append(
+            "throughput above what TTFT, TPOT and concurrency allow: input tokens may be counted in it"
+        )
 
 
 def other_load(run: Mapping[Any, Any]) -> str:
@@ -273,23 +361,14 @@ def other_load(run: Mapping[Any, Any]) -> str:
     return f"{run['request_rate']:g}/s" if run["request_rate"] else "sessions"
 
 
-IMPOSSIBLE, PADDED = "invalid", "padded"
-
-
-def _judge_plans(table: pd.DataFrame, batch: Batch, verdicts: list[str]) -> None:
-    """Fill in whether each plan is possible, and why not.
-
-    A run was measured, so its plan was: heads and columns that do not divide among the ranks were padded, and
-    are counted so. Any other check that does not hold is a misreading of the record.
-    """
-    unmet = batch.unmet_plan_checks() if IMPOSSIBLE in verdicts else [()] * len(verdicts)
-    padded = [bool(codes) and set(codes) <= PADDING for codes in unmet]
-    table["feasibility"] = [
-        PADDED if pads else verdict for verdict, pads in zip(verdicts, padded, strict=True)
-    ]
+def _judge_plans(table: pd.DataFrame, batch: Batch, changes: Mapping[str, Any]) -> None:
+    """Fill in whether each plan is possible, and why it is not, or its run is not compared."""
+    verdicts, unmet = batch.verdicts(changes)
+    table["feasibility"] = verdicts
+    table["excluded"] = [NOT_COMPARED.get(verdict, "") for verdict in verdicts]
     table["why"] = [", ".join(codes) for codes in unmet]
-    for assumptions, codes, pads in zip(table["assumptions"], unmet, padded, strict=True):
-        if pads:
+    for assumptions, codes in zip(table["assumptions"], unmet, strict=True):
+        if codes and set(codes) <= PADDING:
             assumptions.append(f"padded to the next multiple of the ranks ({', '.join(codes)})")
 
 

@@ -19,7 +19,8 @@ runs:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
@@ -122,6 +123,14 @@ class Run(Case):
         return Scenario(model=self.model, **fields)
 
 
+METRIC_COLUMNS = {
+    *Metrics.model_fields,
+    *(f"{key.removesuffix('_s')}_ms" for key in Metrics.model_fields if key.endswith("_s")),
+    *(f"{key.removesuffix('_bytes')}_gb" for key in Metrics.model_fields if key.endswith("_bytes")),
+}
+"""Names of metrics, in any unit that they may be in."""
+
+
 def parse_run(record: dict[str, Any], name: str) -> Run:
     """A record in our own form, from a file or from a row of a table, to a run.
 
@@ -133,9 +142,7 @@ def parse_run(record: dict[str, Any], name: str) -> Run:
         InputError: naming the field that is wrong and what was expected.
     """
     fields = {key: value for key, value in record.items() if value not in ("", None)}
-    others = {f"{key.removesuffix('_s')}_ms" for key in Metrics.model_fields if key.endswith("_s")}
-    others |= {f"{key.removesuffix('_bytes')}_gb" for key in Metrics.model_fields if key.endswith("_bytes")}
-    names = {"metrics": others | set(Metrics.model_fields), "environment": set(Environment.model_fields)}
+    names = {"metrics": METRIC_COLUMNS, "environment": {*Environment.model_fields}}
     for group, known in names.items():
         columns = {key: fields.pop(key) for key in list(fields) if key in known}
         if columns:
@@ -153,7 +160,9 @@ class RejectedRun:
 
 @dataclass(frozen=True)
 class Measurements:
-    """The runs of a file, and the records that could not be read as one."""
+    """The runs of a file, the records that could not be read as one, and the columns that nobody read, with
+    the reason."""
 
     runs: tuple[Run, ...]
     rejected: tuple[RejectedRun, ...] = ()
+    unused: Mapping[str, str] = field(default_factory=dict)

@@ -38,13 +38,36 @@ _SAME_SHAPES = {
     "qwen2.5-coder-7b": "qwen2.5-7b",
     "minimax-m2": "minimax-m2.5",
 }
+_SHORT = {"dsr1": "deepseek-r1", "gptoss": "gpt-oss-120b"}
+"""Short names of models in InferenceX."""
 
 
 def framework_id(name: Any) -> str:
-    """Our id of a framework; a name that is not known here is left as it is, in lower case."""
-    spelling = str(name).strip().lower()
-    versioned = next((known for known in _VERSIONED if spelling.startswith(known)), None)
-    return versioned or _FRAMEWORKS.get(spelling.replace("_", "-"), spelling)
+    """Our id of a framework; a name that is not known here is left as it is, in lower case.
+
+    >>> framework_id("vLLM-v1"), framework_id("mori-sglang"), framework_id("b200-trt")
+    ('vllm', 'sglang', 'trtllm')
+    """
+    spelling = str(name).strip().lower().replace("_", "-")
+    behind = spelling.rpartition("-")[2]
+    for known in _VERSIONED:
+        if spelling.startswith(known) or behind == known:
+            return known
+    return _FRAMEWORKS.get(spelling) or _FRAMEWORKS.get(behind, spelling)
+
+
+_RUNNER = re.compile(r"-(?:(trt|trtllm|vllm|sglang|atom)|nv[^-]*|amd[^-]*|docker)$")
+"""What names of a benchmark's machines end in: the engine, or whose machine it is."""
+
+
+def runner_engine(machine: str) -> str | None:
+    """Our id of the engine in the name of a benchmark's machine; None where it names none.
+
+    >>> runner_engine("b200-trt"), runner_engine("h100-sxm")
+    ('trtllm', None)
+    """
+    found = _RUNNER.search(machine.lower())
+    return framework_id(found.group(1)) if found and found.group(1) else None
 
 
 @cache
@@ -68,6 +91,8 @@ def model_id(name: str) -> tuple[str, str]:
     spelt = next((own for own in model_ids() if words(own) == words(bare)), None)
     if spelt is not None:
         return spelt, f"{name} is {spelt}"
+    if bare in _SHORT:
+        return _SHORT[bare], f"{name} is {_SHORT[bare]}"
     alike = _SAME_SHAPES.get(bare) or _ids_without_tuning().get(bare)
     if alike is not None:
         return alike, f"{name} has the shapes of {alike}"
@@ -123,6 +148,8 @@ def find_accelerator(name: str) -> Accelerator:
         f"{bare}-bw",
         f"{bare}-80gb-sxm",
     ]
+    if _RUNNER.search(lower) and not library.keys() & {*candidates}:
+        return find_accelerator(_RUNNER.sub("", lower))
     memory = re.search(r"(\d+) ?gb", lower)
     if memory and bare.startswith("a100"):
         form_factor = bare.removeprefix("a100").strip("-") or "sxm"

@@ -157,6 +157,6 @@ def print_drift(found: Drift, files: Sequence[Path]) -> None:
                 ", ".join(period.alarms),
             )
     out.print(table)
-    print_rejected(found.reconciliation.rejected)
+    print_rejected(found.reconciliation.unanswered())
     for path in files:
         out.print(f"{path}: written")

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mantile.cli.output.charts import DARK, LIGHT, SETTINGS
+from mantile.library.errors import InputError
 from mantile.library.files import replacing
-from mantile.measured.metrics import COMPARED, ComparedMetric
+from mantile.measured.metrics import COMPARED, ComparedMetric, labelled
+from mantile.measured.reconcile import reference
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from mantile.measured.reconcile import Reconciliation
 
-DRAWN = ("tpot", "ttft", "throughput", "e2e", "prefill", "weights", "kv_tokens", "peak_memory")
-"""Metrics with a row of charts each, as far as they were measured."""
 BOXES = {"tp": "TP", "framework": "framework", "lengths": "input/output tokens"}
 MOST_BOXES = 8  # the largest groups
 EDGES = np.linspace(-0.5, 0.5, 41)  # of a histogram; what lies beyond is in the first and last bin
@@ -36,8 +36,12 @@ def draw_errors(reconciliation: Reconciliation, path: Path) -> None:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
-    mode, table = next(iter(reconciliation.modes().items()))
-    metrics = [COMPARED[name] for name in DRAWN if table[f"{name}_ratio"].notna().any()]
+    mode = reconciliation.headline
+    if mode is None:
+        raise InputError(f"{path}: no run has a metric that is compared")
+    table = reconciliation.modes()[mode]
+    errors = reconciliation.metrics(table)
+    metrics = [labelled(name, errors[name]) for name in COMPARED if name in errors]
     with rc_context(SETTINGS):
         figure = Figure(figsize=(_WIDE * (2 + len(BOXES)), _HIGH * len(metrics)), layout="constrained")
         axes = figure.subplots(len(metrics), 2 + len(BOXES), squeeze=False)
@@ -59,16 +63,15 @@ def draw_errors(reconciliation: Reconciliation, path: Path) -> None:
 def _scatter(axes: Any, table: pd.DataFrame, metric: ComparedMetric) -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    measured, predicted = (
-        table[f"{metric.name}_{what}"].to_numpy(float) * metric.scale for what in ("measured", "predicted")
-    )
+    figures = (reference(table, metric.name), table[f"{metric.name}_predicted"])
+    measured, predicted = (figure.to_numpy(float) * metric.scale for figure in figures)
     ends = [min(measured.min(), predicted.min()), max(measured.max(), predicted.max())]
     axes.plot(measured, predicted, ".", color=DARK, alpha=0.4, markersize=4)
     axes.plot(ends, ends, color="black", linewidth=0.8)
     for times in (0.8, 1.2):
         axes.plot(ends, [end * times for end in ends], "--", color=LIGHT, linewidth=0.8)
     axes.set(xscale="log", yscale="log")
-    axes.set(xlabel=f"measured, {metric.unit}", ylabel=f"predicted, {metric.unit}")
+    axes.set(xlabel=f"{metric.beside}, {metric.unit}", ylabel=f"predicted, {metric.unit}")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(lambda value, _: f"{value:g}")

@@ -22,8 +22,8 @@ from rich.text import Text
 
 from mantile.cli.output import look
 from mantile.cli.output.tables import new_table, number, open_console
-from mantile.measured.metrics import COMPARED, ERROR_FIGURES, IN_UNITS, PREFILL_RATE
-from mantile.measured.reconcile import GROUPS, OF_CASE, other_load
+from mantile.measured.metrics import COMPARED, ERROR_FIGURES, IN_UNITS, PREFILL_RATE, labelled
+from mantile.measured.reconcile import GROUPS, OF_CASE, other_load, reference
 
 if TYPE_CHECKING:
     from mantile.measured.gates import Passed
@@ -37,6 +37,11 @@ LONGEST = 300  # characters of a reason
 LONGEST_NAME = 48  # of a group
 MOST_PREDICTIONS = 12  # lines of predictions after a fit
 FEW = 5  # runs for each factor; where there are fewer, it is said
+MEDIANS = (
+    ("tpot", "tpot_p50", "the predicted median, which is the mean where no spread of lengths is stated"),
+    ("ttft", "ttft_p50", "the predicted median"),
+)
+"""Means, their medians, and what these are compared with."""
 NOTHING = "–"  # where a metric was not measured
 
 
@@ -111,20 +116,25 @@ def print_reconciliation(reconciliation: Reconciliation, unread: int, files: Seq
         files: that hold all of it.
     """
     out = open_console()
-    modes = reconciliation.modes()
-    headline = next((mode for mode, part in modes.items() if reconciliation.metrics(part)), next(iter(modes)))
-    where = f", where {' '.join(reconciliation.where)}" if reconciliation.where else ""
-    counts = f"{number(len(reconciliation.table))} of {number(reconciliation.rows)} runs predicted"
+    where = ""
+    if reconciliation.where:
+        conditions, before = " ".join(reconciliation.where), number(reconciliation.before)
+        where = f", where {conditions}: {number(reconciliation.rows)} of {before} runs"
+    predicted, excluded = len(reconciliation.table), sum(reconciliation.excluded().values())
+    counts = f"{number(predicted)} of {number(reconciliation.rows)} runs predicted"
+    counts += f", {number(excluded)} not compared" if excluded else ""
     out.print(Text(f"{reconciliation.source}{where}: {counts}", style="bold"))
     if unread:
         out.print(
             f"{number(unread)} records could not be read; whether the conditions hold for them is not known"
         )
-    _print_errors(out, reconciliation, headline)
-    _print_units(out, reconciliation, headline)
-    _print_groups(out, reconciliation, headline)
-    _print_extremes(out, reconciliation, headline)
-    print_rejected(reconciliation.rejected)
+    if reconciliation.headline is not None:
+        _print_errors(out, reconciliation, reconciliation.headline)
+        _print_units(out, reconciliation, reconciliation.headline)
+        _print_groups(out, reconciliation, reconciliation.headline)
+        _print_extremes(out, reconciliation, reconciliation.headline)
+    print_rejected(reconciliation.unanswered())
+    print_unused(reconciliation.unused)
     assumptions = reconciliation.assumptions()
     if assumptions:
         table = new_table("assumed while reading", "runs", right=(1,))
@@ -133,6 +143,16 @@ def print_reconciliation(reconciliation: Reconciliation, unread: int, files: Seq
         out.print(table)
     for path in files:
         out.print(f"{path}: written")
+
+
+def print_unused(unused: Mapping[str, str]) -> None:
+    """The columns of the file that nobody read, by the reason."""
+    if not unused:
+        return
+    table = new_table("columns not used", "because")
+    for why in dict.fromkeys(unused.values()):
+        table.add_row(", ".join(column for column, reason in unused.items() if reason == why), why)
+    open_console().print(table)
 
 
 def write_summary(reconciliation: Reconciliation, unread: int, path: Path) -> None:
@@ -160,21 +180,17 @@ def print_gates(passed: Sequence[Passed]) -> None:
 def _print_units(out: Console, reconciliation: Reconciliation, headline: str) -> None:
     """Errors in the unit of each metric, and the errors between which all runs lie."""
     table = new_table("metric", "unit", *IN_UNITS.values(), right=range(2, 6))
-    for name, figures in reconciliation.in_units(reconciliation.modes()[headline]).items():
+    part = reconciliation.modes()[headline]
+    errors = reconciliation.metrics(part)
+    for name, figures in reconciliation.in_units(part).items():
         metric = COMPARED[name]
         table.add_row(
-            metric.label,
+            labelled(name, errors[name]).label,
             metric.unit,
             *(number(figures[what] * metric.scale, 3) for what in ("mae", "rmse_in_units")),
             *(f"{percent(figures[what], signed=True)} %" for what in ("least", "largest")),
         )
     out.print(table)
-    verdicts = reconciliation.verdicts()
-    if verdicts["false_negatives"]:
-        out.print(
-            f"{number(verdicts['false_negatives'])} of {number(verdicts['ran'])} runs are said not to fit, "
-            "and ran"
-        )
 
 
 def _print_errors(out: Console, reconciliation: Reconciliation, headline: str) -> None:
@@ -186,8 +202,12 @@ def _print_errors(out: Console, reconciliation: Reconciliation, headline: str) -
     table = new_table("metric", "runs", *ERROR_FIGURES.values(), right=range(1, 8))
     for mode, part in modes.items():
         for name, figures in reconciliation.metrics(part).items():
-            label = COMPARED[name].label if mode == headline else f"{COMPARED[name].label}, {mode}"
-            table.add_row(label, number(figures["n"]), *_error_cells(figures))
+            label = labelled(name, figures).label
+            table.add_row(
+                label if mode == headline else f"{label}, {mode}",
+                number(figures["n"]),
+                *_error_cells(figures),
+            )
         table.add_section()
     out.print(table)
     out.print(
@@ -195,6 +215,10 @@ def _print_errors(out: Console, reconciliation: Reconciliation, headline: str) -
         "error: below 0 is "
         "predicted too fast for times, too slow for throughput"
     )
+    measured = reconciliation.metrics(modes[headline])
+    for mean, median, beside in MEDIANS:
+        if median in measured and mean not in measured:
+            out.print(f"{COMPARED[mean].label}: medians alone were measured; beside them stands {beside}")
 
 
 def _print_groups(out: Console, reconciliation: Reconciliation, mode: str) -> None:
@@ -209,7 +233,8 @@ def _print_groups(out: Console, reconciliation: Reconciliation, mode: str) -> No
         keys = list(sizes.index[:MOST_GROUPS])
         if group == "concurrency":
             keys.sort()
-        heads = [f"{COMPARED[name].label} {ERROR_FIGURES[figure]}" for name in shown for figure in OF_GROUPS]
+        labels = {name: labelled(name, measured[name]).label for name in shown}
+        heads = [f"{labels[name]} {ERROR_FIGURES[figure]}" for name in shown for figure in OF_GROUPS]
         table = new_table(group, "runs", *heads, right=range(1, 2 + len(heads)))
         for key in keys:
             metrics = reconciliation.metrics(part[part[group] == key])
@@ -234,10 +259,10 @@ def _short(name: str) -> str:
 def _print_extremes(out: Console, reconciliation: Reconciliation, mode: str) -> None:
     """The runs that are predicted best and worst, by TPOT where it was measured, and by prefill."""
     part = reconciliation.modes()[mode]
-    measured = list(reconciliation.metrics(part))
-    headline = ["tpot"] if "tpot" in measured else measured[:1]
+    measured = reconciliation.metrics(part)
+    headline = ["tpot"] if "tpot" in measured else list(measured)[:1]
     for name in dict.fromkeys([*headline, *(["prefill"] if "prefill" in measured else [])]):
-        metric = COMPARED[name]
+        metric = labelled(name, measured[name])
         column, unit, scale = metric.name, metric.unit.replace("/accelerator", "/acc"), metric.scale
         if name == "prefill":  # as tables of single users have it
             column, unit, scale = PREFILL_RATE, "tok/s", 1.0
@@ -247,10 +272,15 @@ def _print_extremes(out: Console, reconciliation: Reconciliation, mode: str) -> 
                 f"{title} by {metric.label}",
                 *OF_CASE[:-1],
                 "in/out",
-                f"measured, {unit}",
+                f"{metric.beside}, {unit}",
                 f"predicted, {unit}",
                 "error" if column == metric.name else "error of the time",
                 right=range(8, 11),
+            )
+            runs = (
+                runs
+                if column != metric.name
+                else runs.assign(**{f"{column}_measured": reference(runs, column)})
             )
             for run in runs.to_dict("records"):
                 values = [number(run[f"{column}_{what}"] * scale, 4) for what in ("measured", "predicted")]
@@ -267,7 +297,7 @@ def print_rejected(rejected: Sequence[RejectedRun]) -> None:
         return
     out = open_console()
     counts = Counter(run.reason for run in rejected)
-    table = new_table("not predicted because", "runs", "such as", right=(1,))
+    table = new_table("left out because", "runs", "such as", right=(1,))
     for reason, count in counts.most_common(REASONS):
         shown = reason if len(reason) <= LONGEST else f"{reason[:LONGEST]} …"
         table.add_row(shown, number(count), next(run.id for run in rejected if run.reason == reason))

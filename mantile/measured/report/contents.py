@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mantile.library.version import __version__
-from mantile.measured.metrics import COMPARED, ComparedMetric
+from mantile.measured.metrics import COMPARED, ComparedMetric, labelled
 from mantile.measured.reconcile import ErrorsByMetric, Reconciliation
 from mantile.workbook import style
 from mantile.workbook.book import Book, Document, Family, Sheet
@@ -86,10 +86,10 @@ class Report:
             book=book,
             modes=modes,
             table=pd.concat(list(modes.values()), ignore_index=True),
-            metrics=tuple(COMPARED[name] for name in reconciliation.metrics()),
+            metrics=tuple(labelled(name, figures) for name, figures in reconciliation.metrics().items()),
             errors=errors,
             mode=headline,
-            metric=COMPARED[metric],
+            metric=labelled(metric, errors[headline][metric]),
         )
 
 

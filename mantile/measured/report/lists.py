@@ -86,9 +86,9 @@ def _extreme_row(
 
 def unanswered_sheet(report: Report) -> None:
     """Fill the sheet Not answered: why records could not be predicted, and which."""
-    sheet, rejected = report.book.sheets["Not answered"], report.reconciliation.rejected
+    sheet, rejected = report.book.sheets["Not answered"], report.reconciliation.unanswered()
     purpose = (
-        "Records that are no measured run, or that no estimate predicts, and why."
+        "Records that are no measured run, or that no estimate predicts or is compared with, and why."
         if rejected
         else "Every record was predicted."
     )

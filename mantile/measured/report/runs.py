@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from mantile.graph.quantity import Input, Named, Quantity, Span, absolute, logarithm, span
-from mantile.measured.metrics import ComparedMetric
+from mantile.measured.metrics import DERIVED, ComparedMetric
 from mantile.measured.reconcile import other_load
 from mantile.measured.report.contents import (
     COUNT,
@@ -90,7 +90,8 @@ def runs_sheet(report: Report) -> RunCells:
     columns = {column: place for place, column in enumerate(widths)}
     add_title_rows(
         sheet,
-        "Every run that was predicted. Blue: as measured. Grey: as predicted when this file was made. "
+        "Every run that was predicted. Blue: as measured. Grey: as predicted when this file was made, or "
+        "derived from TTFT and TPOT in place of measured. "
         "Black: formulas; all errors of Summary and Groups are worked out from them.",
         list(widths.values()),
         (TOP, 1),
@@ -129,7 +130,11 @@ def _heads(report: Report, sheet: Sheet, columns: dict[str, int]) -> None:
                 sheet.set_text(TOP - 2, columns[f"{metric.name}_{what}"], title if first else "", look)
     texts = {*ASKED, *_ORIGIN} - {*NUMBERS}
     right = tuple(place for column, place in columns.items() if column not in texts)
-    heads = [ASKED[column][0] if column in ASKED else column.rpartition("_")[2] for column in columns]
+    beside = {f"{metric.name}_measured": metric.beside for metric in report.metrics}
+    heads = [
+        ASKED[column][0] if column in ASKED else beside.get(column, column.rpartition("_")[2])
+        for column in columns
+    ]
     add_heads(sheet, TOP - 1, heads, right)
     lengths = sheet.cells[TOP - 1, columns["lengths"]]
     lengths.style = lengths.style.but(indent=1)
@@ -158,12 +163,13 @@ def _metric_cells(
     shown: dict[str, Input] = {}
     for what in ("measured", "predicted"):
         column = f"{metric.name}_{what}"
-        value = run[column] * metric.scale
+        derived = what == "measured" and metric.name == "throughput" and math.isfinite(run[DERIVED])
+        value = (run[DERIVED] if derived else run[column]) * metric.scale
         value = value if math.isfinite(value) and value > 0 else ""
-        look = _METRIC_LOOKS[metric.name, what]
+        look = _METRIC_LOOKS[metric.name, "predicted" if derived else what]
         shown[what] = add_value(book, sheet, row, cells.columns[column], f"run.{row}.{column}", value, look)
         cells.figures[column].append(shown[what])
-    compared = all(figure.value != "" for figure in shown.values())
+    compared = math.isfinite(run[f"{metric.name}_ratio"]) and "" not in [one.value for one in shown.values()]
     errors = _error_formulas(f"run.{row}.{metric.name}", shown["measured"], shown["predicted"])
     for what, quantity in errors.items():
         column = f"{metric.name}_{what}"

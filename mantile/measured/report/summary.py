@@ -27,7 +27,8 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.library.version import __version__
-from mantile.measured.metrics import COMPARED, ERROR_FIGURES, ComparedMetric
+from mantile.measured.metrics import COMPARED, ERROR_FIGURES, ComparedMetric, labelled
+from mantile.measured.reconcile import reference
 from mantile.measured.report import charts
 from mantile.measured.report.charts import ChartData
 from mantile.measured.report.contents import COUNT, PERCENT, Report, add_heads, edge_above
@@ -62,8 +63,10 @@ _METHOD = (
     "when one ends. TTFT holds the wait for other prompts. Times are means over requests.",
     "Error = predicted ÷ measured − 1. MAPE: mean of |error|. Symmetric: exp(mean |ln(predicted ÷ "
     "measured)|) − 1, which does not reward guessing low. Bias: mean error.",
-    "Throughput is output tokens per second and accelerator. Where a run does not report it, it follows "
-    "from its mean TTFT and TPOT and the same closed loop.",
+    "Throughput is output tokens per second and accelerator. Where a run does not report it, it is derived "
+    "from its mean TTFT and TPOT and the same closed loop, and called derived.",
+    "Not compared: runs that are said not to fit, and runs at which more requests arrive than can be served; "
+    "see Not answered. A median of TPOT stands beside the mean where no spread of lengths is stated.",
     "Aggregated and disaggregated runs are never mixed: tables of disaggregated ones mostly leave out the "
     "plan of prefill workers, see Assumptions.",
     "Efficiency factors may have been fitted to some of these runs; how runs not seen are predicted is "
@@ -110,7 +113,9 @@ def _subtitle(report: Report) -> str:
     source = Path(reconciliation.source).name or "measured runs"
     conditions = f" · where {' '.join(reconciliation.where)}" if reconciliation.where else ""
     counts = " and ".join(f"{len(part):,} {mode}" for mode, part in report.modes.items())
-    predicted = f"{len(report.table):,} of {reconciliation.rows:,} records predicted: {counts}"
+    excluded = sum(reconciliation.excluded().values())
+    apart = f", {excluded:,} not compared" if excluded else ""
+    predicted = f"{len(reconciliation.table):,} of {reconciliation.rows:,} records predicted{apart}: {counts}"
     return f"{source}{conditions} · {predicted} · Mantile {__version__}"
 
 
@@ -139,7 +144,7 @@ def _errors(
         for name, stored in metrics.items():
             edge = row > 5 and name == next(iter(metrics))
             label = style.LABEL.but(bold=mode == report.mode)
-            sheet.set_text(row, 1, COMPARED[name].label, edge_above(label, edge))
+            sheet.set_text(row, 1, labelled(name, stored).label, edge_above(label, edge))
             at = add_value(
                 report.book, sheet, row, 2, f"summary.{row}.mode", mode, edge_above(style.UNIT, edge)
             )
@@ -158,7 +163,7 @@ def _finding(report: Report, errors: dict[str, dict[str, Named]]) -> Node:
     shown = [name for name in HEADLINE if name in errors] or [report.metric.name]
     parts: list[Node | str] = []
     for name in shown:
-        metric = COMPARED[name]
+        metric = labelled(name, report.errors[report.mode][name])
         parts.append(f", {metric.label_inside} by " if parts else f"{metric.label} is off by ")
         parts.append(percent(errors[name]["mape"], 1))
     return join(*parts, " on average")
@@ -245,8 +250,9 @@ class Drawing:
     def _decades(self) -> tuple[float, float]:
         """The powers of ten between which all runs lie."""
         table = self.report.table[self.report.table[f"{self.metric.name}_ratio"].notna()]
-        values = table[[self.column("measured"), self.column("predicted")]] * self.metric.scale
-        low, high = float(values.min().min()), float(values.max().max()) * 1.0001
+        ends = [reference(table, self.metric.name), table[self.column("predicted")]]
+        low = min(float(figures.min()) for figures in ends) * self.metric.scale
+        high = max(float(figures.max()) for figures in ends) * self.metric.scale * 1.0001
         return 10.0 ** math.floor(math.log10(low)), 10.0 ** math.ceil(math.log10(high))
 
     def histogram(self, row: int, column: int) -> None:

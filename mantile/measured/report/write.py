@@ -8,6 +8,7 @@ import pandas as pd
 
 from mantile.estimates.tables import table_file
 from mantile.library.errors import InputError
+from mantile.measured.match import TOLD
 from mantile.measured.reconcile import Reconciliation
 from mantile.measured.report.contents import Report
 from mantile.measured.report.groups import all_groups, groups_sheet
@@ -48,7 +49,8 @@ def report_book(reconciliation: Reconciliation) -> Book:
 
 def write_table(reconciliation: Reconciliation, path: Path) -> Path:
     """Write every run as a row of a .csv: what was asked, and each metric measured, predicted and as their
-    ratio. Rows without an answer stand below, with id and reason alone.
+    ratio; of one that is not compared the reason. Rows without an answer stand below, with id and reason
+    alone.
 
     Times are seconds, throughput tokens per second and accelerator; assumptions are joined by semicolons.
 
@@ -57,7 +59,8 @@ def write_table(reconciliation: Reconciliation, path: Path) -> Path:
     """
     table = reconciliation.table
     with table_file(path) as append:
-        answered = table.assign(assumptions=table["assumptions"].map("; ".join), reason="")
+        reasons = table["excluded"].map(TOLD).fillna("")
+        answered = table.assign(assumptions=table["assumptions"].map("; ".join), reason=reasons)
         rejected = pd.DataFrame(
             [{"id": run.id, "reason": run.reason} for run in reconciliation.rejected],
             columns=["id", "reason"],

@@ -130,4 +130,5 @@ def moved(told: Mapping[str, Any]) -> dict[str, Any]:
         ],
         "holds_for": told["holds_for"],
         "rejected": told["rejected"][:20],
+        "unused": told["unused_columns"],
     }

@@ -104,13 +104,14 @@ def calibrated(records: Sequence[Mapping[str, Any]], text: str, hub: bool, folde
         folder: of the request, where the text lies meanwhile.
 
     Returns:
-        As `mantile calibrate --json`, and `rejected`, the records that were set aside.
+        As `mantile calibrate --json`, and `rejected`, the records that were set aside; `unused_columns` with
+        the reason.
     """
     from mantile.measured.load import load_measurements
     from mantile.server.jobs import calibrated as fitted
     from mantile.server.jobs import checked_run
 
-    runs, rejected = [dict(record) for record in records], []
+    runs, rejected, unused = [dict(record) for record in records], [], {}
     if text.strip():
         begins = text.lstrip()[:1]
         first = text.lstrip().partition("\n")[0]
@@ -120,7 +121,8 @@ def calibrated(records: Sequence[Mapping[str, Any]], text: str, hub: bool, folde
         found = load_measurements(path)
         runs += [run.model_dump(mode="json", exclude_none=True, exclude_defaults=True) for run in found.runs]
         rejected = [{"id": one.id, "reason": one.reason} for one in found.rejected]
+        unused = dict(found.unused)
     if len(runs) > MOST_RUNS:
         raise InputError(f"pasted text: {len(runs)} runs; expected at most {MOST_RUNS} here")
     checked = [checked_run(run, hub) for run in runs]
-    return fitted(checked, hub) | {"rejected": rejected}
+    return fitted(checked, hub) | {"rejected": rejected, "unused_columns": unused}
