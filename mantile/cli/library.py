@@ -184,11 +184,14 @@ def _add(
     price: Annotated[float | None, _stated("Purchase price of one.", "USD")] = None,
 ) -> None:
     """Write ID.yaml, an accelerator to fill in from its spec sheet; where it exists, say what it still lacks.
-    Exit status 1 if anything.
+    Exit status 1 if anything. A file of a host (hardware_id, gpus, cpu, ram_gb) is stored under its id.
     """
     from mantile.cli.output.tables import print_datasheet
-    from mantile.library import datasheet
+    from mantile.library import datasheet, machines
 
+    if machines.is_record(Path(identifier), "hardware_id"):
+        _add_record(Path(identifier))
+        return
     usual = Path("profiles", "accelerators")
     path = (folder or (usual if usual.is_dir() else Path())) / f"{identifier.removesuffix('.yaml')}.yaml"
     figures = {
@@ -217,6 +220,20 @@ def _add(
     print_datasheet(path, problems, doubts, f"--accelerator {path}")
     if problems:
         raise typer.Exit(1)
+
+
+@_profiles.command("add", examples=("mantile profiles add runtime.json",))
+def _add_runtime(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A runtime: runtime_id, engine, version.")],
+) -> None:
+    """Store a runtime, an engine in a version, under its id: requests and measured runs may name it."""
+    _add_record(file)
+
+
+def _add_record(file: Path) -> None:
+    from mantile.library import machines
+
+    typer.echo(f"{machines.add(machines.read_record(file))}: written")
 
 
 def _add_like(path: Path, like: str, stated: dict[str, float], price: float | None) -> None:

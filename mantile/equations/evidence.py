@@ -8,6 +8,7 @@ from typing import Literal
 
 from mantile.equations.inputs import Workload
 from mantile.equations.metrics import (
+    E2E,
     INTERACTIVITY,
     OF_COST,
     OUTPUT_TOKENS_PER_S,
@@ -104,6 +105,8 @@ def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mappin
     for metric in BANDED:
         bands[metric], ratios[metric], added = _band(base, metric, results[metric], level, levels)
         rows += added
+    bands["e2e"] = _end_to_end(bands["ttft"], results, ratios["tpot"], level)
+    rows += bands["e2e"]
     money: list[Quantity] = []
     for inverse, (metric_of, other) in INVERSE.items():
         bands[inverse] = _inverse(inverse, metric_of, results[inverse], ratios[other], level)
@@ -310,6 +313,26 @@ def _band(
         )
         rows += [*ratios, percentiles[-1]]
     return (percentiles[0], percentiles[1], percentiles[2]), spans, rows
+
+
+def _end_to_end(
+    ttft: tuple[Quantity, Quantity, Quantity],
+    results: Mapping[str, Quantity],
+    ratios: Sequence[Span],
+    level: Quantity,
+) -> tuple[Quantity, Quantity, Quantity]:
+    """End to end at its percentiles: TTFT at its own, and generation as far off as TPOT."""
+    first, middle, last = (
+        Quantity(
+            f"evidence.e2e.{percentile}",
+            f"{E2E.label}, {percentile}",
+            E2E.unit,
+            start + (results["e2e"] - results["ttft"]) * index(of_tpot, level),
+            note="TTFT at its percentile, generation as far off as TPOT",
+        )
+        for percentile, start, of_tpot in zip(PERCENTILES, ttft, ratios, strict=True)
+    )
+    return first, middle, last
 
 
 def _inverse(

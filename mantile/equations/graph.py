@@ -369,6 +369,7 @@ def build_graph(
             "tpot": served.tpot,
             "ttft": served.ttft,
             "throughput": served.output_tokens_per_s,
+            "e2e": served.e2e,
             "prefill_rate": alone.rate,
             "interactivity": served.interactivity,
             "usd_per_million_output_tokens": money.usd_per_million_output,

@@ -50,6 +50,7 @@ def _models() -> list[dict[str, Any]]:
         rows.append(
             {
                 "id": model.id,
+                "aliases": [model.id.replace("-", "_")],
                 "version": model.version,
                 "name": model.name,
                 "hub_id": model.hub_id,

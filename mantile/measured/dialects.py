@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from math import inf, prod
 from typing import Any
 
 from mantile.equations.inputs import EARLY, LAST
 from mantile.library.documents import validate
 from mantile.library.errors import InputError
-from mantile.library.profiles import Accelerator
+from mantile.library.machines import card_of, find, hosts, runtimes
+from mantile.library.profiles import Accelerator, Library, load_library
+from mantile.library.scenario_fields import field_name
 from mantile.measured.clients import recipes, sent, source_of
 from mantile.measured.metric_columns import NOT_KNOWN, NoMetric, metric_column, metric_columns, plain_name
 from mantile.measured.numbers import require_numbers, whole
@@ -450,37 +453,76 @@ def _model(record: Row, notes: list[str]) -> str:
 # --- flat records -------------------------------------------------------------------------------------------
 
 
+GIB = 2**30
+FLAT = {"model_id", "runtime_id", "hardware_id", "context_tokens", "metrics"}
+"""What a flat record has at least."""
+
+
 def flat(record: Row, name: str) -> Iterable[Run]:
-    """A run as one mapping: model_id, runtime_id, hardware_id, quant, context_tokens, metrics, env."""
+    """A run as one mapping: model_id, runtime_id, hardware_id, quant, context_tokens, metrics, env.
+
+    `runtime_id` and `hardware_id` are records of the library, or names of an engine and an accelerator.
+    """
     for key in ("metrics", "env", "parallelism"):
         if not isinstance(record.get(key) or {}, dict):
             raise InputError("fields metrics, env and parallelism: expected mappings")
-    metrics, degrees = record.inside("metrics"), record.get("parallelism") or {}
-    engine, _, release = str(record["runtime_id"] or "").partition(" ")
+    metrics, degrees, env = record.inside("metrics"), record.get("parallelism") or {}, record.inside("env")
+    library, notes = load_library(), list[str]()
+    model, assumed = model_id(str(record["model_id"]))
+    notes += [assumed] if assumed else []
+    words, _, release = str(record["runtime_id"] or "").partition(" ")
+    runtime = find(runtimes(), words)
+    version = runtime.version if runtime is not None else release or None
     fields = {
-        "model": str(record["model_id"]),
-        "accelerator": str(record["hardware_id"]),
-        "framework": framework_id(engine) or None,
-        "weights_dtype": record.get("quant"),
+        "model": model,
+        **_hardware_of(str(record["hardware_id"]), library),
+        "framework": framework_id(runtime.engine if runtime is not None else words) or None,
         "input_tokens": record["context_tokens"],
         "output_tokens": record.get("output_tokens"),
         "concurrency": record.get("concurrency"),
         "request_rate": metrics.get("request_rate"),
-        **degrees,
+        **{field_name(degree): value for degree, value in degrees.items()},
+    }
+    chip, quant = library.accelerator(str(fields["accelerator"])), record.get("quant")
+    if quant:
+        fields |= weight_formats(model, chip, str(fields["framework"]), str(quant), "", notes)
+    others = metric_columns({key: cell for key, cell in metrics.items() if key not in METRIC_COLUMNS})
+    own = {key: metrics[key] for key in metrics if key in Metrics.model_fields}
+    figures = own | _figures(metrics, others)
+    held, ranks = figures.get("peak_memory_bytes"), prod(int(value) for value in degrees.values() if value)
+    if held is not None and ranks > 1 and held > (chip.memory_capacity.value or inf) * GIB:
+        figures["peak_memory_bytes"] = held / ranks
+        notes.append("peak memory is of all GPUs together: one has less")
+    environment = {
+        "framework_version": version,
+        "driver": env.get("driver"),
+        "image": env.get("container_hash"),
+        "note": env.get("os"),
     }
     return [
         parse_run(
             {key: value for key, value in fields.items() if value is not None}
             | {
                 "id": str(record.get("run_id") or name)[:12],
-                "metrics": {key: metrics[key] for key in metrics if key in Metrics.model_fields},
-                "environment": {"framework_version": release} if release else {},
+                "metrics": figures,
+                "environment": {key: str(value) for key, value in environment.items() if value},
                 "source": "flat record",
                 "date": str(record.get("timestamp_utc") or "")[:10] or None,
+                "assumptions": notes,
             },
             name,
         )
     ]
+
+
+def _hardware_of(name: str, library: Library) -> Record:
+    """The fields of a run for a host of the library, or for an accelerator."""
+    host = find(hosts(), name)
+    if host is None:
+        return {"accelerator": find_accelerator(name).id}
+    if len(host.gpus) != 1:
+        raise InputError(f"field hardware_id: {name}: expected a host with GPUs of one kind")
+    return {"accelerator": card_of(host.gpus[0], library, f"host {host.hardware_id}.gpus").accelerator}
 
 
 def _run(name: str, record: Row, fields: Record, metrics: Record, notes: list[str]) -> Run:
@@ -565,5 +607,5 @@ _READERS: tuple[tuple[set[str], Reader], ...] = (
     (_OF_BENCHMARK | {"hw"}, inferencex),
     (_OF_BENCHMARK | {"hardware", "spec_method"}, inferencex),
     ({"model", "system", "quant", "framework", "tg_tok_s"}, llama_bench),
-    ({"model_id", "runtime_id", "hardware_id", "context_tokens", "metrics"}, flat),
+    (FLAT, flat),
 )

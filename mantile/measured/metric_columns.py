@@ -44,7 +44,8 @@ _BETWEEN_CHUNKS = ("itl", "inter token latency", "inter chunk latency")
 _TOKENS = {"tok", "toks", "token", "tokens"}
 _ACCELERATOR = {"gpu", "gpus", "accelerator", "accelerators", "chip", "chips", "device", "card"}
 _RATES = {"throughput", "tput", "tps"}
-_OF_OUTPUT = _RATES | {"per", "out", "output", "generated", "generation"}
+_OF_OUTPUT = _RATES | {"per", "out", "output", "generated", "generation", "decode"}
+_MEMORY = {"vram_peak_gb": "peak_memory_gb", "vram_peak": "peak_memory_bytes"}
 _NOT_OUTPUT = {
     "total": "input and output tokens together: expected output tokens",
     "user": "of one user, not of the deployment",
@@ -88,6 +89,7 @@ def metric_column(column: str) -> Place | NoMetric:
     name = plain_name(column)
     if name in Metrics.model_fields:
         return name, 1.0
+    name = _MEMORY.get(name, name)
     if (in_bytes := re.sub("_gb$", "_bytes", name)) in Metrics.model_fields:
         return in_bytes, 1e9
     words = name.split("_")
@@ -98,9 +100,10 @@ def metric_column(column: str) -> Place | NoMetric:
 
 def _time(words: list[str]) -> Place | NoMetric:
     """A column of times."""
-    unit = _UNITS.get(words[-1])
     statistics = [word for word in words if word in _STATISTICS or _OTHER_STATISTIC.fullmatch(word)]
-    named = " ".join(word for word in (words if unit is None else words[:-1]) if word not in statistics)
+    rest = [word for word in words if word not in statistics]
+    unit = _UNITS.get(rest[-1]) if rest else None
+    named = " ".join(rest if unit is None else rest[:-1])
     if named in _BETWEEN_CHUNKS:
         return NoMetric("time between chunks of the stream, each of one token or several: not TPOT")
     if named not in _TIMES:

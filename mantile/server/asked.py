@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
 from mantile.library.scenario_fields import MOST_RANKS, MOST_REQUESTS, MOST_TOKENS
 
 Identifier = Annotated[str, Field(min_length=1, max_length=200)]
 Words = Annotated[str, Field(max_length=200)]
+Figure = Annotated[float, Field(gt=0, le=1e7, allow_inf_nan=False)]
 Tokens = Annotated[int, Field(ge=1, le=MOST_TOKENS)]
 Requests = Annotated[int, Field(ge=1, le=MOST_REQUESTS)]
 Degree = Annotated[int, Field(ge=1, le=MOST_RANKS)]
@@ -46,25 +47,58 @@ class Body(BaseModel):
 
 
 class Gpus(Body):
-    """Accelerators of one kind."""
+    """Accelerators of one kind; of a card that is not in the library, its figures too."""
 
-    gpu_id: Identifier = Field(description="An accelerator, as GET /hardware lists them.")
+    sku: Identifier = Field(
+        validation_alias=AliasChoices("gpu_id", "sku"),
+        description="An accelerator, as GET /hardware lists them, or one's own card; `gpu_id` is the same.",
+    )
     count: Degree = 1
+    vram_gb: Figure | None = Field(default=None, description="Memory of one, GiB.")
+    mem_bw_gbps: Figure | None = Field(default=None, description="Bandwidth of its memory, GB/s.")
+    fp16_tflops: Figure | None = Field(default=None, description="Dense peak in fp16, TFLOP/s.")
+    pcie_gen: Annotated[int, Field(ge=1, le=8)] | None = None
+    pcie_lanes: Annotated[int, Field(ge=1, le=32)] | None = None
+
+
+class Interconnect(Body):
+    """What joins the accelerators."""
+
+    type: Words
+    bw_gbps: Figure | None = Field(default=None, description="GB/s of one accelerator per direction.")
+    latency_us: Figure | None = Field(default=None, description="Told back: timed latencies are used.")
+
+
+class Cpu(Body):
+    """The processor of a host."""
+
+    sku: Words
+    cores: Degree | None = None
+    mem_bw_gbps: Figure | None = None
+    numa_nodes: Degree | None = None
+
+
+class Storage(Body):
+    """The disks of a host."""
+
+    type: Words
+    read_gbps: Figure | None = None
 
 
 class Hardware(Body):
-    """What there is: a configuration by its id, or accelerators and what is around them."""
+    """What there is: a configuration or host by its id, or accelerators and what is around them."""
 
     hardware_id: Identifier | None = Field(
-        default=None, description="An accelerator, or a system with all that are in it."
+        default=None,
+        description="A host, an accelerator, or a system with all that are in it; beside gpus a name only.",
     )
     gpus: list[Gpus] = Field(default=[], max_length=8, description="In place of hardware_id.")
-    interconnect: Words | None = Field(
+    interconnect: Words | Interconnect | None = Field(
         default=None,
         description="How accelerators are linked: id of a system, or a word of its name such as nvlink or "
         "pcie; of unlike accelerators a kind of link, such as 10gbe.",
     )
-    cpu: Words | None = Field(
+    cpu: Words | Cpu | None = Field(
         default=None,
         description="With llama.cpp, where weights exceed the memory of gpus: layers run on it if it is one "
         "of GET /hardware. Else told back; no estimate follows from it.",
@@ -72,7 +106,46 @@ class Hardware(Body):
     ram_gb: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None = Field(
         default=None, description="Memory of the host: weights and KV cache may lie there."
     )
-    storage: Words | None = Field(default=None, description="Told back; no estimate follows from it.")
+    storage: Words | Storage | None = Field(
+        default=None, description="Told back; no estimate follows from it."
+    )
+
+
+class HostAsked(Hardware):
+    """A host to store: `sku` of its GPUs is an accelerator, or a card of one's own with its figures."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"hardware_id": "my-host", "gpus": [{"sku": "RTX 4090", "count": 2}], "ram_gb": 128}]
+        }
+    )
+
+    hardware_id: Identifier
+    gpus: list[Gpus] = Field(min_length=1, max_length=8)
+    interconnect: Interconnect | None = None
+    cpu: Cpu | None = None
+    ram_gb: Figure | None = None
+    storage: Storage | None = None
+    source: Words | None = None
+
+
+class RuntimeAsked(Body):
+    """An engine in a version."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"runtime_id": "our-vllm", "engine": "vllm", "version": "0.10.0", "cuda": "12.8"}]
+        }
+    )
+
+    runtime_id: Identifier
+    engine: Identifier
+    version: Words | None = None
+    cuda: Words | None = None
+    kernel_flags: dict[str, str | bool | float] = Field(default={}, max_length=100)
+    supported_formats: list[Words] = Field(default=[], max_length=100)
+    scheduler: Words | None = None
+    source: Words | None = None
 
 
 class Workload(Body):
@@ -92,7 +165,7 @@ class EstimateAsked(Body):
                 {
                     "model_id": "llama_3.3_70b",
                     "runtime_id": "vllm",
-                    "hardware": {"gpus": [{"gpu_id": "nvidia_h100_80gb", "count": 4}], "ram_gb": 512},
+                    "hardware": {"gpus": [{"sku": "nvidia_h100_80gb", "count": 4}], "ram_gb": 512},
                     "workload": _WORKLOAD,
                     "objective": "cost",
                 },
@@ -293,7 +366,9 @@ class SweepAsked(Body):
 class RunRecord(BaseModel):
     """A measured run: a case of a scenario with its model, metrics, source and date.
 
-    `mantile reconcile --template` prints one with each field explained.
+    `mantile reconcile --template` prints one with each field explained. Or a flat record as `mantile records
+    export` writes it: run_id, timestamp_utc, model_id, runtime_id, hardware_id, quant, context_tokens,
+    output_tokens, concurrency, parallelism, metrics, env.
     """
 
     model_config = ConfigDict(
@@ -317,6 +392,4 @@ class RunRecord(BaseModel):
         },
     )
 
-    id: Identifier
-    model: Identifier
     metrics: dict[str, Any]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from mantile.estimates.catalogue import GB, listing
+from mantile.library import machines
 from mantile.library.ids import configurations
 from mantile.library.profiles import SCHEDULERS, Framework, System, load_library
 
@@ -64,10 +66,38 @@ def models() -> dict[str, Any]:
     return {"models": [{"model_id": row["id"], **row} for row in listing("models")]}
 
 
+def runtimes(*folders: Path) -> dict[str, Any]:
+    """Serving frameworks: releases, what runs on them, their schedulers and the names of their back ends.
+
+    Behind them engines in a version, as records.
+    """
+    library, told = load_library(), [*_frameworks()]
+    for record in machines.runtimes(*folders).values():
+        framework = library.framework(record.engine)
+        own = {
+            "runtime_id": record.runtime_id,
+            "framework": framework.id,
+            "version": record.version,
+            "cuda": record.cuda and [record.cuda],
+            "source": record.source,
+        }
+        stated = {
+            name: value
+            for name in ("kernel_flags", "supported_formats", "scheduler")
+            if (value := getattr(record, name))
+        }
+        told.append(_runtime(framework) | own | stated)
+    return {"runtimes": told}
+
+
 @cache
-def runtimes() -> dict[str, Any]:
-    """Serving frameworks: releases, what runs on them, their schedulers and the names of their back ends."""
-    return {"runtimes": [_runtime(framework) for framework in load_library().frameworks]}
+def _frameworks() -> tuple[dict[str, Any], ...]:
+    return tuple(_runtime(framework) for framework in load_library().frameworks)
+
+
+def hosts(*folders: Path) -> dict[str, Any]:
+    """Hosts, as they were shipped or sent."""
+    return {"hosts": [one.model_dump(mode="json") for one in machines.hosts(*folders).values()]}
 
 
 def _runtime(framework: Framework) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from mantile.equations.checks import WITH_OFFLOAD
@@ -13,6 +14,7 @@ from mantile.estimates.estimate import Estimate, estimate
 from mantile.estimates.results import is_possible
 from mantile.library.beside_cpu import beside_cpu
 from mantile.library.errors import InputError, naming
+from mantile.library.machines import engine_of
 from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.scenario_fields import field_name
@@ -43,8 +45,11 @@ def needs_search(asked: EstimateAsked) -> bool:
     return asked.scenario is None and (asked.plan is None or asked.recommend > 0)
 
 
-def answer(asked: EstimateAsked, hub: bool) -> dict[str, Any]:
+def answer(asked: EstimateAsked, hub: bool, *folders: Path) -> dict[str, Any]:
     """The answer.
+
+    Args:
+        folders: of hosts and runtimes that were sent to the server.
 
     Raises:
         InputError: naming the field that is wrong; `Refused` with its reason code for a plan that cannot be
@@ -58,26 +63,37 @@ def answer(asked: EstimateAsked, hub: bool) -> dict[str, Any]:
         raise InputError("field model_id: expected it with hardware and workload, or a scenario")
     library = load_library()
     with naming("field runtime_id", "unknown "):
-        runtime = library.framework(asked.runtime_id).id
+        runtime = engine_of(asked.runtime_id, library, *folders)
     named = {"model": "model_id"}
     for name in asked.plan or ():
         named |= dict.fromkeys((name, field_name(name)), f"plan.{name}")
     with asked_as(named):
         fields = {
             "model": asked.model_id,
-            "framework": runtime,
+            **runtime,
             "input_tokens": asked.workload.context_tokens,
             "output_tokens": asked.workload.output_tokens,
             "concurrency": asked.workload.concurrency,
         }
-        return _on_hardware(asked, fields, hardware(asked.hardware, library), hub)
+        found = hardware(asked.hardware, library, *folders)
+        answered = _on_hardware(asked, fields, found, hub)
+        return _without_money(answered) if found.is_own else answered
+
+
+def _without_money(answer: Any) -> Any:
+    """An answer for cards of one's own: nobody knows what they cost."""
+    if isinstance(answer, list):
+        return [_without_money(part) for part in answer]
+    if isinstance(answer, dict):
+        return {key: None if "usd" in key else _without_money(part) for key, part in answer.items()}
+    return answer
 
 
 def _on_hardware(
     asked: EstimateAsked, workload: Mapping[str, Any], found: Configuration, hub: bool
 ) -> dict[str, Any]:
     """The answer for a model and its workload on some hardware."""
-    fields = {**found.fields, **workload}
+    fields = {**found.scenario, **workload}
     beside = _on_cpu(asked, fields, found, hub)
     if beside is not None:
         return beside
@@ -131,11 +147,12 @@ def _on_cpu(
     beside = beside_cpu(load_library(), found.cpu, chip, found.count)
     if found.ram is not None:
         beside["overrides"] = [
+            *fields.get("overrides", []),
             {
                 "id": _CPU_MEMORY,
                 "value": max(found.ram / _GIB, _LEAST),
                 "reason": "memory of the host, as stated",
-            }
+            },
         ]
     made = estimate_of({**fields, **beside}, hub)
     if not is_possible(made.results()["feasibility"]):
@@ -307,8 +324,9 @@ def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
         },
         "tpot_ms": {**band("tpot", _MS), "mean": scaled(whole["tpot_s"], _MS)},
         "latency_ms": {
+            **band("e2e", _MS),
             "mean": scaled(whole["e2e_s"], _MS),
-            "p50": scaled(whole.get("e2e_p50_s"), _MS),
+            "median": scaled(whole.get("e2e_p50_s"), _MS),
             "p95": scaled(whole.get("e2e_p95_s"), _MS),
         },
         "vram_peak_gb": memory("peak_memory", "peak_memory_bytes"),
@@ -351,6 +369,7 @@ def _figures(results: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "feasibility": feasibility(results),
         "metrics": {key: results[key] for key in keys} | {"usd_per_million_output_tokens": cost},
+        "range_80": results["range_80"],
     }
 
 

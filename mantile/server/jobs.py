@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from mantile.library.errors import InputError
@@ -15,14 +16,14 @@ from mantile.server.progress import report
 BLOCK = 2_000  # points of a sweep that are told at a time
 
 
-def estimated(body: Mapping[str, Any], hub: bool) -> dict[str, Any]:
+def estimated(body: Mapping[str, Any], hub: bool, *folders: Path) -> dict[str, Any]:
     """The answer of POST /v1/estimate, plans looked for."""
     from mantile.server.estimates import answer
 
-    return answer(EstimateAsked.model_validate(body), hub)
+    return answer(EstimateAsked.model_validate(body), hub, *folders)
 
 
-def all_estimated(bodies: Sequence[Mapping[str, Any]], hub: bool) -> list[dict[str, Any]]:
+def all_estimated(bodies: Sequence[Mapping[str, Any]], hub: bool, *folders: Path) -> list[dict[str, Any]]:
     """The answer of POST /v1/estimate to each body, or its problem."""
     from mantile.server.problems import of_input
 
@@ -30,7 +31,7 @@ def all_estimated(bodies: Sequence[Mapping[str, Any]], hub: bool) -> list[dict[s
     for place, body in enumerate(bodies):
         report(place, len(bodies), "estimates")
         try:
-            answers.append(estimated(body, hub))
+            answers.append(estimated(body, hub, *folders))
         except InputError as error:
             answers.append(json.loads(bytes(of_input(error).body)))
     return answers
@@ -178,14 +179,22 @@ def described(text: str, name: str, tokens: int | None, tensors: bool) -> dict[s
 def checked_run(record: Mapping[str, Any], hub: bool) -> dict[str, Any]:
     """A measured run as it is stored: with our ids."""
     from mantile.library.documents import validate
+    from mantile.measured.dialects import FLAT, flat
+    from mantile.measured.rows import Row
     from mantile.measured.runs import Run
 
-    run = validate(Run, by_ids(record, hub, "run"), "run")
+    if set(record) >= FLAT:
+        (run,) = flat(Row(dict(record)), "run")
+    else:
+        run = validate(Run, by_ids(record, hub, "run"), "run")
     return run.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
 
 def calibrated(records: Sequence[Mapping[str, Any]], hub: bool) -> dict[str, Any]:
-    """What the factors of profiles would change to with these runs; nothing is written."""
+    """What the factors of profiles would change to with these runs; nothing is written.
+
+    With the key `reason` alone where none of the runs can be compared.
+    """
     from mantile.library.documents import validate
     from mantile.measured.calibrate import calibrate
     from mantile.measured.match import match_runs
@@ -195,5 +204,5 @@ def calibrated(records: Sequence[Mapping[str, Any]], hub: bool) -> dict[str, Any
     matched = match_runs(runs, models={run.model: model_of(run.model, hub) for run in runs}).possible()
     if not matched.runs:
         reasons = "; ".join(f"{one.id}: {one.reason}" for one in matched.rejected)
-        raise InputError(f"run: no prediction to compare with: {reasons}")
+        return {"reason": f"no prediction to compare with: {reasons}"}
     return calibrate(matched, source="runs sent to the server").to_dict()

@@ -19,6 +19,7 @@ from fastapi import APIRouter, File, HTTPException, Query, Request, Response, Up
 from fastapi import Path as PathParameter
 from fastapi.responses import StreamingResponse
 
+from mantile.library import machines
 from mantile.library.errors import InputError
 from mantile.library.version import __version__
 from mantile.server import catalog, estimates, jobs, layers
@@ -26,10 +27,12 @@ from mantile.server.answered import answered
 from mantile.server.asked import (
     EstimateAsked,
     EstimatesAsked,
+    HostAsked,
     Identifier,
     LayerMetricsAsked,
     OptimizeAsked,
     RunRecord,
+    RuntimeAsked,
     ScenarioAsked,
     SweepAsked,
     SystemMetricsAsked,
@@ -222,10 +225,11 @@ async def estimate(request: Request, asked: EstimateAsked) -> Json:
 
     `estimate` is the object that `mantile estimate --json` prints.
     """
-    hub = _settings(request).hub
+    settings = _settings(request)
+    hub, folders = settings.hub, settings.catalog
     if estimates.needs_search(asked):
-        return Json(await _pool(request).run(jobs.estimated, asked.model_dump(mode="json"), hub))
-    return Json(await here(request, estimates.answer, asked, hub))
+        return Json(await _pool(request).run(jobs.estimated, asked.model_dump(mode="json"), hub, *folders))
+    return Json(await here(request, estimates.answer, asked, hub, *folders))
 
 
 @v1.get("/catalog/models", tags=["catalog"], summary="Models", responses=answered(models="array"))
@@ -250,8 +254,48 @@ async def catalog_hardware(request: Request) -> Json:
     "/catalog/runtimes", tags=["catalog"], summary="Serving frameworks", responses=answered(runtimes="array")
 )
 async def catalog_runtimes(request: Request) -> Json:
-    """Release, back ends, CUDA, formats, scheduler; null where its documents do not say it."""
-    return Json(await here(request, catalog.runtimes))
+    """Release, back ends, CUDA, formats, scheduler; null where its documents do not say it.
+
+    Frameworks of the library, and records of engines in a version.
+    """
+    return Json(await here(request, catalog.runtimes, *_settings(request).catalog))
+
+
+@v1.get("/catalog/hosts", tags=["catalog"], summary="Hosts", responses=answered(hosts="array"))
+async def catalog_hosts(request: Request) -> Json:
+    """GPUs and what is around them, as they were shipped or sent."""
+    return Json(await here(request, catalog.hosts, *_settings(request).catalog))
+
+
+@v1.post(
+    "/catalog/hosts",
+    tags=["catalog"],
+    summary="Store a host",
+    responses=answered(id="string", stored="boolean"),
+)
+async def store_host(request: Request, body: HostAsked) -> Json:
+    """A host under its hardware_id, where the server was started with --records."""
+    return await _store(request, "hosts", body.model_dump(exclude_none=True), body.hardware_id)
+
+
+@v1.post(
+    "/catalog/runtimes",
+    tags=["catalog"],
+    summary="Store a runtime",
+    responses=answered(id="string", stored="boolean"),
+)
+async def store_runtime(request: Request, body: RuntimeAsked) -> Json:
+    """An engine in a version under its runtime_id, where the server was started with --records."""
+    return await _store(request, "runtimes", body.model_dump(exclude_none=True), body.runtime_id)
+
+
+async def _store(request: Request, kind: machines.Kind, data: dict[str, Any], identifier: str) -> Json:
+    record = machines.parse_record(data, kind, kind)
+    folders = _settings(request).catalog
+    if not folders:
+        raise HTTPException(403, "nothing is stored here: the server was started without --records FILE.db")
+    await here(request, partial(machines.add, record, folders[0], most=_settings(request).kept))
+    return Json({"id": identifier, "stored": True})
 
 
 @v1.get(
@@ -269,7 +313,9 @@ async def catalog_quantizations(request: Request) -> Json:
     "/calibrate",
     tags=["measured"],
     summary="Store a measured run, and say what it would change",
-    responses=answered(id="string", stored="boolean", new="boolean", would_change="object"),
+    responses=answered(
+        id="string", stored="boolean", new="boolean", would_change="object?", reason="string?"
+    ),
 )
 async def calibrate(request: Request, record: RunRecord) -> Json:
     """Factors fitted to the stored runs of its accelerator and framework. No profile changes."""
@@ -279,7 +325,9 @@ async def calibrate(request: Request, record: RunRecord) -> Json:
         pair = [one for one in await here(request, records.others, checked) if _pair(one) == _pair(checked)]
         found = await run(jobs.calibrated, [checked, *pair[1 - _RECORDS :]], hub)
     identifier, new = await here(request, records.add, checked)
-    return Json({"id": identifier, "stored": True, "new": new, "would_change": found})
+    reason = found.pop("reason", None)
+    told = {"would_change": found or None, "reason": reason}
+    return Json({"id": identifier, "stored": True, "new": new, **told})
 
 
 def _pair(record: dict[str, Any]) -> tuple[Any, ...]:
@@ -510,7 +558,9 @@ def _job(request: Request, identifier: str) -> Job:
 async def several(request: Request, asked: EstimatesAsked) -> Json:
     """`answers`: what POST /v1/estimate answers to each request, in their order, or the problem of it."""
     bodies = [one.model_dump(mode="json") for one in asked.requests]
-    return Json({"answers": await _pool(request).run(jobs.all_estimated, bodies, _settings(request).hub)})
+    settings = _settings(request)
+    answers = await _pool(request).run(jobs.all_estimated, bodies, settings.hub, *settings.catalog)
+    return Json({"answers": answers})
 
 
 @v1.post(

@@ -55,3 +55,8 @@ class Settings:
     points: int = 100_000
     kept: int = 10_000
     processes: int = 1
+
+    @property
+    def catalog(self) -> tuple[Path, ...]:
+        """The folder of hosts and runtimes that were sent, beside the database of records; none without."""
+        return () if self.records is None else (self.records.with_name(f"{self.records.stem}-catalog"),)
