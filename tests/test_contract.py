@@ -184,3 +184,27 @@ def test_hosts_and_runtimes_are_stored(tmp_path: Path, monkeypatch: pytest.Monke
         added = CliRunner().invoke(app, [command, "add", str(file)])
         assert added.exit_code == 0, added.output
     assert machines.hosts()["my-host"].ram_gb == 64 and machines.runtimes()["our-vllm"].engine == "vLLM"
+
+
+def test_a_config_that_contradicts_itself_is_refused_with_both_readings() -> None:
+    """Experts in a dense type: neither of the two is estimated as if the other were not there."""
+    from mantile.library.errors import InputError
+    from mantile.library.huggingface import parse_config
+
+    config = {
+        "model_type": "llama",
+        "architectures": ["LlamaForCausalLM"],
+        "hidden_size": 512,
+        "intermediate_size": 1024,
+        "num_attention_heads": 8,
+        "num_hidden_layers": 2,
+        "num_key_value_heads": 8,
+        "vocab_size": 1000,
+        "max_position_embeddings": 2048,
+        "torch_dtype": "bfloat16",
+    }
+    assert parse_config(config | {"num_local_experts": 1}, "config.json").value("experts") == 0
+    with pytest.raises(
+        InputError, match="dense and num_local_experts is wrong.*mixture and model_type is wrong"
+    ):
+        parse_config(config | {"num_local_experts": 8}, "config.json")

@@ -69,11 +69,35 @@ def parse_config(data: Any, name: str, sidecar: Any = None, trusted: Path | None
         if model_type in FAMILIES and not can_record():
             raise
         return read_from_code(Config(name, model_type, data, sidecar=sidecar), trusted)
+    _refuse_contradiction(architecture, data, name, model_type)
     unread = fields.unread()
     named = unread.pop(FIELD, None)
     if named is not None and not of_type:
         unread[OTHER_CLASS] = named
     return architecture.model_copy(update={"unread": unread})
+
+
+_EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
+
+
+def _refuse_contradiction(
+    architecture: Architecture, data: dict[str, Any], name: str, model_type: str
+) -> None:
+    """Refuse a file that counts experts where the class of its type has none.
+
+    Raises:
+        InputError: with both readings.
+    """
+    if architecture.value("experts"):
+        return
+    for field in _EXPERTS:
+        count = data.get(field)
+        if isinstance(count, int) and count > 1:
+            raise InputError(
+                f"{name}: field {field}: {count} experts, but models of type {model_type} have none: either the "
+                f"model is dense and {field} is wrong (leave it out, or 1), or it is a mixture and model_type is "
+                "wrong (such as mixtral, qwen3_moe)"
+            )
 
 
 def _parse_other(data: dict[str, Any], name: str, words: OwnWords, sidecar: Any = None) -> Architecture:
