@@ -95,8 +95,8 @@ def _refuse_contradiction(
         if isinstance(count, int) and count > 1:
             raise InputError(
                 f"{name}: field {field}: {count} experts, but models of type {model_type} have none: "
-                f"either the model is dense and {field} is wrong (leave it out, or 1), or it is a mixture and "
-                "model_type is wrong (such as mixtral, qwen3_moe)"
+                f"either the model is dense and {field} is wrong (leave it out, or 1), or it is a mixture "
+                "and model_type is wrong (such as mixtral, qwen3_moe)"
             )
 
 
