@@ -204,7 +204,7 @@ def test_a_config_that_contradicts_itself_is_refused_with_both_readings() -> Non
         "torch_dtype": "bfloat16",
     }
     assert parse_config(config | {"num_local_experts": 1}, "config.json").value("experts") == 0
-    with pytest.raises(
-        InputError, match="dense and num_local_experts is wrong.*mixture and model_type is wrong"
-    ):
+    with pytest.raises(InputError) as refused:
         parse_config(config | {"num_local_experts": 8}, "config.json")
+    said = str(refused.value)
+    assert "dense and num_local_experts is wrong" in said and "mixture and model_type is wrong" in said
