@@ -37,8 +37,7 @@ from mantile.library.huggingface import parse_config  # noqa: E402
 from mantile.library.scenario import parse_scenario  # noqa: E402
 from mantile.library.template import Template  # noqa: E402
 from mantile.verification.compiled_formulas import Area, CompiledSheets  # noqa: E402
-from mantile.verification.engines import _quiet, formualizer_table, formualizer_values  # noqa: E402
-from mantile.verification.scipy_later import import_functions  # noqa: E402
+from mantile.verification.engines import formualizer_table, formualizer_values  # noqa: E402
 from mantile.verification.verify import TOLERANCE, difference, scale_of  # noqa: E402
 from mantile.workbook.estimate_book import EstimateBook  # noqa: E402
 from mantile.workbook.layout import lay_out  # noqa: E402
@@ -126,16 +125,14 @@ def _other(before: Any, now: Any) -> bool:
 
 
 def _formulas(book: EstimateBook, path: Path) -> Engine:
-    import_functions()
-    with _quiet():
-        model = _Followed(read_cells(path).contents, book.sheets)
+    model = _Followed(read_cells(path).contents, book.sheets)
     number = 0
 
     def values(typed: Typed) -> Callable[[Place], Any]:
         nonlocal number
         number += 1
-        with _quiet():  # now and then all of it
-            return (model.follow(typed) if number % 25 else model.calculate(book.sheets, typed)).get
+        # now and then all of it
+        return (model.follow(typed) if number % 25 else model.calculate(book.sheets, typed)).get
 
     return values
 

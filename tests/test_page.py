@@ -170,7 +170,7 @@ def test_what_an_uploaded_file_says_is_never_markup() -> None:
     item = {name: nasty for name in ("cell", "id", "sheet", "name", "kind", "generated", "found", "expected")}
     kinds = ("formulas", "overwritten", "names", "shown", "sheets", "inputs")
     report = {"ok": False, "edited": {kind: [item] for kind in kinds}, "mismatches": [item]}
-    report |= dict.fromkeys(("model", "digest"), nasty) | {"signature": {"status": nasty}}
+    report |= dict.fromkeys(("model", "digest", "other_version"), nasty) | {"signature": {"status": nasty}}
     report |= dict.fromkeys(("cells", "compared", "formulas", "max_relative_error"), 1)
     told = files.told_of(report, {"refused": nasty}, nasty, STATE)
     for given in ({"report": told, "error": ""}, {"report": None, "error": nasty}):

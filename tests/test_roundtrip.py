@@ -773,7 +773,7 @@ def test_json_of_an_import(files: Callable[[str], File], monkeypatch: pytest.Mon
         "made_by": GENERATOR,
         "unknown": [],
         "lacking": [],
-        "worked_out_otherwise": [],
+        "other_version": None,
         "library_edited": True,
         "changes": [
             {"id": "inputs.tp", "cell": "Summary!B7", "scenario": "TP2", "from": 2, "to": 4},

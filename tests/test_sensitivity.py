@@ -89,8 +89,9 @@ def again(found: Estimate, driver: SensitivityInput, share: float) -> dict[str, 
         }
     # rows of the library, scaled, may hold more than a library may state
     faults = next(node for node in found.values() if getattr(node, "id", "") == "typed.tables.faults")
-    beyond = {faults: 0.0}
-    values, _ = found.program.run_on(beyond, inputs | changed)
+    values, steps = found.program._start(inputs | changed, ())
+    for node, function, arguments in steps:
+        values[node] = 0.0 if node is faults else function(*[values[argument] for argument in arguments])
     return {name: plain(values[result.figure]) for name, result in results(found.equations).items()}
 
 

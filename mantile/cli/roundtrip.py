@@ -117,7 +117,7 @@ def audit(
     ],
 ) -> None:
     """Write everything an auditor asks of a workbook as flat tables of values: rows, assumptions, overrides,
-    edits, checks.
+    edits, checks. Exit status 1 if formulas were edited, or may have been: in a workbook of another version.
     """
     must_exist(file)
     for path in output:
@@ -135,6 +135,8 @@ def audit(
         for path in output:
             report.write(path)
     print_audit(report, output)
+    if not report.ok:
+        raise typer.Exit(1)
 
 
 def _require_folder(path: Path) -> None:

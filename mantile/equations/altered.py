@@ -39,7 +39,7 @@ _ROUNDING = 1e-13  # of sums of a hundred figures
 _SMALL = 1e-3
 _NEAR = 1e-4  # a tenth of how far the nearest mean of two cubes is from a cube
 _COUNT = "Tables of the library that hold something else"
-NOT_BEHIND_RESULTS = ", not behind results"
+
 _AN_ERROR = "a figure of the library holds an error"
 _AS_GENERATED = "figures of the library are as generated"
 
@@ -88,7 +88,7 @@ def altered(kinds: Sequence[FigureTables]) -> Altered:
 
 def _of_kind(kind: FigureTables, number: int) -> Altered:
     """The rows about tables of one kind."""
-    behind, name = (NOT_BEHIND_RESULTS, "altered.others") if number else ("", "altered")
+    behind, name = (", not behind results", "altered.others") if number else ("", "altered")
     tables = kind.tables
     sums = _both(tables, "sum", "Sum", lambda table: sum_products(span(table)))
     by_place = _both(

@@ -250,12 +250,9 @@ def _server(estimate: Estimate, role: str) -> Server:
     workers = estimate.equations.decode_workers if role == "decode" else estimate.equations.prefill_workers
     system = str(estimate.values(0)[workers.hardware.system])
     domain = int(float(estimate.values(0)[workers.hardware.system_accelerators]))
-    size = int(wanted["tp"]) * int(wanted["pp"]) * int(wanted["attention_dp"]) * int(wanted["cp"])
+    size = _size(wanted)
     machine = cluster().on_a_machine(system, domain)
-    machines = 1
-    while size % machines or size // machines > machine:
-        machines += 1
-    across = _across(table, wanted, machines, machine) if machines > 1 else None
+    machines, across = spread(table, wanted, machine)
     copies = int(wanted["dp"])
     line = None
     for local in _divisors(copies):
@@ -306,6 +303,27 @@ def _wanted(estimate: Estimate, role: str) -> dict[str, Any]:
     for name in ("input_tokens", "output_tokens"):  # where classes of requests state them
         values.setdefault(name, ceil(results[name]))
     return {name: values[name] for name in SCENARIO_FIELDS if name in values and name != "serving"}
+
+
+def _size(wanted: Mapping[str, Any]) -> int:
+    """Accelerators of a replica."""
+    return int(wanted["tp"]) * int(wanted["pp"]) * int(wanted["attention_dp"]) * int(wanted["cp"])
+
+
+def spread(table: LaunchTable, wanted: Mapping[str, Any], machine: int) -> tuple[int, Across | None]:
+    """The machines of a replica, and how a server over several of them is started; None on one.
+
+    Args:
+        wanted: its degrees.
+        machine: accelerators of a machine.
+
+    Raises:
+        InputError: where no document says it.
+    """
+    size, machines = _size(wanted), 1
+    while size % machines or size // machines > machine:
+        machines += 1
+    return machines, _across(table, wanted, machines, machine) if machines > 1 else None
 
 
 def _across(table: LaunchTable, wanted: Mapping[str, Any], machines: int, machine: int) -> Across:
@@ -370,7 +388,7 @@ def _line(estimate: Estimate, table: LaunchTable, wanted: dict[str, Any], role: 
     stored = None if wanted["weights_dtype"] == by_default["weights_dtype"] else str(wanted["weights_dtype"])
     if stored:
         by_default = _resolved(estimate, bare | {"weights_dtype": stored})
-    model = _model(estimate, table, str(wanted["weights_dtype"]), stored)
+    model = _model(estimate, table, str(wanted["accelerator"]), str(wanted["weights_dtype"]), stored)
     stated = {
         name: wanted[name]
         for name in ENGINE_FIELDS
@@ -438,7 +456,9 @@ def _resolved(estimate: Estimate, fields: Mapping[str, Any]) -> dict[str, Any]:
     return dict(columns(scenario, estimate.model, estimate.library)[0].values)
 
 
-def _model(estimate: Estimate, table: LaunchTable, weights: str, stored: str | None) -> tuple[Said, ...]:
+def _model(
+    estimate: Estimate, table: LaunchTable, accelerator: str, weights: str, stored: str | None
+) -> tuple[Said, ...]:
     """The model by its checkpoint.
 
     Args:
@@ -454,7 +474,8 @@ def _model(estimate: Estimate, table: LaunchTable, weights: str, stored: str | N
     if asked is not None and stored is None and not of_files and not Path(estimate.scenario.model).exists():
         return (model_of(table, asked.id),)  # as the scenario calls it, which may be a tuned one of ours
     called = estimate.model.id if estimate.model.id in known.hub_ids else estimate.model.hub_id
-    flags = named(table, called, stored) if called else None
+    places = estimate.library.accelerator(accelerator).places
+    flags = named(table, called, stored, places) if called else None
     return flags or (model_of(table, MODEL_PATH),)
 
 

@@ -132,29 +132,6 @@ class Program:
             self._kept = self.partial({}, varying)
         return self._kept(inputs)
 
-    def run_on(
-        self,
-        held: Mapping[Node, Any],
-        inputs: Mapping[str, Any],
-        cases: Sequence[Mapping[Node, Any]] = (),
-    ) -> tuple[dict[Node, Any], dict[Node, Any]]:
-        """What every node makes of its precedents, where some of these hold values of their own.
-
-        Args:
-            held: values that are taken in place of those that follow.
-            inputs, cases: as for `run`.
-
-        Returns:
-            Results of all nodes, and the same with the values that are held.
-        """
-        values, steps = self._start(inputs, cases)
-        results = dict(values)
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            for node, function, arguments in steps:
-                results[node] = function(*[values[argument] for argument in arguments])
-                values[node] = held.get(node, results[node])
-        return results, values
-
     def _start(
         self, inputs: Mapping[str, Any], cases: Sequence[Mapping[Node, Any]]
     ) -> tuple[dict[Node, Any], list[_Step]]:

@@ -112,6 +112,15 @@ def read_launch(line: str, ignore_unknown: bool = False, **fields: Any) -> Launc
     )
 
 
+def read_plan(table: LaunchTable, words: Sequence[str], architecture: Architecture) -> dict[str, Any]:
+    """The fields of a plan that flags of an engine say of a model.
+
+    Raises:
+        InputError: for flags that contradict each other, or say what no field stands for.
+    """
+    return _Reading(Words(table, tuple(words), {}), False, "", architecture).plan()
+
+
 @dataclass
 class _Given:
     """A flag as a line gives it, and its value."""
@@ -131,6 +140,7 @@ class _Reading:
     line: Words
     ignore_unknown: bool
     instead: str
+    known: Architecture | None = None
     ignored: list[str] = field(default_factory=list)
     not_modelled: list[Remark] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -380,13 +390,7 @@ class _Reading:
             InputError: naming flags that contradict each other.
         """
         fields: dict[str, Any] = {"model": self.model[0], "framework": self.table.id}
-        fields |= self._split() if self.table.of_fact("split_mode") else self._plan()
-        fields |= self._formats()
-        fields |= {
-            name: value
-            for name, value in self.facts.items()
-            if name in SCENARIO_FIELDS and name not in ("tp", "pp", "dp", "ep", *_ADAPTERS)
-        }
+        fields |= self.plan() | self._formats()
         if "max_requests" in fields and self.called["max_requests"].flag.per_group:
             fields["max_requests"] *= fields.get("attention_dp", 1)
         if "longest" in self.facts and not self.table.of_fact("split_mode"):
@@ -394,6 +398,19 @@ class _Reading:
         fields |= self._adapters()
         overrides = list(self._overrides())
         return fields | ({"overrides": overrides} if overrides else {})
+
+    def plan(self) -> dict[str, Any]:
+        """Degrees of parallelism, and the fields that flags set by themselves.
+
+        Raises:
+            InputError: naming flags that contradict each other.
+        """
+        degrees = self._split() if self.table.of_fact("split_mode") else self._degrees()
+        return degrees | {
+            name: value
+            for name, value in self.facts.items()
+            if name in SCENARIO_FIELDS and name not in ("tp", "pp", "dp", "ep", *_ADAPTERS)
+        }
 
     @cached_property
     def model(self) -> tuple[str, str | None]:
@@ -413,12 +430,14 @@ class _Reading:
     @cached_property
     def architecture(self) -> Architecture | None:
         """Of the model; None where its config is not to be had."""
+        if self.known is not None:
+            return self.known
         try:
             return load_model(self.model[0]).architecture
         except InputError:
             return None
 
-    def _plan(self) -> dict[str, int]:
+    def _degrees(self) -> dict[str, int]:
         """Degrees of parallelism. Groups of attention-DP share the experts; replicas share nothing."""
         ranks, stages, copies = (int(self.facts.get(name, 1)) for name in ("tp", "pp", "dp"))
         groups = 1

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mantile.library.architecture import Architecture
+from mantile.library.checkpoints import runs_on
 from mantile.library.errors import InputError
 from mantile.library.fields import DEPLOYMENT
-from mantile.library.launch import MEMORY, Launch, read_launch
+from mantile.library.launch import MEMORY, Launch, read_launch, read_plan
 from mantile.library.launch_table import LaunchFlag, LaunchTable, launch_tables
 from mantile.library.models import known_models
-from mantile.library.scenario import Scenario
+from mantile.library.profiles import load_library
+from mantile.library.scenario import Scenario, with_own_accelerators
 from mantile.library.scenario_fields import SCENARIO_FIELDS
 
 _OF_ENGINE = (
@@ -115,7 +118,9 @@ def flags_of(table: LaunchTable, scenario: Scenario) -> Iterator[Said]:
     values = {
         name: value for name, value in values.items() if value not in (None, SCENARIO_FIELDS[name].default)
     }
-    yield from _model(table, scenario.model, values.pop("weights_dtype", None))
+    case, library = with_own_accelerators(scenario, load_library())
+    places = library.accelerator(case.accelerator).places if case.accelerator else ()
+    yield from _model(table, scenario.model, values.pop("weights_dtype", None), places)
     yield from settings_of(table, values)
     longest = table.of_fact("longest")
     if scenario.max_model_len and longest is not None:
@@ -148,6 +153,25 @@ def settings_of(table: LaunchTable, stated: Mapping[str, Any]) -> Iterator[Said]
                 break
 
 
+def says(table: LaunchTable, plan: Mapping[str, Any], architecture: Architecture) -> bool:
+    """Whether flags of an engine say degrees, KV cache and offload of a model: they are written, read and
+    compared.
+
+    Args:
+        plan: fields of a scenario; others are as by default.
+    """
+    own = architecture.choices.get("kv_dtype")
+    default = {name: SCENARIO_FIELDS[name].default for name in plan}
+    default |= {"kv_dtype": own.value} if own is not None else {}
+    stated = {name: value for name, value in plan.items() if value != default[name]}
+    words = [word for flag in settings_of(table, stated) for word in flag.words]
+    try:
+        means = read_plan(table, words, architecture)
+    except InputError:
+        return False
+    return all(means.get(name, default[name]) == value for name, value in plan.items())
+
+
 def length_of(table: LaunchTable, tokens: int, field: str, why: str = "") -> Iterator[Said]:
     """The most tokens of a request, or of all slots together where an engine counts those."""
     longest = table.of_fact("longest")
@@ -156,24 +180,33 @@ def length_of(table: LaunchTable, tokens: int, field: str, why: str = "") -> Ite
             yield replace(flag, why=why)
 
 
-def named(table: LaunchTable, model: str, stored: str | None) -> tuple[Said, ...] | None:
+def named(
+    table: LaunchTable, model: str, stored: str | None, places: Collection[str]
+) -> tuple[Said, ...] | None:
     """The model by the name of a checkpoint, and what makes the data type of its weights; None where no
     checkpoint is known that holds them, and no flag makes them.
 
     Args:
         model: an id of ours or of the hub.
         stored: data type of the weights; None: that of the entry.
+        places: maker and generation of the accelerator.
     """
-    known = known_models()
     of_files = table.of_fact("gguf_repository") is not None
-    if of_files and model not in known.hub_ids:
+    if of_files and model not in known_models().hub_ids:
         return None
-    flags = tuple(_model(table, model, stored))
-    listed = any(of == (model, stored) for of in known.checkpoints.values())
+    flags = tuple(_model(table, model, stored, places))
+    listed = stored is not None and _checkpoint(table, model, stored, places) is not None
     return flags if stored is None or of_files or listed or len(flags) > 1 else None
 
 
-def _model(table: LaunchTable, model: str, stored: str | None) -> Iterator[Said]:
+def _checkpoint(table: LaunchTable, model: str, stored: str, places: Collection[str]) -> str | None:
+    """The checkpoint that an entry lists for a data type, an accelerator and an engine."""
+    listed = known_models().checkpoints.items()
+    fitting = (key for key, of in listed if of == (model, stored) and runs_on(key, stored, places, table.id))
+    return next(fitting, None)
+
+
+def _model(table: LaunchTable, model: str, stored: str | None, places: Collection[str]) -> Iterator[Said]:
     known = known_models()
     if table.of_fact("gguf_repository") is not None:
         if model not in known.hub_ids:
@@ -185,8 +218,8 @@ def _model(table: LaunchTable, model: str, stored: str | None) -> Iterator[Said]
         repository = f"{PUBLISHER}/{title}-GGUF" + (f":{stored.upper()}" if stored else "")
         yield Said(flag.name, repository, "model", table.source(flag))
         return
-    checkpoint = next((key for key, of in known.checkpoints.items() if of == (model, stored)), None)
-    yield model_of(table, checkpoint if stored and checkpoint else known.hub_ids.get(model, model))
+    checkpoint = _checkpoint(table, model, stored, places) if stored else None
+    yield model_of(table, checkpoint or known.hub_ids.get(model, model))
     if stored and not checkpoint:
         for fact in ("quantization", "sixteen_bit"):
             flag = table.of_fact(fact)
@@ -266,7 +299,7 @@ def _flag(table: LaunchTable, flag: LaunchFlag, value: Any, field: str, groups: 
     if said is None:
         if isinstance(value, str) and not _by_its_own_name(flag):
             return
-        said = value if isinstance(value, str) else f"{round(value / groups / flag.scale, 6):.12g}"
+        said = value if isinstance(value, str) else f"{value / groups / flag.scale:.12g}"
     yield Said(flag.name, said, field, source, setting=not flag.name.startswith("-"))
 
 

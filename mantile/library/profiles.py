@@ -31,7 +31,7 @@ from mantile.library.profile_facts import (
     check_sources,
 )
 from mantile.library.runs import MeasuredRuns
-from mantile.library.support import Block, Limits, Setting, Statement
+from mantile.library.support import Block, Limits, Setting, Statement, Way
 from mantile.library.versions import Shelf
 
 KernelFormat = Literal["bf16", "fp8", "fp8-block", "nvfp4", "mxfp4-bf16", "mxfp4", "weight-only"]
@@ -116,6 +116,11 @@ class Accelerator(Profile):
         "tdp": "W",
         "idle": "W",
     }
+
+    @property
+    def places(self) -> tuple[str, str]:
+        """Its maker and its generation, by which statements name it."""
+        return self.vendor, self.generation
 
     @model_validator(mode="after")
     def _complete(self) -> Accelerator:
@@ -301,6 +306,11 @@ class Framework(Strict):
     limits: Limits | None = None
     block: Block | None = None
     settings: tuple[Setting, ...] = ()
+
+    @property
+    def experimental(self) -> tuple[Way, ...]:
+        """Ways to spread a model that its documents call experimental."""
+        return tuple(way for one in self.support if one.experimental for way in one.ways)
 
     def setting(self, field: str, name: str) -> str:
         """What a setting is called here, as its documents spell it.

@@ -103,6 +103,7 @@ class Statement(Strict):
 
     Args:
         says: "runs" or "cannot".
+        experimental: whether the document calls what it runs experimental.
         weights, kv: families of data types, of weights or of the KV cache.
         ways: ways to spread and serve a model.
         chips: makers or generations of chips, where it is about the chip itself.
@@ -117,6 +118,7 @@ class Statement(Strict):
     chips: tuple[str, ...] = ()
     on: tuple[str, ...] = ()
     needs: str = ""
+    experimental: bool = False
     source: str = Field(min_length=3)
     date: date
     status: Status

@@ -56,6 +56,7 @@ class About:
             "digest": self.digest,
             "ok": self.ok,
             "wrong": self.wrong or None,
+            "other_version": found and found["other_version"],
             "verified": found and {key: found[key] for key in ("engine", "formulas", "compared")},
             "mismatches": [] if found is None else found["mismatches"],
             "edited": None if found is None else found["edited"],
@@ -65,8 +66,8 @@ class About:
 
 
 def about(path: str | Path) -> About:
-    """Say what a workbook is. Its results are worked out from its inputs by the formulas that it was made
-    with; those that somebody edited fail verification.
+    """Say what a workbook is. Its results are worked out from its inputs by the formulas of this version; one
+    in which formulas were edited, or may have been, does not verify.
 
     Raises:
         InputError: if the file is not a Mantile workbook.

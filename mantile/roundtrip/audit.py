@@ -51,7 +51,8 @@ class Audit:
     Values are worked out anew from the inputs in its cells, in the units of the cells.
 
     Args:
-        facts: workbook, title, model, model_version, date, generator, audited_with, bundle_format, digest
+        facts: workbook, title, model, model_version, date, generator, other_version (what cannot be told of a
+            workbook that another version made; None for one of this), audited_with, bundle_format, digest
             (SHA-256), and what effects mean.
         scenarios: their names, base first, each behind the letter of its column.
         rows: with the keys of `ROW`: `cell` is a cell or a range of scenarios, `values` one for each scenario
@@ -63,8 +64,8 @@ class Audit:
             low to the high end of that range, as generated.
         overrides: `id`, `scenario`, `cell`, `value`, `unit`, `replaces`, `source`, `provenance`, `reason`,
             and the relative change of `ttft`, `tpot` and `usd` from what it replaces to its value.
-        edits: every cell that was changed: `kind` (input, formula, overwritten, label, note; of another
-            version also worked out otherwise, not compared), `cell`, `id`, `from` and `to`.
+        edits: every cell that was changed: `kind` (input, formula, overwritten, label, note), `cell`, `id`,
+            `from` and `to`; of a workbook that another version made inputs only.
         checks: `code`, `label`, `kind`, `rule`, `left`, `right`, `unit`, and `passed`, for each `scenario`.
     """
 
@@ -75,6 +76,12 @@ class Audit:
     overrides: tuple[dict[str, Any], ...]
     edits: tuple[dict[str, Any], ...]
     checks: tuple[dict[str, Any], ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether this version made the workbook and no formula was edited or typed over."""
+        tampered = any(edit["kind"] in ("formula", "overwritten") for edit in self.edits)
+        return not tampered and self.facts["other_version"] is None
 
     def to_dict(self) -> dict[str, Any]:
         """As one object, for .json."""
@@ -208,6 +215,7 @@ def audit(path: str | Path) -> Audit:
         "date": book.date,
         "why": estimates.scenario.why,
         "generator": book.bundle.generator,
+        "other_version": file.untold("inputs read, results worked out anew"),
         "audited_with": f"mantile {__version__}",
         "bundle_format": book.bundle.data["format"],
         "digest": book.bundle.digest,
@@ -232,8 +240,6 @@ def _edits(file: File, typed: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
         ("overwritten", texts.overwritten),
         ("label", texts.labels),
         ("note", texts.notes),
-        ("worked out otherwise", texts.worked_out_otherwise),
-        ("not compared", texts.not_compared),
     ):
         edits += [(kind, item) for item in items]
     return [

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -42,6 +42,8 @@ class Comparison:
             input or scenario.
         formulas: `id`, `cell` where somebody typed it, `a` and `b` as formulas over ids; None on the side
             that has no such figure.
+        other_versions: by `a` and `b` what cannot be told of a workbook that another version made: of it
+            only the inputs count.
         headlines, results: `id`, `scenario`, `unit`, `a`, `b` and `relative`, which is b ÷ a − 1, None for
             texts and where a is 0.
     """
@@ -52,16 +54,18 @@ class Comparison:
     formulas: tuple[dict[str, Any], ...]
     headlines: tuple[dict[str, Any], ...]
     results: tuple[dict[str, Any], ...]
+    other_versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def differ(self) -> bool:
-        """Whether anything does."""
-        return bool(self.inputs or self.formulas or self.headlines or self.results)
+        """Whether anything does, or may: of a workbook of another version it cannot be told."""
+        return bool(self.inputs or self.formulas or self.headlines or self.results or self.other_versions)
 
     def to_dict(self) -> dict[str, Any]:
         """What `mantile compare --json` prints."""
         parts = {name: list(getattr(self, name)) for name in ("inputs", "formulas", "headlines", "results")}
-        return {"a": self.a, "b": self.b, "differ": self.differ, **parts}
+        others = dict(self.other_versions)
+        return {"a": self.a, "b": self.b, "differ": self.differ, **parts, "other_versions": others}
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class _Side:
     name: str
     estimate: Estimate
     typed: dict[str, dict[str, Any]]  # formulas and constants that were typed over formulas, by cell
+    untold: str | None = None  # of a workbook of another version
 
 
 @dataclass(frozen=True)
@@ -81,12 +86,13 @@ class _Said:
     model: Model | None = None
     library: Library | None = None
     template: Template | None = None
+    untold: str | None = None
 
     def side(self) -> _Side:
         if self.model is None:
             return _Side(self.name, estimate(self.scenario, name=self.name), self.typed)
         made = estimate(self.scenario, self.model, self.library, self.name, self.template)
-        return _Side(self.name, made, self.typed)
+        return _Side(self.name, made, self.typed, self.untold)
 
 
 def compare(a: str | Path | Estimate, b: str | Path | Estimate, *, side_by_side: bool = False) -> Comparison:
@@ -121,6 +127,7 @@ def compare(a: str | Path | Estimate, b: str | Path | Estimate, *, side_by_side:
         tuple(_formulas(left, right)),
         tuple(item for item in results if item["id"] in heads),
         tuple(item for item in results if item["id"] not in heads),
+        {letter: side.untold for letter, side in (("a", left), ("b", right)) if side.untold},
     )
 
 
@@ -135,7 +142,8 @@ def _said(what: str | Path) -> _Said:
         now, made = edited(file), file.book.estimate
         texts = diff_cells(file, len(now.added))
         typed = {item["cell"]: item for item in (*texts.formulas, *texts.overwritten)}
-        return _Said(name, now.scenario, typed, made.model, now.library, made.template)
+        untold = file.untold("inputs read")
+        return _Said(name, now.scenario, typed, made.model, now.library, made.template, untold)
     fields, bundle = read_document(what)
     scenario = parse_scenario(fields, name)
     if bundle is None:

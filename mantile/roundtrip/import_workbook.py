@@ -5,7 +5,7 @@ A scenario, or a bundle where figures of the library were edited too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,10 @@ from mantile.library.scenario import Scenario
 from mantile.roundtrip.edits import edited
 from mantile.roundtrip.since import Before, since
 from mantile.roundtrip.versions import WORDS, version
+from mantile.workbook.book import FIRST, SHARED
 from mantile.workbook.bundle import Bundle, write_bundle
 from mantile.workbook.cell_diff import diff_cells, require_own_formulas
-from mantile.workbook.read import open_file
+from mantile.workbook.read import File, open_file
 from mantile.workbook.sheets.frame import cut
 
 _EXACT = 1e-12  # relative: what the same inputs give on another library
@@ -43,10 +44,9 @@ class Imported:
             stay in the workbook.
         library_cells: those of the changes that only a bundle can carry.
         made_by: the program that made the workbook, with its version.
-        unknown: ids of the workbook that this version does not have.
-        lacking: ids of this version that the workbook does not have; their inputs are as by default.
-        worked_out_otherwise: figures that the version that made it worked out by another formula: `cell`,
-            `id`, `why`.
+        unknown: ids of the workbook beside which a number stands and that this version does not have.
+        lacking: inputs of this version that the workbook does not have: they are as by default.
+        other_version: what cannot be told of a workbook that another version made; None for one of this.
     """
 
     path: Path
@@ -58,7 +58,7 @@ class Imported:
     made_by: str
     unknown: tuple[str, ...]
     lacking: tuple[str, ...]
-    worked_out_otherwise: tuple[dict[str, Any], ...]
+    other_version: str | None
 
     @property
     def scenario(self) -> Scenario:
@@ -128,14 +128,15 @@ class Imported:
             "made_by": self.made_by,
             "unknown": list(self.unknown),
             "lacking": list(self.lacking),
-            "worked_out_otherwise": list(self.worked_out_otherwise),
+            "other_version": self.other_version,
         }
 
 
 def import_workbook(path: str | Path) -> Imported:
     """Read a workbook as Excel, LibreOffice or openpyxl saved it.
 
-    Every input, dropdown, override, measured value and added scenario column is read.
+    Every input, dropdown, override, measured value and added scenario column is read; of a workbook that
+    another version made by their ids, and nothing else.
 
     Raises:
         InputError: naming file, cell and id, for what cannot be carried over: an edited formula, a constant
@@ -164,7 +165,6 @@ def import_workbook(path: str | Path) -> Imported:
     else:
         imported = replace(imported, made_on=then.made_on)  # nothing was edited: it is the same version
     kept = [item for item in (*texts.labels, *texts.notes) if item["cell"] not in now.reasons]
-    otherwise = [{key: item[key] for key in ("cell", "id", "why")} for item in texts.worked_out_otherwise]
     return Imported(
         path=Path(path),
         estimate=imported,
@@ -173,10 +173,20 @@ def import_workbook(path: str | Path) -> Imported:
         left_out=tuple({"cell": item["cell"], "found": item["found"]} for item in kept),
         library_cells=tuple(map(_change, now.library_cells)),
         made_by=file.book.bundle.generator,
-        unknown=tuple(sorted(file.places.unknown)),
-        lacking=tuple(sorted(file.places.lacking)),
-        worked_out_otherwise=tuple(otherwise),
+        unknown=tuple(sorted(_unknown(file))),
+        lacking=tuple(
+            sorted({name for (name, _), place in file.book.input_cells.items() if file.lacks(place)})
+        ),
+        other_version=file.untold("inputs read"),
     )
+
+
+def _unknown(file: File) -> Iterator[str]:
+    """Ids of the file that this version does not have, of rows in which a number stands."""
+    for identifier, (sheet, row) in file.places.unknown.items():
+        contents = (file.contents[sheet].get((row, column)) for column in (SHARED, FIRST))
+        if any(isinstance(content, int | float) for content in contents):
+            yield identifier
 
 
 def _change(edit: Mapping[str, Any]) -> dict[str, Any]:

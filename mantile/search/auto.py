@@ -11,7 +11,7 @@ from mantile.library.profiles import load_library
 from mantile.library.scenario import merge_fields
 from mantile.library.scenario_fields import SCENARIO_FIELDS, field_name
 from mantile.search.optimize import PLANNED, Optimum, ask, solve, workload_of
-from mantile.search.space import AUTO, CONTEXT, DEGREES, caches, formats_for
+from mantile.search.space import AUTO, CONTEXT, DEGREES, caches, published
 
 _FIXED = (*DEGREES, "dp")
 _OBJECTIVES = ("cost", "throughput-per-accelerator")  # the second where nobody knows a price
@@ -75,5 +75,5 @@ def _usual(fields: Mapping[str, Any], stated: Mapping[str, Any]) -> dict[str, st
     """What a scenario has by default where it does not say it: framework and data types."""
     model, library = load_model(str(fields["model"])), load_library(tuple(fields.get("profiles", ())))
     framework = str(stated.get("framework") or SCENARIO_FIELDS["framework"].default)
-    weights = formats_for(model, library.framework(framework))[0]
+    [weights, *_] = published(model, library.framework(framework))
     return {"framework": framework, "kv_dtype": caches(model)[0], "weights_dtype": weights}

@@ -121,7 +121,7 @@ class Evaluator:
         stated = [name for name in plans if name in fields or name.endswith(OVERRIDE)]
         numbers_ = [name for name in stated if plans[name].dtype.kind in "if"]
         named = [name for name in stated if name not in numbers_]
-        firsts, kinds = _unique(plans, named)
+        firsts, kinds = unique(plans, named)
         rows = [*plans[named].iloc[firsts].itertuples(index=False, name=None)] if named else [()]
         nodes = tuple(wanted.values())
         program = self._program(nodes, named, numbers_, rows)
@@ -160,7 +160,7 @@ class Evaluator:
             kinds: what is no number of plans, a row for each kind.
             numbers: fields that plans state beside it.
         """
-        keys, places = _unique(kinds, [name for name in _FORMAT_OF if name in kinds])
+        keys, places = unique(kinds, [name for name in _FORMAT_OF if name in kinds])
         resolved = [self._resolved(kinds.iloc[first]) for first in keys]
         shared: dict[str, Any] = dict(self._shared)
         of_kinds: dict[str, Array] = {}
@@ -190,7 +190,7 @@ class Evaluator:
         return self._formats[key]
 
 
-def _unique(plans: pd.DataFrame, names: list[str]) -> tuple[list[int], Array]:
+def unique(plans: pd.DataFrame, names: list[str]) -> tuple[list[int], Array]:
     """Rows that differ in some columns, the first of each kind, and the place of each row among them."""
     if not names:
         return [0], np.zeros(len(plans), int)

@@ -25,7 +25,7 @@ from mantile.library.profiles import Library, load_library
 from mantile.search.objective import read_objective
 from mantile.search.optimize import ask, plan_name, plan_of, prepared
 from mantile.search.size import USUAL, Sizes, bits_of, formats_of
-from mantile.search.space import MOST_CONTEXT
+from mantile.search.space import MOST_CONTEXT, engines
 
 FEWEST_BITS = 4.0
 """Bits of a weight at least, where nobody states them: below, answers change more than speed tells."""
@@ -166,7 +166,7 @@ def fits(
         if len(found) == top:
             break
         step(model.name)
-        formats = _formats(model, library, bits_min)
+        formats = _formats(model, library, chip.id, bits_min)
         smallest = min(library.datatype(name, "weights").bits for of in formats.values() for name in of)
         fit = None
         if number_in(least * smallest / _BITS_PER_BYTE, "B", "GiB") <= room:
@@ -198,18 +198,17 @@ def _largest_first(names: Sequence[str]) -> Iterator[tuple[Model, int, int]]:
     yield from sorted(counted, key=lambda of: (-of[1], of[0].id))
 
 
-def _formats(model: Model, library: Library, bits_min: float) -> dict[str, tuple[str, ...]]:
-    """Data types of weights by framework; of a framework without one it is left out."""
+def _formats(model: Model, library: Library, chip: str, bits_min: float) -> dict[str, tuple[str, ...]]:
+    """Data types of weights on an accelerator by framework; a framework without one is left out."""
     own = library.datatype(str(model.architecture.choices["weights_dtype"].value), "weights")
     least = min(bits_min, own.bits)
     made = {
-        framework.id: tuple(
+        framework: tuple(
             name
-            for name in formats_of(model, library, framework.id)
+            for name in formats_of(model, library, chip, framework)
             if library.datatype(name, "weights").bits >= least
         )
-        for framework in library.frameworks
-        if not framework.former
+        for framework in engines(library)
     }
     return {name: formats for name, formats in made.items() if formats}
 
@@ -233,9 +232,8 @@ def _fit(
     space = replace(
         space,
         chosen={**space.chosen, "framework": tuple(formats)},
-        formats=formats,
+        formats={(chip, name): kinds for name, kinds in formats.items()},
         replicas=(1,),
-        left_out=frozenset(),
     )
     for offload in ((0.0,), _steps(ram_gb, count)):
         moved = {"offload_weights": offload, "offload_kv": (0.0,)}
@@ -260,7 +258,7 @@ def _fit(
         name=model.name,
         parameters=total,
         plan=plan,
-        label=plan_name(plan, library),
+        label=plan_name(plan, model, library),
         context=context,
         interactivity=_known(row[INTERACTIVITY.column]),
         ttft=_known(row[TTFT.column]),

@@ -1,7 +1,7 @@
-"""Weights and KV cache in host memory: what is looked at where an accelerator has no plan without.
+"""Weights in host memory: what is looked at where an accelerator has no plan without.
 
-All weights of a rank stay on the host, half of them or a quarter, as far as host memory goes; the KV cache
-gets what is left of it, or nothing.
+All weights of a rank stay on the host, half of them or a quarter, as far as host memory goes. The KV cache
+does not: no engine has a flag for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mantile.search.space import OFFLOADED
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-PARTS = (1.0, 0.5, 0.25, 0.0)
+PARTS = (1.0, 0.5, 0.25)
 """Parts of the weights of a rank that may lie on the host, the largest first."""
 _STEP = 0.1  # GB; sizes are multiples of it
 
@@ -34,19 +34,14 @@ def fullest(plans: pd.DataFrame, weights: Array, host: Mapping[str, float]) -> p
     for part in reversed(PARTS):
         share = _up(weights * part)
         moved = np.where(share <= room, share, moved)
-    return _with(plans, moved, room - moved)
+    return plans.assign(**{OFFLOADED[0]: moved})[moved > 0]
 
 
 def others(plans: pd.DataFrame, weights: Array, host: Mapping[str, float]) -> pd.DataFrame:
-    """All other options of plans: each part of the weights that has room, with and without KV cache."""
-    room = _room(plans, host)
-    most = cast("Array", fullest(plans, weights, host)["offload_weights"].to_numpy(float))
-    made = []
-    for part in PARTS:
-        share = _up(weights * part)
-        for cached in (0.0, 1.0):
-            kept = (share <= room) & ((cached == 0) | (share != most)) & (share + cached > 0)
-            made.append(_with(plans[kept], share[kept], cached * (room - share)[kept]))
+    """All other options of plans: each smaller part of the weights."""
+    most = cast("Array", fullest(plans, weights, host)[OFFLOADED[0]].to_numpy(float))
+    smaller = [(share, share < most) for share in (_up(weights * part) for part in PARTS)]
+    made = [plans[kept].assign(**{OFFLOADED[0]: share[kept]}) for share, kept in smaller]
     return pd.concat(made, ignore_index=True)
 
 
@@ -57,8 +52,3 @@ def _room(plans: pd.DataFrame, host: Mapping[str, float]) -> Array:
 def _up(sizes: Array) -> Array:
     """Sizes as multiples of the step, none smaller than it was."""
     return np.asarray(np.round(np.ceil(sizes / _STEP) * _STEP, 1))
-
-
-def _with(plans: pd.DataFrame, weights: Array, cache: Array) -> pd.DataFrame:
-    weights_, cache_ = OFFLOADED
-    return plans.assign(**{weights_: weights, cache_: np.maximum(0.0, np.round(cache, 1))})

@@ -27,6 +27,7 @@ from mantile.library.scenario import Scenario, merge_fields, parse_scenario, wit
 from mantile.library.scenario_fields import INPUT_NAMES, field_name
 from mantile.library.version import __version__
 from mantile.search.evaluate import Evaluator
+from mantile.search.launchable import unpublished
 from mantile.search.objective import DEFAULT, Limit, Objective, limit, merged, read_objective
 from mantile.search.scheduled import in_parts
 from mantile.search.search import FRONT, NOT_KNOWN_CODE, Found, Search, measures_of, silent
@@ -194,7 +195,15 @@ class Optimum:
         counted = (
             f"{self.found.tried:,} plans tried, {self.found.tried - len(self.found.ranked):,} of them out"
         )
-        return f"[AUTO] {self.title}. {self.reason[:1].upper()}{self.reason[1:]} ({counted})"
+        reason = f"{self.reason[:1].upper()}{self.reason[1:]}"
+        return ". ".join([f"[AUTO] {self.title}", *self.notes, f"{reason} ({counted})"])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of weights that somebody asked for and nobody publishes."""
+        model, library = self.question.model, self.question.library
+        said = (unpublished(one.plan, model, library) for one in self.candidates)
+        return tuple(dict.fromkeys(note for note in said if note))
 
     def nearest_miss(self) -> tuple[Candidate, Limit, float] | None:
         """Of plans that miss a limit the one that misses by least, that limit, and by how much as a share.
@@ -260,6 +269,7 @@ class Optimum:
             "pareto": [
                 {"plan": plan_of(row), "metrics": measures_of(row, shown)} for row in front.to_dict("records")
             ],
+            "notes": [*self.notes],
             "tried": self.found.tried,
             "feasible": len(self.found.ranked),
             "infeasible": dict(sorted(self.found.infeasible.items(), key=lambda item: -item[1])),
@@ -563,8 +573,8 @@ def plan_of(row: Mapping[str, Any]) -> dict[str, Any]:
     return plan
 
 
-def plan_name(plan: Mapping[str, Any], library: Library) -> str:
-    """A plan as people call it: B200 SXM · 3 × TP1 · nvfp4 · trtllm."""
+def plan_name(plan: Mapping[str, Any], model: Model, library: Library) -> str:
+    """A plan as people call it: B200 SXM · 3 × TP1 · nvfp4 instead of bf16 · trtllm."""
     chip = library.accelerator(str(plan["accelerator"])).name
     degrees = [
         f"{short}{int(plan[field])}"
@@ -574,11 +584,12 @@ def plan_name(plan: Mapping[str, Any], library: Library) -> str:
     copies = f"{int(plan['dp'])} × " if int(plan.get("dp", 1)) > 1 else ""
     if plan.get("serving") == APART:
         decode = {key.removeprefix(DECODE): value for key, value in plan.items() if key.startswith(DECODE)}
-        last = plan_name({**plan, **decode, "serving": TOGETHER}, library).split(" · ")
-        first = plan_name({**plan, "serving": TOGETHER}, library).split(" · ")
+        last = plan_name({**plan, **decode, "serving": TOGETHER}, model, library).split(" · ")
+        first = plan_name({**plan, "serving": TOGETHER}, model, library).split(" · ")
         where = first[0] if first[0] == last[0] else f"{first[0]} → {last[0]}"
         return " · ".join([where, f"{first[1]} → {last[1]}", *first[2:]])
-    formats = str(plan["weights_dtype"])
+    formats, own = str(plan["weights_dtype"]), str(model.architecture.choices["weights_dtype"].value)
+    formats += "" if formats == own else f" instead of {own}"
     cache = str(plan.get("kv_dtype", ""))
     formats += f", {cache} KV" if cache and cache != "bf16" else ""
     words = [chip, f"{copies}{' '.join(degrees)}", formats, str(plan["framework"])]
@@ -643,7 +654,10 @@ def scenario_of(
     data = base.model_dump(exclude_none=True, exclude_defaults=True, exclude={"decode", "serving"})
     data |= _fields(plans[0])
     data["variants"] = [
-        {"name": plan_name(plan, question.library)[:120], **_fields({"system": "default", **plan})}
+        {
+            "name": plan_name(plan, question.model, question.library)[:120],
+            **_fields({"system": "default", **plan}),
+        }
         for plan in plans
     ]
     data.setdefault("title", f"Which deployment for {question.model.name}?")

@@ -31,7 +31,8 @@ class Room:
 def what_fits(made: Estimate) -> Iterator[Room]:
     """The data type of weights with most bits, and the smallest TP, with which the base scenario has room.
 
-    Nothing where devices are not alike, or neither helps.
+    In place of TP stages of a framework whose TP is experimental. Nothing where devices are not alike, or
+    neither helps.
 
     Example:
         list(what_fits(mantile.estimate(scenario)))
@@ -40,14 +41,16 @@ def what_fits(made: Estimate) -> Iterator[Room]:
     if scenario.devices or scenario.disaggregated:
         return
     held = bits_of(str(asked["weights_dtype"]), made.model, made.library)
+    chip, framework = str(asked["accelerator"]), str(asked["framework"])
     formats = {
         name: bits_of(name, made.model, made.library)
-        for name in formats_of(made.model, made.library, str(asked["framework"]))
+        for name in formats_of(made.model, made.library, chip, framework)
     }
+    way = "pp" if "tp" in made.library.framework(framework).experimental else "tp"
     fewer = sorted((name for name in formats if formats[name] < held), key=lambda name: -formats[name])
     for field, values in (
         ("weights_dtype", fewer),
-        ("tp", [degree for degree in _DEGREES if degree > float(asked["tp"])]),
+        (way, [degree for degree in _DEGREES if degree > float(asked[way])]),
     ):
         if not values:
             continue

@@ -33,6 +33,7 @@ from mantile.equations.metrics import (
 from mantile.graph.quantity import Node
 from mantile.library.fields import DECODE
 from mantile.search.evaluate import Array, Evaluator, numbers
+from mantile.search.launchable import NO_LAUNCH_LINE, accepted
 from mantile.search.objective import Limit, Objective
 from mantile.search.offload import fullest, others
 from mantile.search.space import APART, CONTEXT, DEGREES, OF_DECODE, OFFLOADED, TOGETHER, Space
@@ -204,6 +205,8 @@ class Search:
             return plans.assign(room=[]), 0
         weights = self._weights(plans)
         most = fullest(plans, weights, host)
+        if not len(most):
+            return plans.iloc[:0].assign(room=[]), 0
         first = self._with_replicas(self._by_rules(most, infeasible))
         found, reasons = self._by_memory(first)
         infeasible.update(reasons)
@@ -266,10 +269,14 @@ class Search:
         return np.array(self.worked_out("rules", plans)["code"], object)
 
     def rules(self, plans: pd.DataFrame) -> pd.DataFrame:
-        """The code of the first rule that each plan breaks, as a column; empty where it keeps all."""
+        """The code of the first rule that each plan breaks, as a column; empty where it keeps all.
+
+        What `launch` refuses by itself is the last of the rules.
+        """
         checks = self.evaluator.plan_checks
         results = self.evaluator.run(plans, {check.code: check.result for check in checks})
-        codes = np.full(len(plans), "", dtype=object)
+        told = accepted(plans, self.evaluator.model, self.evaluator.library)
+        codes = np.where(told, "", NO_LAUNCH_LINE).astype(object)
         for check in reversed(checks):
             codes[results[check.code] <= 0] = check.code
         return pd.DataFrame({"code": codes}, index=plans.index)

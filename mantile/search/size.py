@@ -45,7 +45,7 @@ from mantile.search.optimize import (
 )
 from mantile.search.scheduled import in_parts
 from mantile.search.search import NOT_KNOWN_CODE, Found, Search
-from mantile.search.space import APART, OFFLOAD, Space, caches, formats_for
+from mantile.search.space import APART, OFFLOAD, Space, caches, published
 
 USUAL: Mapping[str, int] = {"input_tokens": 1024, "output_tokens": 256}
 """Lengths where nobody states them."""
@@ -296,7 +296,7 @@ class Size:
         miss = nearest(smaller[smaller["code"].str.startswith("LIMIT_")], self.question.limits)
         if miss is None:
             return "nothing smaller is known to keep the limits"
-        name = plan_name(plan_of(miss[0]), self.question.library)
+        name = plan_name(plan_of(miss[0]), self.question.model, self.question.library)
         return f"the nearest smaller one, {name}, misses {miss[1].words} by {miss[2]:.1%}"
 
     def nearest_miss(self) -> tuple[dict[str, Any], Limit, float] | None:
@@ -331,6 +331,7 @@ class Size:
             "limits": {one.measure.key: one.bound for one in self.question.limits},
             "spare": self.spare,
             "assumed": dict(self.assumed),
+            "notes": [] if self.optimum is None else [*self.optimum.notes],
             "tried": self.found.tried,
             "feasible": int((self.found.plans["code"] == "").sum()),
             "infeasible": dict(sorted(self.found.infeasible.items(), key=lambda item: -item[1])),
@@ -637,10 +638,12 @@ def _why(sizes: Sizes, chips: Sequence[str]) -> dict[str, str]:
     return told
 
 
-def formats_of(model: Model, library: Library, framework: str) -> tuple[str, ...]:
-    """Data types of weights that a framework may be given: published ones, and all of its own files."""
+def formats_of(model: Model, library: Library, chip: str, framework: str) -> tuple[str, ...]:
+    """Data types of weights that a framework may be given on an accelerator: published ones, and all of its
+    own files.
+    """
     of = library.framework(framework)
-    usual = formats_for(model, of)
+    usual = published(model, of, library.accelerator(chip))
     if of.weights == CHECKPOINT or str(model.architecture.choices["weights_dtype"].value) in of.keeps:
         return usual
     family = library.datatype(of.weights, "weights").family
@@ -662,12 +665,12 @@ def _ways(question: Question, space: Space, sizes: Sizes) -> Iterable[Way]:
 
     def way(change: str, value: Any, row: pd.Series[Any]) -> Way:
         plan = plan_of(cast("dict[str, Any]", row.to_dict()))
-        return Way(change, value, plan, plan_name(plan, library))
+        return Way(change, value, plan, plan_name(plan, model, library))
 
-    every = {name: formats_of(model, library, name) for name in space.chosen["framework"]}
+    every = {pair: formats_of(model, library, *pair) for pair in space.formats}
     cache = tuple(dict.fromkeys((*space.chosen["kv_dtype"], *caches(model))))
     chosen = {**space.chosen, "kv_dtype": cache}
-    smaller = replace(space, formats=every, chosen=chosen, left_out=frozenset())
+    smaller = replace(space, formats=every, chosen=chosen)
     fitting = sizes.fitting(smaller)
     if len(fitting):
         bits = {name: bits_of(name, model, library) for name in fitting["weights_dtype"].unique()}

@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mantile.library.architecture import Model
+from mantile.library.checkpoints import runs_on
 from mantile.library.errors import InputError, unknown
 from mantile.library.fields import DECODE
-from mantile.library.profiles import CHECKPOINT, Framework, Library
+from mantile.library.launch_table import launch_tables
+from mantile.library.profiles import CHECKPOINT, Accelerator, Framework, Library
 from mantile.library.scenario_fields import DEFAULT_SYSTEM, MOST_STAGES
 
 DEGREES = ("tp", "pp", "cp", "attention_dp", "ep")
@@ -43,14 +46,14 @@ class Space:
 
     Args:
         chosen: values by name, of accelerators and what runs on them.
-        formats: data types of weights by framework.
+        formats: data types of weights by accelerator and framework; none: both are not looked at together.
+        single: degrees that stay 1, by framework.
         degrees: values by degree; ep may hold 0, which stands for all ranks of a stage.
         replicas: numbers of replicas; empty: every power of two that the accelerators allow.
         most: accelerators of a deployment.
         offload: GB of weights that stay on the host, per accelerator, none first; GB of KV cache.
         apart: whether prefill and decode may have workers of their own.
         decode_chips: accelerators of decode workers; empty: those of the prefill workers.
-        left_out: accelerators and frameworks that are not looked at together.
         host: GB of host memory for each accelerator, by id; weights and KV cache may lie there. Empty: none
             is looked at beyond `offload`.
         host_for_all: whether it is looked at too where an accelerator has plans without.
@@ -59,14 +62,14 @@ class Space:
     """
 
     chosen: Mapping[str, tuple[str, ...]]
-    formats: Mapping[str, tuple[str, ...]]
+    formats: Mapping[tuple[str, str], tuple[str, ...]]
+    single: Mapping[str, tuple[str, ...]]
     degrees: Mapping[str, tuple[int, ...]]
     replicas: tuple[int, ...]
     most: int
     offload: Mapping[str, tuple[float, ...]]
     apart: bool = False
     decode_chips: tuple[str, ...] = ()
-    left_out: frozenset[tuple[str, str]] = frozenset()
     host: Mapping[str, float] = field(default_factory=dict)
     host_for_all: bool = False
     contexts: tuple[int, ...] = ()
@@ -118,8 +121,7 @@ class Space:
             (*names, weights)
             for names in product(*self.chosen.values())
             for values in (dict(zip(self.chosen, names, strict=True)),)
-            if (values["accelerator"], values["framework"]) not in self.left_out
-            for weights in self.formats[values["framework"]]
+            for weights in self.formats[values["accelerator"], values["framework"]]
         ]
         named = pd.DataFrame(rows, columns=[*self.chosen, "weights_dtype"])
         moved = pd.DataFrame([*product(*self.offload.values())], columns=[*self.offload])
@@ -131,7 +133,12 @@ class Space:
                 f"{count:,} plans; expected at most {MOST_PLANS:,}: fix some of "
                 f"{', '.join((*CHOSEN, *DEGREES))}"
             )
-        return named.merge(degrees, how="cross").merge(moved, how="cross")
+        plans = named.merge(degrees, how="cross").merge(moved, how="cross")
+        split = [
+            (plans["framework"] == framework) & (plans[[*names]] > 1).any(axis=1)
+            for framework, names in self.single.items()
+        ]
+        return plans[~np.logical_or.reduce(split)].reset_index(drop=True) if split else plans
 
 
 def usual_space(
@@ -146,10 +153,12 @@ def usual_space(
 ) -> Space:
     """What is looked at where somebody fixes or lists a part of it.
 
-    Frameworks that nobody names are all of the library. Data types are those of the checkpoint and those in
-    which the model entry says that a checkpoint is published, and a KV cache in fp8. Files of a framework's
-    own in smaller data types change what a model says: they are looked at where somebody names framework or
-    weights, or no other framework runs. Degrees are powers of two; TP also other divisors of the heads.
+    Frameworks that nobody names are those that `launch` starts. Data types are those of the checkpoint and
+    those in which the model entry says that a checkpoint is published for an accelerator and a framework, and
+    a KV cache in fp8. Files of a framework's own in smaller data types change what a model says: they are
+    looked at where somebody names framework or weights, or no other framework runs. Degrees are powers of
+    two; TP also other divisors of the heads. Attention-DP is for models with experts or latents alone, and a
+    way that a framework calls experimental is looked at where somebody states its degree.
 
     Args:
         scenario: fields that are fixed.
@@ -176,19 +185,26 @@ def usual_space(
         name if name == DEFAULT_SYSTEM else library.system(str(name)).id for name in chosen["system"]
     )
     chosen["kv_dtype"] = tuple(library.datatype(str(name), "kv").id for name in chosen["kv_dtype"])
-    listed = [framework.id for framework in library.frameworks if not framework.former]
-    named = listed if chosen["framework"] == ("all",) else chosen["framework"]
+    named = engines(library) if chosen["framework"] == ("all",) else chosen["framework"]
     chosen["framework"] = tuple(library.framework(str(name)).id for name in named)
     weights = tuple(library.datatype(str(name), "weights").id for name in given.get("weights_dtype", ()))
-    formats = {name: weights or formats_for(model, library.framework(name)) for name in chosen["framework"]}
+    formats = {
+        (chip, name): weights or published(model, library.framework(name), library.accelerator(chip))
+        for chip in chosen["accelerator"]
+        for name in chosen["framework"]
+    }
+    if not {"framework", "weights_dtype"} & given.keys():
+        formats |= dict.fromkeys(_smaller(formats, model, library), ())
     powers = tuple(1 << place for place in range(most.bit_length()))
-    heads = int(model.architecture.value("attention_heads") or 0)
+    heads, experts, latents = (
+        int(model.architecture.value(fact) or 0) for fact in ("attention_heads", "experts", "kv_lora_rank")
+    )
     usual = {
         "tp": tuple(n for n in range(1, most + 1) if n in powers or (heads and heads % n == 0)),
         "pp": tuple(n for n in powers if n <= MOST_STAGES),
         "cp": powers if "cp" in searched else (1,),
-        "attention_dp": powers,
-        "ep": (1, 0) if model.architecture.value("experts") else (1,),
+        "attention_dp": powers if experts or latents else (1,),
+        "ep": (1, 0) if experts else (1,),
     }
     degrees = {name: _whole(name, given.get(name, usual[name])) for name in DEGREES}
     offload = {name: tuple(float(n) for n in given.get(name, (0.0,))) for name in OFFLOADED}
@@ -196,15 +212,16 @@ def usual_space(
     return Space(
         chosen,
         formats,
+        {
+            name: tuple(way for way in library.framework(name).experimental if way not in given)
+            for name in chosen["framework"]
+        },
         degrees,
         _whole("dp", given.get("dp", ())),
         most,
         offload,
         apart=APART in searched,
         decode_chips=_chips(decode, (), library) if decode else (),
-        left_out=frozenset()
-        if {"framework", "weights_dtype"} & given.keys()
-        else _smaller(chosen["accelerator"], chosen["framework"], formats, model, library),
         host={} if given.keys() & {*OFFLOADED} else _host(chosen["accelerator"], host_memory, library),
         host_for_all=OFFLOAD in searched,
         contexts=_contexts(given.get(CONTEXT, ()), scenario, model),
@@ -231,22 +248,17 @@ def _host(chips: Sequence[str], stated: float | None, library: Library) -> dict[
 
 
 def _smaller(
-    chips: Sequence[str],
-    frameworks: Sequence[str],
-    formats: Mapping[str, tuple[str, ...]],
-    model: Model,
-    library: Library,
-) -> frozenset[tuple[str, str]]:
+    formats: Mapping[tuple[str, str], tuple[str, ...]], model: Model, library: Library
+) -> Iterator[tuple[str, str]]:
     """Accelerators and frameworks with files of their own, where another framework runs the checkpoint's."""
-    published = {str(model.architecture.choices["weights_dtype"].value)}
-    published |= {entry.weights_dtype for entry in model.formats}
-    keep = {name for name in frameworks if set(formats[name]) <= published}
-    served = {
-        chip
-        for chip in chips
-        if any(library.accelerator(chip).vendor in library.framework(name).vendors for name in keep)
+    listed = {str(model.architecture.choices["weights_dtype"].value)}
+    listed |= {one.weights_dtype for one in model.formats}
+    keeps = {pair for pair, kinds in formats.items() if set(kinds) <= listed}
+    runs = {
+        pair for pair in keeps if library.accelerator(pair[0]).vendor in library.framework(pair[1]).vendors
     }
-    return frozenset((chip, name) for chip in served for name in frameworks if name not in keep)
+    served = {chip for chip, _ in runs}
+    return (pair for pair in formats if pair[0] in served and pair not in keeps)
 
 
 def _chips(names: Sequence[Any], makers: Sequence[str], library: Library) -> tuple[str, ...]:
@@ -276,15 +288,29 @@ def _whole(name: str, values: Sequence[Any]) -> tuple[int, ...]:
     return tuple(values)
 
 
-def formats_for(model: Model, framework: Framework) -> tuple[str, ...]:
-    """Data types of weights in which a model is to be had for a framework.
+def engines(library: Library) -> tuple[str, ...]:
+    """Frameworks that `launch` starts."""
+    return tuple(one.id for one in library.frameworks if one.id in launch_tables() and not one.former)
 
-    Those of its checkpoint and of those that the model entry lists; of a framework with files of its own
-    those of such files, from the smallest on, unless it keeps the checkpoint's.
+
+def published(model: Model, framework: Framework, chip: Accelerator | None = None) -> tuple[str, ...]:
+    """Data types of weights in which a model is published for a framework and an accelerator.
+
+    That of its checkpoint first, then those of the checkpoints that the model entry lists. Of a framework
+    with files of its own, which anybody makes, those that are usual, from the smallest on, unless it keeps
+    the checkpoint's.
+
+    Args:
+        chip: None: of no checkpoint but its own.
     """
     own = str(model.architecture.choices["weights_dtype"].value)
     if framework.weights == CHECKPOINT:
-        return tuple(dict.fromkeys((own, *(entry.weights_dtype for entry in model.formats))))
+        listed = (
+            one.weights_dtype
+            for one in model.formats
+            if chip is not None and runs_on(one.hub_id, one.weights_dtype, chip.places, framework.id)
+        )
+        return tuple(dict.fromkeys((own, *listed)))
     if own in framework.keeps:
         return (own,)
     return tuple(dict.fromkeys((framework.weights, framework.attention)))

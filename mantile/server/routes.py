@@ -383,6 +383,7 @@ async def workbooks(request: Request, asked: ScenarioAsked) -> Response:
         edited="object",
         signature="object",
         digest="string",
+        other_version="string?",
     ),
 )
 async def verify(request: Request, file: Workbook) -> Json:
@@ -417,6 +418,7 @@ async def import_(request: Request, file: Workbook) -> Json:
         formulas="array",
         headlines="array",
         results="array",
+        other_versions="object",
     ),
 )
 async def compare(request: Request, a: Workbook, b: Workbook) -> Json:

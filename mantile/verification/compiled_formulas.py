@@ -228,17 +228,18 @@ class CompiledSheets:
         arguments: dict[Area, Any] = {}
         known: dict[tuple[Any, ...], Any] = {}
         typed = typed or {}
-        for ready in self._order:
-            columns: dict[int, list[Place]] = defaultdict(list)
-            for node in ready:
-                if isinstance(node, Area):
-                    arguments[node] = self._argument(node, values, typed)
-                elif node in typed:
-                    values[node] = typed[node]
-                else:
-                    columns[id(self._formulas[node][0])].append(node)
-            for places in columns.values():
-                self._run(places, arguments, values, known)
+        with np.errstate(all="ignore"):  # of this thread alone
+            for ready in self._order:
+                columns: dict[int, list[Place]] = defaultdict(list)
+                for node in ready:
+                    if isinstance(node, Area):
+                        arguments[node] = self._argument(node, values, typed)
+                    elif node in typed:
+                        values[node] = typed[node]
+                    else:
+                        columns[id(self._formulas[node][0])].append(node)
+                for places in columns.values():
+                    self._run(places, arguments, values, known)
         return values
 
     def _run(

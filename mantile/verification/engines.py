@@ -49,17 +49,15 @@ def with_formulas(
         fast: compile each distinct formula pattern once; off, the package's own model is used as it is.
     """
     contents = _handed(cells, without)
-    with _quiet():
-        if not fast:
+    if not fast:
+        with _quiet():
             return _with_stock_model(contents, sheets)
-        from mantile.verification.compiled_formulas import CompiledSheets
-        from mantile.verification.scipy_later import import_functions
+    from mantile.verification.compiled_formulas import CompiledSheets
 
-        import_functions()
-        values: Values = {sheet: {} for sheet in sheets}
-        for (sheet, row, column), value in CompiledSheets(contents).calculate(sheets).items():
-            if sheet in values:
-                values[sheet][row, column] = value
+    values: Values = {sheet: {} for sheet in sheets}
+    for (sheet, row, column), value in CompiledSheets(contents).calculate(sheets).items():
+        if sheet in values:
+            values[sheet][row, column] = value
     return values
 
 
@@ -198,9 +196,9 @@ def _with_stock_model(contents: Contents, sheets: tuple[str, ...]) -> Values:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """No warnings, progress bars and log lines of the package and of what it is built on.
+    """No warnings, progress bars and log lines of the package's own model, in the whole process.
 
-    Afterwards all is as before.
+    Afterwards all is as before, unless other threads changed it too: servers do not use that model.
     """
     logger = logging.getLogger("schedula")
     level = logger.level

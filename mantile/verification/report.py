@@ -26,28 +26,6 @@ class SheetReport:
 
 
 @dataclass
-class OtherVersion:
-    """What differs because another version made the file.
-
-    Args:
-        made_by: the program that made it, with its version.
-        unknown: ids of the file that this version does not have; their formulas are recomputed, not compared.
-        lacking: ids of this version that the file does not have.
-        worked_out_otherwise: `cell`, `id`, `generated` (the formula of this version), `found`, `why` it was
-            changed, and where it can be said the `value` in the file and what this version makes of the same
-            precedents, `expected`.
-        not_compared: cells of sheets without ids that stand otherwise: recomputed, not compared with this
-            version.
-    """
-
-    made_by: str
-    unknown: list[str]
-    lacking: list[str]
-    worked_out_otherwise: list[dict[str, Any]]
-    not_compared: list[dict[str, Any]]
-
-
-@dataclass
 class Report:
     """What was found in a file.
 
@@ -61,7 +39,7 @@ class Report:
         visibility: sheets that are not as generated.
         signatures: who signed: `role`, `name`, `date`, `digest`, `remarks`, `status`, `cell`.
         shown: what else is shown otherwise, each with sheet, cell, kind and severity.
-        other_version: None for a file that this version made.
+        other_version: what cannot be told of a file that another version made; None for one of this version.
     """
 
     path: str
@@ -80,22 +58,22 @@ class Report:
     shown: list[dict[str, Any]] = field(default_factory=list)
     signatures: list[dict[str, Any]] = field(default_factory=list)
     stored_values: bool = True
-    other_version: OtherVersion | None = None
+    other_version: str | None = None
 
     @property
     def ok(self) -> bool:
         """Edited inputs are fine, names and sheets added in the open, and what is cosmetic.
 
-        So is what an older version worked out otherwise.
-
         Edited formulas, constants over formulas, differing values, handles that lead elsewhere, hidden
-        sheets and whatever else changes the answer or what is shown are not.
+        sheets and whatever else changes the answer or what is shown are not. Nor is it fine that another
+        version made the file.
         """
         led_astray = [item for item in self.names if item["generated"] is not None]
         hidden = [item for item in self.visibility if item["found"] != "visible"]
         grave = [item for item in self.shown if item["severity"] != COSMETIC]
         return not (
-            self.formulas
+            self.other_version
+            or self.formulas
             or self.overwritten
             or led_astray
             or hidden
@@ -115,7 +93,6 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """What `mantile verify --json` prints."""
-        other = self.other_version
         inputs, formulas, overwritten, mismatches = (
             [item | {"severity": ANSWER} for item in items]
             for items in (self.inputs, self.formulas, self.overwritten, self.mismatches)
@@ -149,7 +126,7 @@ class Report:
             },
             "signatures": self.signed(),
             "sheets": self.sheets,
-            "other_version": None if other is None else vars(other),
+            "other_version": self.other_version,
         }
 
 

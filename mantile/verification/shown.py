@@ -15,7 +15,6 @@ from mantile.verification.shown_cells import (
     Finding,
     area_name,
     grouped,
-    hiding,
     look_differences,
     ranges,
     run_differences,
@@ -53,9 +52,6 @@ _SQUEEZED = 0.25  # of the size as generated: what is smaller shows nothing
 def shown_differences(file: File, diff: CellDiff) -> list[dict[str, Any]]:
     """All that a file shows otherwise, each with `sheet`, `cell`, `kind`, `severity`, `expected` and `found`.
 
-    Of a file that another version made only what no version writes: hidden texts, rows and columns, links out
-    of the file, pictures and shapes.
-
     Args:
         diff: what its cells say otherwise, of which changed labels and added texts are listed too.
     """
@@ -72,22 +68,21 @@ class _Comparison:
         self._rows: dict[str, dict[int, Line]] = {}
 
     def run(self) -> Iterator[dict[str, Any]]:
-        if self.file.other_version:
-            yield from self._workbook()
-            for name in self.file.contents:
-                for area, finding in self._certain(name, self.found.sheet(name)):
-                    yield _item(name, area, finding)
-            return
         yield from self._texts()
         yield from self._workbook()
         yield from self._order()
         for name in self.names:
             sheet, expected, found = self.book.sheets[name], self.expected.sheet(name), self.found.sheet(name)
-            for part in (self._looks, self._merged, self._inputs, self._rules, self._about):
+            for part in (
+                self._looks,
+                self._merged,
+                self._inputs,
+                self._rules,
+                self._about,
+                self._hidden,
+            ):
                 for area, finding in part(sheet, expected, found):
                     yield _item(name, area, finding)
-            for area, finding in self._hidden(name, expected, found):
-                yield _item(name, area, finding)
             for drawn, finding in self._drawn(sheet, expected, found):
                 yield _item(name, drawn.area[:2] * 2, finding)
 
@@ -179,9 +174,9 @@ class _Comparison:
         return {}
 
     def _hidden(
-        self, name: str, expected: SheetAppearance | None, found: SheetAppearance
+        self, sheet: Sheet, expected: SheetAppearance, found: SheetAppearance
     ) -> Iterator[tuple[Area, Finding]]:
-        contents = self.file.contents[name]
+        contents = self.file.contents[sheet.name]
         charts = [drawn.area for drawn in found.drawn if drawn.kind == "chart"]
         rows = {row for row, _ in contents} | {row for area in charts for row in range(area[0], area[2] + 1)}
         columns = {column for _, column in contents}
@@ -190,12 +185,10 @@ class _Comparison:
             severities: dict[Severity, list[int]] = {}
             for number in numbers:
                 line = lines.get(number) or Line(None, found.rows_hidden and axis == 0, False)
-                before = self._line_of_book(name, expected, axis, number)
-                if expected is None and line.grouped:
-                    continue  # which parts another version folded is not known
+                before = self._line_of_book(sheet.name, expected, axis, number)
                 if _is_hidden(line, before) and not (before is not None and before.hidden):
                     folded = before is not None and before.grouped
-                    filtered = axis == 0 and self._is_filtered(name, found, number)
+                    filtered = axis == 0 and self._is_filtered(sheet, found, number)
                     severities.setdefault(COSMETIC if folded or filtered else SHOWN, []).append(number)
             for severity, hidden in severities.items():
                 for first, last in ranges(hidden):
@@ -203,11 +196,7 @@ class _Comparison:
                     area = (0, first, -1, last) if axis else (first, 0, last, -1)
                     yield area, (kind, severity, "", "not to be seen")
 
-    def _line_of_book(
-        self, name: str, expected: SheetAppearance | None, axis: int, number: int
-    ) -> Line | None:
-        if expected is None:
-            return None
+    def _line_of_book(self, name: str, expected: SheetAppearance, axis: int, number: int) -> Line | None:
         if axis:
             return expected.columns.get(number)
         here = self.places.in_book(name, number, 0)
@@ -221,9 +210,9 @@ class _Comparison:
             }
         return self._rows[name]
 
-    def _is_filtered(self, name: str, found: SheetAppearance, row: int) -> bool:
+    def _is_filtered(self, sheet: Sheet, found: SheetAppearance, row: int) -> bool:
         """Whether a filter hides a row, where the book has a filter."""
-        own = name in self.book.sheets and self.book.sheets[name].autofilter is not None
+        own = sheet.autofilter is not None
         return own and found.filtered is not None and found.filtered[0] < row <= found.filtered[2]
 
     def _merged(
@@ -354,26 +343,6 @@ class _Comparison:
         )
         severity = SHOWN if covered or small else COSMETIC
         yield found, ("chart moved", severity, f"over {area_name(area)}", f"over {area_name(after)}")
-
-    def _certain(self, name: str, found: SheetAppearance) -> Iterator[tuple[Area | None, Finding]]:
-        """What no version of ours writes."""
-        cells: dict[Finding, list[Cell]] = {}
-        for place in self.file.contents[name]:
-            for finding in hiding(found.looks.get(place, Look())):
-                cells.setdefault(finding, []).append(place)
-        for finding, places in cells.items():
-            yield from ((area, finding) for area in grouped(places))
-        yield from self._hidden(name, None, found)
-        yield from ((None, finding) for finding in _view(found))
-        for cell, target in found.links.items():
-            if not target.startswith("#"):
-                yield (*cell, *cell), (_out_of_file(target), SHOWN, "", target)
-        for drawn in found.drawn:
-            if drawn.chart is None:
-                yield (
-                    drawn.area[:2] * 2,
-                    (drawn.kind, SHOWN, "", drawn.text or f"over {area_name(drawn.area)}"),
-                )
 
     def _cell(self, name: str, cell: Cell) -> Cell | None:
         """Where a cell of the book stands in the file."""

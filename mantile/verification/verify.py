@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mantile.graph.quantity import Apply, Input, Node, Quantity, Span
+from mantile.graph.quantity import Apply, Node, Quantity, Span
 from mantile.library.errors import InputError
 from mantile.verification.engines import (
     Values,
@@ -20,22 +20,22 @@ from mantile.verification.engines import (
     with_formulas,
     with_libreoffice,
 )
-from mantile.verification.report import OtherVersion, Report, Reports, SheetReport
+from mantile.verification.report import Report, Reports, SheetReport
 from mantile.verification.shown import shown_differences
 from mantile.verification.signatures import read_signatures
 from mantile.workbook.book import ACROSS
 from mantile.workbook.bundle import BUNDLE_SHEET
-from mantile.workbook.cell_diff import CellDiff, diff_cells, is_formula, shortened
-from mantile.workbook.history import present_name
+from mantile.workbook.cell_diff import diff_cells, is_formula, shortened
 from mantile.workbook.places import Place
 from mantile.workbook.read import File, open_file, place_of, typed_beside, typed_inputs
-from mantile.workbook.references import plain
+from mantile.workbook.references import Reference, plain, with_references
 
 TOLERANCE = 1e-9
 _SHOWN = 200  # mismatches listed; all are counted
 _OF_PRINTING = ("Print_Titles", "Print_Area", "Sheet_Title")  # as gnumeric names them, on a sheet
 _CHOSEN = ("maximum", "minimum")
 _TERMS = ("add", "subtract", "where", "if_error", *_CHOSEN)
+_SUM = re.compile(r"=x(?:[+-]x)+")  # whose references are written so
 
 Engine = Literal["formulas", "libreoffice", "formualizer"]
 
@@ -45,7 +45,8 @@ def verify(
 ) -> Report:
     """Recompute a workbook with another engine and compare it by cell with ours on the inputs in the file.
 
-    A file that another version made is compared by the ids of its rows; see `Report.other_version`.
+    A file that another version made never verifies: whether its formulas were edited cannot be told. It is
+    said which of its numbers are not what its own formulas give.
 
     Args:
         path: the workbook, as generated, edited, or re-saved by LibreOffice or openpyxl.
@@ -123,20 +124,17 @@ class _Verification:
             protected=file.book.bundle.data["format"] > 1,
             signature=file.book.bundle.verdict(trusted),
             inputs=edits,
-            formulas=self.diff.formulas,
-            overwritten=self.diff.overwritten,
-            names=edited_names(file),
-            visibility=edited_sheets(file),
-            shown=shown_differences(file, self.diff),
+            other_version=file.untold("recomputed"),
         )
-        names = [name for name in file.book.sheets if name in file.contents]
-        self.sheets = {name: SheetReport(name, cells=len(file.contents[name])) for name in names}
-        differing = (
-            self.diff.formulas,
-            self.diff.overwritten,
-            self.diff.labels,
-            *_by_other_version(self.diff),
-        )
+        if not file.other_version:
+            self.report.formulas, self.report.overwritten = self.diff.formulas, self.diff.overwritten
+            self.report.names, self.report.visibility = edited_names(file), edited_sheets(file)
+            self.report.shown = shown_differences(file, self.diff)
+        names = file.contents if file.other_version else file.book.sheets
+        self.sheets = {
+            name: SheetReport(name, cells=len(file.contents[name])) for name in names if name in file.contents
+        }
+        differing = (self.diff.formulas, self.diff.overwritten, self.diff.labels)
         self.touched = {item["cell"] for items in differing for item in items}
 
     def run(self) -> Report:
@@ -144,7 +142,7 @@ class _Verification:
         recomputed = self._recomputed()
         self.report.stored_values = self._holds_values()
         if self.file.other_version:
-            self._compare_by_id(recomputed)
+            self._compare_with_itself(recomputed)
         else:
             self._compare(recomputed)
         self.report.signatures = read_signatures(self.file, self.native[ACROSS])
@@ -177,20 +175,20 @@ class _Verification:
                     "the file. Verify it with formulas or formualizer, which are handed cells alone"
                 )
             return with_libreoffice(file.path)
-        names = tuple(name for name in file.contents if name in self.sheets or file.other_version)
+        names = tuple(name for name in file.contents if name in self.sheets)
         engine = with_formualizer if self.engine == "formualizer" else with_formulas
         return engine(file.cells, names, [place for place in strange if place[0] in names])
 
     def _strange(self) -> Iterator[Place]:
         """Formulas that no engine is handed: where none belong, or of what ours do not have."""
-        file, sheets = self.file, self.file.contents if self.file.other_version else self.book.sheets
-        for name, cells in file.contents.items():
+        other = self.file.other_version
+        sheets = self.file.contents if other else self.book.sheets
+        for name, cells in self.file.contents.items():
             for (row, column), content in cells.items():
                 if is_formula(content):
-                    belongs = self._belongs((name, row, column))
-                    as_printed = belongs and not self._is_touched((name, row, column))
-                    possible = belongs or file.other_version
-                    if not as_printed and not (possible and _calculable(content, sheets)):
+                    belongs = other or self._belongs((name, row, column))
+                    as_printed = belongs and not other and not self._is_touched((name, row, column))
+                    if not as_printed and not (belongs and _calculable(content, sheets)):
                         yield name, row, column
 
     def _belongs(self, place: Place) -> bool:
@@ -246,97 +244,30 @@ class _Verification:
                 found[key] = 0.0 if content is None else content
         return found
 
-    def _compare_by_id(self, recomputed: Values) -> None:
-        """A file of another version.
-
-        Each formula against what ours makes of the file's own values of its precedents.
-        """
-        places, book = self.file.places, self.book
-        results, values = self._results_on(recomputed)
-        otherwise = {item["cell"]: item for item in self.diff.worked_out_otherwise}
-        compared: set[Place] = set()
-        for sheet, row, column, cell in book.formulas():
-            place = places.in_file(sheet.name, row, column)
-            content = self.file.content(sheet.name, row, column)
-            if place is None or not is_formula(content) or cell.expression is None:
-                continue
-            is_link = isinstance(cell.expression, Input | Quantity)
-            expected = (values if is_link else results)[cell.scenario][cell.expression]
-            item = otherwise.get(place_of(*place))
-            if item is not None:
-                item |= {"value": _json(_at(recomputed, place)), "expected": _json(expected)}
-            elif not self._is_touched(place) and self._has_all_terms(cell.expression, cell.scenario):
-                compared.add(place)
-                scale = scale_of(cell.expression, values[cell.scenario])
-                identifier = sheet.ids.get(row, "")
-                self._judge(place, identifier, expected, scale, recomputed, self.engine)
-                if self.report.stored_values:
-                    self._judge(place, identifier, expected, scale, self.file.cells.stored, "stored value")
+    def _compare_with_itself(self, recomputed: Values) -> None:
+        """Every number stored in the file against what the formulas of the file make of the others."""
+        ids = self.file.places.file_ids
         for place in self._formula_places():
             self.sheets[place[0]].formulas += 1
-            self.sheets[place[0]].compared += place in compared
-            if self.report.stored_values and place not in compared:
-                value = _at(recomputed, place)
-                self._judge(place, "", value, 0.0, self.file.cells.stored, "stored value")
-        self.report.other_version = OtherVersion(
-            made_by=book.bundle.generator,
-            unknown=sorted(places.unknown),
-            lacking=sorted(places.lacking),
-            worked_out_otherwise=self.diff.worked_out_otherwise,
-            not_compared=self.diff.not_compared,
-        )
+            if self.report.stored_values:
+                self.sheets[place[0]].compared += 1
+                entry = ids.get(place[:2])
+                scale = self._size_of_terms(place, recomputed)
+                identifier, value = "" if entry is None else entry.id, _at(recomputed, place)
+                self._judge(place, identifier, value, scale, self.file.cells.stored, "stored value")
 
-    def _has_all_terms(self, node: Node, scenario: int) -> bool:
-        """Whether the file has every member of the ranges that a formula takes: a sum of fewer is another."""
-        if isinstance(node, Span):
-            addresses = [self.book.addresses.get(member) for member in node.members]
-            return all(
-                address is None
-                or self.file.places.in_file(
-                    address.sheet, address.row, self.book.column_of(address, scenario)
-                )
-                for address in addresses
-            )
-        return not isinstance(node, Apply) or all(
-            self._has_all_terms(argument, scenario) for argument in node.arguments
-        )
+    def _size_of_terms(self, place: Place, values: Values) -> float:
+        """The size of the largest cell that a formula adds or takes away, if it does nothing else."""
+        sizes = [0.0]
 
-    def _results_on(self, recomputed: Values) -> tuple[list[dict[Node, Any]], list[dict[Node, Any]]]:
-        """What our formulas make of the values in the file, and these values, by scenario or further case."""
-        *programs, across = self.book.program
-        results: list[dict[Node, Any]] = []
-        values: list[dict[Node, Any]] = []
-        texts = self._words()
-        for scenario, (program, inputs) in enumerate(
-            zip(programs, self.book.given(self.inputs), strict=True)
-        ):
-            quantities, constants = self._file_values(scenario, recomputed)
-            case_results, case_values = program.run_on(quantities, inputs | texts | constants)
-            results.append(case_results)
-            values.append(case_values)
-        quantities, constants = self._file_values(ACROSS, recomputed)
-        case_results, case_values = across.run_on(quantities, constants, values)
-        return [*results, case_results], [*values, case_values]
+        def term(reference: Reference) -> str:
+            cell = reference.sheet, reference.row, reference.column
+            here = _at(values, cell)
+            sizes.append(_size(self.file.contents.get(cell[0], {}).get(cell[1:]) if here is None else here))
+            return "x"
 
-    def _file_values(self, scenario: int, recomputed: Values) -> tuple[dict[Node, Any], dict[str, Any]]:
-        """The file's own values in one scenario or case: of our quantities, and of constants by their ids."""
-        quantities: dict[Node, Any] = {}
-        constants: dict[str, Any] = {}
-        for figure, address in self.book.addresses.items():
-            column = self.book.column_of(address, scenario)
-            place = self.file.places.in_file(address.sheet, address.row, column)
-            if place is None:
-                continue
-            if isinstance(figure, Quantity):
-                value = _at(recomputed, place)
-                if value is not None and str(value) != "":
-                    is_text = isinstance(value, str) and not _error(value)
-                    quantities[figure] = value if is_text else _number(value)
-            elif isinstance(figure, Input) and figure.fixed:
-                value = self.file.contents[place[0]].get(place[1:])
-                if isinstance(value, str | int | float) and not is_formula(value):
-                    constants[figure.id] = value
-        return quantities, constants
+        is_sum = _SUM.fullmatch(with_references(self.file.contents[place[0]][place[1:]], place[0], term))
+        return max(sizes) if is_sum else 0.0
 
     def _judge(
         self, place: Place, identifier: str, expected: Any, scale: float, values: Values, source: str
@@ -376,21 +307,15 @@ def edited_names(file: File) -> list[dict[str, Any]]:
     """
     edits = []
     left = {name.lower(): name for name in file.book.names}
-    former = file.book.former_names if file.other_version else {}
     for name, scope, text in file.cells.package.names:
         if name.lower().startswith("_xl") or (scope is not None and name in _OF_PRINTING):
             continue  # print areas, filters and the like, which programs add
         shown = f"{name} on sheet {scope}" if scope is not None else name
-        key = present_name(name) if file.other_version else name.lower()
         if scope is None:
-            left.pop(key, None)
-        generated = file.book.names.get(key)
-        leads = [generated, former.get(key)] if file.other_version else [generated]
-        there = any(target is not None and _leads_there(file, target, f"={text}") for target in leads)
-        if scope is not None or not there:
+            left.pop(name.lower(), None)
+        generated = file.book.names.get(name.lower())
+        if scope is not None or generated is None or not _leads_there(file, generated, f"={text}"):
             edits.append({"name": shown, "generated": generated, "found": _json(f"={text}")})
-    if file.other_version:
-        return edits
     return edits + [
         {"name": name, "generated": file.book.names[name], "found": None} for name in left.values()
     ]
@@ -465,10 +390,6 @@ def _as_text(value: Any) -> str:
     """
     text = str("" if value is None else value).strip()
     return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.15g}", text)
-
-
-def _by_other_version(diff: CellDiff) -> Sequence[list[dict[str, Any]]]:
-    return diff.worked_out_otherwise, diff.not_compared
 
 
 def _sheet_of(item: dict[str, Any]) -> str:

@@ -14,7 +14,6 @@ from xlsxwriter.utility import xl_col_to_name, xl_range, xl_rowcol_to_cell
 
 from mantile.equations.altered import Altered
 from mantile.equations.display import SIDE_BY_SIDE, Currency, as_known, in_unit
-from mantile.equations.metrics import MEMORY_CAPACITY, MEMORY_PER_ACCELERATOR, METRICS
 from mantile.equations.stamp import NONE
 from mantile.equations.typed import FigureTables, Typed
 from mantile.estimates.estimate import Estimate
@@ -53,9 +52,6 @@ class EstimateBook(Book):
         )
         super().__init__(document, len(estimate.columns))
         self.stamps: list[dict[str, Value]] = [{} for _ in estimate.columns]
-        self.first_rows: dict[
-            str, tuple[str, int, int]
-        ] = {}  # where tables begin, by the ids of their stamps
         inputs = estimate.equations.typed.inputs
         self.cells = {item.cell: item.input for item in inputs}
         self.used = {item.input: item.used for item in inputs}
@@ -127,7 +123,6 @@ class EstimateBook(Book):
                 column.id: f"{column.value}, {sheet}!{xl_col_to_name(at)}",
                 first.id: row + 1,
             }
-            self.first_rows[first.id] = (sheet, row, at)
             for stamps in self.stamps:
                 stamps |= stored
 
@@ -209,28 +204,6 @@ class EstimateBook(Book):
         if self.estimate.scenario.decision is not None:
             return False  # the columns are plans that were searched for
         return self.columns < SIDE_BY_SIDE and not self.estimate.template.formula_text
-
-    @property
-    def former_names(self) -> dict[str, str]:
-        """Where names of results led to before version 0.8: to the figures that these are worked out as.
-
-        That of memory led to decode workers before 0.10, that of its capacity before 0.15.
-        """
-        figures = self.estimate.equations.figures
-        former = {
-            metric.defined_name: self.reference_to(metric.worked_out(figures), 0, None)
-            for metric in METRICS
-            if metric.defined_name
-        }
-        workers = self.estimate.equations.decode_workers
-        of_decode = {
-            MEMORY_PER_ACCELERATOR: workers.memory.used,
-            MEMORY_CAPACITY: workers.hardware.memory_capacity,
-        }
-        return former | {
-            str(metric.defined_name): self.reference_to(figure, 0, None)
-            for metric, figure in of_decode.items()
-        }
 
     @property
     def generator(self) -> str:

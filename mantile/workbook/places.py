@@ -16,12 +16,10 @@ from typing import Any
 
 from xlsxwriter.utility import xl_col_to_name
 
-from mantile.equations.metrics import worked_out_id
-from mantile.equations.typed import OF_CLASS, USED
 from mantile.graph.quantity import Input
+from mantile.library.scenario_fields import FORMER_IDS
 from mantile.workbook.book import FIRST, REPEATING, SHARED, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.history import present_id
 from mantile.workbook.references import Formula, Reference, only_reference, with_references
 
 Row = tuple[str, int]
@@ -30,7 +28,7 @@ _Texts = tuple[tuple[int, str], ...]
 Contents = Mapping[str, Mapping[tuple[int, int], Any]]
 
 _ID = re.compile(r"[a-z]\w*(?:\.[^\s.]+)+")
-_COPY = re.compile(r"\[([^\]]+)\](?:\$?[A-Z]+)?")
+_FORMER = re.compile(rf"(?<![^.])(?:{'|'.join(map(re.escape, FORMER_IDS))})(?![^.])")
 _LONGEST = 10_000  # rows of a range that are looked at one by one
 
 
@@ -131,16 +129,6 @@ class Places:
         return {entry.id: row for row, entry in self.file_ids.items() if entry.id not in book_ids}
 
     @cached_property
-    def lacking(self) -> dict[str, Row]:
-        """Ids of the book that the file does not have, and where they would stand."""
-        file_ids = {entry.id for entry in self.file_ids.values() if not entry.linked}
-        return {
-            entry.id: row
-            for row, entry in self.book_ids.items()
-            if entry.id not in file_ids and not entry.linked
-        }
-
-    @cached_property
     def reordered(self) -> dict[str, list[tuple[int, int]]]:
         """By sheet, rows with ids in another order than in the book: where they should stand and do.
 
@@ -171,30 +159,10 @@ class Places:
         """
         return with_references(formula, sheet, self._file_reference)
 
-    def as_of_base(self, text: str) -> str:
-        """A formula with ids, in which copies of figures, as cases have them, are those of the base."""
-        figures = self.book.estimate.equations.figures
-
-        def base(match: re.Match[str]) -> str:
-            parts = match[1].split(".")
-            suffixes = (".".join(parts[start:]) for start in range(len(parts)))
-            return f"[{next((suffix for suffix in suffixes if suffix in figures), match[1])}]"
-
-        return _COPY.sub(base, text)
-
     def repeated(self, sheet: str, content: Any) -> Place | None:
         """The cell of the book that a formula of the file repeats, if it does nothing else."""
         reference = only_reference(content, sheet) if isinstance(content, Formula) else None
         return None if reference is None else self.in_book(reference.sheet, reference.row, reference.column)
-
-    def repeats(self, place: Place, formula: str) -> bool:
-        """Whether a formula of the file only repeats the figure by whose id its row goes."""
-        sheet, row, column = place
-        identifier = f"[{self.file_ids[sheet, row].id}]"
-        return self.file_formula(sheet, formula) in (
-            f"={identifier}",
-            f"={identifier}{xl_col_to_name(column)}",
-        )
 
     def _unmoved(self) -> bool:
         """Whether every id that the book knows stands where the book has it.
@@ -302,13 +270,10 @@ class Places:
         return rows
 
     def _figure(self, sheet: str, formula: str, ids: Mapping[Row, RowId]) -> str | None:
-        """The id of the figure that a formula repeats, if it does nothing else.
-
-        Of a metric that readers see, that of the figure behind it, which older versions repeated.
-        """
+        """The id of the figure that a formula repeats, if it does nothing else."""
         reference = only_reference(formula, sheet)
         entry = None if reference is None else ids.get((reference.sheet, reference.row))
-        return None if entry is None else worked_out_id(_typed_id(entry.id))
+        return None if entry is None else entry.id
 
     def _selectors(self, names: Mapping[str, str]) -> Iterator[tuple[Place, Place]]:
         """Cells of sheets without ids in which inputs are typed.
@@ -337,9 +302,6 @@ class Places:
     def _book_reference(self, reference: Reference) -> str:
         def token(sheet: str, row: int, column: int) -> str:
             entry = self.book_ids.get((sheet, row))
-            if entry is not None and entry.id.startswith(USED) and entry.id in self.lacking:
-                entry = replace(entry, id=_typed_id(entry.id))  # read from their cells
-                column = SHARED if entry.id in self.shared else column
             return self._token(entry, (sheet, row, column), column, reference.dollar)
 
         def counts(sheet: str, row: int) -> bool:
@@ -422,16 +384,13 @@ def _file_ids(
                 and not isinstance(text, Formula)
                 and _ID.fullmatch(text)
             ):
-                identifier = present_id(text) if other_version else text
+                identifier = _present_id(text) if other_version else text
                 yield (name, row), RowId(identifier, cells.get((row, 0)) in REPEATING)
 
 
-def _typed_id(identifier: str) -> str:
-    """The id of an input in place of that of what is used of it, which versions before 0.10 did not have."""
-    if not identifier.startswith(USED):
-        return identifier
-    name = identifier.removeprefix(USED)
-    return f"classes.{name.removeprefix(OF_CLASS)}" if name.startswith(OF_CLASS) else f"inputs.{name}"
+def _present_id(identifier: str) -> str:
+    """The id that a row has today; copies of inputs, such as those of a case, are renamed with them."""
+    return _FORMER.sub(lambda former: FORMER_IDS[former[0]], identifier)
 
 
 def _matched(

@@ -24,7 +24,6 @@ from mantile.workbook.book import FIRST
 from mantile.workbook.bundle import BUNDLE_SHEET, GENERATOR, Bundle
 from mantile.workbook.estimate_book import TAKEN, EstimateBook
 from mantile.workbook.layout import lay_out
-from mantile.workbook.normal_form import normal_form
 from mantile.workbook.package import Package, open_package
 from mantile.workbook.package_part import letters
 from mantile.workbook.places import Place, Places
@@ -64,6 +63,19 @@ class File:
     def other_version(self) -> bool:
         """Whether another version of Mantile made it."""
         return self.book.bundle.generator != GENERATOR
+
+    def untold(self, done: str) -> str | None:
+        """What cannot be told of a file that another version made; None of one that this version made.
+
+        Args:
+            done: what was done with the file.
+        """
+        if not self.other_version:
+            return None
+        return (
+            f"made by {self.book.bundle.generator:.60}: {done}; whether formulas were edited cannot be told; "
+            "make it anew (mantile import, then mantile build)"
+        )
 
     @cached_property
     def as_laid_out(self) -> bool:
@@ -161,10 +173,7 @@ class File:
             return content == expected or plain(content) == plain(expected)
         formula = self.places.file_formula(self.file_sheet(place), one_cell(content))
         generated = self.places.book_formula(place[0], one_cell(expected))
-        if formula == generated or not self.other_version:
-            return formula == generated
-        form = normal_form(formula)
-        return form is not None and form == normal_form(generated)
+        return formula == generated
 
     def _at(self, contents: Contents, sheet: str, row: int, column: int) -> Any:
         if self.as_laid_out:
@@ -381,8 +390,7 @@ def _without_defaults(
 ) -> list[dict[str, Any]]:
     """A value where this version has a formula is no edit if the version of the file worked it out.
 
-    Where both come to the same the input follows. A concurrency that was searched for keeps its value,
-    so that the rest of the file is what it says.
+    Where both come to the same the input follows.
     """
     stated = {edit["id"]: edit for edit in edits}
     defaults = {
@@ -396,27 +404,10 @@ def _without_defaults(
     given = left | {edit["id"]: edit["found"] for edit in edits if edit not in defaults.values()}
     values = file.book.estimate.program.run(given)
     for figure, edit in defaults.items():
-        if figure is file.book.estimate.equations.inputs.concurrency:
-            if _is_searched(file, typed):
-                stated.pop(figure.id)
-        elif _is_default(figure, edit["found"], values[figure]):
+        if _is_default(figure, edit["found"], values[figure]):
             typed.pop(figure.id)
             stated.pop(figure.id)
     return list(stated.values())
-
-
-def _is_searched(file: File, typed: Mapping[str, Any]) -> bool:
-    """Whether a concurrency is the whole number nearest to the requests in flight at its request rate.
-
-    0.6.0 searched for that number, by its own equations, and wrote it down; one that somebody typed is
-    another.
-    """
-    equations = file.book.estimate.equations
-    load = equations.serving.load
-    if load is None or load.in_flight is None:
-        return False
-    in_flight = file.book.estimate.program.run(typed)[load.in_flight]
-    return bool(round(in_flight) == typed[equations.inputs.concurrency.id])
 
 
 def followed_inputs(

@@ -111,6 +111,8 @@ def _verdict(about: About) -> str:
     if about.wrong or report is None:
         return f"no: {about.wrong.removeprefix(f'{about.path}: ')}"
     compared = sum(sheet["compared"] for sheet in report.sheets)
+    if report.other_version is not None:
+        return f"no: {report.other_version}; results below are by this version"
     if report.ok:
         return f"yes: {compared:,} cells agree ({report.engine})"
     found = {

@@ -68,6 +68,8 @@ def print_optimum(found: Optimum, top: int, written: Path | None) -> None:
     elif miss is not None:
         plan, limit, beyond = miss
         out.print(f"The nearest miss is {plan.name}: {limit.words} is missed by {beyond:.0%}.")
+    for note in found.notes:
+        out.print(f"{note}.")
     shown = _shown(found)
     table = new_table("", "chips", *map(_head, shown), "behind", right=range(7))
     for one in found.candidates[:top]:
@@ -152,4 +154,5 @@ def meaning_of(code: str) -> str:
     return {
         "NOT_KNOWN": "what is wanted or limited is not known, such as a price: no rank",
         "INSUFFICIENT_MEMORY": "weights, or the cache of one request, do not fit",
+        "NO_LAUNCH_LINE": "no flag of the engine says such a plan: `mantile launch` refuses it",
     }.get(code, "the limit is missed" if code.startswith("LIMIT_") else "the plan cannot be")

@@ -58,6 +58,8 @@ def print_size(found: Size, written: Path | None) -> None:
     else:
         for line in _no_answer(found):
             out.print(line)
+    for note in () if found.optimum is None else found.optimum.notes:
+        out.print(f"{note}.")
     if found.memory is not None:
         size = number(number_in(found.memory, "B", "GB"), 4)
         out.print(f"memory of all accelerators together, at least: {size} GB")
@@ -99,7 +101,7 @@ def _no_answer(found: Size) -> Iterator[str]:
     if miss is not None:
         from mantile.search.optimize import plan_name
 
-        name = plan_name(miss[0], found.question.library)
+        name = plan_name(miss[0], found.question.model, found.question.library)
         yield f"No build keeps every limit. The nearest is {name}:"
         yield f"{miss[1].words} is missed by {miss[2]:.1%}."
     elif len(found.found.plans):

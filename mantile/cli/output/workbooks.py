@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from mantile.roundtrip.audit import Audit
     from mantile.roundtrip.compare import Comparison
     from mantile.roundtrip.import_workbook import Imported
-    from mantile.verification.report import OtherVersion, Report, Reports
+    from mantile.verification.report import Report, Reports
     from mantile.workbook.bundle import Bundle
     from mantile.workbook.lint import Finding
 
@@ -51,11 +50,10 @@ def print_import(imported: Imported, output: Path) -> None:
         console.print(f"  added scenario: {name}")
     for item in imported.left_out:
         console.print(f"  not carried over: {item['cell']}, {str(item['found'])!r:.80}")
-    if imported.unknown or imported.lacking or imported.worked_out_otherwise:
-        console.print(f"  made by {imported.made_by}")
-    _print_ids(console, "ids that this version does not have", imported.unknown)
-    _print_ids(console, "ids that the file does not have", imported.lacking)
-    _print_otherwise(console, imported.worked_out_otherwise)
+    _print_ids(console, "numbers that this version does not have", imported.unknown)
+    _print_ids(console, "inputs that the file does not have, as by default", imported.lacking)
+    if imported.other_version is not None:
+        console.print(f"  {imported.other_version}")
     counted = f"{len(imported.changes):,} edited inputs" if imported.changes else "no input was edited"
     console.print(
         f"{output}: written from {imported.path}, {counted}; "
@@ -66,8 +64,12 @@ def print_import(imported: Imported, output: Path) -> None:
 def print_comparison(comparison: Comparison) -> None:
     """What differs: results first, then the inputs they follow from, then all else."""
     console = open_console()
-    if not comparison.differ:
-        console.print(f"{comparison.a} and {comparison.b}: no difference")
+    for name, untold in comparison.other_versions.items():
+        console.print(f"{getattr(comparison, name)}: {untold}")
+    found = comparison.inputs or comparison.formulas or comparison.headlines or comparison.results
+    if not found:
+        of = " of inputs" if comparison.other_versions else ""
+        console.print(f"{comparison.a} and {comparison.b}: no difference{of}")
         return
     console.print(f"A: {comparison.a}\nB: {comparison.b}")
     _headlines(console, comparison.headlines)
@@ -161,6 +163,8 @@ def print_audit(audit: Audit, outputs: Sequence[Path]) -> None:
                 f"  {kind}: {edit['cell']} {edit['id']}: {number(edit['to'], _DIGITS)} instead of "
                 f"{number(edit['from'], _DIGITS)}"
             )
+    if audit.facts["other_version"] is not None:
+        console.print(f"  {audit.facts['other_version']}")
     console.print(
         f"  bundle {audit.facts['digest']}, made by {audit.facts['generator']}, "
         f"{audit.facts['date'] or 'not dated'}"
@@ -211,12 +215,17 @@ def print_report(report: Report, path: Path) -> None:
     )
     console.print(f"  digest {report.digest[:4]} {report.digest[4:8]}{unprotected}")
     console.print(f"  {report.signature.words}")
-    if report.other_version is not None:
-        _print_other_version(console, report.other_version)
     if not results.get("stored_values_compared", True):
         console.print("  the file holds no stored values: it was saved by a program that does not calculate")
-    verdict = "every compared cell agrees" if report.ok else "verification FAILED"
-    console.print(f"{path}: {verdict} ({results['engine']})")
+    console.print(f"{path}: {_verdict(report)} ({results['engine']})")
+
+
+def _verdict(report: Report) -> str:
+    """What verification comes to."""
+    failed = "verification FAILED"
+    if report.other_version is not None:
+        return f"{failed}: {report.other_version}"
+    return "every compared cell agrees" if report.ok else failed
 
 
 def print_bundle(bundle: Bundle, verdict: Verdict, path: Path) -> None:
@@ -258,10 +267,9 @@ def print_reports(reports: Reports, path: Path) -> None:
         results = report.to_dict()
         for item in results["mismatches"][:WORST]:
             console.print(f"  mismatch: {_one_line(item)}")
-        verdict = "every compared cell agrees" if report.ok else "verification FAILED"
         console.print(
-            f"{path}: {verdict} ({report.engine}, {results['compared']:,} cells, largest relative error "
-            f"{number(results['max_relative_error'], 2)})"
+            f"{path}: {_verdict(report)} ({report.engine}, {results['compared']:,} cells, largest relative "
+            f"error {number(results['max_relative_error'], 2)})"
         )
     for engine, why in reports.refused.items():
         console.print(f"{path}: verification FAILED ({engine}): {why}")
@@ -284,35 +292,10 @@ def _shown_line(item: dict[str, Any]) -> str:
     return f"{place + ', ' if place else ''}{item['kind']}{now}{was}"
 
 
-def _print_other_version(console: Console, other: OtherVersion) -> None:
-    """What differs because another version made the file: none of it is an edit."""
-    console.print(
-        f"  made by {other.made_by}: rows are found by their ids, formulas compared by what they read"
-    )
-    _print_ids(console, "ids that this version does not have, recomputed and not compared", other.unknown)
-    _print_ids(console, "ids that the file does not have", other.lacking)
-    _print_otherwise(console, other.worked_out_otherwise)
-    sheets = Counter(item["cell"].partition("!")[0] for item in other.not_compared)
-    for sheet, count in sheets.items():
-        console.print(
-            f"  {sheet}: {count:,} cells are laid out otherwise: recomputed, not compared with this version"
-        )
-
-
 def _print_ids(console: Console, head: str, ids: Sequence[str]) -> None:
     if ids:
         more = f" and {len(ids) - _NAMED:,} more; --json lists all" if len(ids) > _NAMED else ""
         console.print(f"  {head}: {', '.join(ids[:_NAMED])}{more}")
-
-
-def _print_otherwise(console: Console, items: Sequence[dict[str, Any]]) -> None:
-    """Figures that another version worked out otherwise, by the reason; copies of a figure go with it."""
-    reasons: dict[str, dict[str, None]] = {}
-    for item in items:
-        reasons.setdefault(item["why"], {})[item["id"]] = None
-    for why, ids in reasons.items():
-        own = [name for name in ids if not any(name.endswith(f".{other}") for other in ids)]
-        _print_ids(console, f"worked out otherwise, {why}", own)
 
 
 def _one_line(item: dict[str, Any]) -> str:

@@ -261,7 +261,8 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
     of("asks", "Weights that count", "1", counting, "0: nothing is wanted")
     bands = _constants("band", [_BANDS.index(_BAND.get(one.key, "throughput")) + 1 for one in measures])
     of("band", "Range of what is wanted", "number", index(span(bands), maximum(1, of["wanted"])))
-    rows = [_plan(graph, number, judged, span(labels), of) for number in numbers]
+    [stored] = _constants("own_weights", [str(graph.ir.model.architecture.choices["weights_dtype"].value)])
+    rows = [_plan(graph, number, judged, span(labels), stored, of) for number in numbers]
     keys = span([row["key"] for row in rows])
     ordered = tuple(
         Quantity(
@@ -292,7 +293,10 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
         plans=tuple(Plan(number, row.figures) for number, row in zip(numbers, rows, strict=True)),
         title=title,
         reason=reason,
-        constants=(count, *places, *bands, *amounts, *numbers, SPREAD, SHARED, TOLD_MORE, _SECOND, _LAST),
+        constants=(
+            *(count, *places, *bands, *amounts, *numbers),
+            *(stored, SPREAD, SHARED, TOLD_MORE, _SECOND, _LAST),
+        ),
         labels=labels,
         figures=of.figures,
         sorted=ordered,
@@ -423,14 +427,19 @@ def _keeps(lower: bool, value: Quantity, bound: Quantity) -> Node:
 
 
 def _plan(
-    graph: EstimateGraph, number: Input, judged: Sequence[Judged], labels: Span, choice: Figures
+    graph: EstimateGraph,
+    number: Input,
+    judged: Sequence[Judged],
+    labels: Span,
+    stored: Input,
+    choice: Figures,
 ) -> Figures:
     """A plan by itself: whether it can be, the limits it misses, its score and its key."""
     case = int(cast(int, number.value))
     make = Figures("decide.", f".{case}")
     values = [of.values[case - 1] for of in judged]
     missed = [of.missed[case - 1] for of in judged]
-    tell_name(make, graph, case)
+    tell_name(make, graph, stored, case)
     make("possible", "Can be", "flag", in_case(graph.checks.possible, case))
     make("reason", "Reason code", "1", in_case(graph.checks.reason, case))
     make("misses", "Limits that it misses", "number", sum_range(span(missed)))

@@ -48,8 +48,12 @@ from mantile.graph.quantity import (
 _DEGREES = (("attention_dp", "DPA"), ("cp", "CP"), ("ep", "EP"), ("pp", "PP"))
 
 
-def tell_name(make: Figures, graph: EstimateGraph, case: int) -> None:
-    """What a plan is called, from its cells: B200 SXM · 3 × TP1 · nvfp4, fp8 KV · trtllm."""
+def tell_name(make: Figures, graph: EstimateGraph, stored: Input, case: int) -> None:
+    """What a plan is called, from its cells: B200 SXM · 3 × TP1 · nvfp4 instead of bf16, fp8 KV · trtllm.
+
+    Args:
+        stored: the data type of the checkpoint's weights.
+    """
     workers = graph.decode_workers
     inputs = workers.inputs.named()
 
@@ -66,7 +70,15 @@ def tell_name(make: Figures, graph: EstimateGraph, case: int) -> None:
     for name, short in _DEGREES:
         more = join(told, f" {short}", rounded(of(name), 0))
         told = make(f"name.{name}", f"Degrees to {short}, in words", "1", where(of(name) > 1, more, told))
-    make("name.formats", "Data types, in words", "1", join(of("weights_dtype"), ", ", of("kv_dtype"), " KV"))
+    other = join(of("weights_dtype"), " instead of ", stored)
+    weights = make(
+        "name.weights",
+        "Weights, in words",
+        "1",
+        where(equal(of("weights_dtype"), stored), stored, other),
+        "what the checkpoint has, if the plan has something else",
+    )
+    make("name.formats", "Data types, in words", "1", join(weights, ", ", of("kv_dtype"), " KV"))
     if len(graph.workers) > 1:
         told = _of_both(make, graph, case, told)
     moved = make("name.moved", "Memory asked of the host", "GB", of("offload_weights") + of("offload_kv"))

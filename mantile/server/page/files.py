@@ -173,7 +173,9 @@ def told_of(report: dict[str, Any], taken: dict[str, Any], name: str, state: Sta
     inputs = len(edited["inputs"])
     said = f"{inputs} input{'s' if inputs != 1 else ''} edited" if inputs else "as it was generated"
     title = (
-        f"{name} does not say what the engine says: {tampered or 'some'} of its cells were tampered with"
+        f"{name}: {report['other_version']}"
+        if report["other_version"]
+        else f"{name} does not say what the engine says: {tampered or 'some'} of its cells were tampered with"
         if not report["ok"]
         else f"{name} holds: every formula recomputed, {said}"
     )

@@ -8,7 +8,7 @@ from typing import Any
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.library.errors import InputError
 from mantile.search.size import size
-from mantile.search.space import CHOSEN
+from mantile.search.space import CHOSEN, published
 from mantile.server.documents import fields_of
 from mantile.server.page.answers import HUB, NAME, Answer, answer
 from mantile.server.page.run import at
@@ -26,8 +26,10 @@ def what_if(found: Answer, state: State) -> list[dict[str, Any]]:
     results, library = found.results, found.estimate.library
     changes: list[tuple[str, dict[str, Any]]] = []
     chip = library.accelerator(str(results["accelerator"]))
-    if results["weights_dtype"] != "fp8":
-        changes.append(("fp8 weights", {"weights_dtype": "fp8"}))
+    framework = library.framework(str(found.estimate.columns[0].values["framework"]))
+    for name in published(found.estimate.model, framework, chip):
+        if results["weights_dtype"] != name:
+            changes.append((f"{name} weights", {"weights_dtype": name}))
     if results["kv_dtype"] != "fp8":
         changes.append(("fp8 KV cache", {"kv_dtype": "fp8"}))
     load = int(results["concurrency"])

@@ -87,7 +87,7 @@ def sized(
         rows.append(
             {
                 "plan": plan,
-                "name": plan_name(plan, question.library),
+                "name": plan_name(plan, question.model, question.library),
                 **{key: row.get(key) for key in wanted},
             }
         )
