@@ -28,6 +28,7 @@ from mantile.workbook import style
 from mantile.workbook.book import (
     ANSWERS,
     FIRST,
+    HEAD,
     HEAD_ROW,
     HEADS,
     LINKED_IN,
@@ -58,7 +59,6 @@ _FACTS = "hardware."  # before those of the chosen ones
 _MESSAGE, _MESSAGE_LINES = "typed.message", 6  # the first input that cannot be, in words; lines it may take
 _ROW = 18  # least height of a row
 _LOOKS = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
-_HEAD = 2  # rows over a block: air and its title
 _FILTERED = (*LIBRARY_SHEETS, "Model", "Tensors")
 _LAST_FILTER = 5  # column
 HOW = 3  # column of how a figure is worked out, and of why one was overridden
@@ -137,7 +137,7 @@ def workings(
     )
     for section, joined, after in folded_blocks(name, sections, used):
         row = _block(book, sheet, row, section, last, after, same)
-        rows += [joined] * _HEAD + folded(name, section, used)
+        rows += [joined] * HEAD + folded(name, section, used)
     _fold(sheet, rows)
     if book.has_free_column and any(column == FIRST + book.columns for _, column in sheet.cells):
         add_free_head(book, sheet)
@@ -171,6 +171,7 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
     for figure, unit, shown in rows:
         how = definitions.get(figure, f"under {titles[figure]}" if sheet.name in LIBRARY_SHEETS else "")
         _labels(sheet, row, ANSWERS, figure, figure.id, how=how, unit=unit)
+        sheet.answers[figure] = row
         for column in range(book.columns):
             value = book.estimate_values[column].get(figure)
             look = style.value(unit, is_text=isinstance(value, str)).but(bold=True)
@@ -222,7 +223,7 @@ def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int
     seen = cut_to(note, style.BLOCK_NOTE.size, sum(sheet.widths[HOW : last + 1]))
     sheet.set_text(row + 1, HOW, seen, style.BLOCK_NOTE)
     sheet.set_style(row + 1, 1, last, style.BLOCK_HEAD)
-    return row + _HEAD
+    return row + HEAD
 
 
 def _block(
