@@ -60,9 +60,9 @@ class Cell:
 
     `expression` is printed and computed for `scenario`: one of the columns, behind them a further case, or
     ACROSS, which looks across all of them. `entry` is the input that a user may type here. `reference` is
-    printed instead of the expression where a cell repeats the cell in which the input is typed: the selector
-    on Summary, or the base's column, until somebody types over it; `follows` says which input of which
-    scenario that is. `note` shows when the pointer rests on the cell. A `number` that nobody knows is NaN,
+    printed instead of the expression where a cell repeats the cell in which the input is typed, such as the
+    selector on Summary. Until somebody types over it a cell may follow: `follows` says which input of which
+    scenario. `note` shows when the pointer rests on the cell. A `number` that nobody knows is NaN,
     and stands in the file as `NOT_AVAILABLE`.
     """
 
@@ -374,7 +374,8 @@ class Book:
         if cell.reference is not None:
             return f"={cell.reference}"
         if isinstance(cell.expression, Input | Quantity):  # a link leads straight to the figure's own row
-            return "=" + self.reference_to(cell.expression, cell.scenario, sheet.name, linked=False)
+            of = cell.scenario if cell.follows is None else cell.follows[1]
+            return "=" + self.reference_to(cell.expression, of, sheet.name, linked=False)
         return formula(cell.expression, _Cells(self, sheet.name, cell.scenario))
 
     @cached_property

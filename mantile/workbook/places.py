@@ -17,6 +17,7 @@ from typing import Any
 from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.metrics import worked_out_id
+from mantile.equations.override import OVERRIDE
 from mantile.equations.typed import OF_CLASS, USED
 from mantile.graph.quantity import Input
 from mantile.workbook.book import FIRST, REPEATING, SHARED, Sheet
@@ -427,11 +428,15 @@ def _file_ids(
 
 
 def _typed_id(identifier: str) -> str:
-    """The id of an input in place of that of what is used of it, which versions before 0.10 did not have."""
+    """The id of an input in place of that of what is used of it, which versions before 0.10 did not have; of
+    overrides versions before 0.17.
+    """
     if not identifier.startswith(USED):
         return identifier
     name = identifier.removeprefix(USED)
-    return f"classes.{name.removeprefix(OF_CLASS)}" if name.startswith(OF_CLASS) else f"inputs.{name}"
+    if name.startswith(OF_CLASS):
+        return f"classes.{name.removeprefix(OF_CLASS)}"
+    return f"{name}{OVERRIDE}" if "." in name else f"inputs.{name}"
 
 
 def _matched(
