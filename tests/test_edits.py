@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
-from live import as_written, place
+from live import as_written, few, place, typed_into
 from openpyxl import load_workbook
+from xlsxwriter.utility import xl_rowcol_to_cell
 
-from mantile.equations.stamp import NONE
+from mantile.equations.stamp import stamp
+from mantile.equations.typed import NONE
 from mantile.estimates.estimate import estimate
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Input
 from mantile.library.scenario import parse_scenario
 from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.verification.verify import verify
-from mantile.workbook.book import FIRST, SHARED
+from mantile.workbook.book import ACROSS, FIRST, SHARED
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
+from mantile.workbook.read import typed_inputs
 from mantile.workbook.write import build_workbook
 
 SCENARIO: dict[str, Any] = {
@@ -35,7 +41,7 @@ MOST = 8  # edits that Log lists
 
 @pytest.fixture(scope="module")
 def book() -> EstimateBook:
-    return lay_out(estimate(parse_scenario(SCENARIO, "edits")))
+    return lay_out(estimate(parse_scenario(SCENARIO, "edits"), library=few()))
 
 
 def _listed(book: EstimateBook, values: dict[str, Any], scenario: int = 0) -> tuple[float, list[list[str]]]:
@@ -52,6 +58,98 @@ def _listed(book: EstimateBook, values: dict[str, Any], scenario: int = 0) -> tu
     names = ("cell", "was", "now")
     rows = [[results[f"stamp.edit.{place}.{name}"] for name in names] for place in range(1, MOST + 1)]
     return results["stamp.edit.count"], [row for row in rows if row[0] != "–"]
+
+
+def _said(book: EstimateBook, typed: dict[tuple[str, int], Any]) -> tuple[list[float], str, str]:
+    """Edits by scenario, the sentence on Checks, and whether inputs are as generated, once a file was edited.
+
+    Args:
+        typed: by input and scenario.
+    """
+    cells = {place(book, identifier, column): value for (identifier, column), value in typed.items()}
+    values = book.values(typed_inputs(typed_into(as_written(book), cells))[0])
+    rows = {identifier: row for row, identifier in book.sheets["Edits"].ids.items()}
+    at = rows["stamp.edit.count"]
+    counts = [
+        values[column][book.sheets["Edits"].cells[at, FIRST + column].expression]
+        for column in range(book.columns)
+    ]
+    checks = book.sheets["Checks"].cells
+    sentence, status = (values[ACROSS][checks[cell].expression] for cell in ((6, 0), (4, 5)))
+    return counts, sentence.partition("range. ")[2] or sentence, status
+
+
+CHANGED, AS_GENERATED = "inputs changed since generation", "inputs as generated"
+
+
+@pytest.mark.parametrize(
+    ("typed", "counts", "sentence"),
+    [
+        ({}, [0, 0], "None was edited."),
+        (
+            {("inputs.tp", 1): 2},
+            [0, 1],
+            "B: Edited: Tensor parallel, Inputs!I10 held 4, holds 2. ",
+        ),
+        (
+            {("inputs.concurrency", 0): 16},
+            [1, 0],
+            "A: Edited: Concurrency, Summary!J7 held 8, holds 16. ",
+        ),
+        (
+            {("inputs.concurrency", 0): 16, ("inputs.concurrency", 1): 8},
+            [1, 1],
+            "A: Edited: Concurrency, Summary!J7 held 8, holds 16. "
+            "B: Edited: Concurrency, Inputs!I{} held 16, holds 8. ",
+        ),
+        (
+            {("inputs.framework", 0): "sglang"},
+            [1, 0],
+            "A: Edited: Framework, Summary!D5 held vllm, holds sglang. ",
+        ),
+        (
+            {("inputs.concurrency", 0): -16},
+            [1, 0],
+            "A: Concurrency, Summary!J7 holds '-16'; expected a whole number from 1 to 1,000,000. A: Edited: "
+            "Concurrency, Summary!J7 held 8, holds -16. ",
+        ),
+    ],
+)
+def test_what_was_typed_is_named_in_its_scenario_and_no_cell_that_follows(
+    book: EstimateBook, typed: dict[tuple[str, int], Any], counts: list[int], sentence: str
+) -> None:
+    """In every column: cells of B that follow A, and inputs whose default follows another, are no edits."""
+    row = book.input_cells["inputs.concurrency", 1][1] + 1
+    status = CHANGED if typed else AS_GENERATED
+    assert _said(book, typed) == (counts, sentence.format(row), status)
+
+
+def test_every_yellow_cell_counts_in_its_scenario(book: EstimateBook) -> None:
+    """Inputs, overrides, measured values, dimensions, assumptions; figures of each table of the library."""
+    graph = book.estimate.equations
+    found = stamp(graph)
+    edits = found.edits
+    guards = {item.input: item.cell for item in graph.typed.inputs}
+    program = Program([edits.count, edits.all, edits.told, edits.listed[0].cell, found.altered.count])
+    then = [program.run(given) for given in book.given(book.generated_inputs())[: book.columns]]
+    tables = [table for kind in found.tables for table in kind.tables]
+    library = {figure for table in tables for figure in table}
+    looked_at = {*edits.entries, *(figure for table in tables for figure in (table[0], table[-1]))}
+    seen = set()
+    for (identifier, column), (sheet, row, at) in book.input_cells.items():
+        figure = graph.figures.get(identifier)
+        is_entry = figure in edits.entries
+        if not isinstance(figure, Input) or figure not in looked_at or (figure.shared and column):
+            continue  # the cell of what is shared is that of the base
+        was, seen = then[column][figure], seen | {figure}
+        value = "another" if isinstance(was, str) else 0.0137 if math.isnan(was) else was * 1.5 + 1
+        now = program.vary(then[column], {guards.get(figure, figure): value})
+        said, cell = (identifier, column), f"{sheet}!{xl_rowcol_to_cell(row, at)}"
+        assert now[edits.count] == is_entry and now[found.altered.count] == (figure in library), said
+        assert now[edits.all] >= 1 and then[column][edits.all] == 0, said
+        assert cell in now[edits.told], (said, now[edits.told])
+        assert not is_entry or now[edits.listed[0].cell].endswith(f", {cell}"), said
+    assert seen == looked_at
 
 
 def _order(book: EstimateBook) -> list[str]:

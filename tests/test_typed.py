@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,13 @@ from live import few
 from office import asked_of_office, needs_office
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from mantile.equations.metrics import OF_COST
+from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import stamp
-from mantile.equations.typed import Typed
+from mantile.equations.typed import NONE, Typed
 from mantile.estimates.estimate import Estimate, estimate
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import NOT_KNOWN, Input, Node
 from mantile.library.scenario import load_scenario, parse_scenario
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
@@ -96,10 +102,10 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
 # What is typed over a figure of the library or an assumption: what it is called beside its cell.
 FIGURES = (
     ("library.h100-sxm.memory_bandwidth", EMPTY, "Memory bandwidth"),
-    ("library.h100-sxm.memory_bandwidth", 0, "expected a number of at least 0.001 in GB/s"),
+    ("library.h100-sxm.memory_bandwidth", 0, "expected a number from 0.001 to 1,000,000,000 in GB/s"),
     ("library.h100-sxm.memory_bandwidth", -5, "Memory bandwidth"),
     ("library.h100-sxm.memory_bandwidth", "3.350 GB", "Memory bandwidth"),
-    ("library.h100-sxm.memory_capacity", 0, "expected a number of at least 0.001 in GiB"),
+    ("library.h100-sxm.memory_capacity", 0, "expected a number from 0.001 to 1,000,000,000 in GiB"),
     ("library.mi300x.memory_bandwidth", EMPTY, "Memory bandwidth"),
     ("system.hgx-h100.accelerators", 0, "Accelerators in a domain"),
     ("efficiency.gemm_bandwidth.hopper.bf16", 7, "bf16 · GEMM bandwidth efficiency"),
@@ -116,6 +122,11 @@ FIGURES = (
 )
 # Figures that no headline result depends on: these stay.
 NOT_BEHIND = ("evidence.", "offer.")
+# Cells from which only power and cost follow.
+OF_MONEY = re.compile(
+    r"inputs\.(price_basis|utilisation|electricity_price|pue|as_of|hours_per_day)$"
+    r"|cost\.|(decode\.)?hardware\.(price_\w+|tdp|idle|node_power)\.|\w+\.[\w-]+\.(price_\w+|tdp|idle|node_power)$"
+)
 # Bandwidths of 0: no path, and the cell is named.
 NO_PATH = (
     ("hardware.link_bandwidth.override", "Override, Link bandwidth"),
@@ -140,11 +151,11 @@ TWO_FIGURES = (
 OVERRIDES = (
     ("efficiency.gemm_compute.override", "70%", "OVERRIDE_INVALID"),
     ("efficiency.gemm_compute.override", -0.5, "OVERRIDE_INVALID"),
-    ("efficiency.gemm_compute.override", 70, "EFFICIENCY_ABOVE_ONE"),
-    ("efficiency.gemm_compute.override", 0, "EFFICIENCY_NOT_POSITIVE"),
+    ("efficiency.gemm_compute.override", 70, "OVERRIDE_INVALID"),
+    ("efficiency.gemm_compute.override", 0, "OVERRIDE_INVALID"),
     ("efficiency.step_host.override", "fast", "OVERRIDE_INVALID"),
     ("efficiency.step_host.override", ERROR, "OVERRIDE_INVALID"),
-    ("hardware.memory_capacity.override", 0, "MEMORY_EXCEEDED"),
+    ("hardware.memory_capacity.override", 0, "OVERRIDE_INVALID"),
     ("hardware.memory_capacity.override", "80 GB", "OVERRIDE_INVALID"),
 )
 # Plans that can be typed but cannot be, and the check that says why.
@@ -179,26 +190,84 @@ def place(identifier: str) -> tuple[str, str]:
 
 
 def guarded() -> tuple[Typed, ...]:
-    """Inputs and dimensions."""
+    """Inputs and dimensions: cells that are filled."""
     equations = worked_out().equations
-    return (*equations.typed.inputs, *equations.model.typed.typed)
+    filled = [item for item in equations.typed.inputs if item.held is not None]
+    return (*filled, *equations.model.typed.typed)
 
 
-@pytest.mark.parametrize("field", [item.input.id for item in worked_out().equations.typed.inputs])
-def test_every_input_has_a_guard(field: str) -> None:
-    """What its cell holds as generated can be; what cannot be counts as a fault and is not used."""
-    one = worked_out()
-    typed = next(item for item in one.equations.typed.inputs if item.input.id == field)
-    values = one.values()
-    assert values[typed.valid] == 1 and values[typed.used] == values[typed.input] == values[typed.held]
-    is_text = isinstance(typed.input.value, str)
-    low, high = typed.input.minimum, typed.input.maximum
-    numbers = () if is_text or low is None or high is None else (low - 1, high + 1, "1")
-    for wrong in numbers or ("nothing like it",):
-        found = one.program.run(one.inputs(0) | {typed.cell.id: wrong})
-        assert found[typed.valid] == 0 and found[typed.used] == values[typed.held]
-        assert found[one.equations.checks.possible] == 0
-        assert found[one.equations.checks.reason] == "INPUT_INVALID"
+def told(values: dict[Node, Any], one: Estimate) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Metrics by what they are about: times and memory, and power and cost."""
+    metrics = {metric.id: values[figure] for metric, figure in one.equations.headlines.items()}
+    paid = {name: value for name, value in metrics.items() if name.startswith(OF_COST)}
+    return {name: value for name, value in metrics.items() if name not in paid}, paid
+
+
+def wrongs(figure: Input) -> Iterator[Any]:
+    """What a cell cannot hold: a text; a number below its range, far above it, and where it is a share 70."""
+    yield "nothing like it"
+    if not isinstance(figure.value, str):
+        assert figure.minimum is not None and figure.maximum is not None, figure.id
+        yield from (figure.minimum - 1, -1e12, figure.maximum * 1e3 + 1)
+        yield from [70] if figure.maximum <= 1 else []
+        yield from [0] if figure.minimum > 0 else []
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["together", "apart"])
+def test_every_cell_that_cannot_be_makes_the_plan_impossible_or_its_cost_unknown(apart: bool) -> None:
+    """Inputs and overrides: no number is told that follows from what is wrong, all others stay, and the cell
+    is named.
+    """
+    serving = {"serving": "disaggregated", "tp": 4, "decode": {"tp": 2}} if apart else {}
+    one = estimate(parse_scenario(ASKED | {"variants": []} | serving, "test"), library=few())
+    graph, items = one.equations, one.equations.typed.own
+    cells = {figure for figure in graph.all_inputs() if figure.id.endswith(OVERRIDE)}
+    assert {item.input for item in items} == {*graph.inputs.named().values(), *cells}
+    program = Program(
+        [
+            *graph.headlines.values(),
+            *(node for item in items for node in (item.valid, item.used)),
+            *(graph.checks.reason, graph.checks.possible, graph.checks.payable),
+            *(graph.checks.faults.message, graph.checks.of_money.message),
+        ]
+    )
+    then = program.run(one.inputs(0))
+    times, costs = told(then, one)
+    for item in items:
+        is_override, paid = item.input in cells, OF_MONEY.match(item.input.id) is not None
+        assert then[item.valid] == 1 and then[item.used] == (NONE if is_override else then[item.input])
+        for wrong in wrongs(item.input):
+            found = program.vary(then, {item.cell: wrong})
+            seen, of_cost = told(found, one)
+            said = (item.input.id, wrong)
+            assert found[item.valid] == 0 and found[item.used] == then[item.used], said
+            assert set(of_cost.values()) == {NOT_KNOWN} and not found[graph.checks.payable], said
+            assert seen == times if paid else set(seen.values()) == {NOT_KNOWN}, said
+            assert found[graph.checks.possible] == paid, said
+            kind = "OVERRIDE_INVALID" if is_override else "INPUT_INVALID"
+            assert found[graph.checks.reason] == (then[graph.checks.reason] if paid else kind), said
+            faults = graph.checks.of_money if paid else graph.checks.faults
+            assert f"{item.input.label} holds " in found[faults.message], said
+    assert NOT_KNOWN not in times.values() and NOT_KNOWN not in costs.values()
+
+
+def test_every_figure_of_the_library_that_cannot_be_does_the_same() -> None:
+    """One of each table that results follow from: with a wrong price nobody knows what it costs."""
+    one = estimate(parse_scenario(ASKED | {"variants": []}, "test"), library=few())
+    checks = one.equations.checks
+    program = Program([*one.equations.headlines.values(), checks.reason, checks.possible, checks.payable])
+    then = program.run(one.inputs(0))
+    times, _ = told(then, one)
+    for table in one.equations.tables.tables:
+        figure, paid = table[-1], OF_MONEY.match(table[-1].id) is not None
+        for wrong in wrongs(figure):
+            if isinstance(wrong, str) or wrong >= min(other.minimum or 0 for other in table):
+                continue  # sums of places are worked out of numbers
+            found = program.vary(then, {figure: wrong})
+            seen, of_cost = told(found, one)
+            assert set(of_cost.values()) == {NOT_KNOWN} and not found[checks.payable], figure.id
+            assert seen == times if paid else set(seen.values()) == {NOT_KNOWN}, figure.id
+            assert found[checks.possible] == paid or found[checks.reason] == "FIGURE_INVALID", figure.id
 
 
 def test_every_dimension_is_looked_at() -> None:
@@ -327,31 +396,42 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
     after = iter(_Seen(then, one) for one in seen)
     assert len(seen) > 120
 
-    def refused(one: _Seen, sentence: str, errors: int) -> None:
-        assert one.title.endswith(": not possible, INPUT_INVALID") or "DIMENSION_INVALID" in one.title, (
-            one.title
-        )
-        assert sentence in one.plan and sentence in one.message and one.verdict.startswith("✗"), sentence
-        assert set(one.tiles[1:]) == {"not known"}, (sentence, one.tiles)
+    generated = _Seen(then, then)
+
+    def refused(one: _Seen, identifier: str, sentence: str, errors: int, code: str = "INPUT_INVALID") -> None:
+        """The plan cannot be; or, of a cell of money, nobody knows power and cost."""
+        assert sentence in one.message and one.verdict.startswith("✗"), (sentence, one.message)
         assert len(one.errors) <= errors, (sentence, one.errors)
+        if OF_MONEY.match(identifier):
+            assert one.tiles == [*generated.tiles[:6], "not known", "not known"], (sentence, one.tiles)
+            assert "ms to first token" in one.title and one.plan == generated.plan, (sentence, one.title)
+            return
+        assert one.title.endswith(f": not possible, {code}"), one.title
+        assert sentence in one.plan and set(one.tiles[1:]) == {"not known"}, (sentence, one.tiles)
 
     for item in guarded():
         one = next(after)
         label, cell = item.input.label, "!".join(place(item.input.id))
-        errors = 20 if item.input.id.startswith("model.") else 0
-        refused(one, f"{label}, {cell} holds ''; expected {item.input.expected}", errors)
+        dimension = item.input.id.startswith("model.")
+        code = "DIMENSION_INVALID" if dimension else "INPUT_INVALID"
+        sentence = f"{label}, {cell} holds ''; expected {item.input.expected}"
+        refused(one, item.input.id, sentence, 20 if dimension else 0, code)
         assert f"{label}, {cell}" in one.listed, (label, one.listed)
     for identifier, what, sentence in WRONG:
         one = next(after)
         dimension = identifier.startswith("model.")
-        refused(one, sentence, 20 if dimension else 2 if what == ERROR else 0)
-        assert ("DIMENSION_INVALID" if dimension else "INPUT_INVALID") in one.failed
+        code = "DIMENSION_INVALID" if dimension else "INPUT_INVALID"
+        refused(one, identifier, sentence, 20 if dimension else 2 if what == ERROR else 0, code)
+        assert code in one.failed
     for identifier, _, words in FIGURES:
         one = next(after)
         assert "FIGURE_INVALID" in one.failed and one.verdict.startswith("✗"), (identifier, one.failed)
         sentence = f"{'!'.join(place(identifier))} is missing or cannot be; expected "
         assert sentence in one.message and words in one.message, (identifier, one.message)
         assert "#" not in one.title + one.plan, (identifier, one.title, one.plan)
+        if OF_MONEY.match(identifier):
+            refused(one, identifier, sentence, 20)
+            continue
         behind = not identifier.startswith(NOT_BEHIND)
         assert one.title.endswith(": not possible, FIGURE_INVALID") == behind, (identifier, one.title)
         assert (set(one.tiles[1:]) == {"not known"}) == behind, (identifier, one.tiles)
@@ -363,6 +443,7 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
     for identifier, what, code in OVERRIDES:
         one = next(after)
         assert code in one.failed and one.verdict.startswith("✗"), (identifier, what, one.failed)
+        refused(one, identifier, f"{'!'.join(place(identifier))} holds ", 2 if what == ERROR else 0, code)
         assert any("!".join(place(identifier)) in line for line in one.listed) or what == ERROR
     for edit, words in MOVED:
         one = next(after)
@@ -473,7 +554,7 @@ def test_a_draft_model_without_layers_is_none() -> None:
         assert found[reason] == "NO_DRAFT_MODEL"
 
 
-OF_MONEY = ASKED | {
+WITH_DEMAND = ASKED | {
     "tp": 1,
     "capacity": {"users": 200, "requests_per_user": 36, "purchase": 30000, "rent": 2.5, "years": 2},
     "measured": {"ttft_ms": 60, "tpot_ms": 9},
@@ -506,7 +587,7 @@ ON_SHEETS: tuple[tuple[str, Any, str], ...] = (
 @needs_office
 def test_edits_of_capacity_and_calibration(tmp_path: Path) -> None:
     """Findings say which cell cannot be, or are true; what was measured is a number or fails a check."""
-    book = lay_out(estimate(parse_scenario(OF_MONEY, "test"), library=few()))
+    book = lay_out(estimate(parse_scenario(WITH_DEMAND, "test"), library=few()))
     path = write_workbook(book, tmp_path / "run.xlsx")
 
     def cell(identifier: str) -> tuple[str, str]:

@@ -12,6 +12,7 @@ from typing import Any
 import openpyxl
 import pytest
 from conftest import one_in
+from live import few
 from openpyxl.styles import Protection
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.formula import ArrayFormula
@@ -24,6 +25,7 @@ from mantile.library.models import Model
 from mantile.library.profiles import load_library
 from mantile.library.scenario import parse_scenario
 from mantile.workbook import style
+from mantile.workbook.book import ANSWERS
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import RULES, lint
@@ -118,6 +120,31 @@ def test_every_workbook_is_lint_clean(fields: dict[str, Any], tmp_path: Path) ->
     assert lint(path) == []
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        TWO,
+        TWO | {"serving": "disaggregated", "tp": 4, "decode": {"tp": 2}, "variants": []},
+        TWO | {"decision": {"objective": "tpot_s"}, "capacity": {"requests_per_day": 1e6}},
+    ],
+    ids=["standard", "disaggregated", "decision"],
+)
+def test_links_lead_to_rows_that_stand_open(fields: dict[str, Any]) -> None:
+    """To the figure that is told, among the answers of its sheet where it stands there."""
+    book, links = lay_out(estimate(parse_scenario(fields, "scenario"), library=few())), 0
+    for sheet in book.sheets.values():
+        for (row, _), cell in sheet.cells.items():
+            match = re.fullmatch(r"internal:'(.+)'!([A-Z]+)(\d+)", cell.link or "")
+            if match is None:
+                continue
+            target, place, links = book.sheets[match[1]], int(match[3]) - 1, links + 1
+            folded = any(first <= place <= last for first, last in target.folds)
+            assert not folded, (sheet.name, row + 1, cell.link)
+            if target.ids.get(place) in {figure.id for figure in target.answers}:
+                assert target.sections[place] == ANSWERS, (sheet.name, row + 1, cell.link)
+    assert links > 400
+
+
 @pytest.mark.exhaustive
 def test_the_linter_sees_what_is_wrong(tmp_path: Path) -> None:
     """Each broken rule is reported at its cell."""
@@ -188,6 +215,9 @@ def test_every_rule_can_be_broken(tmp_path: Path) -> None:
     book["IR"].protection.sheet = False  # Prefill has outlines and is not protected
     prefill.page_setup.orientation = "portrait"
     prefill.column_dimensions["C"].hidden = True
+    tile = next(cell for cell in book["Summary"][11] if cell.hyperlink is not None)
+    leads, _, there = tile.hyperlink.location.replace("'", "").partition("!")
+    book[leads].row_dimensions[book[leads][there].row].hidden = True
     model.merge_cells("A40:B41")
     validation = DataValidation()
     validation.add("A1:J200000")

@@ -207,12 +207,12 @@ def alternative(
     )
     first = match(names["Plan"][1], span(graph.checks.codes))
     invalid = variation.in_case("invalid", case, _B) > 0
-    faults = InCase(graph.checks.faults, 0, _A) > 0
+    faults = InCase(graph.checks.faults.count, 0, _A) > 0
     of_check = Quantity(
         "alternative.check",
         "Place of the plan check",
         "number",
-        where(all_of(invalid, InCase(graph.checks.faults, 0, _A) <= 0), first, last),
+        where(all_of(invalid, InCase(graph.checks.faults.count, 0, _A) <= 0), first, last),
         "that of memory where all hold",
     )
     place = Quantity("alternative.place", "Place of the reason", "number", where(faults, of_inputs, of_check))

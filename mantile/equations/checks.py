@@ -63,6 +63,7 @@ from mantile.library.huggingface.unread import why_unread
 
 TOLERANCE = defined("checks.tolerance", "Tolerance", "1", 1e-9, "relative difference that rounding may leave")
 OVERLOADED = "OVERLOADED"
+NO_EDIT = "–"
 FITS, WITH_OFFLOAD, INSUFFICIENT, INVALID = "fits", "fits_with_offload", "insufficient_memory", "invalid"
 
 
@@ -139,8 +140,9 @@ class Checks:
         codes: of the plan checks, in their order.
         feasibility: fits, fits_with_offload, insufficient_memory or invalid.
         reason: the same, with the code of the first plan check that does not hold in place of invalid.
-        possible: 1 if the plan can be.
-        faults: how many cells of inputs and dimensions hold what cannot be; `message` the first, in words.
+        possible: 1 if the plan can be; `payable` if moreover it can be known what it draws and costs.
+        faults: how many cells hold what cannot be, without which there is no plan; `of_money` without which
+            nobody knows what it costs.
         state: feasibility, or that a plan that can be is overloaded.
     """
 
@@ -149,8 +151,9 @@ class Checks:
     feasibility: Quantity
     reason: Quantity
     possible: Quantity
-    faults: Quantity
-    message: Quantity
+    payable: Quantity
+    faults: Faults
+    of_money: Faults
     state: Quantity
     section: Section
 
@@ -165,8 +168,6 @@ class Checked:
     """All of an estimate that the checks look at.
 
     Args:
-        typed: what the cells of inputs hold.
-        tables: of figures of the library that headline results depend on.
         workers: those that do everything, or prefill and decode workers.
         pools: all accelerators that may differ: these workers, or devices that are not alike.
         devices: the devices; None where accelerators are alike.
@@ -174,8 +175,6 @@ class Checked:
     """
 
     ir: ModelGraph
-    typed: TypedInputs
-    tables: FigureTables
     workers: tuple[Workers, ...]
     pools: tuple[Workers, ...]
     devices: Devices | None
@@ -219,15 +218,21 @@ class _Sides:
         )
 
 
-def checks(estimate: Checked) -> Checks:
-    """The standing checks of one scenario."""
+@dataclass(frozen=True)
+class Standing:
+    """The checks of what was worked out, and the rows that only they need."""
+
+    checks: tuple[Check, ...]
+    sides: _Sides
+
+
+def standing(estimate: Checked) -> Standing:
+    """The checks of one scenario but for those of what is typed into cells."""
     sides = _Sides()
     rows = sides.of()
     devices = estimate.workers[0].inputs.devices
     names = tuple(f"device{device.number}" for device in devices) or ("", "decode")
-    all_checks = [
-        Check("INPUT_INVALID", estimate.typed.faults.count, sides.fixed(0, "flag")),
-        Check("DIMENSION_INVALID", estimate.model.typed.faults.count, sides.fixed(0, "flag")),
+    found = (
         *passes(rows, estimate),
         *structure(rows, estimate),
         *(
@@ -241,19 +246,36 @@ def checks(estimate: Checked) -> Checks:
         *capacity(sides, estimate),
         *plausibility(sides, estimate),
         *alerts(sides, estimate),
-    ]
-    all_checks.sort(key=lambda check: GROUPS.index(REASONS[check.reason].group))
-    verdict = feasibility(sides, all_checks, estimate)
+    )
+    ordered = sorted(found, key=lambda check: GROUPS.index(REASONS[check.reason].group))
+    return Standing(tuple(ordered), sides)
+
+
+def checks(estimate: Checked, found: Standing, typed: TypedInputs, tables: FigureTables) -> Checks:
+    """All checks of one scenario, and the verdict.
+
+    Args:
+        typed: what the cells of inputs and overrides hold.
+        tables: of figures of the library that headline results depend on.
+    """
+    sides = found.sides
+    verdict = feasibility(sides, found.checks, estimate, typed, tables)
+    none = sides.fixed(0, "flag")
     return Checks(
-        checks=tuple(all_checks),
+        checks=(
+            Check("INPUT_INVALID", typed.inputs_invalid, none),
+            Check("DIMENSION_INVALID", estimate.model.typed.faults.count, none),
+            *found.checks,
+        ),
         codes=verdict.codes,
         feasibility=verdict.words,
         reason=verdict.reason,
         possible=verdict.possible,
+        payable=verdict.payable,
         faults=verdict.faults,
-        message=verdict.message,
+        of_money=verdict.of_money,
         state=verdict.state,
-        section=rows.section("Sides of checks", "worked out for the Checks sheet only"),
+        section=sides.of().section("Sides of checks", "worked out for the Checks sheet only"),
     )
 
 
@@ -265,15 +287,18 @@ class _Feasibility:
     words: Quantity
     reason: Quantity
     possible: Quantity
+    payable: Quantity
     state: Quantity
-    faults: Quantity
-    message: Quantity
+    faults: Faults
+    of_money: Faults
 
 
-def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasibility:
+def feasibility(
+    sides: _Sides, checks: Sequence[Check], estimate: Checked, of_cells: TypedInputs, figures: FigureTables
+) -> _Feasibility:
     """The verdict on the plan, by its inputs, the plan checks and memory."""
-    rows, typed, dimensions = sides.of(), estimate.typed.faults, estimate.model.typed.faults
-    workers, tables = estimate.pools, estimate.tables.faults
+    rows, typed, dimensions = sides.of(), of_cells.faults, estimate.model.typed.faults
+    workers, tables = estimate.pools, figures.faults
     plan = [check.result for check in checks if check.group == PLAN]
     codes = tuple(
         Input(f"checks.code.{check.code}", "Code", "1", check.code, shared=True, fixed=True, name="codes")
@@ -327,7 +352,7 @@ def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasi
         "cause",
         "Which cells cannot be",
         "1",
-        where(typed.count > 0, "INPUT_INVALID", fixed_cause),
+        where(typed.count > 0, of_cells.cause, fixed_cause),
         "where there are such",
     )
     place = rows(
@@ -345,6 +370,13 @@ def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasi
     )
     words = rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory))
     possible = rows("possible", "The plan can be", "flag", where(invalid > 0, 0, has_room))
+    of_money = _of_money(rows, of_cells.of_money, figures.of_money)
+    payable = rows(
+        "payable",
+        "The plan can be, and what it costs be known",
+        "flag",
+        where(of_money.count > 0, 0, possible),
+    )
     state = words
     for check in checks:
         if check.reason == OVERLOADED:
@@ -363,10 +395,21 @@ def feasibility(sides: _Sides, checks: list[Check], estimate: Checked) -> _Feasi
             "the first plan check that does not hold",
         ),
         possible=possible,
+        payable=payable,
         state=state,
-        faults=faults,
-        message=message,
+        faults=Faults(faults, message),
+        of_money=of_money,
     )
+
+
+def _of_money(rows: Rows, cells: Faults, tables: Faults | None) -> Faults:
+    """Cells that cannot be from which only power and cost follow."""
+    if tables is None:
+        return cells
+    label = "Cells of power and price that cannot be"
+    count = rows("faults.money", label, "flag", cells.count + tables.count)
+    words = where(cells.count > 0, cells.message, tables.message)
+    return Faults(count, rows("message.money", "The first of them, in words, power and price", "1", words))
 
 
 # --- structure: what must add up ---------------------------------------------------------------------------
@@ -1136,7 +1179,7 @@ class Verdict:
 def verdict(
     checked: Checks,
     readable: Sequence[Check],
-    tables: Faults | None,
+    others: Faults | None,
     unchanged: Check,
     edited: Quantity,
     scenarios: int,
@@ -1145,8 +1188,8 @@ def verdict(
 
     Args:
         readable: that overrides, and the tables of figures, hold what can be read.
-        tables: those that do not, and that no headline result depends on.
-        unchanged: the alert that inputs changed; `edited` the first such edit, in words.
+        others: tables that do not, and that no headline result depends on.
+        unchanged: the alert that inputs changed; `edited` the first edit in words, a dash without one.
     """
     checks = (*readable, *checked.checks, unchanged)
     errors = [check for check in checks if check.error]
@@ -1194,31 +1237,44 @@ def verdict(
             "stamp",
             "As generated",
             "1",
-            where(unchanged.result > 0, "inputs as generated", "inputs changed since generation"),
+            where(
+                if_error(sum_across(unchanged.left, scenarios, "edits of all scenarios"), 1) > 0,
+                "inputs changed since generation",
+                "inputs as generated",
+            ),
         ),
         inputs=rows(
             "inputs",
-            "Inputs that cannot be, and the first edit",
+            "Inputs that cannot be, and the first edits",
             "1",
-            join(_invalid_inputs(checked, tables, scenarios), in_scenario(edited, 0)),
+            join(_invalid_inputs(checked, others, scenarios), *_edited(edited, scenarios)),
         ),
     )
 
 
-def _invalid_inputs(checked: Checks, tables: Faults | None, scenarios: int) -> Node:
+def _invalid_inputs(checked: Checks, others: Faults | None, scenarios: int) -> Node:
     """The first cell of each scenario that cannot be, and of all others, in words; or that all can be."""
-    faults = [in_scenario(checked.faults, scenario) for scenario in range(scenarios)]
-    messages = [
-        join(f"{letter}: ", in_scenario(checked.message, scenario), ". ")
+    kinds = (checked.faults, checked.of_money)
+    told = [
+        (in_scenario(kind.count, scenario), join(f"{letter}: ", in_scenario(kind.message, scenario), ". "))
         for scenario, letter in enumerate(LETTERS[:scenarios])
+        for kind in kinds
     ]
-    if tables is not None:
-        in_all, message = (in_scenario(figure, 0) for figure in (tables.count, tables.message))
-        faults.append(in_all)
-        messages.append(join(message, ". "))
-    told = [where(fault > 0, message, "") for fault, message in zip(faults, messages, strict=True)]
-    fine = where(sum_of(faults) > 0, "", "Every input is filled, of its type and in its range. ")
-    return join(fine, *told)
+    if others is not None:
+        told.append((in_scenario(others.count, 0), join(in_scenario(others.message, 0), ". ")))
+    fine = where(
+        sum_of([count for count, _ in told]) > 0, "", "Every input is filled, of its type and in its range. "
+    )
+    return join(fine, *(where(count > 0, words, "") for count, words in told))
+
+
+def _edited(edited: Quantity, scenarios: int) -> Iterator[Node]:
+    """The first edit of each scenario in words; or that there is none."""
+    each = [in_scenario(edited, scenario) for scenario in range(scenarios)]
+    none = [equal(words, NO_EDIT) for words in each]
+    yield where(all_of(*none), "None was edited.", "")
+    for letter, words, is_none in zip(LETTERS, each, none, strict=False):
+        yield where(is_none, "", words if scenarios == 1 else join(f"{letter}: ", words))
 
 
 def _count(name: str, label: str, count: int) -> Input:

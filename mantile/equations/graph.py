@@ -8,7 +8,7 @@ from functools import cached_property
 
 from mantile.equations import constant
 from mantile.equations.capacity import Capacity, capacity, demand_profile, figures_of
-from mantile.equations.checks import Checked, Checks, checks
+from mantile.equations.checks import Checked, Checks, checks, standing
 from mantile.equations.classes import Mixture, mixture
 from mantile.equations.correction import Corrections, corrections, shares_of_step
 from mantile.equations.cost import Cost, cost
@@ -36,6 +36,7 @@ from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import Nearest, nearest
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
+from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.scheduler import Scheduler, mixed, scheduler
 from mantile.equations.serving import STATE, Serving, serving
 from mantile.equations.serving.alone import Prompt, prompt
@@ -267,14 +268,6 @@ def build_graph(
     pools = sets if parts is None else parts.sets
     memory = fullest(pools)
     profile = None if demand is None else demand_profile(demand)
-    typed = typed_inputs(
-        inputs,
-        prefill_workers.hardware,
-        known,
-        () if several is None else several.entries,
-        () if parts is None else parts.table.kinds,
-        () if profile is None else (profile,),
-    )
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
     if parts is not None:
@@ -336,31 +329,49 @@ def build_graph(
         *money.sections,
     )
     by_id = _by_id(worked_out)
-    headline = ancestors(*(metric.worked_out(by_id) for metric in metrics_of(by_id)))
+    asked = Checked(
+        ir=ir,
+        devices=parts,
+        handover=alone.bandwidth,
+        workers=sets,
+        pools=pools,
+        model=size,
+        prefill=prefill_pass,
+        decode=decode_pass,
+        serving=served,
+        cost=money,
+        floors=lowest,
+        gain=bring,
+        settings=named,
+    )
+    found_checks = standing(asked)
+    results = {metric: metric.worked_out(by_id) for metric in metrics_of(by_id)}
+    of_plan = [number for metric, number in results.items() if not metric.id.startswith(OF_COST)]
+    of_plan += [check.result for check in found_checks.checks if check.group in (PLAN, FEASIBILITY)]
+    plan = {figure for figure in ancestors(*of_plan) if isinstance(figure, Input | Quantity)}
+    costs = ancestors(*(figure for section in money.sections for figure in section.figures()))
+    paid = {figure for figure in costs if isinstance(figure, Input)} - plan
+    checked = (check.result for check in found_checks.checks)
+    used = set(ancestors(*by_id.values(), *checked)) if disaggregated else None
+    overrides = dict.fromkeys(each.cell for workers in (*sets, *pools) for each in workers.overridable())
+    typed = typed_inputs(
+        inputs,
+        prefill_workers.hardware,
+        known,
+        [cell for cell in overrides if used is None or cell in used],
+        paid,
+        () if several is None else several.entries,
+        () if parts is None else parts.table.kinds,
+        () if profile is None else (profile,),
+    )
+    headline = ancestors(*of_plan, *results.values())
     tables = figure_tables(
         [figure for figure in headline if isinstance(figure, Input | Quantity)],
         {item.input for item in typed.inputs},
+        plan=plan,
     )
-    verdict = checks(
-        Checked(
-            ir=ir,
-            typed=typed,
-            tables=tables,
-            devices=parts,
-            handover=alone.bandwidth,
-            workers=sets,
-            pools=pools,
-            model=size,
-            prefill=prefill_pass,
-            decode=decode_pass,
-            serving=served,
-            cost=money,
-            floors=lowest,
-            gain=bring,
-            settings=named,
-        )
-    )
-    shown = dict(headlines(by_id, verdict.possible, inputs.output_tokens))
+    verdict = checks(asked, found_checks, typed, tables)
+    shown = dict(headlines(by_id, verdict.possible, verdict.payable, inputs.output_tokens))
     known_by = evidence(
         library,
         ir,
@@ -400,7 +411,7 @@ def build_graph(
         concurrency=served.concurrency,
         serving=served,
         cost=money,
-        grid=cost_grid(inputs.utilisation, money, verdict.possible),
+        grid=cost_grid(inputs.utilisation, money, verdict.payable),
         evidence=known_by,
         drift=drift(library.evidence, inputs, served.tpot, known_by),
         correction=None
@@ -428,7 +439,7 @@ def build_graph(
         gain=bring,
         checks=verdict,
         headlines=shown,
-        per_day=per_day(by_id, verdict.possible),
+        per_day=per_day(by_id, verdict.payable),
         mixture=several,
         launches=paced.launches,
         capacity=None

@@ -40,13 +40,13 @@ class CostGrid:
     sections: tuple[Section, ...]
 
 
-def cost_grid(utilisation: Input, cost: Cost, possible: Quantity) -> CostGrid:
+def cost_grid(utilisation: Input, cost: Cost, payable: Quantity) -> CostGrid:
     """Every utilisation with every price.
 
     A utilisation changes the tokens of a paid hour, and where accelerators are owned their electricity.
 
     Args:
-        possible: 1 if the plan can be.
+        payable: 1 if the plan can be, and it can be known what it costs.
     """
     rows, workings = Rows("grid"), []
     cells: dict[tuple[int, str], Quantity] = {}
@@ -70,7 +70,7 @@ def cost_grid(utilisation: Input, cost: Cost, possible: Quantity) -> CostGrid:
             f"used{percent}.same",
             f"At {percent} % utilisation, price as it is",
             "USD/Mtoken",
-            where(all_of(possible > 0, is_number(hourly)), hourly / (tokens * HOUR) * MEGA, NOT_KNOWN),
+            where(all_of(payable > 0, is_number(hourly)), hourly / (tokens * HOUR) * MEGA, NOT_KNOWN),
             "per million output tokens",
             called=f"that at {percent} %",
         )

@@ -260,7 +260,7 @@ class _Chosen:
 
     def in_use(self, kind: FactKind, rows: Sequence[Input]) -> tuple[Input, Quantity]:
         """The override of a fact, and the fact in use in SI units."""
-        cell = override_cell(f"hardware.{kind.name}", kind.label, kind.unit, kind.least, 1e9)
+        cell = override_cell(f"hardware.{kind.name}", kind.label, kind.unit, kind.least, stated.MOST)
         default = index(span(rows), self.place)
         chosen = unless_overridden(cell, default)
         unit, scale = _SI.get(kind.unit, (kind.unit, None))

@@ -11,6 +11,8 @@ from mantile.library.dates import serial
 from mantile.library.profile_facts import OWN_PRICE, PriceFact, ProfileFact
 from mantile.library.profiles import Library
 
+MOST = 1e9
+"""The largest that a fact may be, in its unit."""
 PEAKS = ("bf16", "fp16", "fp8", "int8", "fp4")
 
 
@@ -234,6 +236,7 @@ def fact_rows(prefix: str, kind: FactKind, values: Mapping[str, ProfileFact | No
             fact.status if fact else "defined",
             shared=True,
             minimum=least,
+            maximum=MOST,
             name=f"{lowered(kind.label)} in the library",
         )
         for key, fact in values.items()

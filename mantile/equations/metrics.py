@@ -743,19 +743,20 @@ WORKERS_RATIO = Metric(
 
 
 def headlines(
-    figures: Mapping[str, Named], possible: Quantity, output_tokens: Input
+    figures: Mapping[str, Named], possible: Quantity, payable: Quantity, output_tokens: Input
 ) -> Iterator[tuple[Metric, Quantity]]:
     """The metrics of a plan as readers see them: a number, or in words that nobody knows it.
 
     Args:
         figures: by id, among them those that metrics are worked out as.
-        possible: 1 if the plan can be.
+        possible: 1 if the plan can be; `payable` if moreover it can be known what it draws and costs.
     """
     second = output_tokens / TOKENS_PER_STEP > 1
     for metric in metrics_of(figures):
         if metric.of_plan:
             number = metric.worked_out(figures)
-            needs = [possible > 0, *([second] if metric.of_decode else []), is_number(number)]
+            can_be = payable if metric.id.startswith(OF_COST) else possible
+            needs = [can_be > 0, *([second] if metric.of_decode else []), is_number(number)]
             yield (
                 metric,
                 Quantity(
@@ -769,19 +770,19 @@ def headlines(
             )
 
 
-def per_day(figures: Mapping[str, Named], possible: Quantity) -> tuple[Quantity, ...]:
+def per_day(figures: Mapping[str, Named], payable: Quantity) -> tuple[Quantity, ...]:
     """What a day of the plan takes and brings, as readers see it beside the metrics; a text as there.
 
     Args:
         figures: by id, among them those of cost.
-        possible: 1 if the plan can be.
+        payable: 1 if the plan can be, and it can be known what it draws and costs.
     """
     return tuple(
         Quantity(
             f"metrics.{name}",
             number.label,
             number.unit,
-            where(all_of(possible > 0, is_number(number)), number, NOT_KNOWN),
+            where(all_of(payable > 0, is_number(number)), number, NOT_KNOWN),
         )
         for name in PER_DAY
         for number in (figures[f"cost.{name}"],)

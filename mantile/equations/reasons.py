@@ -54,8 +54,8 @@ _TABLE = (
            "The cell of a dimension on Model is empty, or holds what the dimension cannot be."),
     Reason("FIGURE_INVALID", INPUTS, "exactly", "Every figure of the library is a number in its range",
            "A figure of the library is empty, or holds what it cannot be; Checks names cell or table."),
-    Reason("OVERRIDE_INVALID", INPUTS, "exactly", "Overrides and measured values are empty, or from 0 on",
-           "The cell of an override or a measured value holds a text or a negative number; Log names it."),
+    Reason("OVERRIDE_INVALID", INPUTS, "exactly", "Overrides and measured values are empty or in range",
+           "The cell of an override or a measured value holds what it cannot be; Checks names it."),
 
     Reason("TENSORS_DIFFER", STRUCTURE, "exactly", "Tensors add up to the architecture",
            "The tensors as stored and the modules of the model count different numbers of parameters."),

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.altered import Altered, altered
-from mantile.equations.checks import TOLERANCE, Check
+from mantile.equations.checks import NO_EDIT, TOLERANCE, Check
 from mantile.equations.constant import HALF
+from mantile.equations.display import sum_across
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
     MEMORY_PER_ACCELERATOR,
@@ -17,7 +18,7 @@ from mantile.equations.metrics import (
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
-from mantile.equations.typed import AN_ERROR, OTHERS, FigureTables, Typed, figure_tables
+from mantile.equations.typed import AN_ERROR, NONE, OTHERS, Faults, FigureTables, Typed, figure_tables
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -33,6 +34,7 @@ from mantile.graph.quantity import (
     defined,
     equal,
     floor,
+    if_error,
     index,
     is_empty,
     is_error,
@@ -43,6 +45,7 @@ from mantile.graph.quantity import (
     minimum,
     number_of,
     span,
+    sum_of,
     sum_range,
     where,
 )
@@ -52,10 +55,6 @@ STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILL
 
 
 EDITS = "What was edited"
-NO_EDIT = "–"
-_NOT_EDITED = "None was edited."
-NONE = "none"
-"""In place of what an empty override holds."""
 _LISTED = 8  # edits that are named
 
 
@@ -77,8 +76,9 @@ class Edits:
             cells, `stored` what they held, in the same order: of the first three per scenario. Whoever lays
             out the file fills in both.
         of_base: 1 in the base scenario, 0 in others; whoever lays out the file fills it in.
-        invalid: how many overrides and measured values are neither empty nor a number from 0 on.
-        told: the first that holds something else in words, else of tables of the library.
+        invalid: how many overrides and measured values cannot be.
+        told: the first that holds something else in words, in the base else of tables of the library; a dash
+            where there is none.
         count: how many hold something else now; `all` with the headline results that do. Cells of all
             scenarios, those of dimensions and assumptions, count in the base.
         listed: the first of these, of a scenario.
@@ -107,7 +107,7 @@ class Stamp:
         edits: inputs and overrides that hold something else now.
         tables: of figures that may be typed over; first those that headline results depend on, then, if
             there are any, all others. `altered` are those that hold something else. `of_tables` are the
-            blocks of both.
+            blocks of both. `of_demand`: cells that cannot be, without which nobody knows what a demand costs.
         readable: that overrides and these tables hold what can be read; `unchanged` the alert that inputs or
             results changed.
     """
@@ -117,6 +117,7 @@ class Stamp:
     edits: Edits
     tables: tuple[FigureTables, ...]
     altered: Altered
+    of_demand: Faults
     of_tables: tuple[Section, ...]
     readable: tuple[Check, ...]
     unchanged: Check
@@ -148,13 +149,19 @@ def stamp(graph: EstimateGraph, measured: bool = True, of_choice: Sequence[Input
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
     rows.add(none)
     of_results, others = graph.tables, _others(graph)
-    count: Quantity = of_results.faults.count
+    tables = [of_results, *([] if others is None else [others])]
+    faults = [kind for of in tables for kind in (of.faults, of.of_money) if kind is not None]
     in_all = Rows("stamp.figures")
-    tables = [of_results]
-    if others is not None:
-        tables.append(others)
-        words = "Tables of figures that cannot be, of all"
-        count = in_all("faults", words, "flag", count + others.faults.count)
+    words = "Tables of figures that cannot be, of all"
+    count = in_all("faults", words, "flag", sum_of([kind.count for kind in faults]))
+    of_demand = graph.checks.of_money
+    if graph.capacity is not None and others is not None:
+        both = others.faults.count + of_demand.count
+        first = where(others.faults.count > 0, others.faults.message, of_demand.message)
+        of_demand = Faults(
+            in_all("demand.faults", "Cells that cannot be, behind what a demand costs", "flag", both),
+            in_all("demand.message", "The first of them in words", "1", first),
+        )
     library = altered(tables)
     edited = edits(graph, changed, library, measured, of_choice)
     section = rows.section(
@@ -166,9 +173,10 @@ def stamp(graph: EstimateGraph, measured: bool = True, of_choice: Sequence[Input
         edits=edited,
         tables=tuple(tables),
         altered=library,
+        of_demand=of_demand,
         of_tables=(
             *(section for each in tables for section in each.sections),
-            *([in_all.section("All tables of figures")] if others is not None else []),
+            in_all.section("All tables of figures"),
             *library.sections,
         ),
         readable=(
@@ -203,15 +211,14 @@ def edits(
         measured: whether there are cells for what was measured.
         of_choice: what is typed where plans are chosen among; all scenarios share it.
     """
-    overrides = [overridable.cell for overridable in graph.overridable.values()]
-    overrides += graph.measured.values.values() if measured else ()
+    values = graph.measured.values.values() if measured else ()
     of_all_scenarios = (*graph.model.typed.typed, *graph.typed.shared)
-    told = {override.id for override in overrides} | {item.input.id for item in of_all_scenarios}
+    told = {item.input.id for item in (*graph.typed.own, *of_all_scenarios)}
     assumed = [figure for figure in graph.replaceable.values() if figure.id not in told]
-    own = _cells(graph.typed.own, map(_overridden, overrides))
+    own = _cells(graph.typed.own, map(_overridden, values))
     shared = _cells(of_all_scenarios, [*map(_assumed, assumed), *map(_overridden, of_choice)])
     rows = Rows("stamp.edit")
-    invalid = _invalid(rows, own.live[len(graph.typed.own) :])
+    invalid = _invalid(rows, graph.typed.overrides_invalid, own.live[len(graph.typed.own) :])
     of_base = _fixed_flag("of_base", "The base scenario, in which cells of all scenarios count")
     rows.add(of_base)
     of_all = rows(
@@ -233,7 +240,7 @@ def edits(
     )
     most = defined("stamp.edit.most", "Edits that are listed", "flag", _LISTED, "of each scenario")
     rows.add(most)
-    first_told = _told(rows, listed[0], count, library)
+    first_told = _told(rows, listed[0], count, library, of_base)
     left = rows("left", "Edits that are not listed", "flag", maximum(0, count - most))
     return Edits(
         entries=(*own.entries, *shared.entries),
@@ -303,21 +310,19 @@ def _cells(typed: Sequence[Typed], others: Iterable[tuple[Input, Quantity]]) -> 
     )
 
 
-def _invalid(rows: Rows, live: Sequence[Quantity]) -> Quantity:
-    """How many overrides hold what cannot be.
+def _invalid(rows: Rows, overrides: Quantity, live: Sequence[Quantity]) -> Quantity:
+    """How many overrides and measured values hold what cannot be.
 
     Args:
-        live: what their cells hold.
+        overrides: how many overrides do.
+        live: what the cells of measured values hold.
     """
-    numbers = count_where(span(live), at_least(0))
-    how_many = defined("stamp.edit.overrides", "Overrides and measured values", "flag", len(live))
-    rows.add(how_many)
-    return rows(
-        "invalid",
-        "Overrides and measured values that are neither empty nor a number from 0 on",
-        "flag",
-        how_many - numbers - count_where(span(live), NONE),
-    )
+    body: Node = overrides
+    if live:
+        measured = defined("stamp.edit.measured", "Measured values", "flag", len(live))
+        rows.add(measured)
+        body = overrides + measured - count_where(span(live), at_least(0)) - count_where(span(live), NONE)
+    return rows("invalid", "Overrides and measured values that cannot be", "flag", body, "or are below 0")
 
 
 def _edit(rows: Rows, number: int, count: Quantity, own: _Cells, shared: _Cells) -> Edit:
@@ -356,8 +361,8 @@ def _edit(rows: Rows, number: int, count: Quantity, own: _Cells, shared: _Cells)
     )
 
 
-def _told(rows: Rows, first: Edit, count: Quantity, library: Altered) -> Quantity:
-    """The first edit in words, of cells or of the library."""
+def _told(rows: Rows, first: Edit, count: Quantity, library: Altered, of_base: Input) -> Quantity:
+    """The first edit in words, of cells or, in the base, of the library; a dash without one."""
     million = defined("stamp.edit.million", "Million", "1", 1e6, "to round to six decimals")
     rows.add(million)
 
@@ -368,9 +373,9 @@ def _told(rows: Rows, first: Edit, count: Quantity, library: Altered) -> Quantit
     was, now = shown("was", "as generated", first.was), shown("now", "now", first.now)
     words = rows("first", "The first edit", "1", join(first.cell, " held ", was, ", holds ", now))
     either = rows("words", "The first edit of all", "1", where(count > 0, words, library.message))
-    edited = where(count + library.count > 0, join("Edited: ", either, "."), _NOT_EDITED)
+    edited = where(count + library.count * of_base > 0, join("Edited: ", either, ". "), NO_EDIT)
     found = rows("found", "The first edit of all, where cells can be read", "1", edited)
-    told = where(is_error(found), "Edited: a cell holds an error.", found)
+    told = where(is_error(found), "Edited: a cell holds an error. ", found)
     return rows("told", "The first edit of all in words", "1", told)
 
 
@@ -389,7 +394,7 @@ def _fixed_flag(name: str, label: str) -> Input:
 
 
 def _fixed(entry: Input, name: str, label: str) -> Input:
-    """A text or number that whoever lays out the file fills in."""
+    """A text or number that whoever lays out the file fills in; what an input held may follow as it does."""
     return Input(
         id=f"stamp.{entry.id}.{name}",
         label=label,
@@ -400,6 +405,7 @@ def _fixed(entry: Input, name: str, label: str) -> Input:
         status="defined",
         shared=entry.shared,
         fixed=True,
+        default=(lambda: entry.follows) if name == "held" else None,
     )
 
 
@@ -438,9 +444,10 @@ def _counted(
     return tuple(counted)
 
 
-def unchanged(stamp: Stamp) -> Quantity:
-    """Whether the live results are those of generation, in words."""
-    status = where(stamp.unchanged.result > 0, "✓ unchanged", "! changed")
+def unchanged(stamp: Stamp, scenarios: int) -> Quantity:
+    """Whether inputs and results of all scenarios are those of generation, in words."""
+    changed = if_error(sum_across(stamp.unchanged.left, scenarios, "edits of all scenarios"), 1)
+    status = where(changed > 0, "! changed", "✓ unchanged")
     return Quantity("stamp.unchanged", "Live results", "1", status)
 
 

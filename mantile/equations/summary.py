@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mantile.equations.checks import TOLERANCE, Verdict
-from mantile.equations.display import converted, in_scenario, in_unit, told
+from mantile.equations.display import converted, in_unit, told
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
@@ -244,7 +244,7 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     engine = (inputs.framework, " · ", inputs.batching, " batching")
     in_words = join(tokens, inputs.weights_dtype, " · ", *degrees(graph.workers), "· ", *engine)
     asked = _text("asked", "Workload and plan as asked", in_words)
-    plan = where(graph.checks.faults > 0, graph.checks.message, asked)
+    plan = where(graph.checks.faults.count > 0, graph.checks.faults.message, asked)
     return Heading(
         first=first,
         speeds=speeds,
@@ -259,7 +259,7 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
 
 def status(verdict: Verdict) -> Quantity:
     """Alerts, and whether inputs changed."""
-    return _text("status", "Alerts and changes", join(verdict.alerts, " · ", in_scenario(verdict.stamp, 0)))
+    return _text("status", "Alerts and changes", join(verdict.alerts, " · ", verdict.stamp))
 
 
 def tiles(graph: EstimateGraph) -> dict[str, Tile]:

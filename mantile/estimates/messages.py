@@ -322,7 +322,9 @@ def _waits(raised: Raised) -> dict[str, str]:
 
 
 def _invalid(raised: Raised) -> dict[str, str]:
-    text = raised.values[raised.graph.checks.message]
+    checks = raised.graph.checks
+    kind = checks.faults if raised.values[checks.faults.count] else checks.of_money
+    text = raised.values[kind.message]
     return {"fault": str(text).rstrip(".") or raised.check.label}
 
 
@@ -342,8 +344,8 @@ MESSAGES: Mapping[str, Message] = {
         {},
     ),
     "OVERRIDE_INVALID": Message(
-        "an override or measured value is a text or negative: the sheet Log names it; expected a number "
-        "from 0 on, or an empty cell",
+        "an override or measured value is a text or out of its range: the sheet Checks names it; expected a "
+        "number in its range, or an empty cell",
         _nothing,
         {},
     ),

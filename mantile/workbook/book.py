@@ -23,6 +23,7 @@ from mantile.workbook.style import value as value_style
 Family = Literal["front", "inputs", "workings", "outputs", "control"]
 SHARED, FIRST = 6, 7  # columns: values shared by all scenarios, then one per scenario
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")  # of sheets of workings
+HEAD = 2  # rows over a block of workings: air and its title
 HEAD_ROW = 3  # of sheets of workings, with the names of their columns
 LINKED_IN = "Linked in"  # the section of rows that repeat figures of other sheets
 ANSWERS = "Answers"  # the section of rows that repeat, at the top, what the sheet comes to
@@ -59,9 +60,9 @@ class Cell:
 
     `expression` is printed and computed for `scenario`: one of the columns, behind them a further case, or
     ACROSS, which looks across all of them. `entry` is the input that a user may type here. `reference` is
-    printed instead of the expression where a cell repeats the cell in which the input is typed: the selector
-    on Summary, or the base's column, until somebody types over it; `follows` says which input of which
-    scenario that is. `note` shows when the pointer rests on the cell. A `number` that nobody knows is NaN,
+    printed instead of the expression where a cell repeats the cell in which the input is typed, such as the
+    selector on Summary. Until somebody types over it a cell may follow: `follows` says which input of which
+    scenario. `note` shows when the pointer rests on the cell. A `number` that nobody knows is NaN,
     and stands in the file as `NOT_AVAILABLE`.
     """
 
@@ -98,6 +99,7 @@ class Sheet:
 
     Args:
         ids, sections: of rows; the cell of a section may hold only as much of its title as can be seen.
+        answers: rows at the top, always open, that repeat figures.
         folds: first and last row of every group that is folded away until somebody opens its outline. Excel
             opens none on a protected sheet, so a sheet with folds is not protected: its formulas ask before
             they are typed over.
@@ -125,6 +127,7 @@ class Sheet:
     conditional: list[tuple[tuple[int, int, int, int], dict[str, Any]]] = field(default_factory=list)
     blocks: list[tuple[int, int]] = field(default_factory=list)
     links: dict[Node, CellAddress] = field(default_factory=dict)
+    answers: dict[Named, int] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
     sections: dict[int, str] = field(default_factory=dict)
     default_height: float | None = 18  # None: as high as the text in a row needs
@@ -150,6 +153,15 @@ class Sheet:
     ) -> None:
         """A live cell for a scenario."""
         self.set_cell(row, column, Cell(style, expression=expression, scenario=scenario, link=link))
+
+    def unfold(self, row: int) -> None:
+        """Open a row, and the head of its block, where an outline folds them away."""
+        head = next((start for start, last in self.blocks if start <= row <= last), row)
+        for place in (*range(head, min(head + HEAD, row)), row):
+            for fold in [fold for fold in self.folds if fold[0] <= place <= fold[1]]:
+                self.folds.remove(fold)
+                parts = (fold[0], place - 1), (place + 1, fold[1])
+                self.folds += [(first, last) for first, last in parts if first <= last]
 
     def set_style(self, row: int, first: int, last: int, style: Style) -> None:
         """Empty cells that carry a style."""
@@ -279,13 +291,13 @@ class Book:
         self.input_cells[figure.id, case or 0] = (sheet.name, row, column)
 
     def link_to(self, figure: Named, column: int = 0) -> str:
-        """A link to a figure's row."""
+        """A link to a figure among the answers of its sheet, else to its own row, which is then open."""
         address = self.addresses[figure]
-        return (
-            f"internal:'{address.sheet}'!"
-            f"{xl_col_to_name(address.column if address.column is not None else FIRST + column)}"
-            f"{address.row + 1}"
-        )
+        sheet = self.sheets[address.sheet]
+        row = sheet.answers.get(figure, address.row)
+        sheet.unfold(row)
+        letter = xl_col_to_name(FIRST + column if address.column is None else address.column)
+        return f"internal:'{sheet.name}'!{letter}{row + 1}"
 
     def reference_to(self, figure: Named, column: int, sheet: str | None, linked: bool = True) -> str:
         """The reference to a figure from a sheet, for one scenario.
@@ -362,7 +374,8 @@ class Book:
         if cell.reference is not None:
             return f"={cell.reference}"
         if isinstance(cell.expression, Input | Quantity):  # a link leads straight to the figure's own row
-            return "=" + self.reference_to(cell.expression, cell.scenario, sheet.name, linked=False)
+            of = cell.scenario if cell.follows is None else cell.follows[1]
+            return "=" + self.reference_to(cell.expression, of, sheet.name, linked=False)
         return formula(cell.expression, _Cells(self, sheet.name, cell.scenario))
 
     @cached_property

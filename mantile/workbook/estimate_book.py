@@ -5,7 +5,7 @@ Its sheets have a column for each scenario, and a file of it holds what it was m
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from math import isnan
 from typing import Any
@@ -13,16 +13,16 @@ from typing import Any
 from xlsxwriter.utility import xl_col_to_name, xl_range, xl_rowcol_to_cell
 
 from mantile.equations.altered import Altered
+from mantile.equations.decide import TAKE
 from mantile.equations.display import SIDE_BY_SIDE, Currency, as_known, in_unit
-from mantile.equations.stamp import NONE
-from mantile.equations.typed import FigureTables, Typed
+from mantile.equations.typed import NONE, FigureTables, Typed, TypedInput
 from mantile.estimates.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.device import DEVICE_FIELDS
 from mantile.library.scenario_fields import SAME, SCENARIO_FIELDS, own_name
 from mantile.workbook import style
-from mantile.workbook.book import Book, Document
+from mantile.workbook.book import Book, Cell, Document
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
 
 TAKEN = -1
@@ -52,11 +52,22 @@ class EstimateBook(Book):
         )
         super().__init__(document, len(estimate.columns))
         self.stamps: list[dict[str, Value]] = [{} for _ in estimate.columns]
+        self.followers: dict[
+            tuple[str, int], tuple[str, int, int]
+        ] = {}  # cells that follow others, by the ids of the stamps that follow with them, and the scenario
         inputs = estimate.equations.typed.inputs
         self.cells = {item.cell: item.input for item in inputs}
         self.used = {item.input: item.used for item in inputs}
-        typed: tuple[tuple[Typed, ...], ...] = (inputs, estimate.equations.model.typed.typed)
-        self.held = {item.input: item.held for item in inputs}
+        self.guards = {item.input.id: item for item in inputs}
+        overrides = tuple(item for item in inputs if item.held is None)
+        typed: tuple[tuple[Typed, ...], ...] = (
+            tuple(item for item in inputs if item.held is not None),
+            overrides,
+            estimate.equations.model.typed.typed,
+        )
+        self.elsewhere = {item.place.id for item in overrides}
+        self.later: list[tuple[Input, int, Cell]] = []  # which say where overrides stand, on sheets behind
+        self.held = {item.input: item.held for item in inputs if item.held is not None}
         self.typed = {
             figure.id: of_sheet
             for of_sheet in typed
@@ -94,12 +105,15 @@ class EstimateBook(Book):
         above = (types.same,) if entry.choices[:1] == (SAME,) else ()
         return span((*above, *types.ids[: types.of_weights]))
 
-    def store_inputs(self, entries: Iterable[tuple[Input, Input, Input | None]]) -> None:
+    def store_inputs(
+        self, entries: Iterable[tuple[Input, Input, Input | None]], follow: bool = False
+    ) -> None:
         """Store what the cells of inputs hold as generated, with words for their places.
 
         Args:
             entries: inputs, each with what takes the words for its cell, and what takes what it holds if
                 that is stored.
+            follow: whether what a cell follows as generated is followed, and not stored: it is no edit.
         """
         for entry, cell, held in entries:
             for column, (stamps, values) in enumerate(zip(self.stamps, self.estimate_values, strict=True)):
@@ -107,7 +121,9 @@ class EstimateBook(Book):
                 sheet, row, at = self.input_cells[entry.id, 0 if of_book else column]
                 value: Value | None = entry.value if of_book else values[entry]
                 stamps[cell.id] = f"{entry.label}, {sheet}!{xl_rowcol_to_cell(row, at)}"
-                if held is not None:
+                if held is not None and follow and self.sheets[sheet].cells[row, at].follows is not None:
+                    self.followers[held.id, column] = (sheet, row, at)
+                elif held is not None:
                     if value is not None and not isinstance(value, str):
                         value = NONE if isnan(value) else float(value)
                     stamps[held.id] = NONE if value is None else value
@@ -153,23 +169,47 @@ class EstimateBook(Book):
     def given(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """All that values follow from; results as generated stand as they were stored."""
         stamped = [
-            values | stamps | self._guarded(values, stamps)
-            for values, stamps in zip(inputs, self.stamps, strict=False)
+            values | stamps | self._guarded(values, column)
+            for column, (values, stamps) in enumerate(zip(inputs, self.stamps, strict=False))
         ]
+        for (held, column), (sheet, row, at) in self.followers.items():
+            cell = self.sheets[sheet].cells[row, at]
+            assert cell.follows is not None and cell.entry is not None
+            if cell.follows[1] != column:  # else it follows its default
+                value = self.followed(cell.follows, inputs)
+                stamped[column][held] = cell.entry.value if value is None else value
         return super().given([*stamped, *inputs[self.columns :]])
 
     def typed_cell(self, figure: Input) -> Input:
         """What the cell of an input holds, which is not used where it cannot be; itself without a guard."""
         return next((cell for cell, entry in self.cells.items() if entry is figure), figure)
 
-    def _guarded(self, values: dict[str, Any], stamps: dict[str, Value]) -> dict[str, Any]:
+    def followed(self, follows: tuple[str, int], inputs: Sequence[Mapping[str, Any]]) -> Any:
+        """The value of an input of another scenario as it is used, None where that has none.
+
+        Args:
+            follows: the input, and the scenario, which may be the plan that a decision takes.
+        """
+        identifier, of = follows
+        if of == TAKEN:
+            taken = inputs[0].get(TAKE, 1)
+            of = int(taken) if taken in range(1, self.columns) else 1
+        value = inputs[of].get(identifier) if of < len(inputs) else None
+        guard = self.guards.get(identifier)
+        return self._in_place_of(guard, of) if guard is not None and guard.refuses(value) else value
+
+    def _guarded(self, values: dict[str, Any], column: int) -> dict[str, Any]:
         """Numbers that an input cannot be stand in its cell; what it held when the file was made is used."""
         guarded: dict[str, Any] = {}
         for item in self.estimate.equations.typed.inputs:
             value = values.get(item.input.id)
             if item.refuses(value):
-                guarded |= {item.cell.id: value, item.input.id: stamps[item.held.id]}
+                guarded |= {item.cell.id: value, item.input.id: self._in_place_of(item, column)}
         return guarded
+
+    def _in_place_of(self, item: TypedInput, column: int) -> Value | None:
+        """What is used in place of what an input cannot be."""
+        return None if item.held is None else self.stored(item.held, column)
 
     @cached_property
     def estimate_values(self) -> list[dict[Node, Any]]:

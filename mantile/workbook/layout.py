@@ -153,7 +153,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     _add_workings(book, sections, master, "Serving", "Cost")
     if equations.capacity is not None:
         _add_workings(book, sections, master, "Finance")
-        capacity_sheet(book, master, others)
+        capacity_sheet(book, master, headline_stamp.of_demand)
     if book.columns > 1:
         compare_sheet(book, master)
     decide_sheet(book, chosen, master)
@@ -163,7 +163,9 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     sweep_sheet = SweepSheet(book, master)
     error = calibration_sheet(book, master, tuned)
     edits = headline_stamp.edits
-    book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True))
+    for figure, column, cell in book.later:
+        cell.text = str(book.stored(figure, column))
+    book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True), follow=True)
     for column, stamps in enumerate(book.stamps):
         stamps[edits.of_base.id] = 0 if column else 1
     for each in tables:

@@ -178,6 +178,7 @@ RULES = {
     "merged-cells": "No cells are merged.",
     "hidden-sheet": "No sheet is hidden, except the one of the bundle.",
     "hidden-cells": "No column is hidden, and no row but those that an outline folds away.",
+    "hidden-target": "No link leads into a row or column that is hidden or folded away.",
     "bundle-sheet": (
         f"The sheet of the bundle is very hidden, and its cells have at most {MAX_CHUNK:,} characters."
     ),
@@ -242,7 +243,7 @@ def lint(path: str | Path) -> list[Finding]:
             book = openpyxl.load_workbook(path)
     except Exception as error:  # openpyxl raises whatever the broken part of a file provokes
         raise InputError(f"{path}: cannot be read as a workbook: {type(error).__name__}: {error}") from error
-    findings = [*_structure(book), *_identities(book)]
+    findings = [*_structure(book), *_links(book), *_identities(book)]
     used: set[tuple[str, int, int]] = set()
     for sheet in book.worksheets:
         if sheet.title == BUNDLE_SHEET:
@@ -300,6 +301,20 @@ def _structure(book: Any) -> Iterator[Finding]:
             yield Finding("unprotected-sheet", sheet.title, "", "sheet is not protected")
     if "master_check" not in book.defined_names:
         yield Finding("missing-name", "", "", "the name master_check is missing")
+
+
+def _links(book: Any) -> Iterator[Finding]:
+    """Links within the workbook that lead to what nobody sees."""
+    for sheet in book.worksheets:
+        for cell in (cell for row in sheet.iter_rows() for cell in row if cell.hyperlink is not None):
+            match = _CELL.match((cell.hyperlink.location or "").replace("$", ""))
+            name = "" if match is None else match["quoted"] or match["sheet"] or sheet.title
+            if match is None or name not in book.sheetnames:
+                continue
+            target = book[name]
+            if target.row_dimensions[int(match["r1"])].hidden or target.column_dimensions[match["c1"]].hidden:
+                place = f"{name}!{match['c1']}{match['r1']}"
+                yield Finding("hidden-target", sheet.title, cell.coordinate, f"leads to {place}, not seen")
 
 
 def _asks(sheet: Any) -> bool:

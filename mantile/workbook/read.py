@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
-from mantile.equations.decide import TAKE
 from mantile.equations.signature import SIGNATURE
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
@@ -357,12 +356,9 @@ def _typed(
     cell, content = sheet.cells[place[1:]], file.content(*place)
     followed = file.follows(place)
     if followed is not None:
-        other, of = followed
-        if of == TAKEN:
-            taken = values[0].get(TAKE, 1)
-            of = int(taken) if taken in range(1, file.book.columns) else 1
-        if of < len(values) and other in values[of]:  # else it follows its default
-            typed[identifier] = values[of][other]
+        value = file.book.followed(followed, values)
+        if value is not None:  # else it follows its default
+            typed[identifier] = value
         return
     if file.lacks(place) or (file.other_version and isinstance(content, Formula)):
         typed |= {identifier: generated[identifier]} if identifier in generated else {}

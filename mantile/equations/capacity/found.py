@@ -103,17 +103,14 @@ def figures_of(found: Capacity) -> tuple[Named, ...]:
     return tuple(figure for section in found.sections for figure in section.figures())
 
 
-def shown(titles: tuple[Quantity, ...], faults: Faults | None) -> tuple[Quantity, ...]:
+def shown(titles: tuple[Quantity, ...], faults: Faults) -> tuple[Quantity, ...]:
     """Findings in words, where all figures can be that they follow from.
 
     Those of `titles` stand elsewhere.
 
     Args:
-        faults: what is wrong in tables of figures that no result of a plan depends on, such as what is typed
-            here; None without such tables.
+        faults: cells that cannot be, such as what is typed here, and prices.
     """
-    if faults is None:
-        return titles
     refused = (join("! not known: ", faults.message), *[as_node(NOT_KNOWN)] * (len(titles) - 1))
     return tuple(
         Quantity(

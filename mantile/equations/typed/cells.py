@@ -29,7 +29,8 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.rows import Rows
 
-AN_ERROR, NO_FAULT = "an error", "–"
+AN_ERROR, NO_FAULT, NONE = "an error", "–", "none"
+"""What is said of a cell that holds an error, where no cell is wrong, and of an empty override."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ is no such sum: what is looked up by its place is then another thing's.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from mantile.equations.typed.cells import Bounds, Faults, fine, looked_up
 from mantile.graph.quantity import (
@@ -55,6 +55,7 @@ class FigureTables:
         places: words for several of its cells; `columns` words for one of them but for its row, and `firsts`
             the row of the first. Whoever lays out the file fills in all three.
         numbers: of places in a table, from `BEFORE_FIRST` + 1 on.
+        faults: of tables but those of money; `of_money` of these, None where there are none.
     """
 
     tables: tuple[tuple[Input, ...], ...]
@@ -63,48 +64,102 @@ class FigureTables:
     firsts: tuple[Input, ...]
     numbers: tuple[Input, ...]
     faults: Faults
+    of_money: Faults | None
     sections: tuple[Section, ...]
 
 
 def figure_tables(
-    figures: Iterable[Named], guarded: Container[Input] = (), kind: str = RESULTS
+    figures: Iterable[Named],
+    guarded: Container[Input] = (),
+    kind: str = RESULTS,
+    plan: Container[Named] | None = None,
 ) -> FigureTables:
     """The rows about all tables that some figures are looked up in, or that stand alone.
 
     Args:
         guarded: inputs of which other rows say whether they can be.
         kind: of tables, `RESULTS` or `OTHERS`.
+        plan: what times and memory follow from: tables without any of it are about money. None: all tables
+            are of one kind.
     """
-    tables = tuple(table for table in _tables(figures) if table[0] not in guarded)
+    found = [table for table in _tables(figures) if table[0] not in guarded]
+    paid = [table for table in found if plan is not None and not any(figure in plan for figure in table)]
+    tables = (*(table for table in found if table not in paid), *paid)
     bounds, behind = Bounds("figures" if kind == RESULTS else kind), _BEHIND[kind]
     places = tuple(_fixed(table, "cells_of", "Cells of", name_of(table)) for table in tables)
     columns = tuple(_fixed(table, "column_of", "Column of", name_of(table)) for table in tables)
     firsts = tuple(_fixed(table, "first_of", "First row of", 0) for table in tables)
     numbers = _numbers(kind, max(map(len, tables), default=0))
-    faulty = [_faulty(table, numbers, bounds) for table in tables]
+    faulty = tuple(_faulty(table, numbers, bounds) for table in tables)
     expected = tuple(_fixed(table, "wanted", "Expected", table[0].expected) for table in tables)
+    told = _Told(faulty, places, columns, firsts, expected)
     rows = Rows(f"typed.{kind}", behind)
-    count = bounds.of(len(tables), "flag")
-    whole = rows(
-        "whole", "Tables with as many rows as generated", "flag", count_where(span(faulty), at_least(0))
+    of_money = Rows(f"typed.{kind}.money", f"{behind}, power and price")
+    others = len(tables) - len(paid)
+    faults = _faults(rows, told.of(slice(others)), bounds)
+    money = _faults(of_money, told.of(slice(others, None)), bounds) if paid else None
+    note = "a figure of them is missing, or out of its range"
+    return FigureTables(
+        tables=tables,
+        places=places,
+        columns=columns,
+        firsts=firsts,
+        numbers=numbers,
+        faults=faults,
+        of_money=money,
+        sections=(
+            Section(f"Bounds of figures{behind}", tuple(bounds.rows), "between which they lie"),
+            Section(f"Places in a table{behind}", numbers, "from the first figure on"),
+            Section(f"Tables of figures{behind}", places, "where they stand"),
+            Section(f"Columns of tables{behind}", columns, "in which a figure stands"),
+            Section(f"First rows of tables{behind}", firsts, "in which the first figure stands"),
+            Section(f"What they hold{behind}", expected, "between which bounds"),
+            Section(
+                f"Places of figures that cannot be{behind}",
+                faulty,
+                "their sum; 0 where all are numbers in their range",
+            ),
+            rows.section(f"Tables that cannot be{behind}", note),
+            *([of_money.section(f"Tables that cannot be{of_money.suffix}", note)] if paid else []),
+        ),
     )
-    faults = rows(
-        "faults", "Tables with what cannot be", "flag", count - count_where(span(faulty), at_most(0))
-    )
-    told = all_of(faults > 0, whole >= count)
-    place = rows("first", "One of them", "number", where(told, match(maximum(span(faulty)), span(faulty)), 1))
-    cells = looked_up(rows, "cells", "its cells", places, faults, place)
-    column = looked_up(rows, "column", "its column", columns, faults, place)
-    wanted = looked_up(rows, "expected", "what is expected", expected, faults, place)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """Of tables the places of what cannot be, and words for their cells."""
+
+    faulty: tuple[Quantity, ...]
+    places: tuple[Input, ...]
+    columns: tuple[Input, ...]
+    firsts: tuple[Input, ...]
+    expected: tuple[Input, ...]
+
+    def of(self, some: slice) -> _Told:
+        """The same of some of them."""
+        return _Told(*(getattr(self, part.name)[some] for part in fields(self)))
+
+
+def _faults(rows: Rows, told: _Told, bounds: Bounds) -> Faults:
+    """How many tables hold what cannot be, and words for the first of it."""
+    faulty = span(told.faulty)
+    count = bounds.of(len(told.faulty), "flag")
+    whole = rows("whole", "Tables with as many rows as generated", "flag", count_where(faulty, at_least(0)))
+    faults = rows("faults", "Tables with what cannot be", "flag", count - count_where(faulty, at_most(0)))
+    known = all_of(faults > 0, whole >= count)
+    place = rows("first", "One of them", "number", where(known, match(maximum(faulty), faulty), 1))
+    cells = looked_up(rows, "cells", "its cells", told.places, faults, place)
+    column = looked_up(rows, "column", "its column", told.columns, faults, place)
+    wanted = looked_up(rows, "expected", "what is expected", told.expected, faults, place)
     sum_of_places = rows(
-        "first.faulty", "The first: places of what cannot be", "number", index(span(faulty), place)
+        "first.faulty", "The first: places of what cannot be", "number", index(faulty, place)
     )
     before = bounds.of(BEFORE_FIRST, "number")
     row = rows(
         "first.row",
         "The first: its row",
         "number",
-        index(span(firsts), place) + maximum(1, sum_of_places - before) - 1,
+        index(span(told.firsts), place) + maximum(1, sum_of_places - before) - 1,
         "where only one cannot be",
     )
     several = rows(
@@ -116,31 +171,7 @@ def figure_tables(
     cell = rows("first.cell", "The first: its cell", "1", where(several > 0, cells, join(column, row)))
     named = rows("named", "The first", "1", join(cell, " is missing or cannot be; expected ", wanted))
     words = rows("words", "What cannot be", "1", where(whole < count, _MOVED, named))
-    message = rows("message", "In words", "1", where(faults > 0, words, fine("figures")))
-    return FigureTables(
-        tables=tables,
-        places=places,
-        columns=columns,
-        firsts=firsts,
-        numbers=numbers,
-        faults=Faults(faults, message),
-        sections=(
-            Section(f"Bounds of figures{behind}", tuple(bounds.rows), "between which they lie"),
-            Section(f"Places in a table{behind}", numbers, "from the first figure on"),
-            Section(f"Tables of figures{behind}", places, "where they stand"),
-            Section(f"Columns of tables{behind}", columns, "in which a figure stands"),
-            Section(f"First rows of tables{behind}", firsts, "in which the first figure stands"),
-            Section(f"What they hold{behind}", expected, "between which bounds"),
-            Section(
-                f"Places of figures that cannot be{behind}",
-                tuple(faulty),
-                "their sum; 0 where all are numbers in their range",
-            ),
-            rows.section(
-                f"Tables that cannot be{behind}", "a figure of them is missing, or out of its range"
-            ),
-        ),
-    )
+    return Faults(faults, rows("message", "In words", "1", where(faults > 0, words, fine("figures"))))
 
 
 def _tables(figures: Iterable[Named]) -> Iterable[tuple[Input, ...]]:

@@ -113,11 +113,11 @@ def _typed(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Inpu
         book.input_cells[figure.id, scenario] = (sheet.name, row, column)
 
 
-def capacity_sheet(book: EstimateBook, master: Quantity, faults: Faults | None) -> None:
+def capacity_sheet(book: EstimateBook, master: Quantity, faults: Faults) -> None:
     """Fill the sheet of a scenario that asks for capacity.
 
     Args:
-        faults: figures that cannot be, of those that no result of a plan depends on.
+        faults: cells that cannot be, without which nobody knows what the demand costs.
     """
     asked = book.estimate.equations.capacity
     assert asked is not None

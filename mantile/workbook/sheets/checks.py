@@ -48,7 +48,7 @@ def _tiles(book: EstimateBook, sheet: Sheet, verdict: Verdict, last: int) -> Non
     book.add_quantity(sheet, 4, 0, verdict.headline, big.but(colour=style.PASS), scenario=ACROSS)
     mark_beginning(sheet, 4, 0, "✗", style.FAIL)
     book.add_quantity(sheet, 4, 2, verdict.alerts, big, scenario=ACROSS)
-    book.add_quantity(sheet, 4, 5, verdict.stamp, big, scenario=0)
+    book.add_quantity(sheet, 4, 5, verdict.stamp, big, scenario=ACROSS)
     sheet.set_text(5, 0, "", note)
     form = '[=1]"master check: none failed";"master check: failed"'
     book.add_quantity(sheet, 5, 1, verdict.master, note.but(indent=0, form=form), scenario=ACROSS)

@@ -433,10 +433,11 @@ def _take(book: EstimateBook, figures: Decided) -> None:
     for figure in book.taken_inputs:
         sheet, row, column = book.input_cells[figure.id, 0]
         cell = book.sheets[sheet].cells[row, column]
-        of_plans = [book.input_cells[figure.id, plan] for plan in range(1, book.columns)]
+        used = book.addresses[book.used[figure]]
         begin, end = (
-            xl_rowcol_to_cell(at[1], at[2], row_abs=True, col_abs=True) for at in (of_plans[0], of_plans[-1])
+            xl_rowcol_to_cell(used.row, book.column_of(used, plan), row_abs=True, col_abs=True)
+            for plan in (1, book.columns - 1)
         )
         cell.text = cell.number = None
         cell.expression, cell.follows = book.typed_cell(figure), (figure.id, TAKEN)
-        cell.reference = f"INDEX({of_plans[0][0]}!{begin}:{end},1,{chosen})"
+        cell.reference = f"INDEX({used.sheet}!{begin}:{end},1,{chosen})"

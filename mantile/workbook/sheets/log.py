@@ -115,7 +115,9 @@ def _live(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> None:
     texts = ("live", "", "this file, recalculated", "before = stamp of generation, after = live result")
     for column, text in enumerate(texts):
         sheet.set_text(row, column, text, bold.but(bold=not column))
-    book.add_quantity(sheet, row, 4, unchanged(stamp), bold.but(colour=style.PASS))
+    book.add_quantity(
+        sheet, row, 4, unchanged(stamp, book.columns), bold.but(colour=style.PASS), scenario=ACROSS
+    )
     mark_beginning(sheet, row, 4, "!", style.ALERT)
     both = zip(_results(stamp.stored), _results(stamp.figures), strict=True)
     for place, (stored, figure) in enumerate(both):

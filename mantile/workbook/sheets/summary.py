@@ -186,11 +186,10 @@ def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> 
         (2, 1, texts.ranges),
         (2, 4, texts.floors),
         (1, 7, texts.generated),
-        (2, 7, texts.live),
     ):
         book.add_quantity(sheet, _TRUST + row, column, figure, line)
-    for row, figure in ((1, texts.checks), (3, texts.advice)):
-        book.add_quantity(sheet, _TRUST + row, 4, figure, line, scenario=ACROSS)
+    for row, column, figure in ((1, 4, texts.checks), (3, 4, texts.advice), (2, 7, texts.live)):
+        book.add_quantity(sheet, _TRUST + row, column, figure, line, scenario=ACROSS)
     leads = "Assumptions: what moves the answer; Log: where it comes from"
     sheet.set_text(_TRUST + 3, 1, leads, line, link="internal:'Log'!A1")
     sheet.set_text(_TRUST + 3, 7, book.imprint, line)

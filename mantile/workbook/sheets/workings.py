@@ -28,6 +28,7 @@ from mantile.workbook import style
 from mantile.workbook.book import (
     ANSWERS,
     FIRST,
+    HEAD,
     HEAD_ROW,
     HEADS,
     LINKED_IN,
@@ -58,7 +59,6 @@ _FACTS = "hardware."  # before those of the chosen ones
 _MESSAGE, _MESSAGE_LINES = "typed.message", 6  # the first input that cannot be, in words; lines it may take
 _ROW = 18  # least height of a row
 _LOOKS = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
-_HEAD = 2  # rows over a block: air and its title
 _FILTERED = (*LIBRARY_SHEETS, "Model", "Tensors")
 _LAST_FILTER = 5  # column
 HOW = 3  # column of how a figure is worked out, and of why one was overridden
@@ -137,7 +137,7 @@ def workings(
     )
     for section, joined, after in folded_blocks(name, sections, used):
         row = _block(book, sheet, row, section, last, after, same)
-        rows += [joined] * _HEAD + folded(name, section, used)
+        rows += [joined] * HEAD + folded(name, section, used)
     _fold(sheet, rows)
     if book.has_free_column and any(column == FIRST + book.columns for _, column in sheet.cells):
         add_free_head(book, sheet)
@@ -171,6 +171,7 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
     for figure, unit, shown in rows:
         how = definitions.get(figure, f"under {titles[figure]}" if sheet.name in LIBRARY_SHEETS else "")
         _labels(sheet, row, ANSWERS, figure, figure.id, how=how, unit=unit)
+        sheet.answers[figure] = row
         for column in range(book.columns):
             value = book.estimate_values[column].get(figure)
             look = style.value(unit, is_text=isinstance(value, str)).but(bold=True)
@@ -222,7 +223,7 @@ def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int
     seen = cut_to(note, style.BLOCK_NOTE.size, sum(sheet.widths[HOW : last + 1]))
     sheet.set_text(row + 1, HOW, seen, style.BLOCK_NOTE)
     sheet.set_style(row + 1, 1, last, style.BLOCK_HEAD)
-    return row + _HEAD
+    return row + HEAD
 
 
 def _block(
@@ -329,7 +330,10 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
         if figure.value == 0 and figure.id.startswith(LIBRARY) and not figure.fixed:
             look = style.zero_as_dash(look)  # nobody states it, or there is none
         place = book.input_cells.get((figure.id, 0))
-        if figure.fixed:
+        if figure.fixed and (figure.id, 0) in book.followers:
+            book.register(figure, CellAddress(sheet.name, row, SHARED, absolute=True))
+            sheet.set_cell(row, SHARED, _stored(book, sheet, figure, 0, look))
+        elif figure.fixed:
             book.add_constant(sheet, row, SHARED, figure, look, book.stored_once(figure))
         elif place is not None:  # typed on a sheet in front
             link = style.value(figure.unit, is_text=is_text, role="link", integer=figure.integer)
@@ -350,7 +354,7 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
     if figure.fixed:
         look = style.value(figure.unit, role="fixed")
         for column in range(book.columns):
-            sheet.set_cell(row, FIRST + column, value_cell(look, book.stored(figure, column), column))
+            sheet.set_cell(row, FIRST + column, _stored(book, sheet, figure, column, look))
         return
     look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
     add_free_cell(book, sheet, row, figure, look)
@@ -371,6 +375,19 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
         typed(book, sheet, row, FIRST + column, figure, column, look)
 
 
+def _stored(book: EstimateBook, sheet: Sheet, figure: Input, column: int, look: style.Style) -> Cell:
+    """A cell that says what another held when the file was made: a constant, or the formula there."""
+    if figure.id in book.elsewhere:
+        cell = Cell(look, scenario=column)
+        book.later.append((figure, column, cell))
+        return cell
+    if (figure.id, column) not in book.followers:
+        return value_cell(look, book.stored(figure, column), column)
+    name, *place = book.followers[figure.id, column]
+    formula = book.formula_text(sheet, book.sheets[name].cells[place[0], place[1]])
+    return Cell(look, expression=figure, scenario=column, reference=formula.removeprefix("="))
+
+
 def typed(
     book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Input, of: int, look: style.Style
 ) -> None:
@@ -389,9 +406,9 @@ def typed(
     elif figure.follows is not None and name not in base.given:
         cell.expression, cell.follows = figure.follows, (figure.id, of)
     elif of and value == book.estimate.inputs(0).get(figure.id, figure.value):
-        place = book.input_cells[figure.id, 0]
-        cell.expression, cell.follows = book.typed_cell(figure), (figure.id, 0)
-        cell.reference = link_to_typed(f"$H{row + 1}" if place[0] == sheet.name else reference(*place))
+        cell.expression, cell.follows = figure, (figure.id, 0)
+        if figure not in book.used:  # else what is used of it has a row of its own
+            cell.reference = link_to_typed(reference(*book.input_cells[figure.id, 0]))
     else:
         cell = _entry(figure, look, value, of)
     sheet.set_cell(row, column, cell)
