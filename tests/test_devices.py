@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from itertools import product
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 import mantile as mt
 from mantile.cli.application import main
 from mantile.equations.summary import _machines
-from mantile.estimates.split import _Table, best_split
 from mantile.estimates.sweep import sweep
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Quantity, expression, precedents
@@ -64,6 +63,7 @@ def values(estimate: mt.Estimate) -> dict[str, Any]:
     ("model", "accelerator", "tp", "pp", "concurrency"),
     [
         ("llama-3.1-8b", "h100-sxm", 2, 3, 64),  # 32 layers: stages are uneven
+        pytest.param("llama-3.3-70b", "h100-sxm", 1, 4, 64, marks=pytest.mark.exhaustive),
         pytest.param("llama-3.3-70b", "h100-sxm", 4, 4, 64, marks=pytest.mark.exhaustive),
         pytest.param("qwen3-235b-a22b", "h200-sxm", 8, 2, 128, marks=pytest.mark.exhaustive),
     ],
@@ -73,15 +73,18 @@ def test_equal_devices_are_the_pipeline_of_equal_accelerators(
 ) -> None:
     fields = BASE | {"model": model, "accelerator": accelerator, "concurrency": concurrency}
     alike = ask(**fields, tp=tp, pp=pp).to_dict()
-    apart = ask(**fields, device_split="even", devices=[{"count": tp}] * pp).to_dict()
-    expected, found = numbers(alike), numbers(apart)
     expected = {
-        place: value for place, value in expected.items() if "checks" not in place and "nearest" not in place
+        place: value
+        for place, value in numbers(alike).items()
+        if "checks" not in place and "nearest" not in place
     }
     assert len(expected) > 40
-    for place, value in expected.items():
-        assert found[place] == pytest.approx(value, rel=1e-12), place
-    assert not apart["checks"]["errors"]
+    for split in ("even", "solved"):
+        apart = ask(**fields, device_split=split, devices=[{"count": tp}] * pp).to_dict()
+        found = numbers(apart)
+        for place, value in expected.items():
+            assert found[place] == pytest.approx(value, rel=1e-12), (split, place)
+        assert not apart["checks"]["errors"]
 
 
 def test_a_device_without_layers_changes_nothing() -> None:
@@ -129,26 +132,65 @@ def test_each_device_is_what_a_deployment_of_it_is() -> None:
             assert here == pytest.approx(alone[f"decode.{module}.layer_time"], rel=1e-12), (chip, module)
 
 
-@pytest.mark.parametrize("concurrency", [1, pytest.param(6, marks=pytest.mark.exhaustive)])
-def test_the_solved_split_is_the_best_of_all(concurrency: int) -> None:
-    """Every split of 16 layers over four devices is worked out by the graph."""
-    fields = HOME | {"model": "llama-3.2-1b", "concurrency": concurrency}
-    devices = [*UNLIKE, {"accelerator": "m4-max"}]
+def best_of_all(made: mt.Estimate, count: int) -> float:
+    """The most tokens per second with any split of the layers over so many devices, each by the graph."""
+    graph, total = made.equations, int(made.values()[made.equations.ir.total_layers])
+    bars = combinations(range(total + count - 1), count - 1)
+    splits = np.array([np.diff([-1, *bar, total + count - 1]) - 1 for bar in bars], float)
+    figures = (graph.checks.possible, graph.figures["serving.output_tokens_per_s"])
+    most = 0.0
+    for part in np.array_split(splits, len(splits) // 4000 + 1):
+        layers = {f"inputs.device{place}_layers": held for place, held in enumerate(part.T, start=1)}
+        possible, speed = Program(figures).sweep({**made.inputs(0), **layers}).values()
+        most = max(most, float(np.max(np.where(np.asarray(possible) > 0, speed, 0))))
+    return most
+
+
+@pytest.mark.parametrize(
+    ("fields", "devices"),
+    [
+        (HOME | {"model": "llama-3.2-1b"}, [*UNLIKE, {"accelerator": "m4-max"}]),
+        # what is fastest for one request has no room for many
+        (BASE | {"model": "qwen3-32b", "concurrency": 128}, ["h100-sxm", "a100-80gb-sxm"]),
+        (BASE | {"model": "qwen3-32b", "request_rate": 2}, ["a100-80gb-sxm", "h100-sxm"]),
+        *(
+            pytest.param(BASE | fields, devices, marks=pytest.mark.exhaustive)
+            for fields, devices in (
+                ({"model": "llama-3.3-70b", "concurrency": 16}, ["h100-sxm", "l40s", "h200-sxm"]),
+                (
+                    {"model": "llama-3.3-70b", "concurrency": 256},
+                    ["h100-sxm", "l40s", "h200-sxm", "a100-80gb-sxm"],
+                ),
+                ({"model": "gemma-3-27b", "concurrency": 64}, ["l40s", "a100-80gb-sxm", "l40s"]),
+                ({"model": "deepseek-v2-lite", "concurrency": 7}, ["l40s", "h100-sxm"]),
+                ({"model": "qwen3-30b-a3b", "concurrency": 1000}, ["l40s", "h100-sxm", "l4"]),
+            )
+        ),
+    ],
+)
+def test_the_solved_split_is_the_best_of_all(fields: dict[str, Any], devices: list[Any]) -> None:
+    """At the load that is asked for: every split is worked out by the graph."""
+    listed = [{"accelerator": one} if isinstance(one, str) else one for one in devices]
+    made = ask(**fields, devices=listed)
+    found = made.to_dict()
+    assert not found["checks"]["errors"]
+    best = best_of_all(ask(**fields, devices=listed, device_split="even"), len(listed))
+    assert found["output_tokens_per_s"] == pytest.approx(best, rel=1e-9)
+    assert "SPLIT_NOT_BEST" not in [alert["code"] for alert in found["checks"]["alerts"]]
+
+
+def test_the_alert_never_advises_the_split_in_use() -> None:
+    """A layer is worked out by its kind: the first layer here is dense, all others have experts."""
+    fields = BASE | {"model": "deepseek-v2-lite", "concurrency": 7, "output_tokens": 16}
+    devices = [{"accelerator": "h200-sxm", "count": 4}, {"accelerator": "h100-sxm", "count": 4}]
     made = ask(**fields, device_split="even", devices=devices)
-    table = _Table(made.equations, made.inputs(0), made.values(), 4)
-    splits = [
-        [first, second, third, 16 - first - second - third]
-        for first, second, third in product(range(17), repeat=3)
-        if first + second + third <= 16
-    ]
-    every = table.evaluate(splits)
-    best = np.where(every["fits"] > 0, every["step"], np.inf).min()
-    chosen = table.evaluate([best_split(made.equations, made.inputs(0), made.values(), 4)])
-    assert chosen["fits"][0] > 0
-    assert chosen["step"][0] == pytest.approx(best, rel=1e-9)
-    for way in ("even", "memory", "bandwidth"):
-        other = table.evaluate([table.by_rule(way)])
-        assert not other["fits"][0] or chosen["step"][0] <= other["step"][0] * (1 + 1e-9)
+    found = values(made)
+    assert "SPLIT_NOT_BEST" not in [alert["code"] for alert in made.to_dict()["checks"]["alerts"]]
+    for here, other in (("serving.decode_step", "step"), ("prefill.time", "through")):
+        assert found[f"devices.other.even.{other}"] == pytest.approx(found[here], rel=1e-9)
+    uneven = [devices[0] | {"layers": 2}, devices[1] | {"layers": 25}]
+    alerts = ask(**fields, devices=uneven).to_dict()["checks"]["alerts"]
+    assert "SPLIT_NOT_BEST" in [alert["code"] for alert in alerts]
 
 
 CHIPS = ("rtx-4090", "m3-ultra", "dgx-spark-gb10", "m4-max", "rtx-5060-ti-16gb", "ryzen-9-9950x", "h100-sxm")
@@ -612,7 +654,11 @@ def test_prefill_goes_where_compute_is_and_decode_where_bandwidth_is(run: Run, t
         ({}, "prefill on dgx-spark-gb10, decode on m3-ultra", ()),
         ({"link": "none"}, "dgx-spark-gb10 alone", ("NO_LINK_BETWEEN_WORKERS",) * 2),
         ({"link_bandwidth": 0.01}, "dgx-spark-gb10 alone", ()),
-        ({"memory": 10}, "m3-ultra alone", ("DECODE_MEMORY_EXCEEDED", "MEMORY_EXCEEDED", "MEMORY_EXCEEDED")),
+        (
+            {"memory": 10},
+            "all as one pipeline",
+            ("DECODE_MEMORY_EXCEEDED", "MEMORY_EXCEEDED", "MEMORY_EXCEEDED"),
+        ),
     ],
 )
 def test_links_and_memory_of_machines_are_as_stated(
@@ -628,6 +674,17 @@ def test_links_and_memory_of_machines_are_as_stated(
     apart = next(one for one in found if one.name.startswith("prefill on dgx"))
     if "link_bandwidth" in stated:
         assert apart.results["ttft_s"] > 100
+
+
+def test_accelerators_of_a_machine_are_tried_as_a_pipeline_too(run: Run) -> None:
+    """Three do not divide the heads: the model runs on them only as stages."""
+    asked = ("--framework", "exo", "--isl", "2048", "--osl", "32", "--concurrency", "1", "--json")
+    status, out, _ = run("optimize", "llama-3.1-8b", "--device", "m3-ultra:3", *asked)
+    best, other = json.loads(out)["candidates"]
+    assert status == 0 and best["name"] == "pipeline of 3 m3-ultra alone" and best["plan"]["pp"] == 3
+    assert other["name"] == "m3-ultra × 3 alone" and "HEADS_NOT_DIVISIBLE" in other["lost_because"]
+    status, _, err = run("optimize", "llama-3.1-8b", "--device", "m3-ultra", *asked)
+    assert status == 2 and "m3-ultra:3" in err
 
 
 @pytest.mark.exhaustive
@@ -654,14 +711,14 @@ def test_three_macs_and_a_pc_hold_large_models(model: str) -> None:
     assert sum(1 for device in devices if device["link"] and device["link"]["busiest"]) == 1
 
 
-@pytest.mark.parametrize(("link", "best"), [(None, True), ("none", False)])
-def test_a_split_over_no_link_is_none(link: str | None, best: bool) -> None:
-    """Three devices of which the last holds no layer would be faster, if something joined it."""
+@pytest.mark.parametrize(("link", "possible"), [(None, 1), ("none", 0)])
+def test_a_split_over_no_link_is_none(link: str | None, possible: int) -> None:
+    """Three devices of which the last holds no layer could all hold some, if something joined it."""
     second = {"accelerator": "rtx-3090", "layers": 16} | ({} if link is None else {"link": link})
     devices = [{"accelerator": "rtx-4090", "layers": 16}, second, {"accelerator": "rtx-4090", "layers": 0}]
-    found = ask(**HOME | {"concurrency": 4}, devices=devices).results()["checks"]
-    assert not found["errors"]
-    assert ("SPLIT_NOT_BEST" in [alert["code"] for alert in found["alerts"]]) == best
+    made = ask(**HOME | {"concurrency": 4}, devices=devices)
+    assert not made.results()["checks"]["errors"]
+    assert values(made)["devices.other.even.fits"] == possible
 
 
 @pytest.mark.exhaustive

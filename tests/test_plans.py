@@ -8,9 +8,11 @@ from __future__ import annotations
 import csv
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product, starmap
 from math import ceil, isfinite, prod
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from conftest import examples, few_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from mantile.equations.placement import placement
 from mantile.estimates import results
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
@@ -780,6 +783,60 @@ def test_all_ranks_hold_the_model_and_the_copies_they_need(name: str, data: st.D
         at("hardware.memory_capacity"), rel=1e-12
     )
     assert at("memory.kv") == pytest.approx(64 * plan.pp * max(model.stages(at, "stage_kv")), rel=1e-12)
+
+
+def piece(text: str) -> range:
+    """A slice as the Plan sheet says it."""
+    low, high = (0, -1) if text == "–" else map(int, text.split(" – "))
+    assert text == "–" or low <= high, text
+    return range(low, high + 1)
+
+
+@pytest.mark.parametrize("name", few_of(MODELS, "llama-3.1-8b", "deepseek-v3.2"))
+def test_slices_of_all_accelerators_are_the_whole_model(name: str) -> None:
+    """Every column, head, row and expert of a stage lies on as many ranks as it has copies."""
+    model, most = built(name), 64
+    (workers,), facts = model.made.equations.workers, model.ir.facts
+    lines = {line.name: line.figures for line in placement(workers, model.ir, "p", most).lines}
+    program = Program([figure for figures in lines.values() for figure in figures])
+    total = int(model.made.values()[model.ir.total_layers])
+    sizes = {
+        "heads": "attention_heads",
+        "vocabulary": "vocabulary",
+        "ffn_size": "ffn_size",
+        "experts": "experts",
+    }
+    degrees = product((1, 2, 3, 8), (1, 2, 5), (1, 2), (1, 2, 4, 6), (1, 2, 3))
+    dense = "experts" not in lines
+    plans = [
+        plan for plan in starmap(Plan, degrees) if plan.stage % plan.ep == 0 and (plan.ep == 1 or not dense)
+    ]
+    plans = [plan for plan in plans if 2 * plan.stage * plan.pp <= most]
+    for plan in random.Random(13).sample(plans, examples(40)):
+        values = program.run(
+            model.base | {f"inputs.{key}": of for key, of in (vars(plan) | {"dp": 2}).items()}
+        )
+        ranks = [
+            {line: values[figures[at]] for line, figures in lines.items()}
+            for at in range(2 * plan.stage * plan.pp)
+        ]
+        layers = Counter(layer for rank in ranks for layer in piece(rank["layers"]))
+        assert layers == dict.fromkeys(range(1, total + 1), 2 * plan.stage), plan
+        for replica, stage in product(range(2), range(plan.pp)):
+            here = [rank for rank in ranks if (rank["replica"], rank["stage"]) == (replica, stage)]
+            shared = plan.groups if plan.sends else 1
+            copies = {"heads": plan.groups, "experts": plan.stage // plan.ep}
+            copies["vocabulary"] = plan.groups if stage in (0, plan.pp - 1) else 0
+            copies["ffn_size"] = (
+                shared if stage == 0 or "experts" not in lines else 0
+            )  # dense layers come first
+            for line in lines.keys() & sizes.keys():
+                held = Counter(part for rank in here for part in piece(rank[line]))
+                whole = range(int(facts[sizes[line]].value))
+                assert held == (dict.fromkeys(whole, copies[line]) if copies[line] else {}), (plan, line)
+            if not dense:
+                held = sum(len(piece(rank["experts"])) * len(piece(rank["expert_columns"])) for rank in here)
+                assert held == facts["experts"].value * facts["expert_size"].value, plan
 
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))

@@ -22,7 +22,7 @@ def assign(what: str, flags: Mapping[str, Any], objective: str, output: Path | N
     from mantile.search.devices import assignments
     from mantile.search.optimize import workload_of
 
-    machines = read_devices(flags["device"])
+    machines = read_devices(flags["device"], fewest=1)
     for machine in machines:
         machine["accelerator"] = own_file(machine["accelerator"])
     data, _ = document_of(what)

@@ -36,19 +36,23 @@ def device_fields(texts: list[str]) -> dict[str, Any]:
     return {"tp": 1, "system": "default"} | own | {"devices": [first, *others]}
 
 
-def read_devices(texts: list[str]) -> list[dict[str, Any]]:
+def read_devices(texts: list[str], fewest: int = 2) -> list[dict[str, Any]]:
     """Devices of a command line, each as a scenario states it.
+
+    Args:
+        fewest: that there may be.
 
     Raises:
         InputError: as `device_fields`.
     """
     from mantile.library.device import MOST_DEVICES
 
-    if not 2 <= len(texts) <= MOST_DEVICES:
+    if not fewest <= len(texts) <= MOST_DEVICES:
         way = "one device is the deployment itself: --accelerator" if len(texts) == 1 else "leave some out"
         raise InputError(f"--device: expected 2 to {MOST_DEVICES} devices, found {len(texts)}; {way}")
     found = [_device(text) for text in texts]
-    _link_to_last(found, texts[-1])
+    if len(found) > 1:
+        _link_to_last(found, texts[-1])
     return found
 
 

@@ -92,7 +92,7 @@ SPLIT_MARGIN = _constant(
     "Difference of splits that is none",
     "1",
     0.01,
-    "a mean layer stands for layers of all kinds",
+    "what is not in layers is taken as it is now",
     "0.01",
 )
 SLIVER = _constant(

@@ -51,7 +51,7 @@ from mantile.library.profiles import Library
 PREFIX = "devices."
 _PARKED = ("memory.parked_places", "memory.parked_share")
 SPLITS = ("even", "memory", "bandwidth")
-"""Ways to split layers that a formula can follow; the solved split is found by the engine."""
+"""Ways to split layers that a formula can follow; the engine finds the solved split."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +98,8 @@ class Stage:
 
 @dataclass(frozen=True)
 class Split:
-    """Layers split in another way: what a decode step would take, and whether it would fit.
-
-    A mean layer stands for layers of all kinds.
+    """Layers split in another way: what a decode step would take with the batch as it is, and whether it
+    would fit.
 
     Args:
         name: the way, in words; `layers` of each device.
@@ -124,7 +123,8 @@ class Devices:
         stages: by phase, for each device.
         links: from each device to the next; behind these others, where a scenario says which there are.
         sections: of the Network sheet; `passes` by sheet, below the rows of the pass.
-        other_splits: other ways to split layers; `best` the shortest decode step of those that fit.
+        other_splits: other ways to split layers; `best` the shortest decode step of those with which nothing
+            else is worse.
         of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.
         sent: by phase, seconds of the activations of a pass over each link.
         busiest: of each of these links, 1 where it takes longest in a prefill.

@@ -2,170 +2,202 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mantile.equations.constant import NO_BOUND_TIME
+from mantile.equations.constant import NO_BOUND_TIME, SLIVER
+from mantile.equations.decode import Decoding
 from mantile.equations.devices import SPLIT_WORDS, SPLITS, Device, Devices, Split
 from mantile.equations.forward import Pass
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, all_of, as_node, equal, maximum, minimum, sum_of, where
+from mantile.graph.quantity import (
+    Input,
+    Node,
+    Quantity,
+    all_of,
+    as_node,
+    equal,
+    maximum,
+    minimum,
+    sum_of,
+    where,
+)
+from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 from mantile.library.device import CHAIN
 
 
 def other_splits(
-    ir: ModelGraph, base: Workers, devices: Devices, microbatches: Node, work: Mapping[str, Pass]
+    ir: ModelGraph, base: Workers, devices: Devices, decoding: Decoding, work: Mapping[str, Pass]
 ) -> Devices:
-    """The devices with what other ways to split layers would give.
+    """The devices with what other ways to split layers would give, at the batch as it is now.
 
     Args:
-        microbatches: into which the batch is cut now.
+        decoding: what a decode step works on now.
         work: the passes, by phase.
     """
     rows = Rows("devices.other")
+    now = work["prefill"]
+    assert now.slowest is not None
     found: dict[str, Split] = {}
-    means = {
-        phase: [_mean_layer(rows, ir, device, devices, phase) for device in devices.devices] for phase in work
-    }
-    total = ir.total_layers
+    counted: list[Node] = []
     for way in SPLITS:
+        own = Rows(f"{rows.prefix}.{way}", f", split {SPLIT_WORDS[way]}", rows.rows)
         layers = [device.splits[way] for device in devices.devices]
-        ends = list(_ends(rows, way, layers, total))
-        steps: dict[str, tuple[list[Node], list[Node]]] = {}
-        for phase, of_phase in work.items():
-            last = rows(
-                f"{way}.{phase}.end",
-                f"LM head and drafter, {phase}, split {SPLIT_WORDS[way]}",
-                "s",
-                sum_of([block.time for block in of_phase.blocks if block.id in ("lm_head", "draft")]),
-            )
-            layered: list[Node] = [count * mean for count, mean in zip(layers, means[phase], strict=True)]
-            of_all = rows(
-                f"{way}.{phase}.layers",
-                f"Time of all layers, {phase}, split {SPLIT_WORDS[way]}",
-                "s",
-                sum_of(layered),
-            )
-            common = rows(
-                f"{way}.{phase}.common",
-                f"Time of all else, {phase}, split {SPLIT_WORDS[way]}",
-                "s",
-                of_phase.time - devices.layered[phase] - last,
-                "as it is now",
-            )
-            stages: list[Node] = [
-                rows(
-                    f"{way}.{phase}.{number}.stage",
-                    f"Time on device {number}, {phase}, split {SPLIT_WORDS[way]}",
-                    "s",
-                    own + common * (count / total) + where(end.is_last, last, 0),
-                )
-                for number, (own, count, end) in enumerate(zip(layered, layers, ends, strict=True), start=1)
-            ]
-            steps[phase] = [of_all, common, last], stages
-        parts, of_devices = steps["decode"]
-        slowest = rows(
-            f"{way}.slowest", f"Slowest device, split {SPLIT_WORDS[way]}", "s", maximum(*of_devices)
-        )
-        step = rows(
-            f"{way}.step",
-            f"Decode step, split {SPLIT_WORDS[way]}",
-            "s",
-            maximum(sum_of(parts), microbatches * slowest),
-        )
-        through = rows(
-            f"{way}.through",
-            f"Prefill pass through all devices, split {SPLIT_WORDS[way]}",
-            "s",
-            sum_of(steps["prefill"][0]),
-        )
-        held = [
-            rows(
-                f"{way}.{device.number}.used",
-                f"Memory used by device {device.number}, split {SPLIT_WORDS[way]}",
-                "B",
-                _held(rows, way, ir, device, count, end.is_first, end.is_last),
-            )
-            for device, count, end in zip(devices.devices, layers, ends, strict=True)
+        held = _held_layers(own, base, devices, layers)
+        prefill, decode = (_pass(own, ir, devices, work[phase], held) for phase in ("prefill", "decode"))
+        slowest = own("slowest", "Slowest device", "s", maximum(*decode.stages))
+        step = own("step", "Decode step", "s", maximum(sum_of(decode.parts), decoding.microbatches * slowest))
+        through = own("through", "Prefill pass through all devices", "s", sum_of(prefill.parts))
+        of_prefill = own("prefill.slowest", "Slowest device, prefill", "s", maximum(*prefill.stages))
+        used = [
+            own(f"{on.device.number}.used", f"Memory used by device {on.device.number}", "B", _used(own, on))
+            for on in held
         ]
-        room = rows(
-            f"{way}.room",
-            f"Every device has room, split {SPLIT_WORDS[way]}",
+        room = own(
+            "room",
+            "Every device has room",
             "flag",
             where(
                 all_of(
-                    *(
-                        size <= device.workers.memory.limit
-                        for size, device in zip(held, devices.devices, strict=True)
-                    )
+                    *(size <= on.device.workers.memory.limit for size, on in zip(used, held, strict=True))
                 ),
                 1,
                 0,
             ),
         )
-        fits = rows(
-            f"{way}.fits",
-            f"Possible, split {SPLIT_WORDS[way]}",
+        fits = own(
+            "fits",
+            "Possible",
             "flag",
-            where(sum_of(_no_ways(rows, way, base, devices, [end.upto for end in ends], total)) > 0, 0, room),
+            where(sum_of(_no_ways(own, base, devices, held, ir.total_layers)) > 0, 0, room),
             "with room, and a way from each device to the next",
         )
         name = rows(f"{way}.name", f"Way to split, {way}", "1", as_node(f"split {SPLIT_WORDS[way]}"))
         found[way] = Split(name, tuple(layers), step, through, fits)
-    fitting = [
-        rows(
-            f"{way}.counted",
-            f"Decode step if it fits, split {SPLIT_WORDS[way]}",
-            "s",
-            where(split.fits > 0, split.step, NO_BOUND_TIME),
+        stages = own(
+            "stages",
+            "Devices that hold layers",
+            "stage",
+            sum_of([where(count > 0, 1, 0) for count in layers]),
         )
-        for way, split in found.items()
-    ]
+        better = all_of(
+            fits > 0,
+            equal(stages, base.inputs.pp),
+            through <= now.time * (1 + SLIVER),
+            of_prefill <= now.slowest * (1 + SLIVER),
+        )
+        counted.append(
+            own(
+                "counted",
+                "Decode step if nothing else is worse",
+                "s",
+                where(better, step, NO_BOUND_TIME),
+                "as many devices hold layers and have room for the batch, and prefill takes no longer",
+            )
+        )
     best = rows(
         "best",
-        "Shortest decode step of other splits that fit",
+        "Shortest decode step of other splits",
         "s",
-        minimum(*fitting),
-        "a day where none fits",
+        minimum(*counted),
+        "of those with which nothing else is worse; a day where there is none",
     )
-    section = rows.section("Other ways to split layers", "a mean layer stands for layers of all kinds")
-    return replace(
-        devices,
-        other_splits=found,
-        best=best,
-        sections=devices.sections,
-        passes={**devices.passes, "splits": (section,)},
-    )
+    section = rows.section("Other ways to split layers", "at the batch as it is now")
+    return replace(devices, other_splits=found, best=best, passes={**devices.passes, "splits": (section,)})
 
 
 @dataclass(frozen=True)
-class _End:
-    """Of a device whether it has the first and the last layer, and the layers up to it."""
+class _Held:
+    """What a device would hold: layers, of each kind by its count in the model; and the ends of the model.
 
-    is_first: Node
-    is_last: Node
-    upto: Quantity
+    Args:
+        before: layers on the devices before.
+    """
+
+    device: Device
+    layers: Node
+    kinds: Mapping[Input, Node]
+    before: Node
+    first: Node
+    last: Node
 
 
-def _ends(rows: Rows, way: str, layers: Sequence[Node], total: Node) -> Iterator[_End]:
-    """The same of each device."""
-    upto: Quantity | None = None
-    for number, count in enumerate(layers, start=1):
-        own = Rows(f"{rows.prefix}.{way}.{number}", f", device {number}, split {SPLIT_WORDS[way]}", rows.rows)
-        before, upto = (
-            upto,
-            own("upto", "Layers up to it", "layer", 1 * count if upto is None else upto + count),
+def _held_layers(rows: Rows, base: Workers, devices: Devices, layers: Sequence[Node]) -> list[_Held]:
+    """What each device would hold, worked out as for the split that there is."""
+    stages = base.plan.stages
+    split: dict[Node, Node] = {
+        device.layers: count for device, count in zip(devices.devices, layers, strict=True)
+    }
+    rewrite = GraphRewrite(split, (), f"{rows.prefix}.", rows.suffix, tuple(stages.section.figures()))
+    held = [
+        _Held(
+            device,
+            count,
+            {kind: rewrite.rewrite(counts[place]) for kind, counts in stages.layers.items()},
+            rewrite.rewrite(stages.before[place]),
+            rewrite.rewrite(stages.first[place]),
+            rewrite.rewrite(stages.last[place]),
         )
-        is_first = count > 0 if before is None else all_of(count > 0, before <= 0)
-        first = own("first", "It has the embedding", "flag", where(is_first, 1, 0))
-        last = own("last", "It has the LM head", "flag", where(all_of(count > 0, upto >= total), 1, 0))
-        yield _End(first > 0, last > 0, upto)
+        for place, (device, count) in enumerate(zip(devices.devices, layers, strict=True))
+    ]
+    rows.add(*rewrite.made(stages.section.figures()))
+    return held
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """Seconds of a pass: all layers, all else, LM head and drafter; and of each device."""
+
+    parts: tuple[Quantity, ...]
+    stages: tuple[Quantity, ...]
+
+
+def _pass(rows: Rows, ir: ModelGraph, devices: Devices, work: Pass, held: Sequence[_Held]) -> _Pass:
+    phase, total = work.phase.id, ir.total_layers
+    last = rows(
+        f"{phase}.end",
+        f"LM head and drafter, {phase}",
+        "s",
+        sum_of([block.time for block in work.blocks if block.id in ("lm_head", "draft")]),
+    )
+    layered = []
+    for on in held:
+        number = on.device.number
+        of_kinds = devices.of_layer[phase][number - 1]
+        label = f"Time of the layers of device {number}, {phase}"
+        times: list[Node] = [on.kinds[kind] * time for kind, time in of_kinds.items()]
+        layered.append(
+            rows(
+                f"{phase}.{number}.layers",
+                label,
+                "s",
+                rows.added(f"{phase}.{number}.layers.part", label, "s", times, 4),
+            )
+        )
+    of_all = rows(f"{phase}.layers", f"Time of all layers, {phase}", "s", sum_of(layered))
+    common = rows(
+        f"{phase}.common",
+        f"Time of all else, {phase}",
+        "s",
+        work.time - devices.layered[phase] - last,
+        "as it is now",
+    )
+    stages = [
+        rows(
+            f"{phase}.{on.device.number}.stage",
+            f"Time on device {on.device.number}, {phase}",
+            "s",
+            own + common * (on.layers / total) + where(on.last, last, 0),
+        )
+        for own, on in zip(layered, held, strict=True)
+    ]
+    return _Pass((of_all, common, last), tuple(stages))
 
 
 def _no_ways(
-    rows: Rows, way: str, base: Workers, devices: Devices, upto: Sequence[Quantity], total: Node
+    rows: Rows, base: Workers, devices: Devices, held: Sequence[_Held], total: Node
 ) -> list[Quantity]:
     """Of each link from a device to the next, 1 where activations have to go over it and it carries nothing.
 
@@ -178,46 +210,34 @@ def _no_ways(
         one, other = link.ends
         if other != one + 1:
             continue
-        needed = all_of(link.rate <= 0, upto[one - 1] > 0, upto[one - 1] < total, *chain)
+        upto = held[one].before
+        needed = all_of(link.rate <= 0, upto > 0, upto < total, *chain)
         found.append(
-            rows(
-                f"{way}.{one}.no_way",
-                f"No way from device {one} to the next, split {SPLIT_WORDS[way]}",
-                "flag",
-                where(needed, 1, 0),
-            )
+            rows(f"{one}.no_way", f"No way from device {one} to the next", "flag", where(needed, 1, 0))
         )
     return found
 
 
-def _mean_layer(rows: Rows, ir: ModelGraph, device: Device, devices: Devices, phase: str) -> Quantity:
-    """Seconds of a mean layer on a device."""
-    each = devices.of_layer[phase][device.number - 1]
-    body = sum_of([kind * row for kind, row in each.items()]) / ir.total_layers
-    return rows(
-        f"{device.number}.{phase}.mean_layer",
-        f"Time of a mean layer, device {device.number}, {phase}",
-        "s",
-        body,
-    )
-
-
-def _held(
-    rows: Rows, way: str, ir: ModelGraph, device: Device, layers: Node, first: Node, last: Node
-) -> Node:
-    """Bytes that a device would hold with so many mean layers."""
-    memory, number = device.workers.memory, device.number
-    own = Rows(f"{rows.prefix}.{way}.{number}", f", device {number}, split {SPLIT_WORDS[way]}", rows.rows)
+def _used(rows: Rows, on: _Held) -> Node:
+    """Bytes that a device would use with the batch as it is."""
+    memory, number = on.device.workers.memory, on.device.number
     start, head = memory.ends
-    weights = sum_of([kind * size for kind, size in memory.of_layers.items()]) / ir.total_layers
-    caches = sum_of([kind * size for kind, size in memory.caches.layers.items()]) / ir.total_layers
-    mean = own("layer", "Weights of a mean layer", "B", weights)
-    cache = own("cache", "KV cache of a mean layer", "B/request", caches)
-    ends = own("ends", "Embedding and LM head", "B", where(first, start, 0) + where(last, head, 0))
-    beside = own(
-        "beside",
-        "Beside layers and caches",
+    sizes: list[Node] = [
+        count * (memory.of_layers[kind] + memory.rank_requests * memory.caches.layers[kind])
+        for kind, count in on.kinds.items()
+    ]
+    label = f"Layers and caches, device {number}"
+    layers = rows(f"{number}.layers", label, "B", rows.added(f"{number}.layers.part", label, "B", sizes, 2))
+    ends = rows(
+        f"{number}.ends",
+        f"Embedding and LM head, device {number}",
         "B",
-        where(layers > 0, memory.activations + memory.logits + memory.reserve, 0),
+        where(on.first, start, 0) + where(on.last, head, 0),
     )
-    return layers * (mean + memory.rank_requests * cache) + ends + beside
+    beside = rows(
+        f"{number}.beside",
+        f"Beside layers and caches, device {number}",
+        "B",
+        where(on.layers > 0, memory.activations + memory.logits + memory.reserve, 0),
+    )
+    return layers + ends + beside

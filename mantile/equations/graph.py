@@ -278,7 +278,7 @@ def build_graph(
     if parts is not None:
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
         work = {"prefill": prefill_pass, "decode": decode_pass}
-        parts = other_splits(ir, prefill_workers, parts, decoding.microbatches, work)
+        parts = other_splits(ir, prefill_workers, parts, decoding, work)
         parts = replace(parts, passes={**parts.passes, "words": (held_in_words(parts),)})
     table = link_table(library) if disaggregated else None
     alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass, table)

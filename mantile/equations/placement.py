@@ -6,7 +6,7 @@ groups, then CP groups, then stages, then replicas.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -227,14 +227,17 @@ def further(workers: Workers, ir: ModelGraph, prefix: str, start: str, last: int
         for at, group in zip(numbers, groups, strict=True)
     )
     place = each(
-        "place_in_use", "Replica, group, TP rank", _if_used(stage, (join(*words) for words in parts))
+        "place_in_use",
+        "Replica, group, TP rank",
+        (where(its >= 0, join(*words), "–") for its, words in zip(stage, parts, strict=True)),
     )
     experts: tuple[Quantity, ...] = ()
     if workers.plan.experts is not None:
         per_rank, sharing = workers.plan.experts.per_rank, workers.plan.experts.ranks.tp
         first = [floor(remainder(at, ranks.stage) / sharing) * per_rank for at in numbers]
-        held = (_run(expert, minimum(ir.facts["experts"], expert + per_rank) - 1) for expert in first)
-        experts = each("experts_in_use", "Experts", _if_used(stage, held))
+        held = ((expert, minimum(ir.facts["experts"], expert + per_rank) - 1) for expert in first)
+        bodies = (_run(run, its >= 0) for its, run in zip(stage, held, strict=True))
+        experts = each("experts_in_use", "Experts", bodies)
     return Further(
         title=Quantity(f"{prefix}.further", "Further accelerators", "1", join(start, some)),
         numbers=numbers,
@@ -246,17 +249,13 @@ def further(workers: Workers, ir: ModelGraph, prefix: str, start: str, last: int
     )
 
 
-def _if_used(stages: Iterable[Quantity], bodies: Iterable[Node]) -> Iterator[Node]:
-    return (where(stage >= 0, body, "–") for stage, body in zip(stages, bodies, strict=True))
-
-
 def _layers_of_stages(workers: Workers, prefix: str) -> tuple[Quantity, ...]:
     stages = workers.plan.stages
     kinds = list(stages.layers.values())
     bodies = []
     for place, (number, before) in enumerate(zip(stages.numbers, stages.before, strict=True)):
         count = sum_of([figures[place] for figures in kinds])
-        bodies.append(where(number < workers.inputs.pp, _run(before + 1, before + count), "–"))
+        bodies.append(_run((before + 1, before + count), number < workers.inputs.pp))
     return tuple(
         Quantity(f"{prefix}.stage_layers.{number}", f"Layers of stage {number}", "1", body)
         for number, body in enumerate(bodies)
@@ -293,6 +292,10 @@ def _numbered(prefix: str, number: int) -> Input:
     return Input(
         f"{prefix}.number.{number}", f"Accelerator {number}", "number", number, shared=True, fixed=True
     )
+
+
+_Run = tuple[Node, Node]
+"""The first and the last of what an accelerator holds; nothing where the last is below the first."""
 
 
 class _Lines:
@@ -337,11 +340,11 @@ class _Lines:
         name: str,
         label: str,
         rule: str,
-        used: Sequence[Quantity],
-        entries: Iterable[Node],
+        used: Sequence[Node],
+        runs: Iterable[_Run],
     ) -> None:
-        """A line of texts; a dash where an accelerator is not in use."""
-        bodies = (where(flag > 0, text_, "–") for flag, text_ in zip(used, entries, strict=True))
+        """A line of runs; a dash where an accelerator is not in use, or holds nothing of it."""
+        bodies = (_run(held, flag > 0) for flag, held in zip(used, runs, strict=True))
         self.add(name, label, rule, "text", bodies)
 
 
@@ -464,7 +467,7 @@ def _layers(lines: _Lines, ranks: _Ranks) -> None:
         "Layers",
         "from – to, in order of stages",
         ranks.used,
-        (_run(first + 1, first + count) for first, count in zip(before, counts, strict=True)),
+        ((first + 1, first + count) for first, count in zip(before, counts, strict=True)),
     )
 
 
@@ -507,15 +510,27 @@ def _heads(lines: _Lines, ranks: _Ranks) -> None:
 
 
 def _columns(lines: _Lines, ranks: _Ranks) -> None:
-    """Columns of the FFN and rows of the vocabulary."""
-    columns = lines.workers.plan.columns
-    for name, label, rule, numbers in (
-        ("ffn_size", "FFN columns", "columns ÷ ranks of a stage", ranks.place),
-        ("vocabulary", "Vocabulary rows", "rows ÷ TP; first and last stage", ranks.tp),
-    ):
-        if name in columns:
-            slices = [_slice(number, columns[name], lines.facts[name]) for number in numbers]
-            lines.texts(name, label, rule, ranks.used, slices)
+    """Columns of the FFN and rows of the vocabulary, on the stages that hold any."""
+    plan, pp = lines.workers.plan, lines.workers.inputs.pp
+    if "ffn_size" in plan.columns:
+        counts = [plan.stages.layers[kind] for kind in plan.holders["ffn_size"]]
+        dense = [sum_of([index(span(count), stage + 1) for count in counts]) for stage in ranks.stage]
+        rule = "columns ÷ ranks that share them, on stages with such layers"
+        _sliced(lines, ranks, "ffn_size", "FFN columns", rule, dense)
+    between = [stage * (pp - 1 - stage) for stage in ranks.stage]  # 0 at both ends
+    ends = [1 - minimum(1, inner) for inner in between]
+    _sliced(lines, ranks, "vocabulary", "Vocabulary rows", "rows ÷ TP; first and last stage", ends)
+
+
+def _sliced(lines: _Lines, ranks: _Ranks, name: str, label: str, rule: str, holding: Sequence[Node]) -> None:
+    """A line of slices of a dimension, of the stages that hold any of it."""
+    plan = lines.workers.plan
+    used = [flag * held for flag, held in zip(ranks.used, holding, strict=True)]
+    slices = [
+        _slice(remainder(place, plan.shared[name]), plan.columns[name], lines.facts[name])
+        for place in ranks.place
+    ]
+    lines.texts(name, label, rule, used, slices)
 
 
 def _experts(lines: _Lines, ranks: _Ranks) -> None:
@@ -533,7 +548,7 @@ def _experts(lines: _Lines, ranks: _Ranks) -> None:
         "Experts",
         "experts ÷ EP, by rank in its stage",
         ranks.used,
-        (_run(expert, minimum(facts["experts"], expert + per_rank) - 1) for expert in first),
+        ((expert, minimum(facts["experts"], expert + per_rank) - 1) for expert in first),
     )
     if "expert_size" in plan.columns:
         size, share = facts["expert_size"], plan.columns["expert_size"]
@@ -580,13 +595,15 @@ def _memory(lines: _Lines, ranks: _Ranks) -> None:
     )
 
 
-def _run(low: Node, high: Node) -> Node:
-    return join(text(low, "0"), " – ", text(high, "0"))
+def _run(held: _Run, condition: Node) -> Node:
+    """From – to; a dash where a condition does not hold or there is nothing between."""
+    low, high = held
+    return where(all_of(condition, high >= low), join(text(low, "0"), " – ", text(high, "0")), "–")
 
 
-def _slice(number: Node, size: Node, of: Node) -> Node:
-    """The slice with a number, of so many equal ones; the last one may be shorter."""
-    return _run(number * size, minimum(of, (number + 1) * size) - 1)
+def _slice(number: Node, size: Node, of: Node) -> _Run:
+    """The slice with a number, of so many equal ones; the last one may be shorter, and others empty."""
+    return number * size, minimum(of, (number + 1) * size) - 1
 
 
 def shown(workers: Workers, values: Mapping[Node, Any]) -> int:

@@ -123,7 +123,8 @@ class Sharding:
         stages: which layers stand on which stage.
         heads, kv_heads: of attention; None in a model without.
         kv_copies: of the KV heads that have most.
-        columns: columns of an FFN or the vocabulary on a rank, by fact.
+        columns: columns of an FFN or the vocabulary on a rank, by fact; `shared` ranks that share them, and
+            `holders` the kinds of layer that have them, by their count.
         experts: None in a model without.
         sequence: TP where sequence parallelism is on, else 1.
         left: what the degrees leave over.
@@ -138,6 +139,8 @@ class Sharding:
     kv_heads: Quantity | None
     kv_copies: Quantity | None
     columns: Mapping[str, Quantity]
+    shared: Mapping[str, Node]
+    holders: Mapping[str, tuple[Input, ...]]
     experts: Experts | None
     sequence: Quantity
     left: LeftOver
@@ -190,6 +193,8 @@ def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
         kv_heads=shards.row("kv_heads"),
         kv_copies=copies,
         columns=shards.columns,
+        shared=shards.shared,
+        holders=shards.holders,
         experts=routed,
         sequence=norms,
         left=left,
@@ -274,6 +279,8 @@ class _Shards:
     copied: dict[Node, Node] = field(default_factory=dict)
     splits: dict[Node, Split] = field(default_factory=dict)
     columns: dict[str, Quantity] = field(default_factory=dict)
+    shared: dict[str, Node] = field(default_factory=dict)
+    holders: dict[str, tuple[Input, ...]] = field(default_factory=dict)
     units: dict[Input, Quantity] = field(default_factory=dict)
     copies: dict[Input, Quantity] = field(default_factory=dict)
     remainders: dict[Split, list[Node]] = field(
@@ -295,6 +302,9 @@ def columns(shards: _Shards, width: Width) -> None:
     fact = width.units.id.removeprefix("model.")
     name, label = _COLUMNS.get(fact, (fact, width.units.label))
     shards.splits[width.total] = width.split
+    shards.holders[fact] = tuple(
+        kind.count for kind in shards.ir.layers if any(_uses(module, width.total) for module in kind.modules)
+    )
     for number, user in enumerate(_users(shards.ir, width.total)):
         on_rank = shards.rows(
             f"{name}.{user}" if number else name,
@@ -304,6 +314,7 @@ def columns(shards: _Shards, width: Width) -> None:
         )
         shards.on_ranks[user][width.total] = on_rank
         shards.columns.setdefault(fact, on_rank)
+        shards.shared.setdefault(fact, shards.over[user])
         if fact != "vocabulary":
             shards.remainders["columns"].append(remainder(width.units, shards.over[user]))
 
@@ -354,15 +365,16 @@ def _kept(ir: ModelGraph, channels: Node) -> bool:
 
 def _users(ir: ModelGraph, width: Node) -> list[Scope]:
     """The scopes of the modules in whose dimensions a width stands, in order."""
-    users: dict[Scope, None] = {}
-    for module in ir.modules:
-        work = module.operation
-        shapes = [dimension for tensor in module.tensors for dimension in tensor.shape]
-        names = ("inputs", "outputs", "width") if scope(module) != "attention" else tuple(vars(work))
-        shapes += [value for name in names if isinstance(value := getattr(work, name, None), Node)]
-        if any(mentions(shape, width) for shape in shapes):
-            users[scope(module)] = None
-    return list(users)
+    return [*dict.fromkeys(scope(module) for module in ir.modules if _uses(module, width))]
+
+
+def _uses(module: Module, width: Node) -> bool:
+    """Whether a width stands in the dimensions of a module."""
+    work = module.operation
+    shapes = [dimension for tensor in module.tensors for dimension in tensor.shape]
+    names = ("inputs", "outputs", "width") if scope(module) != "attention" else tuple(vars(work))
+    shapes += [value for name in names if isinstance(value := getattr(work, name, None), Node)]
+    return any(mentions(shape, width) for shape in shapes)
 
 
 def most_copies(shards: _Shards) -> Quantity | None:

@@ -194,7 +194,7 @@ _TABLE = (
     _of_workers("LAYERS_UNEVEN", ALERTS, "exactly", "PP divides the layers",
                 "Some stages hold a layer more than others; the pipeline waits for the fullest."),
     Reason("SPLIT_NOT_BEST", ALERTS, "at most", "No other listed split of layers is faster",
-           "Layers split evenly, by memory or by bandwidth would give a shorter step: solve it again."),
+           "Layers split evenly, by memory or by bandwidth would give a shorter step, all else as good."),
     Reason("LINK_INFERRED", ALERTS, "exactly", "Links between devices are stated",
            "Links that nobody stated are inferred from the ports of the machines."),
     _of_workers("TP_CROSSES_DOMAINS", ALERTS, "at most", "The TP ranks stand in one domain",

@@ -624,7 +624,7 @@ MESSAGES: Mapping[str, Message] = {
         {"used": "12.0"},
     ),
     "SPLIT_NOT_BEST": Message(
-        "another way to split the layers is faster: device_split: solved, without layers of the devices",
+        "another way to split the layers is faster: build anew with device_split: solved, no layers stated",
         lambda _: {},
         {},
     ),

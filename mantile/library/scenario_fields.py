@@ -467,8 +467,9 @@ class Inputs(Deployment):
     device_split: Literal["solved", "memory", "bandwidth", "even", "rest"] | None = field(
         "Layers per device",
         (
-            "how they are split over unlike devices: solved for the smallest step, by memory, bandwidth, "
-            "evenly; rest: the first holds what others do not state, as the CPU beside -ngl of llama.cpp"
+            "how devices share the layers: solved for the most tokens per second at this load (equal devices "
+            "evenly), by memory, bandwidth, evenly; rest: the first holds what others do not state, as the "
+            "CPU beside -ngl of llama.cpp"
         ),
         group=DEPLOYMENT,
         default="solved",

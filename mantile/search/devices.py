@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 from mantile.estimates.estimate import Estimate, estimate
-from mantile.library.device import OF_FIRST
+from mantile.library.device import MOST_DEVICES, OF_FIRST
 from mantile.library.errors import InputError
 from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library, load_library
@@ -51,13 +51,15 @@ def assignments(
 ) -> list[Assignment]:
     """Every way to use machines, the best first: each alone, each to prefill for each other, all as one.
 
+    The accelerators of a machine split every layer (TP), or hold some layers each (PP).
+
     Args:
         fields: of a scenario, without accelerators; `machines` as `devices` of a scenario.
         objective: one of `OBJECTIVES`.
         name: stands for the scenario in errors.
 
     Raises:
-        InputError: for fewer than two machines, or more than six; for an objective that is not known.
+        InputError: for a single accelerator, or more than six machines; for an objective that is not known.
 
     Example:
         assignments(fields, [{"accelerator": "dgx-spark-gb10"}, {"accelerator": "m3-ultra"}])[0].because
@@ -66,8 +68,11 @@ def assignments(
         raise InputError(
             f"--objective {objective}: expected one of {', '.join(OBJECTIVES)} to choose what machines do"
         )
-    if not 2 <= len(machines) <= MOST_MACHINES:
-        raise InputError(f"--device: expected 2 to {MOST_MACHINES} machines, found {len(machines)}")
+    if sum(machine.get("count", 1) for machine in machines) < 2 or len(machines) > MOST_MACHINES:
+        raise InputError(
+            f"--device: expected 2 to {MOST_MACHINES} machines, or one with several accelerators such as "
+            f"m3-ultra:3, found {len(machines)}"
+        )
     found = [_worked(ways, asked, name) for ways, asked in _ways(fields, machines)]
     key, _ = OBJECTIVES[objective]
     sign = -1 if objective == "throughput" else 1
@@ -83,24 +88,45 @@ def _ways(
     """Ways to use machines, with the fields of each: their links and memory as stated."""
     library = load_library()
     base = {key: value for key, value in fields.items() if key not in ("devices", "decode", "serving")}
-    kinds: dict[int, tuple[str, dict[str, Any], float | None]] = {}
+    kinds: dict[int, Mapping[str, Any]] = {}
     for place, machine in enumerate(machines):
-        count = machine.get("count", 1)
-        said = f"{machine['accelerator']}{f' × {count}' if count > 1 else ''}"
-        deployed = {OF_FIRST[key]: value for key, value in machine.items() if key in OF_FIRST}
-        if (kind := (said, deployed, machine.get("memory"))) not in kinds.values():
-            kinds[place] = kind
-    for said, deployed, memory in kinds.values():
-        yield f"{said} alone", base | deployed | _overrides(base, {"": memory})
+        told = {key: value for key, value in machine.items() if key in (*OF_FIRST, "memory")}
+        if told not in kinds.values():
+            kinds[place] = told
+    forms = {place: list(_forms(kind)) for place, kind in kinds.items()}
+    for place, kind in kinds.items():
+        for said, deployed in forms[place]:
+            yield f"{said} alone", base | deployed | _overrides(base, {"": kind.get("memory")})
     for one, other in permutations(kinds, 2):
-        (first, prefill, here), (last, decode, there) = kinds[one], kinds[other]
-        apart = (
-            base | prefill | {"decode": {"tp": 1} | decode} | _overrides(base, {"": here, "decode.": there})
-        )
+        memories = {"": kinds[one].get("memory"), "decode.": kinds[other].get("memory")}
         speed = _stated_speed(machines, min(one, other), max(one, other), library)
         stated = {} if speed is None else {"handover_bandwidth": speed}
-        yield f"prefill on {first}, decode on {last}", apart | stated
-    yield "all as one pipeline", base | {"devices": [dict(machine) for machine in machines]}
+        for (first, prefill), (last, decode) in product(forms[one], forms[other]):
+            apart = base | prefill | {"decode": {"tp": 1, "pp": 1} | decode} | _overrides(base, memories)
+            yield f"prefill on {first}, decode on {last}", apart | stated
+    if len(machines) > 1:
+        yield "all as one pipeline", base | {"devices": [dict(machine) for machine in machines]}
+    stages = [stage for machine in machines for stage in _stages(machine)]
+    if len(machines) < len(stages) <= MOST_DEVICES and len(machines) > 1:
+        yield "all as one pipeline, a stage on each accelerator", base | {"devices": stages}
+
+
+def _forms(machine: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Ways to use the accelerators of a machine, in words and as fields of a deployment."""
+    chip, count = machine["accelerator"], machine.get("count", 1)
+    deployed = {OF_FIRST[key]: value for key, value in machine.items() if key in OF_FIRST}
+    yield f"{chip} × {count}" if count > 1 else chip, deployed
+    if count > 1:
+        yield f"pipeline of {count} {chip}", deployed | {"tp": 1, "pp": count}
+
+
+def _stages(machine: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Each accelerator of a machine as a device: the last one has the links to other machines."""
+    count = machine.get("count", 1)
+    alone = {key: value for key, value in machine.items() if key != "count"}
+    inner = {key: value for key, value in alone.items() if not key.startswith("link")}
+    yield from (dict(inner) for _ in range(count - 1))
+    yield alone
 
 
 def _overrides(base: Mapping[str, Any], memories: Mapping[str, float | None]) -> dict[str, Any]:
