@@ -130,7 +130,10 @@ def evidence_table() -> list[str]:
     pairs = load_library().evidence.pairs
     return _table(
         ("accelerator", "framework", "measured runs"),
-        [(pair.accelerator, pair.framework, f"{pair.runs:,}") for pair in pairs],
+        [
+            (pair.accelerator, pair.framework, f"{pair.runs:,}{', of a single user' * pair.single_user}")
+            for pair in pairs
+        ],
     )
 
 

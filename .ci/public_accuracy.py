@@ -6,6 +6,7 @@ what each part is worth.
     python .ci/public_accuracy.py FILE.csv page       generated tables of workbooks/accuracy.md and README.md
     python .ci/public_accuracy.py FILE.csv OTHER.csv ranges   also runs of makers that no fit has seen
     python .ci/public_accuracy.py OTHER.csv tables    tables that no fit has seen, each as it can be judged
+    python .ci/public_accuracy.py FILE.csv evidence   lines of profiles/evidence.yaml; of single users too
 
 A fit starts from the tables before any fit to all of these runs (profiles @tables), or from kernels as they
 were timed (@kernels).
@@ -35,7 +36,7 @@ from mantile.measured.match import match_runs
 from mantile.measured.metrics import errors
 from mantile.measured.profile_versions import FittedFactor
 from mantile.measured.reconcile import reconcile
-from mantile.measured.runs import Measurements
+from mantile.measured.runs import Measurements, Run
 from mantile.measured.select import mode_of
 
 GENERATIONS = ("global", "hopper", "blackwell", "cdna3", "cdna4")
@@ -268,14 +269,20 @@ class Bench:
         library = load_library()
         vendors = {chip.id: chip.vendor for chip in library.accelerators}
         counts: Counter[tuple[str, str, str]] = Counter()
+        pairs: Counter[tuple[str, str]] = Counter()
         for matched in match_runs(self.runs, library).runs:
-            values = matched.column.values
+            values, engine = matched.column.values, evidence_engine(matched.run)
+            if engine is None:
+                continue
+            pairs[values["accelerator"], engine] += 1
             for kind, name in (
                 ("vendor", vendors[values["accelerator"]]),
                 ("family", build_ir(load_model(matched.run.model)).family),
                 ("format", values["weights_dtype"]),
             ):
-                counts[kind, values["framework"], name] += 1
+                counts[kind, engine, name] += 1
+        for (chip, framework), runs in sorted(pairs.items()):
+            print(f"  - {{accelerator: {chip}, framework: {framework}, runs: {runs}}}")
         for (kind, framework, name), runs in sorted(counts.items()):
             print(f"  - {{kind: {kind}, framework: {framework}, name: {name}, runs: {runs}}}")
 
@@ -289,6 +296,15 @@ class Bench:
         )
         predicted = ttft * np.exp(self.left_out["ttft", by]) + rest * tpot * np.exp(self.left_out["tpot", by])
         return np.log((ttft + rest * tpot) / predicted)
+
+
+def evidence_engine(run: Run) -> str | None:
+    """The engine that a run is evidence of: llama.cpp of early 2024 is llama.cpp. None for a run of a single
+    user with an engine of which there are few, and for one that timed its prompt alone."""
+    if run.metrics.tpot_s is None:
+        return None
+    engine = str(run.framework).removesuffix("-2024")
+    return engine if run.metrics.ttft_s is not None or engine == "llama.cpp" else None
 
 
 def print_range(name: str, groups: Any, log_ratios: Any) -> None:

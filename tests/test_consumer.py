@@ -5,6 +5,7 @@ Published speeds, and all rows of the shared table where it is present.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 
 from mantile.estimates.estimate import Estimate, estimate
+from mantile.library.profiles import load_library
 from mantile.library.scenario import parse_scenario
 from mantile.measured.load import load_measurements
 from mantile.measured.metrics import errors
@@ -170,9 +172,24 @@ def test_rows_of_the_shared_tables(shared_data: Path, capsys: pytest.CaptureFixt
         assert len(steady) > 500
         for (_, metric), figures in found.items():
             assert figures["mape"] <= (DECODE_ERROR if metric == "tpot" else PROMPT_ERROR)
+        band = load_library().evidence.band("tpot", "pair")
+        measured = 1 / steady["tpot_ratio"].dropna()
+        assert ((measured >= band.p10) & (measured <= band.p90)).mean() >= 0.8
     else:
         assert found["Strix Halo", "tpot"]["mape"] <= DECODE_ERROR
         assert found["Spark", "tpot"]["mape"] <= DECODE_ERROR
+
+
+def test_single_users_are_evidence_of_a_single_user(shared_data: Path) -> None:
+    """Their runs of llama.cpp, builds of early 2024 with those since, are counted as the table has them."""
+    runs = load_measurements(shared_data / "consumer.csv").runs
+    timed = [run for run in runs if str(run.framework).startswith("llama.cpp") and run.metrics.tpot_s]
+    evidence = load_library().evidence
+    counted = {pair.accelerator: pair.runs for pair in evidence.pairs if pair.single_user}
+    assert counted == Counter(run.accelerator for run in timed)
+    for kind in ("vendor", "family", "format"):
+        seen = [one for one in evidence.seen if (one.kind, one.framework) == (kind, "llama.cpp")]
+        assert sum(one.runs for one in seen) == len(timed) == 394
 
 
 def _errors(table: pd.DataFrame) -> Iterator[tuple[tuple[str, str], dict[str, float]]]:

@@ -9,11 +9,13 @@ import measured_runs
 import pytest
 from conftest import EVERY, few_of
 from live import edit
+from typer.testing import CliRunner
 
+from mantile.cli import app
 from mantile.estimates.estimate import estimate
 from mantile.graph.quantity import Quantity
 from mantile.library.profiles import Library
-from mantile.library.runs import MOST, MeasuredRuns
+from mantile.library.runs import MOST, NOTHING_NEAR, REACH, MeasuredRuns
 from mantile.measured.load import load_measurements
 from mantile.verification.engines import soffice
 from mantile.verification.verify import verify
@@ -72,7 +74,7 @@ def test_of_its_own_scenario_a_run_is_the_nearest(identifier: str) -> None:
 
 
 def test_what_differs_is_told_and_counted() -> None:
-    """By hand: another format of weights, of the cache by a quarter, and the tokens by doublings."""
+    """By hand: another format of weights, of the cache, and doublings of the tokens."""
     found = _found()
     assert (found["id"], found["model"], found["framework"]) == ("s03236", "llama-3.3-70b", "vllm")
     assert found["differs"] == {
@@ -81,7 +83,7 @@ def test_what_differs_is_told_and_counted() -> None:
         "input_tokens": [2048, 7373],
         "output_tokens": [256, 922],
     }
-    assert found["distance"] == pytest.approx(1 + 0.25 + 1.84805 + 1.84861, abs=1e-4)
+    assert found["distance"] == pytest.approx(2 + 0.25 + (1.84805 + 1.84861) / 8, abs=1e-4)
     assert found["words"].endswith(" · here · bf16 · KV bf16 · 2048 in · 256 out")
     assert 0 < found["measured"]["tpot_s"] != found["estimated"]["tpot_s"] > 0
 
@@ -124,11 +126,63 @@ def test_a_library_without_runs_has_none(library: Library) -> None:
 
 
 def test_one_of_each_accelerator_and_framework_comes_first(library: Library) -> None:
-    near = library.measured.near("nobody's", "dense", 3e9)
-    pairs = {(run.accelerator, run.framework) for run in library.measured.runs if run.family == "dense"}
+    runs = library.measured.runs
+    near = library.measured.near("nobody's", "dense", 14e9)
+    in_reach = [
+        run for run in runs if run.family == "dense" and 14e9 / REACH < run.active_parameters < 14e9 * REACH
+    ]
+    pairs = {(run.accelerator, run.framework) for run in in_reach}
     assert len(near) == MOST and {run.family for run in near} == {"dense"}
-    assert len({(run.accelerator, run.framework) for run in near}) == min(MOST, len(pairs))
-    assert near == tuple(run for run in library.measured.runs if run in near)
+    assert {(run.accelerator, run.framework) for run in near} == pairs
+    assert near == tuple(run for run in runs if run in near)
+
+
+def test_runs_of_a_model_of_the_same_size_stand_beside_its_own(library: Library) -> None:
+    """For chips and engines of which it has none."""
+    runs = library.measured.runs
+    near = library.measured.near("llama-2-7b", "dense", 6.7e9)
+    own = [run for run in runs if run.model == "llama-2-7b"]
+    others = [run for run in near if run.model != "llama-2-7b"]
+    assert all(run in near for run in own) and {run.model for run in others} == {"llama-3.1-8b"}
+    assert len({(run.accelerator, run.framework) for run in near}) == len(others) + len(own)
+    assert library.measured.near("nobody's", "dense", 5e8) == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "accelerator"),
+    [
+        ({"framework": "trtllm"}, "h100-sxm"),  # runs of it are of vLLM, and of B200 with TensorRT-LLM
+        ({"framework": "sglang", "concurrency": 512, "input_tokens": 100}, "h100-sxm"),
+        ({"model": "llama-2-7b", "tp": 1}, "h100-sxm"),  # its own runs are of an RTX 5090 and others
+        ({"model": "deepseek-r1"}, "h100-sxm"),
+        ({"accelerator": "mi300x", "framework": "vllm"}, "h100-sxm"),
+        ({"accelerator": "rtx-4090", "framework": "llama.cpp"}, None),
+        ({"model": "phi-4", "accelerator": "mi300x", "tp": 1}, None),
+    ],
+)
+def test_the_accelerator_weighs_more_than_engine_plan_and_lengths(
+    fields: dict[str, Any], accelerator: str | None
+) -> None:
+    """Beyond the limit nothing is near, which is said."""
+    made = estimate(**(BASE | fields))
+    found = made.results()["nearest_run"]
+    assert (found and found["accelerator"]) == accelerator
+    assert made.equations.nearest is not None
+    values = made.values()
+    if found is None:
+        assert values[made.equations.nearest.words] == "Nothing near was measured"
+        assert values[made.equations.nearest.id] == NOTHING_NEAR
+        assert values[made.equations.nearest.distance] > 24
+
+
+def test_of_another_kind_or_size_nothing_is_near() -> None:
+    """The graph has no candidates then; Summary and the command line say it."""
+    made = estimate(**(BASE | {"model": "qwen3-0.6b", "tp": 1}))
+    assert made.equations.nearest is None and made.results()["nearest_run"] is None
+    texts = [cell.text or "" for cell in lay_out(made).sheets["Summary"].cells.values()]
+    assert "Nothing near was measured" in texts
+    asked = ["estimate", "qwen3-0.6b", "--accelerator", "h100-sxm", "--all", "--isl", "64", "--osl", "64"]
+    assert "Nothing near was measured" in CliRunner().invoke(app, [*asked, "--concurrency", "1"]).output
 
 
 @pytest.mark.exhaustive

@@ -228,8 +228,8 @@ def test_charts_of_errors(table: Path, tmp_path: Path) -> None:
 
 
 def test_calibrate_refuses_what_reconcile_refuses(tmp_path: Path) -> None:
-    """A plan that cannot be is a misreading of its record, one that does not fit has no time: neither compares
-    with them, nor fits to them."""
+    """A plan that cannot be is a misreading of its record, one that does not fit has no time: neither
+    compares with them, nor fits to them."""
     path = tmp_path / "runs.csv"
     path.write_text(
         "id,model,accelerator,framework,input_tokens,output_tokens,concurrency,tp,ep,tpot_ms\n"

@@ -34,6 +34,7 @@ from mantile.graph.quantity import (
     join,
     minimum,
     span,
+    sum_of,
     sum_where,
     where,
 )
@@ -123,18 +124,27 @@ def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mappin
 def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tuple[Named, ...]]:
     """Measured runs of accelerator and framework, of the framework on any accelerator, and their rows.
 
-    The second are those of the pair in a library that states runs by maker, model and format.
+    Runs of a single user stand behind the others, and count for a single user. The second are those of the
+    pair in a library that states runs by maker, model and format.
     """
+    here = join(inputs.accelerator, "/", inputs.framework)
     pairs = [_fact("pair", pair, f"Measured: {_key(pair)}", _key(pair), base) for pair in base.pairs]
     counts = [_fact("runs", pair, f"Runs of {_key(pair)}", pair.runs, base) for pair in base.pairs]
+    many = sum(not pair.single_user for pair in base.pairs)
+    served = sum_where(span(counts[:many]), span(pairs[:many]), here)
+    alone: tuple[Quantity, ...] = ()
+    if many < len(pairs):
+        single = sum_where(span(counts[many:]), span(pairs[many:]), here)
+        alone = (Quantity("evidence.single_runs", "Measured runs of the pair, one user", "number", single),)
     of_pair = Quantity(
         "evidence.pair_runs",
         "Measured runs of the pair",
         "number",
-        sum_where(span(counts), span(pairs), join(inputs.accelerator, "/", inputs.framework)),
+        served + where(inputs.concurrency <= 1, alone[0], 0) if alone else served,
+        note="of a single user only where there is one request at a time" if alone else "",
     )
     if base.seen:
-        return of_pair, of_pair, (*pairs, *counts, of_pair)
+        return of_pair, of_pair, (*pairs, *counts, *alone, of_pair)
     frameworks = [
         _fact("framework", pair, f"Framework of {_key(pair)}", pair.framework, base) for pair in base.pairs
     ]
@@ -145,7 +155,7 @@ def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tup
         sum_where(span(counts), span(frameworks), inputs.framework),
         note="on any accelerator",
     )
-    return of_pair, of_framework, (*pairs, *counts, *frameworks, of_pair, of_framework)
+    return of_pair, of_framework, (*pairs, *counts, *frameworks, *alone, of_pair, of_framework)
 
 
 _SEEN = {
@@ -203,12 +213,17 @@ def _seen_fact(base: EvidenceBase, entry: Seen, what: Literal["key", "runs"]) ->
 def _all_seen(of_pair: Quantity, like: Mapping[str, Quantity], workers: Workers) -> Quantity:
     """Runs of the pair, where model and format were measured with the framework as well, batching as here.
 
-    Equal lengths were measured in benchmarks, whose requests start together; a service of them was not.
+    Equal lengths were measured in benchmarks, whose requests start together; a service of them was not. All
+    runs held everything on accelerators that are alike.
     """
+    memory, others = workers.memory, workers.inputs.devices[1:]
     client = workers.inputs.length_range_ratio + workers.inputs.prompts_per_slot
     needs = [like["family"] > 0, like["format"] > 0, workers.ranks.continuous > 0, client > 0]
     if workers.speculation is not None:
         needs.append(workers.speculation.on <= 0)  # what was fitted were runs without drafts
+    needs.append(memory.host_weights + memory.host_kv <= 0)
+    if others:
+        needs.append(sum_of([device.count for device in others]) <= 0)
     return Quantity(
         "evidence.alike_runs",
         "Measured runs of the pair, for the like of this case",
@@ -218,7 +233,7 @@ def _all_seen(of_pair: Quantity, like: Mapping[str, Quantity], workers: Workers)
             of_pair,
             0,
         ),
-        note="0 where this kind of model, format, batching or client was not measured",
+        note="0 where this kind of model, format, batching or client was not measured, nor a part elsewhere",
     )
 
 

@@ -1,10 +1,11 @@
 """The measured run that is nearest to a scenario, what differs, and how well that run itself is estimated.
 
-The distance is a sum, so that a reader can work it out in the head. Another model, accelerator, framework,
-format of weights or kind of serving counts 1. Other degrees of parallelism, those of decode workers too, or
-another format of the KV cache count a quarter. Of active parameters, accelerators, requests per accelerator,
-input and output tokens each doubling counts 1; of the input tokens of a run whose first token was not timed a
-tenth. Of runs at the same distance the newest is taken.
+The distance is a sum, so that a reader can work it out in the head. What matters more for a time weighs
+more: first the size of the model, then the accelerator, the framework, formats and the plan, and last the
+lengths; `_WEIGHTS` has them all. Of active parameters, accelerators, requests per accelerator, input and
+output tokens each doubling counts; the input tokens of a run whose first token was not timed count a tenth.
+Of runs at the same distance the newest is taken. Beyond a limit no run is near, and none of another kind of
+model is.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from mantile.graph.quantity import (
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
-from mantile.library.runs import MeasuredRun
+from mantile.library.runs import NOTHING_NEAR, MeasuredRun
 
 NEAREST = "nearest."
 """What ids of these figures begin with."""
@@ -55,10 +56,26 @@ KINDS = ("measured", "estimated")
 DEGREES = ("degrees", "decode_degrees")
 """Fields with degrees of parallelism, which words tell as a plan."""
 
-_PART = defined(
-    "nearest.part", "Part of a difference", "1", 0.25, "what other degrees or another KV format count"
+_WEIGHTS = {
+    name: defined(f"nearest.weight.{name}", f"Weight of {what}", "1", value, "what it adds to a distance")
+    for name, what, value in (
+        ("active_parameters", "a doubling of active parameters", 16),
+        ("model", "another model", 1),
+        ("accelerator", "another accelerator", 16),
+        ("framework", "another framework", 8),
+        ("format", "another format of weights, or kind of serving", 2),
+        ("plan", "other degrees, another KV format, a doubling of accelerators or their load", 0.25),
+        ("length", "a doubling of input or output tokens", 0.125),
+    )
+}
+_LIMIT = defined(
+    "nearest.limit",
+    "Distance beyond which no run is near",
+    "1",
+    24,
+    "another accelerator and framework",
 )
-_DOUBLING = defined("nearest.doubling", "Doubling", "1", 2, "the ratio that counts 1")
+_DOUBLING = defined("nearest.doubling", "Doubling", "1", 2, "the ratio that counts once")
 _BILLION = defined("nearest.billion", "Billion parameters", "parameter", 1e9, "in which words count them")
 _ORDER = 1e-9  # of the newest run; keeps runs at the same distance in one order in every engine
 _UNTIMED = 0.1  # what a doubling of the prompt counts where the first token was not timed
@@ -100,6 +117,7 @@ class Nearest:
 
     Args:
         place: of the run among those that can be near, from 1; the first row of the last block.
+        near: 1 where it is within the limit.
         id, source, date, distance: of the run.
         fields: what is compared, by name.
         measured, estimated: times of the run by field, in seconds; a text where it was not measured.
@@ -109,6 +127,7 @@ class Nearest:
     """
 
     place: Quantity
+    near: Quantity
     id: Quantity
     source: Quantity
     date: Quantity
@@ -124,7 +143,7 @@ class Nearest:
     @cached_property
     def words(self) -> Node:
         """The run and what differs, in a line."""
-        return self.told(self.short)
+        return self.if_near(self.told(self.short))
 
     def told(self, plan: Node) -> Node:
         """The run, its times as measured and estimated, and what stands here in place of what it had.
@@ -156,6 +175,14 @@ class Nearest:
         nothing = where(self.distance > 0, "", " · all alike")
         return join("Nearest run · ", *run, self.plan, *times, " · here", *differing, nothing)
 
+    def if_near(self, told: Node) -> Node:
+        """The same, or that nothing near was measured.
+
+        Args:
+            told: the run, as `told` has it.
+        """
+        return where(self.near > 0, told, NOTHING_NEAR.capitalize())
+
 
 @dataclass(frozen=True)
 class _Field:
@@ -181,7 +208,7 @@ def nearest(
     size: ModelSize,
     accelerators: Quantity,
 ) -> Nearest | None:
-    """The rows of the nearest run; None in a library without measured runs.
+    """The rows of the nearest run; None in a library without a run that could be near.
 
     Args:
         sets: the accelerators: those that do everything, or prefill and decode workers.
@@ -203,13 +230,16 @@ def nearest(
     def of_run(field: str, label: str, unit: str = "1") -> Quantity:
         return found(field, f"Nearest run: {label}", unit, index(span(table[field]), place))
 
-    identifier = of_run("id", "id")
     distance = found(
         "distance",
         "Distance of the nearest run",
         "1",
         index(keys, place) - index(span(table["order"]), place),
         "0: nothing of what is compared differs",
+    )
+    near = found("near", "It is near", "flag", where(distance <= _LIMIT, 1, 0), "within the limit")
+    identifier = found(
+        "id", "Nearest run: id", "1", where(near > 0, index(span(table["id"]), place), NOTHING_NEAR)
     )
     there = {field.name: of_run(field.name, field.label, field.unit) for field in fields}
     plan = of_run("plan", "plan")
@@ -229,6 +259,7 @@ def nearest(
     )
     return Nearest(
         place=place,
+        near=near,
         id=identifier,
         source=source,
         date=date,
@@ -243,12 +274,12 @@ def nearest(
             Section(
                 "Measured runs",
                 (
-                    *(_PART, _DOUBLING, _BILLION, *_PLACES.values()),
+                    *(*_WEIGHTS.values(), _LIMIT, _DOUBLING, _BILLION, *_PLACES.values()),
                     *(fact for column in table.values() for fact in column),
                     *here.rows,
                     *(row for step in steps for row in step),
                 ),
-                "those that can be near, and how far each is: another kind counts 1, and so does a doubling",
+                "those that can be near, and how far each is: the sum of what differs, by its weight",
             ),
             Section(
                 "Nearest measured run",
@@ -398,27 +429,37 @@ def _distance(
     def other(name: str) -> Node:
         return where(equal(here[name], there[name]), 0, 1)
 
-    def size(name: str) -> Node:
+    def ratio(name: str) -> Node:
         return absolute(logarithm(here[name] / there[name]))
 
     one = logarithm(_DOUBLING)
-    kind = step(
+    model = step(
         "kind",
-        "other kind",
-        sum_of([other(name) for name in ("model", "accelerator", "framework", "weights_dtype")]),
+        "order and other model",
+        there["order"]
+        + _WEIGHTS["active_parameters"] * ratio("active_parameters") / one
+        + _WEIGHTS["model"] * other("model"),
     )
-    yield kind
+    yield model
+    chip = step(
+        "chip",
+        "other accelerator or framework",
+        model + sum_of([_WEIGHTS[name] * other(name) for name in ("accelerator", "framework")]),
+    )
+    yield chip
     if "decode_degrees" in here:
         both = 1 - other("serving")  # of a run that is served otherwise they count nothing further
-        kind = step("decode", "other decode workers", kind + _PART * both * other("decode_degrees"))
-        yield kind
-    form = step(
-        "form", "other form", kind + other("serving") + _PART * (other("kv_dtype") + other("degrees"))
-    )
+        chip = step(
+            "decode", "other decode workers", chip + _WEIGHTS["plan"] * both * other("decode_degrees")
+        )
+        yield chip
+    form = step("form", "other form", chip + _WEIGHTS["format"] * (other("weights_dtype") + other("serving")))
     yield form
+    plan = step("plan", "other plan", form + _WEIGHTS["plan"] * (other("kv_dtype") + other("degrees")))
+    yield plan
     scale = step(
-        "scale", "other scale", form + (size("active_parameters") + size("accelerators") + size("load")) / one
+        "scale", "other scale", plan + _WEIGHTS["plan"] * (ratio("accelerators") + ratio("load")) / one
     )
     yield scale
-    tokens = size("input_tokens") * there["prompt"] + size("output_tokens")
-    yield step("key", "distance and order", scale + tokens / one + there["order"])
+    tokens = ratio("input_tokens") * there["prompt"] + ratio("output_tokens")
+    yield step("key", "distance and order", scale + _WEIGHTS["length"] * tokens / one)

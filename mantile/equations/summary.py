@@ -176,8 +176,8 @@ class Trust:
     """How far one may trust the answer, in lines: evidence, checks, and results as generated.
 
     Args:
-        nearest: the nearest measured run, and the degrees here, of which that tells; None where the library
-            has no measured runs.
+        nearest: the nearest measured run if it is near, the run, and the degrees here, of which that tells;
+            None where the library has no measured runs.
     """
 
     profile: Quantity
@@ -187,7 +187,7 @@ class Trust:
     advice: Quantity
     generated: Quantity
     live: Quantity
-    nearest: tuple[Quantity, Quantity] | None
+    nearest: tuple[Quantity, Quantity, Quantity] | None
 
 
 def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
@@ -456,12 +456,13 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
     )
 
 
-def _nearest_run(graph: EstimateGraph) -> tuple[Quantity, Quantity] | None:
-    """The nearest measured run in words, and the degrees here, of which they tell."""
+def _nearest_run(graph: EstimateGraph) -> tuple[Quantity, Quantity, Quantity] | None:
+    """The nearest measured run in words if it is near, the run, and the degrees here, of which they tell."""
     if graph.nearest is None:
         return None
     plan = _text("degrees", "Degrees", graph.nearest.short)
-    return _text("nearest", "Nearest measured run", graph.nearest.told(plan)), plan
+    run = _text("nearest_run", "Run at the least distance", graph.nearest.told(plan))
+    return _text("nearest", "Nearest measured run", graph.nearest.if_near(run)), run, plan
 
 
 def _text(name: str, label: str, content: Node) -> Quantity:

@@ -362,8 +362,8 @@ def _corrected(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, An
 
 
 def _nearest_run(nearest: Nearest | None, values: Mapping[Node, Any]) -> dict[str, Any] | None:
-    """The measured run that is nearest; None in a library without, or where an input cannot be read."""
-    if nearest is None or not isinstance(values[nearest.id], str):
+    """The measured run that is nearest; None where none is near, or an input cannot be read."""
+    if nearest is None or not isinstance(values[nearest.id], str) or not values[nearest.near]:
         return None
     fields = {
         name: [_shortest(values[field.here]), _shortest(values[field.there])]

@@ -23,11 +23,13 @@ BAND_METRICS: tuple[Literal["tpot", "ttft", "throughput"], ...] = ("tpot", "ttft
 
 
 class Pair(Strict):
-    """An accelerator and a framework of which serving runs were measured."""
+    """An accelerator and a framework of which serving runs were measured; `single_user` if these had one
+    request at a time."""
 
     accelerator: str
     framework: str
     runs: int = Field(ge=1)
+    single_user: bool = False
 
 
 class Seen(Strict):

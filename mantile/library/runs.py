@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator
 
@@ -11,8 +10,12 @@ from pydantic import Field
 from mantile.library.documents import Strict
 
 NOT_STATED = "not stated"
-MOST = 12
+NOTHING_NEAR = "nothing near was measured"
+MOST = 24
 """Of how many runs a workbook of a model that nobody measured may choose."""
+LIKE, REACH = 2.0, 2.8
+"""How many times as many active parameters a model may have whose runs stand beside those of a model, for
+chips and engines of which it has none; and whose runs stand in for those of a model that has none at all."""
 
 
 class Times(Strict):
@@ -62,17 +65,25 @@ class MeasuredRuns(Strict):
     def near(self, model: str, family: str, active_parameters: float) -> tuple[MeasuredRun, ...]:
         """The runs that can be near an estimate of a model, in their order.
 
-        All of the model, if there are any. Otherwise at most twelve of its kind, or of any if no such model
-        was measured: one of each accelerator and framework before a second one, and of these the nearest in
-        active parameters.
+        All of the model, and of models of its kind and size one of each accelerator and framework of which it
+        has none. Of a model that nobody measured at most `MOST` of its kind: one of each accelerator and
+        framework before a second one, and of these the nearest in active parameters.
         """
-        of_model = tuple(run for run in self.runs if run.model == model)
+
+        def times(run: MeasuredRun) -> float:
+            return max(run.active_parameters / active_parameters, active_parameters / run.active_parameters)
+
+        of_model = [run for run in self.runs if run.model == model]
+        alike = (run for run in self.runs if run.family == family)
+        in_reach = sorted((run for run in alike if times(run) <= (LIKE if of_model else REACH)), key=times)
+        in_turn = sorted(_in_turn(in_reach), key=lambda pair: pair[0])
         if of_model:
-            return of_model
-        alike = [run for run in self.runs if run.family == family] or list(self.runs)
-        alike.sort(key=lambda run: abs(math.log(run.active_parameters / active_parameters)))
-        chosen = sorted(_in_turn(alike), key=lambda pair: pair[0])[:MOST]
-        ids = {run.id for _, run in chosen}
+            own = {(run.accelerator, run.framework) for run in of_model}
+            firsts = [run for turn, run in in_turn if turn == 0]
+            chosen = of_model + [run for run in firsts if (run.accelerator, run.framework) not in own]
+        else:
+            chosen = [run for _, run in in_turn][:MOST]
+        ids = {run.id for run in chosen}
         return tuple(run for run in self.runs if run.id in ids)
 
 

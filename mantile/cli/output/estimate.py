@@ -27,6 +27,7 @@ from mantile.equations.checks import WITH_OFFLOAD
 from mantile.equations.correction import LABELS, OF_MEMORY
 from mantile.estimates.results import is_possible, of_requests
 from mantile.library.model_names import taken_for_granted
+from mantile.library.runs import NOTHING_NEAR
 
 if TYPE_CHECKING:
     from mantile.estimates.estimate import Estimate
@@ -344,10 +345,11 @@ def _print_nearest(console: Console, results: list[dict[str, Any]]) -> None:
     """The measured run that is nearest to each scenario, in the words of the workbook."""
     for result in results:
         run = result["nearest_run"]
-        if run is None:
-            continue
         if len(results) > 1:
             console.print(Text(result["name"], style="bold"))
+        if run is None:
+            console.print(NOTHING_NEAR.capitalize())
+            continue
         console.print(Text(run["words"]))
         console.print(Text(f"  Source · {run['source']}"))
 

@@ -26,6 +26,7 @@ from mantile.equations.metrics import (
     Metric,
 )
 from mantile.library.errors import InputError
+from mantile.library.runs import NOTHING_NEAR
 from mantile.library.scenario import Case
 from mantile.library.scenario_fields import input_field
 from mantile.server.page import charts
@@ -247,7 +248,7 @@ def _words(runs: Sequence[Pinned]) -> list[tuple[str, list[str]]]:
         rows[0][1].append(f"{limit['prefill']} · {limit['decode']}" if limit else "–")
         rows[1][1].append(str(results.get("evidence", "–")))
         near = results.get("nearest_run")
-        rows[2][1].append(f"{len(near['differs'])} fields away" if near else "–")
+        rows[2][1].append(f"{len(near['differs'])} fields away" if near else NOTHING_NEAR if results else "–")
     return rows
 
 

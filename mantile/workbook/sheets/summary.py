@@ -8,6 +8,7 @@ from mantile.equations.summary import heading, trust
 from mantile.equations.sweep import seen_from_elsewhere
 from mantile.graph.quantity import Input
 from mantile.library.fields import DECODE
+from mantile.library.runs import NOTHING_NEAR
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -194,9 +195,12 @@ def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> 
     sheet.set_text(_TRUST + 3, 1, leads, line, link="internal:'Log'!A1")
     sheet.set_text(_TRUST + 3, 7, book.imprint, line)
     nearest = book.estimate.equations.nearest
+    if nearest is None and book.estimate.equations.library.measured.runs:
+        sheet.set_text(_TRUST + 4, FIRST, NOTHING_NEAR.capitalize(), line)
     if nearest is not None and texts.nearest is not None:
-        words, plan = texts.nearest
-        book.add_quantity(sheet, CHART_DATA + 1, FIRST + 2, plan, style.Style(size=style.SMALL))
+        words, run, plan = texts.nearest
+        for row, figure in ((CHART_DATA, run), (CHART_DATA + 1, plan)):
+            book.add_quantity(sheet, row, FIRST + 2, figure, style.Style(size=style.SMALL))
         place = book.addresses[nearest.place]
         link = f"internal:'{place.sheet}'!A{place.row}"  # the row above: the head of the block
         book.add_quantity(sheet, _TRUST + 4, FIRST, words, line, link=link)
