@@ -1119,7 +1119,7 @@ class Verdict:
 def verdict(
     checked: Checks,
     readable: Sequence[Check],
-    tables: Faults | None,
+    others: Sequence[Faults],
     unchanged: Check,
     edited: Quantity,
     scenarios: int,
@@ -1128,7 +1128,7 @@ def verdict(
 
     Args:
         readable: that overrides, and the tables of figures, hold what can be read.
-        tables: those that do not, and that no headline result depends on.
+        others: cells of all scenarios that do not, and that no headline result depends on.
         unchanged: the alert that inputs changed; `edited` the first such edit, in words.
     """
     checks = (*readable, *checked.checks, unchanged)
@@ -1183,20 +1183,20 @@ def verdict(
             "inputs",
             "Inputs that cannot be, and the first edit",
             "1",
-            join(_invalid_inputs(checked, tables, scenarios), in_scenario(edited, 0)),
+            join(_invalid_inputs(checked, others, scenarios), in_scenario(edited, 0)),
         ),
     )
 
 
-def _invalid_inputs(checked: Checks, tables: Faults | None, scenarios: int) -> Node:
+def _invalid_inputs(checked: Checks, others: Sequence[Faults], scenarios: int) -> Node:
     """The first cell of each scenario that cannot be, and of all others, in words; or that all can be."""
     faults = [in_scenario(checked.faults, scenario) for scenario in range(scenarios)]
     messages = [
         join(f"{letter}: ", in_scenario(checked.message, scenario), ". ")
         for scenario, letter in enumerate(LETTERS[:scenarios])
     ]
-    if tables is not None:
-        in_all, message = (in_scenario(figure, 0) for figure in (tables.count, tables.message))
+    for other in others:
+        in_all, message = (in_scenario(figure, 0) for figure in (other.count, other.message))
         faults.append(in_all)
         messages.append(join(message, ". "))
     told = [where(fault > 0, message, "") for fault, message in zip(faults, messages, strict=True)]
