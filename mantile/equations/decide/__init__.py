@@ -78,6 +78,7 @@ from mantile.graph.quantity import (
     sum_range,
     where,
 )
+from mantile.graph.sentence import lowered
 from mantile.library.decision import Decision
 
 SHOWN = tuple(
@@ -309,7 +310,7 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
     title, reason = tell_finding(
         rows, judged, amounts, kinds["scale"], as_typed(guards.faults.message), numbers[-1], of
     )
-    tell_between(rows, pair, of)
+    tell_between(rows, [(at, guards.valid[at.id]) for at in pair], of)
     tell_drawn(rows, judged, of)
     return Decided(
         objective=objective,
@@ -364,13 +365,14 @@ def _pair(asked: tuple[int, int], plans: int) -> tuple[Input, Input]:
 
 def _amount(of: Measure, unit: str) -> str:
     """What stands behind an amount of a measure: ms TPOT, USD per million output tokens."""
+    label = lowered(of.metric.label)
+    if of.metric is EVIDENCE:
+        return "of 3 in evidence"
     if unit.startswith("USD"):
-        return of.metric.label
-    if of.metric.display_unit == "%":
-        return f"% {of.metric.label.lower()}"
-    return of.metric.heading or (
-        of.metric.label.lower() if unit == of.key[:-1] else f"{unit} {of.metric.label}"
-    )
+        return of.metric.label if "USD" in of.metric.label else f"USD per {label.rpartition(' ')[2]}"
+    if of.metric.display_unit in ("%", "ms", "s", "kW"):
+        return f"{of.metric.display_unit} {label}"
+    return of.metric.heading or label
 
 
 def _entries(graph: EstimateGraph, of: Measure, asked: Decision, currency: Currency) -> tuple[Input, Input]:

@@ -316,11 +316,18 @@ def tell_finding(
     )
     of("second_told", "Whether that holds", "1", index(span([row["told"] for row in rows]), place))
     ahead = join(percent(of["second_behind"], 1), " ahead of ", of["second_name"], ": ", of["second_told"])
+    even = join("no better than ", of["second_name"], ", which is listed after it")
+    of(
+        "ahead_said",
+        "The winner against the second, in words",
+        "1",
+        where(of["second_behind"] > SMALL, ahead, even),
+    )
     of(
         "ahead",
         "The winner against the second",
         "1",
-        where(of["second"] > 0, ahead, "no other plan has a rank"),
+        where(of["second"] > 0, of["ahead_said"], "no other plan has a rank"),
     )
     against = where(
         of["faults"] > 0,
@@ -331,26 +338,28 @@ def tell_finding(
     return title, reason
 
 
-def tell_between(rows: Sequence[Figures], pair: tuple[Input, Input], of: Figures) -> None:
-    """How far two plans are apart, and whether that is more than the error that they do not share."""
+def tell_between(rows: Sequence[Figures], pair: Sequence[tuple[Input, Quantity]], of: Figures) -> None:
+    """How far two plans are apart, and whether that is more than the error that they do not share.
+
+    Args:
+        pair: numbers of two plans as they are typed, each with whether it can be.
+    """
+    places = [
+        of(f"{end}.at", f"Place of the {end} plan", "number", where(as_typed(valid) > 0, as_typed(typed), 1))
+        for end, (typed, valid) in zip(("one", "other"), pair, strict=True)
+    ]
 
     def both(name: str) -> tuple[Quantity, Quantity]:
         """A figure of the two plans."""
         column = span([row[name] for row in rows])
-        ends = zip(("one", "other"), pair, strict=True)
         first, second = (
-            of(
-                f"{end}.{name}",
-                f"{name} of the {end} plan",
-                "1",
-                if_error(index(column, number_of(as_typed(at))), NONE),
-            )
-            for end, at in ends
+            of(f"{end}.{name}", f"{name} of the {end} plan", "1", index(column, at))
+            for end, at in zip(("one", "other"), places, strict=True)
         )
         return first, second
 
     scores, spreads, chips, names = (both(name) for name in ("score", "deviation", "chip", "name"))
-    known = all_of(is_number(scores[0]), is_number(scores[1]))
+    known = all_of(is_number(scores[0]), is_number(scores[1]), of["faults"] <= 0, of["asks"] > 0)
     gap = if_error((number_of(scores[1]) - number_of(scores[0])) / of["asks"], 0)
     apart = of("apart", "The other plan against the one", "1", where(known, exponential(gap) - 1, NONE))
     shared = of("apart.shared", "Error that both share", "1", where(equal(*chips), SHARED, 0))
@@ -373,7 +382,7 @@ def tell_between(rows: Sequence[Figures], pair: tuple[Input, Input], of: Figures
         names[1], " is ", size, " ", way, " than ", names[0], ", range ± ", percent(error, 0), ": ", held
     )
     unknown = "! no difference is known: type numbers of two plans of which what is wanted is known"
-    of("apart.told", "Two plans, in words", "1", where(all_of(known, of["asks"] > 0), told, unknown))
+    of("apart.told", "Two plans, in words", "1", where(known, told, unknown))
 
 
 def tell_drawn(rows: Sequence[Figures], judged: Sequence[Judged], of: Figures) -> None:
