@@ -1179,7 +1179,7 @@ class Verdict:
 def verdict(
     checked: Checks,
     readable: Sequence[Check],
-    others: Faults | None,
+    others: Sequence[Faults],
     unchanged: Check,
     edited: Quantity,
     scenarios: int,
@@ -1188,7 +1188,7 @@ def verdict(
 
     Args:
         readable: that overrides, and the tables of figures, hold what can be read.
-        others: tables that do not, and that no headline result depends on.
+        others: cells of all scenarios that do not, and that no headline result depends on.
         unchanged: the alert that inputs changed; `edited` the first edit in words, a dash without one.
     """
     checks = (*readable, *checked.checks, unchanged)
@@ -1252,7 +1252,7 @@ def verdict(
     )
 
 
-def _invalid_inputs(checked: Checks, others: Faults | None, scenarios: int) -> Node:
+def _invalid_inputs(checked: Checks, others: Sequence[Faults], scenarios: int) -> Node:
     """The first cell of each scenario that cannot be, and of all others, in words; or that all can be."""
     kinds = (checked.faults, checked.of_money)
     told = [
@@ -1260,8 +1260,7 @@ def _invalid_inputs(checked: Checks, others: Faults | None, scenarios: int) -> N
         for scenario, letter in enumerate(LETTERS[:scenarios])
         for kind in kinds
     ]
-    if others is not None:
-        told.append((in_scenario(others.count, 0), join(in_scenario(others.message, 0), ". ")))
+    told += [(in_scenario(of.count, 0), join(in_scenario(of.message, 0), ". ")) for of in others]
     fine = where(
         sum_of([count for count, _ in told]) > 0, "", "Every input is filled, of its type and in its range. "
     )

@@ -83,6 +83,7 @@ class Edits:
             scenarios, those of dimensions and assumptions, count in the base.
         listed: the first of these, of a scenario.
         left: how many are not listed.
+        own: of each cell that scenarios have of their own the words for it, and what it holds now.
     """
 
     entries: tuple[Input, ...]
@@ -95,6 +96,7 @@ class Edits:
     all: Quantity
     left: Quantity
     listed: tuple[Edit, ...]
+    own: tuple[tuple[Input, Quantity], ...]
     sections: tuple[Section, ...]
 
 
@@ -124,12 +126,18 @@ class Stamp:
     section: Section
 
 
-def stamp(graph: EstimateGraph, measured: bool = True, of_choice: Sequence[Input] = ()) -> Stamp:
+def stamp(
+    graph: EstimateGraph,
+    measured: bool = True,
+    of_choice: Sequence[Input] = (),
+    choice: Faults | None = None,
+) -> Stamp:
     """The rows that compare live results with those of generation; the maker of the file fills these in.
 
     Args:
         measured: whether there are cells for what was measured.
         of_choice: what is typed where plans are chosen among: limits, weights, what is wanted.
+        choice: the cells of these that hold what cannot be.
     """
     figures = tuple(metric.of(graph.figures) for metric in STAMPED)
     behind = [metric.worked_out(graph.figures) for metric in STAMPED]
@@ -164,6 +172,11 @@ def stamp(graph: EstimateGraph, measured: bool = True, of_choice: Sequence[Input
         )
     library = altered(tables)
     edited = edits(graph, changed, library, measured, of_choice)
+    readable = [Check("OVERRIDE_INVALID", edited.invalid, none), Check("FIGURE_INVALID", count, none)]
+    if choice is not None:
+        words = "Cells of Decide that hold what cannot be, in the base"
+        of_base = rows("choice_faults", words, "flag", choice.count * edited.of_base)
+        readable.append(Check("CHOICE_INVALID", of_base, none))
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
@@ -179,10 +192,7 @@ def stamp(graph: EstimateGraph, measured: bool = True, of_choice: Sequence[Input
             in_all.section("All tables of figures"),
             *library.sections,
         ),
-        readable=(
-            Check("OVERRIDE_INVALID", edited.invalid, none),
-            Check("FIGURE_INVALID", count, none),
-        ),
+        readable=tuple(readable),
         unchanged=Check("INPUTS_CHANGED", edited.all, none),
         section=section,
     )
@@ -253,6 +263,7 @@ def edits(
         all=both,
         left=left,
         listed=listed,
+        own=tuple(zip(own.cells, own.live, strict=True)),
         sections=(
             *own.sections(""),
             *shared.sections(", all scenarios"),

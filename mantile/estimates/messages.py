@@ -349,6 +349,12 @@ MESSAGES: Mapping[str, Message] = {
         _nothing,
         {},
     ),
+    "CHOICE_INVALID": Message(
+        "a limit, weight or choice on the sheet Decide cannot be: the sheet Checks names the cell; type "
+        "what is expected there",
+        _nothing,
+        {},
+    ),
     "SYSTEM_MISMATCH": Message(
         "{system} holds other chips than {chip}: leave --system out, or `mantile list systems {accelerator}`",
         lambda raised: {

@@ -432,7 +432,7 @@ def floor(quotient: Node) -> Apply:
     return apply("floor", quotient)
 
 
-def index(members: Span | Words, position: Operand) -> Apply:
+def index(members: Span | Words | Cases, position: Operand) -> Apply:
     """The member at a position counted from 1."""
     return apply("index", members, position)
 

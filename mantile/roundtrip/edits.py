@@ -186,7 +186,7 @@ def _of_decision(data: dict[str, Any], edits: Sequence[Mapping[str, Any]], file:
     for edit in edits:
         identifier, found = edit["id"], edit["found"]
         if identifier == OBJECTIVE:
-            decision["objective"] = key_of_choice(found)
+            decision["objective"] = key_of_choice(found, file.book.currency)
         elif identifier == TAKE:
             decision["take"] = int(found)
         elif identifier in (ONE, OTHER):
@@ -196,7 +196,8 @@ def _of_decision(data: dict[str, Any], edits: Sequence[Mapping[str, Any]], file:
             of = measure(identifier.removeprefix(LIMIT), "decision")
             limits.pop(of.key, None)
             if found:
-                limits[of.key] = in_si(file.book.estimate.equations, of, float(found))
+                graph = file.book.estimate.equations
+                limits[of.key] = in_si(graph, of, float(found), file.book.currency)
         else:
             key = identifier.removeprefix(WEIGHT)
             weights.pop(key, None)

@@ -151,7 +151,7 @@ class Optimum:
         wanted: list[Named] = [decided.title, decided.reason]
         wanted += [figure for plan in decided.plans for figure in plan.figures.values()]
         cases = [self.estimate.values(column) for column in range(len(self.estimate.columns))]
-        typed = {cell: np.nan if cell.value is None else cell.value for cell in decided.typed}
+        typed = Program(decided.guards.rows).run({})
         return Program(wanted).run({}, [cases[0] | typed, *cases[1:]])
 
     @property

@@ -220,14 +220,14 @@ class CompiledSheets:
         """Values of all formulas of some sheets and of those that they read; none for what is circular.
 
         Args:
-            typed: constants in place of what stands in cells.
+            typed: constants in place of what stands in cells; None empties a cell.
         """
         if self._ordered != tuple(sheets := tuple(sheets)):
             self._order, self._ordered = self._in_order(sheets), sheets
         values: dict[Place, Any] = {}
         arguments: dict[Area, Any] = {}
         known: dict[tuple[Any, ...], Any] = {}
-        typed = typed or {}
+        typed = {place: _EMPTY if value is None else value for place, value in (typed or {}).items()}
         with np.errstate(all="ignore"):  # of this thread alone
             for ready in self._order:
                 columns: dict[int, list[Place]] = defaultdict(list)

@@ -113,14 +113,16 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     equations = estimate.equations
     calibrates = CALIBRATION in (estimate.template.sheets or (CALIBRATION,))
     chosen = choice(book)
-    headline_stamp = stamp(equations, calibrates, () if chosen is None else chosen.typed)
+    typed_choice = () if chosen is None else chosen.typed
+    choice_faults = None if chosen is None else chosen.guards.faults
+    headline_stamp = stamp(equations, calibrates, typed_choice, choice_faults)
     _store_headlines(book, headline_stamp)
     tables = headline_stamp.tables
     others = tables[1].faults if len(tables) > 1 else None
     check_verdict = verdict(
         equations.checks,
         headline_stamp.readable,
-        others,
+        [faults for faults in (others, choice_faults) if faults is not None],
         headline_stamp.unchanged,
         headline_stamp.edits.told,
         book.columns,
@@ -156,7 +158,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
         capacity_sheet(book, master, headline_stamp.of_demand)
     if book.columns > 1:
         compare_sheet(book, master)
-    decide_sheet(book, chosen, master)
+    decide_sheet(book, chosen, headline_stamp.edits, master)
     alternative_sheet(book, master)
     effects = sensitivity(estimate)
     sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))

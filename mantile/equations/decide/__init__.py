@@ -6,14 +6,15 @@ limit is a cell, so the choice follows each edit of them, of a price or of a fac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.decide.figures import (
     NONE,
     SHARED,
+    SMALL,
     SPREAD,
     TOLD_MORE,
     Figures,
@@ -21,6 +22,7 @@ from mantile.equations.decide.figures import (
     as_typed,
     in_case,
 )
+from mantile.equations.decide.typed import ChoiceTyped, choice_typed
 from mantile.equations.decide.words import (
     beyond_limit,
     chip_in,
@@ -43,13 +45,16 @@ from mantile.equations.metrics import (
     OUTPUT_TOKENS_PER_KWH,
     OUTPUT_TOKENS_PER_S,
     OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
+    OUTPUT_TOKENS_PER_USD,
     POWER,
     TPOT,
     TTFT,
     TTFT_P95,
+    USD_PER_HOUR,
     USD_PER_MILLION_OUTPUT_TOKENS,
     USD_PER_MONTH,
 )
+from mantile.graph.evaluate import evaluate
 from mantile.graph.quantity import (
     NOT_KNOWN,
     Input,
@@ -57,12 +62,12 @@ from mantile.graph.quantity import (
     Quantity,
     Span,
     all_of,
+    as_node,
     at_least,
     count_where,
     equal,
     if_error,
     index,
-    is_empty,
     is_number,
     logarithm,
     match,
@@ -73,6 +78,7 @@ from mantile.graph.quantity import (
     sum_range,
     where,
 )
+from mantile.graph.sentence import lowered
 from mantile.library.decision import Decision
 
 SHOWN = tuple(
@@ -101,12 +107,26 @@ OBJECTIVE, LIMIT, WEIGHT, TAKE = "decide.objective", "decide.limit.", "decide.we
 """Ids of what is typed: what is wanted, limits and weights of measures, the plan that the base is."""
 ONE, OTHER = "decide.one", "decide.other"
 """Ids of two plans that somebody compares."""
-_BAND = {TPOT.column: "tpot", INTERACTIVITY.column: "tpot", TTFT.column: "ttft", TTFT_P95.column: "ttft"}
-"""Whose range a measure has; all others have that of throughput."""
+EXACT = "exact"
+_BAND = {TPOT.column: "tpot", INTERACTIVITY.column: "tpot", TTFT.column: "ttft", TTFT_P95.column: "ttft"} | {
+    metric.column: EXACT for metric in (ACCELERATORS, EVIDENCE, USD_PER_HOUR, USD_PER_MONTH)
+}
+"""Whose range a measure has; all others have that of throughput. Counts and prices of an hour have none."""
 
+_PER_TOKEN = (USD_PER_MILLION_OUTPUT_TOKENS, OUTPUT_TOKENS_PER_USD)
+_BY_STEPS = (*_PER_TOKEN, TPOT, INTERACTIVITY, OUTPUT_TOKENS_PER_S, OUTPUT_TOKENS_PER_S_PER_ACCELERATOR)
+KINDS: Mapping[str, Callable[[Measure], int]] = {
+    "scale": lambda of: 100 if of.metric.display_unit == "%" else 1,
+    "sign": lambda of: 1 if of.lower else -1,
+    "per_token": lambda of: of.metric in _PER_TOKEN,
+    "by_steps": lambda of: of.metric in _BY_STEPS,
+}
+"""What formulas know of a measure: how it is said, whether less is better, and which causes it may have."""
+
+_OF_WINNER = "of the winner: the price at which the second costs as much"
 _SECOND = Input("decide.rank_two", "Rank of the second", "number", 2, shared=True, fixed=True)
 _LAST = Input("decide.last", "Key of what has no rank", "1", 1e6, shared=True, fixed=True)
-_BANDS = tuple(BANDED)
+_BANDS = (*BANDED, EXACT)
 
 
 @dataclass(frozen=True)
@@ -148,6 +168,7 @@ class Decided:
         constants: what formulas refer to; `labels` the choices of what is wanted.
         figures: of the choice as a whole, by name: place, wanted, band, ranked, winner, at, second.
         sorted: keys of the plans, the best first.
+        guards: what the cells hold, and whether it can be.
     """
 
     objective: Input
@@ -161,6 +182,7 @@ class Decided:
     labels: tuple[Input, ...]
     figures: Mapping[str, Quantity]
     sorted: tuple[Quantity, ...]
+    guards: ChoiceTyped
 
     @property
     def choices(self) -> Span:
@@ -196,25 +218,32 @@ def _key_of(name: str) -> str:
     return "" if name == OWN_WEIGHTS else measure(name, "decision").key
 
 
-def key_of_choice(label: str) -> str:
+def key_of_choice(label: str, currency: Currency) -> str:
     """The measure that a choice of what is wanted stands for, or that weights are typed."""
-    return next((of.key for of in MEASURES if of.metric.label == label), OWN_WEIGHTS)
+    return next((of.key for of in MEASURES if currency.named(of.metric.label) == label), OWN_WEIGHTS)
 
 
 def unit_of(graph: EstimateGraph, of: Measure) -> str:
-    """The unit in which a measure is shown and its limit typed; that of amounts is USD."""
+    """The unit in which a measure is shown and its limit typed; that of amounts is USD in every currency."""
     unit = of.of(graph).unit
     return unit if unit.startswith("USD") or of.metric.display_unit == "%" else of.metric.display_unit
 
 
-def in_si(graph: EstimateGraph, of: Measure, shown: float) -> float:
+def in_si(graph: EstimateGraph, of: Measure, shown: float, currency: Currency) -> float:
     """A limit as it is typed, in SI units.
 
     Example:
-        in_si(graph, measure("tpot"), 40)    # 0.04
+        in_si(graph, measure("tpot"), 40, Currency())    # 0.04
     """
-    unit, typed = of.of(graph).unit, unit_of(graph, of)
-    return shown if unit == typed else shown / number_in(1.0, unit, typed)
+    return shown / _size(graph, of, currency)
+
+
+def _size(graph: EstimateGraph, of: Measure, currency: Currency) -> float:
+    """What 1 of a measure is in the unit in which its limit is typed, and in the currency."""
+    unit = of.of(graph).unit
+    if unit.startswith("USD"):
+        return float(evaluate(currency.convert(as_node(1))))
+    return number_in(1.0, unit, unit_of(graph, of))
 
 
 def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency) -> Decided:
@@ -224,44 +253,39 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
         plans: how many there are: scenarios 1, 2 and so on.
     """
     measures = judged_by(graph, asked)
-    choices = (*(of.metric.label for of in measures), OWN_WEIGHTS)
+    choices = (*(currency.named(of.metric.label) for of in measures), OWN_WEIGHTS)
     own = asked.objective == OWN_WEIGHTS
-    chosen = OWN_WEIGHTS if own else measure(asked.objective, "decision").metric.label
+    chosen = OWN_WEIGHTS if own else currency.named(measure(asked.objective, "decision").metric.label)
     objective = _typed(OBJECTIVE, "Objective", "1", chosen, "what is wanted", choices)
     note = "the base scenario, and with it Summary, is this plan"
     take = _number(TAKE, "Plan taken", asked.take, plans, note)
     pair = _pair(asked.pair or (1, 2), plans)
     labels, places = _constants("label", choices), _constants("place", range(1, len(measures) + 1))
-    [count] = _constants("measures", [len(measures)])
-    of = Figures("decide.")
     numbers = _constants("plan", range(1, plans + 1))
-    is_plan = count_where(span(numbers), as_typed(take))
-    of("taken", "Plan that the base scenario is", "number", where(is_plan > 0, as_typed(take), 1))
-    of(
-        "taken_said",
-        "The plan taken, in words",
-        "1",
-        where(
-            is_plan > 0, "Summary and all sheets show this plan", "! there is no such plan: plan 1 is shown"
-        ),
-    )
+    [count] = _constants("measures", [len(measures)])
+    entries = [_entries(graph, one, asked, currency) for one in measures]
+    typed = (objective, take, *pair, *(cell for of_measure in entries for cell in of_measure))
+    guards = choice_typed(typed, labels)
+    of = Figures("decide.")
+    of("faults", "Cells that hold what cannot be", "flag", as_typed(guards.faults.count))
+    is_plan = as_typed(guards.valid[TAKE]) > 0
+    of("taken", "Plan that the base scenario is", "number", where(is_plan, as_typed(take), 1))
     of("place", "Place of what is wanted", "number", if_error(match(as_typed(objective), span(labels)), 0))
-    of(
-        "wanted",
-        "Measure that is wanted, 0 with weights of one's own",
-        "number",
-        where(of["place"] > count, 0, of["place"]),
-    )
+    wanted = where(of["place"] > count, 0, of["place"])
+    of("wanted", "Measure that is wanted, 0 with weights of one's own", "number", wanted)
     judged = tuple(
-        _judged(graph, one, label, number, of["wanted"], asked, plans, currency)
-        for one, label, number in zip(measures, labels, places, strict=False)
+        _judged(graph, one, label, number, cells, of["wanted"], guards, plans, currency)
+        for one, label, number, cells in zip(measures, labels, places, entries, strict=False)
     )
-    amounts = _constants("amount", [_amount(one, unit_of(graph, one)) for one in measures])
+    amounts = _constants("amount", [currency.named(_amount(one, unit_of(graph, one))) for one in measures])
+    kinds = {kind: _constants(kind, map(number, measures)) for kind, number in KINDS.items()}
     counting = sum_range(span([one.weighs for one in judged]))
     of("asks", "Weights that count", "1", counting, "0: nothing is wanted")
     bands = _constants("band", [_BANDS.index(_BAND.get(one.key, "throughput")) + 1 for one in measures])
     of("band", "Range of what is wanted", "number", index(span(bands), maximum(1, of["wanted"])))
     [stored] = _constants("own_weights", [str(graph.ir.model.architecture.choices["weights_dtype"].value)])
+    found = {number.value: "no factor alone" for number in numbers} | {numbers[0].value: "the winner"}
+    found |= {one.plan: f"{one.factor} {one.now:.3g} → {one.due:.3g}" for one in asked.turned}
     rows = [_plan(graph, number, judged, span(labels), stored, of) for number in numbers]
     keys = span([row["key"] for row in rows])
     ordered = tuple(
@@ -280,10 +304,14 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
     of("at", "Place of the winner", "number", maximum(1, of["winner"]))
     of("ranked", "Plans with a rank", "number", count_where(ranks, at_least(1)))
     of("second", "Number of the second, 0 without", "number", if_error(match(_SECOND, ranks), 0))
+    of("next", "Place of the second", "number", maximum(1, of["second"]))
     for number, row in zip(numbers, rows, strict=True):
-        tell_beside(row, rows, number, of)
-    title, reason = tell_finding(rows, judged, amounts, of)
-    tell_between(rows, pair, of)
+        tell_beside(row, rows, judged, kinds, number, of)
+        row("by", "What the search found", "1", where(equal(row["rank"], 1), _OF_WINNER, found[number.value]))
+    title, reason = tell_finding(
+        rows, judged, amounts, kinds["scale"], as_typed(guards.faults.message), numbers[-1], of
+    )
+    tell_between(rows, [(at, guards.valid[at.id]) for at in pair], of)
     tell_drawn(rows, judged, of)
     return Decided(
         objective=objective,
@@ -294,12 +322,13 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
         title=title,
         reason=reason,
         constants=(
-            *(count, *places, *bands, *amounts, *numbers),
-            *(stored, SPREAD, SHARED, TOLD_MORE, _SECOND, _LAST),
+            *(count, *places, *bands, *amounts, *(number for kind in kinds.values() for number in kind)),
+            *(*numbers, stored, SPREAD, SHARED, TOLD_MORE, SMALL, _SECOND, _LAST),
         ),
         labels=labels,
         figures=of.figures,
         sorted=ordered,
+        guards=guards,
     )
 
 
@@ -337,11 +366,28 @@ def _pair(asked: tuple[int, int], plans: int) -> tuple[Input, Input]:
 
 def _amount(of: Measure, unit: str) -> str:
     """What stands behind an amount of a measure: ms TPOT, USD per million output tokens."""
+    label = lowered(of.metric.label)
+    if of.metric is EVIDENCE:
+        return "of 3 in evidence"
     if unit.startswith("USD"):
-        return of.metric.label
-    return of.metric.heading or (
-        of.metric.label.lower() if unit == of.key[:-1] else f"{unit} {of.metric.label}"
+        return of.metric.label if "USD" in of.metric.label else f"USD per {label.rpartition(' ')[2]}"
+    if of.metric.display_unit in ("%", "ms", "s", "kW"):
+        return f"{of.metric.display_unit} {label}"
+    return of.metric.heading or label
+
+
+def _entries(graph: EstimateGraph, of: Measure, asked: Decision, currency: Currency) -> tuple[Input, Input]:
+    """The limit and the weight of a measure, as they are typed."""
+    bounds = {measure(limit.measure, "decision").key: limit.bound for limit in asked.limits}
+    bound = bounds.get(of.key)
+    shown = None if bound is None else bound * _size(graph, of, currency)
+    most = 1 if of.metric.display_unit == "%" else None
+    label, note = currency.named(of.metric.label), "empty: no limit"
+    limit = replace(
+        _typed(f"{LIMIT}{of.key}", f"Limit of {label}", unit_of(graph, of), shown, note), maximum=most
     )
+    weight = asked.weights.get(of.key, 0.0)
+    return limit, _typed(f"{WEIGHT}{of.key}", f"Weight of {label}", "1", weight, f"with {OWN_WEIGHTS}")
 
 
 def _judged(
@@ -349,8 +395,9 @@ def _judged(
     of: Measure,
     label: Input,
     number: Input,
+    cells: tuple[Input, Input],
     wanted: Quantity,
-    asked: Decision,
+    guards: ChoiceTyped,
     plans: int,
     currency: Currency,
 ) -> Judged:
@@ -361,29 +408,15 @@ def _judged(
     if of.metric is HEADROOM:
         assert isinstance(figure, Quantity)
         body = figure.body
-    bounds = {measure(limit.measure, "decision").key: limit.bound for limit in asked.limits}
-    bound = bounds.get(of.key)
-    shown = None if bound is None else bound if is_money else number_in(bound, figure.unit, unit)
-    label_ = metric.label
-    limit = _typed(f"{LIMIT}{of.key}", f"Limit of {label_}", unit, shown, "empty: no limit")
-    weight = _typed(
-        f"{WEIGHT}{of.key}", f"Weight of {label_}", "1", asked.weights.get(of.key, 0.0), f"with {OWN_WEIGHTS}"
-    )
+    label_, (limit, weight) = metric.label, cells
     make = Figures("decide.", f".{of.key}")
-    make(
-        "bound",
-        f"Limit of {label_} that holds, or 0",
-        unit,
-        where(is_number(as_typed(limit)), as_typed(limit), 0),
-    )
+    good, is_set = as_typed(guards.valid[limit.id]) > 0, is_number(as_typed(limit))
+    bound = where(all_of(good, is_set), as_typed(limit), 0)
+    make("bound", f"Limit of {label_} that holds, or 0", unit, bound)
     make("limited", f"{label_} has a limit", "flag", where(make["bound"] > 0, 1, 0))
     kind = "at most" if of.lower else "at least"
-    read = where(is_number(as_typed(limit)), 1, 0) * where(make["bound"] >= 0, 1, 0)
-    unread = 1 - where(is_empty(as_typed(limit)), 1, 0) - read
-    make("unread", f"Limit of {label_} is no number from 0 on", "flag", unread)
-    none = where(make["unread"] > 0, "! no number: no limit", "no limit")
-    make("unsaid", f"No limit of {label_}, in words", "1", none)
-    make("said", f"Limit of {label_}, in words", "1", where(make["limited"] > 0, kind, make["unsaid"]))
+    none = where(good, "no limit", "! cannot be")
+    make("said", f"Limit of {label_}, in words", "1", where(make["limited"] > 0, kind, none))
     own = where(wanted > 0, 0, maximum(0, number_of(as_typed(weight))))
     make("own", f"Own weight of {label_}", "1", own)
     make("weighs", f"{label_} counts", "1", where(equal(wanted, number), 1, make["own"]))
@@ -409,8 +442,6 @@ def _judged(
         weight,
         make["limited"],
         make["said"],
-        make["unread"],
-        make["unsaid"],
         make["weighs"],
         make["bound"],
         make["own"],
@@ -459,6 +490,8 @@ def _plan(
         for flag in (lacks(value, of.weighs),)
     ]
     make("unknown", "Measures that are wanted and not known", "number", sum_range(span(lacking)))
+    of_first = index(labels, if_error(match(1, span(lacking)), 1))
+    make("lacking", "The first of them", "1", of_first)
     make(
         "score",
         "Score, the least is best",
@@ -470,23 +503,29 @@ def _plan(
         "Has a rank",
         "flag",
         where(
-            all_of(make["possible"] > 0, make["misses"] <= 0, is_number(make["score"]), choice["asks"] > 0),
+            all_of(
+                *(make["possible"] > 0, make["misses"] <= 0, is_number(make["score"])),
+                *(choice["asks"] > 0, choice["faults"] <= 0),
+            ),
             1,
             0,
         ),
     )
     held = where(make["good"] > 0, -number_of(make["score"]), -_LAST)
     make("key", "Ranked by, the largest is best", "1", held - number * TOLERANCE)
-    for name in _BANDS:
+    for name in BANDED:
         low, _, high = graph.evidence.bands[name]
         spread = logarithm(in_case(high, case) / in_case(low, case)) / (SPREAD + SPREAD)
         make(f"deviation.{name}", f"Standard deviation of {name}, as a share", "1", if_error(spread, 0))
+    make(f"deviation.{EXACT}", "The same of counts, and of prices of an hour", "1", as_node(0))
     deviations = span([make[f"deviation.{name}"] for name in _BANDS])
+    of_one = index(deviations, choice["band"])
     make(
         "deviation",
         "Standard deviation of what is wanted, as a share",
         "1",
-        index(deviations, choice["band"]),
+        where(choice["wanted"] > 0, of_one, maximum(deviations)),
+        "with weights of one's own the largest of them",
     )
     make("chip", "Chip and framework", "1", chip_in(graph, case))
     make("price", "Price of an accelerator per hour", "USD/h", in_case(graph.cost.break_even.price, case))

@@ -31,6 +31,15 @@ SHARED = Input(
     shared=True,
     fixed=True,
 )
+SMALL = Input(
+    "decide.small",
+    "Least difference that is one",
+    "1",
+    0.0005,
+    "below it 0.0 % would be said",
+    shared=True,
+    fixed=True,
+)
 TOLD_MORE = Input(
     "decide.more",
     "Least difference told",
@@ -51,9 +60,8 @@ class Judged:
         unit: in which it is shown; that of amounts is USD.
         label: the measure, for formulas.
         limit, weight: what is typed.
-        limited: 1 where a limit is a number above 0; `said` what holds of it, in words, `unsaid`
-            the same where there is none, `unread` 1 where what is typed is no number from 0 on; `bound` the
-            limit or 0. `own` the weight that is typed, 0 where one measure is wanted.
+        limited: 1 where a limit is a number above 0; `said` what holds of it, in words; `bound` the limit or
+            0. `own` the weight that is typed, 0 where one measure is wanted.
         weighs: the weight that counts, by what is wanted.
         values: of each plan, in that unit; texts where nobody knows them.
         missed: 1 where a plan does not keep the limit.
@@ -66,8 +74,6 @@ class Judged:
     weight: Input
     limited: Quantity
     said: Quantity
-    unread: Quantity
-    unsaid: Quantity
     weighs: Quantity
     bound: Quantity
     own: Quantity
@@ -96,8 +102,8 @@ class Figures:
         return self.figures[name]
 
 
-def as_typed(figure: Input) -> InCase:
-    """What stands in a cell of the choice."""
+def as_typed(figure: Named) -> InCase:
+    """What stands in a cell of the choice, or follows from it."""
     return InCase(figure, 0, "as typed")
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from mantile.equations.constant import MEGA, MILLI
 from mantile.equations.decide.figures import (
     NONE,
     SHARED,
+    SMALL,
     SPREAD,
     TOLD_MORE,
     Figures,
@@ -25,11 +26,14 @@ from mantile.equations.roofline import NETWORK
 from mantile.graph.quantity import (
     NOT_KNOWN,
     Input,
+    Named,
     Node,
     Quantity,
     absolute,
     all_of,
     as_node,
+    at_least,
+    count_where,
     equal,
     exponential,
     if_error,
@@ -123,13 +127,20 @@ def links_in(graph: EstimateGraph, case: int) -> Node:
     return if_error(in_case(decode.parts[NETWORK], case) / in_case(decode.time, case), 0)
 
 
-def tell_beside(row: Figures, rows: Sequence[Figures], number: Input, of: Figures) -> None:
+def tell_beside(
+    row: Figures,
+    rows: Sequence[Figures],
+    judged: Sequence[Judged],
+    kinds: Mapping[str, Sequence[Input]],
+    number: Input,
+    of: Figures,
+) -> None:
     """A plan beside the winner: how far behind it is, whether that is more than the error, and why."""
 
     def best(name: str) -> Node:
         return index(span([other[name] for other in rows]), of["at"])
 
-    gap = number_of(row["score"]) - number_of(best("score"))
+    gap = if_error((number_of(row["score"]) - number_of(best("score"))) / of["asks"], 0)
     row("gap", "Behind the winner, as a logarithm", "1", gap)
     placed = is_number(row["rank"])
     row("behind", "Worse than the winner", "1", where(placed, exponential(row["gap"]) - 1, NONE))
@@ -153,14 +164,13 @@ def tell_beside(row: Figures, rows: Sequence[Figures], number: Input, of: Figure
     row("holds", "Whether the difference holds", "1", where(within, "within the error", "holds"))
     row("real", "Whether it holds, of a plan with a rank", "1", where(placed, row["holds"], NONE))
     row("told", "The difference, in words", "1", where(equal(row["rank"], 1), "winner", row["real"]))
-    second = index(span([other["cost"] for other in rows]), maximum(1, of["second"]))
-    row(
-        "even",
-        "Cost per million to break even with",
-        "USD/Mtoken",
-        where(equal(row["rank"], 1), second, best("cost")),
+    second = where(of["second"] > 0, index(span([other["cost"] for other in rows]), of["next"]), NONE)
+    first = where(of["winner"] > 0, best("cost"), NONE)
+    even = where(equal(row["rank"], 1), second, first)
+    row("even", "Cost per million to break even with", "USD/Mtoken", even)
+    due = where(
+        equal(row["even"], NONE), NONE, if_error(row["even"] * row["hourly_tokens"] / MEGA, NOT_KNOWN)
     )
-    due = if_error(row["even"] * row["hourly_tokens"] / MEGA, NOT_KNOWN)
     row(
         "price_due",
         "Price at which it costs what the winner does",
@@ -172,24 +182,64 @@ def tell_beside(row: Figures, rows: Sequence[Figures], number: Input, of: Figure
     row("dearer", "Dearer per accelerator and hour", "1", if_error(row["price"] / best("price") - 1, 0))
     row("fewer", "Fewer tokens per accelerator", "1", if_error(1 - row["tokens"] / best("tokens"), 0))
     row("best_share", "Share of links, the winner's", "1", best("share"))
-    _lost(row, number, of)
+    lead = _lead(row, judged, kinds, best)
+    _lost(row, lead, number, of)
 
 
-def _lost(row: Figures, number: Input, of: Figures) -> None:
-    """Why a plan lost: the first cause that holds, in words."""
+def _lead(
+    row: Figures,
+    judged: Sequence[Judged],
+    kinds: Mapping[str, Sequence[Input]],
+    best: Callable[[str], Node],
+) -> Node:
+    """The measure in which a plan loses most, in words: TPOT is 54% higher."""
+    losses = [
+        row(f"loss.{key}", f"Loss in {one.measure.metric.label}", "1", row[name] - best(name))
+        for one in judged
+        for key in (one.measure.key,)
+        for name in (f"part.{key}",)
+    ]
+    place = row("lead", "Where it loses most", "number", match(maximum(span(losses)), span(losses)))
+
+    def at(name: str, label: str, members: Sequence[Named]) -> Quantity:
+        return row(f"lead.{name}", f"Where it loses most: {label}", "1", index(span(members), place))
+
+    at("label", "which it is", [one.label for one in judged])
+    weighs = at("weighs", "its weight", [one.weighs for one in judged])
+    for name in ("sign", "per_token", "by_steps"):
+        at(name, name, kinds[name])
+    size = if_error(row["lead.sign"] * index(span(losses), place) / weighs, 0)
+    row("lead.change", "Where it loses most: against the winner", "1", exponential(size) - 1)
+    way = where(row["lead.sign"] > 0, " higher", " lower")
+    return join(row["lead.label"], " is ", percent(absolute(row["lead.change"]), 1), way)
+
+
+def _lost(row: Figures, lead: Node, number: Input, of: Figures) -> None:
+    """Why a plan lost: the first cause that holds, in words.
+
+    Args:
+        lead: the measure in which it loses most, in words.
+    """
     more = row["share"] - row["best_share"]
     unknown = all_of(row["misses"] > 0, row["value_known"] <= 0)
+    per_token = row["lead.per_token"] > 0
+    beyond = where(number_of(row["value"]) > row["limit"], " above its limit", " below its limit")
     causes: dict[str, tuple[Node, Node]] = {
+        "invalid": (where(of["asks"] > 0, of["faults"], 1) > 0, as_node("no choice can be made: see above")),
         "cannot": (row["possible"] <= 0, join("cannot be: ", row["reason"])),
-        "unknown": (unknown, join(row["label"], " is not known: no limit is kept")),
+        "unknown": (unknown, join(row["label"], " is not known: its limit is not kept")),
         "missed": (
             row["misses"] > 0,
-            join(row["label"], " is ", percent(row["beyond"], 0), " beyond its limit"),
+            join(row["label"], " is ", percent(row["beyond"], 1), beyond),
         ),
-        "unranked": (row["unknown"] > 0, as_node("what is wanted is not known: it has no rank")),
+        "unranked": (row["unknown"] > 0, join(row["lacking"], " is not known: it has no rank")),
         "won": (equal(number, of["winner"]), as_node("the best of those that keep every limit")),
+        "even": (number_of(row["behind"]) <= SMALL, as_node("as good as the winner, and listed after it")),
         "links": (
-            all_of(more >= TOLD_MORE, more + more >= row["fewer"]),
+            all_of(
+                *(row["lead.by_steps"] > 0, more >= TOLD_MORE),
+                more + more >= absolute(row["lead.change"]),
+            ),
             join(
                 "links take ",
                 percent(row["share"], 0),
@@ -198,14 +248,14 @@ def _lost(row: Figures, number: Input, of: Figures) -> None:
             ),
         ),
         "price": (
-            all_of(row["dearer"] >= TOLD_MORE, row["dearer"] >= row["fewer"]),
+            all_of(per_token, row["dearer"] >= TOLD_MORE, row["dearer"] >= row["fewer"]),
             join("an accelerator costs ", percent(row["dearer"], 0), " more per hour"),
         ),
         "tokens": (
-            row["fewer"] >= TOLD_MORE,
+            all_of(per_token, row["fewer"] >= TOLD_MORE),
             join(percent(row["fewer"], 0), " fewer tokens per accelerator"),
         ),
-        "else": (as_node(1) > 0, as_node("small differences in everything")),
+        "else": (as_node(1) > 0, lead),
     }
     flags = [
         row(f"is.{name}", f"Cause: {name}", "flag", where(holds, 1, 0)) for name, (holds, _) in causes.items()
@@ -215,15 +265,31 @@ def _lost(row: Figures, number: Input, of: Figures) -> None:
 
 
 def tell_finding(
-    rows: Sequence[Figures], judged: Sequence[Judged], amounts: Sequence[Input], of: Figures
+    rows: Sequence[Figures],
+    judged: Sequence[Judged],
+    amounts: Sequence[Input],
+    scales: Sequence[Input],
+    message: Node,
+    last: Input,
+    of: Figures,
 ) -> tuple[Quantity, Quantity]:
-    """Who wins, and how sure that is."""
+    """Who wins, and how sure that is.
+
+    Args:
+        message: the first cell that holds what cannot be, in words.
+        last: the number of the last plan.
+    """
+    one_wanted = of["wanted"] > 0
     for row, number in zip(rows, range(len(rows)), strict=True):
         values = span([one.values[number] for one in judged])
         row("wanted", "What is wanted", "1", index(values, maximum(1, of["wanted"])))
         factor = exponential(SPREAD * row["deviation"])
-        row("low", "Lower end of 80 %", "1", if_error(row["wanted"] / factor, NONE))
-        row("high", "Upper end of 80 %", "1", if_error(row["wanted"] * factor, NONE))
+        low, high = (
+            where(one_wanted, if_error(end, NONE), NONE)
+            for end in (row["wanted"] / factor, row["wanted"] * factor)
+        )
+        row("low", "Lower end of 80 %", "1", low)
+        row("high", "Upper end of 80 %", "1", high)
     of("best", "The winner's", "1", index(span([row["wanted"] for row in rows]), of["at"]))
     called = span([row["name"] for row in rows])
     of("name", "Name of the winner", "1", index(called, of["at"]))
@@ -236,17 +302,23 @@ def tell_finding(
         "1",
         index(span(amounts), maximum(1, of["wanted"])),
     )
-    amount = join(of["name"], ": ", rounded(number_of(of["best"]), 2), " ", of["what"])
-    of("amount", "The winner, and what it reaches", "1", where(of["wanted"] > 0, amount, of["name"]))
-    nothing = "! nothing is wanted: choose an objective, or type weights"
-    of("none", "Why none wins", "1", where(of["asks"] > 0, "No plan keeps every limit", nothing))
-    title = of(
-        "title",
-        "Finding",
+    size = of(
+        "best_said",
+        "The winner's, as it is said",
         "1",
-        where(of["winner"] > 0, join("Take ", of["amount"]), of["none"]),
+        number_of(of["best"]) * index(span(scales), maximum(1, of["wanted"])),
     )
-    place = maximum(1, of["second"])
+    said = where(size >= 1, rounded(size, 2), rounded(size, 4))
+    amount = join(of["name"], ": ", said, " ", of["what"])
+    of("amount", "The winner, and what it reaches", "1", where(one_wanted, amount, of["name"]))
+    missing = count_where(span([row["misses"] for row in rows]), at_least(1))
+    missed = where(missing >= last, "No plan keeps every limit", "No plan can be chosen")
+    of("no_plan", "Why none has a rank", "1", missed)
+    nothing = "! nothing is wanted: choose an objective, or type weights"
+    of("none", "Why none wins", "1", where(of["asks"] > 0, of["no_plan"], nothing))
+    found = where(of["winner"] > 0, join("Take ", of["amount"]), of["none"])
+    title = of("title", "Finding", "1", where(of["faults"] > 0, join("! ", message), found))
+    place = of["next"]
     of("second_name", "Name of the second", "1", index(called, place))
     of(
         "second_behind",
@@ -256,39 +328,51 @@ def tell_finding(
     )
     of("second_told", "Whether that holds", "1", index(span([row["told"] for row in rows]), place))
     ahead = join(percent(of["second_behind"], 1), " ahead of ", of["second_name"], ": ", of["second_told"])
+    even = join("no better than ", of["second_name"], ", which is listed after it")
+    of(
+        "ahead_said",
+        "The winner against the second, in words",
+        "1",
+        where(of["second_behind"] > SMALL, ahead, even),
+    )
     of(
         "ahead",
         "The winner against the second",
         "1",
-        where(of["second"] > 0, ahead, "no other plan has a rank"),
+        where(of["second"] > 0, of["ahead_said"], "no other plan has a rank"),
     )
-    reason = of(
-        "reason", "Why", "1", where(of["winner"] > 0, of["ahead"], "what each plan misses stands below")
+    against = where(
+        of["faults"] > 0,
+        "no plan has a rank until that cell is mended",
+        "what is against each plan stands below",
     )
+    reason = of("reason", "Why", "1", where(of["winner"] > 0, of["ahead"], against))
     return title, reason
 
 
-def tell_between(rows: Sequence[Figures], pair: tuple[Input, Input], of: Figures) -> None:
-    """How far two plans are apart, and whether that is more than the error that they do not share."""
+def tell_between(rows: Sequence[Figures], pair: Sequence[tuple[Input, Quantity]], of: Figures) -> None:
+    """How far two plans are apart, and whether that is more than the error that they do not share.
+
+    Args:
+        pair: numbers of two plans as they are typed, each with whether it can be.
+    """
+    places = [
+        of(f"{end}.at", f"Place of the {end} plan", "number", where(as_typed(valid) > 0, as_typed(typed), 1))
+        for end, (typed, valid) in zip(("one", "other"), pair, strict=True)
+    ]
 
     def both(name: str) -> tuple[Quantity, Quantity]:
         """A figure of the two plans."""
         column = span([row[name] for row in rows])
-        ends = zip(("one", "other"), pair, strict=True)
         first, second = (
-            of(
-                f"{end}.{name}",
-                f"{name} of the {end} plan",
-                "1",
-                if_error(index(column, number_of(as_typed(at))), NONE),
-            )
-            for end, at in ends
+            of(f"{end}.{name}", f"{name} of the {end} plan", "1", index(column, at))
+            for end, at in zip(("one", "other"), places, strict=True)
         )
         return first, second
 
     scores, spreads, chips, names = (both(name) for name in ("score", "deviation", "chip", "name"))
-    known = all_of(is_number(scores[0]), is_number(scores[1]))
-    gap = number_of(scores[1]) - number_of(scores[0])
+    known = all_of(is_number(scores[0]), is_number(scores[1]), of["faults"] <= 0, of["asks"] > 0)
+    gap = if_error((number_of(scores[1]) - number_of(scores[0])) / of["asks"], 0)
     apart = of("apart", "The other plan against the one", "1", where(known, exponential(gap) - 1, NONE))
     shared = of("apart.shared", "Error that both share", "1", where(equal(*chips), SHARED, 0))
     one, other = (number_of(spread) for spread in spreads)
@@ -310,7 +394,7 @@ def tell_between(rows: Sequence[Figures], pair: tuple[Input, Input], of: Figures
         names[1], " is ", size, " ", way, " than ", names[0], ", range ± ", percent(error, 0), ": ", held
     )
     unknown = "! no difference is known: type numbers of two plans of which what is wanted is known"
-    of("apart.told", "Two plans, in words", "1", where(all_of(known, of["asks"] > 0), told, unknown))
+    of("apart.told", "Two plans, in words", "1", where(known, told, unknown))
 
 
 def tell_drawn(rows: Sequence[Figures], judged: Sequence[Judged], of: Figures) -> None:

@@ -9,8 +9,10 @@ from collections.abc import Sequence
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from mantile.equations.decide import Decided, decide
+from mantile.equations.decide import TAKE, Decided, decide
 from mantile.equations.decide.figures import Judged
+from mantile.equations.decide.typed import tell_taken
+from mantile.equations.stamp import Edits
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.decision import Decision
 from mantile.workbook import charts, style
@@ -63,7 +65,7 @@ def choice(book: EstimateBook) -> Decided | None:
     return None if asked is None else decide(book.estimate.equations, asked, book.columns - 1, book.currency)
 
 
-def decide_sheet(book: EstimateBook, figures: Decided | None, master: Quantity) -> None:
+def decide_sheet(book: EstimateBook, figures: Decided | None, edits: Edits, master: Quantity) -> None:
     """Fill the sheet; none of a scenario without a decision."""
     asked = book.estimate.scenario.decision
     if asked is None or figures is None:
@@ -77,13 +79,15 @@ def decide_sheet(book: EstimateBook, figures: Decided | None, master: Quantity) 
     sheet.one_page_wide = True
     add_title_rows(book, sheet, DECIDE_SHEET, _LAST, master)
     _findings(book, sheet, figures)
-    _asked(book, sheet, figures, asked)
+    followed = tell_taken(figures.figures["taken"], figures.guards.valid[TAKE], edits.own, len(figures.plans))
+    _asked(book, sheet, figures, asked, followed[-1])
     row = _ranking(book, sheet, figures)
     row = _search(book, sheet, figures, asked, first := row + 1)
     row = _prices(book, sheet, figures, asked, row + 1)
     row = _measures(book, sheet, figures, row + 1)
     sheet.print_area = (0, 0, row - 1, _LAST)
-    _workings(book, sheet, figures, asked, first + 1, row + 1)
+    book.store_inputs((cell, figures.guards.places[cell.id], None) for cell in figures.typed)
+    _workings(book, sheet, figures, asked, followed[:-1], first + 1, row + 1)
     _take(book, figures)
 
 
@@ -91,11 +95,12 @@ def _findings(book: EstimateBook, sheet: Sheet, figures: Decided) -> None:
     """What it comes to, in words."""
     look = style.Style(size=14, bold=True, colour=style.NAVY)
     book.add_quantity(sheet, _FINDING, _RANK, figures.title, look, scenario=ACROSS)
+    mark_beginning(sheet, _FINDING, _RANK, "!", style.FAIL)
     book.add_quantity(sheet, _FINDING + 1, _RANK, figures.reason, style.Style(size=11), scenario=ACROSS)
     sheet.heights |= {_FINDING: 26, _FINDING + 1: 20}
 
 
-def _asked(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision) -> None:
+def _asked(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, taken_said: Quantity) -> None:
     """What is wanted, and which plan the base scenario is."""
     small = style.Style(size=style.SMALL, colour=style.GREY, valign="bottom")
     sheet.set_text(_TYPED, _NAME, "objective", small)
@@ -103,7 +108,7 @@ def _asked(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision) 
     sheet.set_text(_TYPED, _FIRST, "plan taken", small)
     _typed(book, sheet, _TYPED + 1, _FIRST, figures.take)
     note = style.SOURCE.but(wrap=False)
-    book.add_quantity(sheet, _TYPED + 1, _FIRST + 1, figures.figures["taken_said"], note, scenario=ACROSS)
+    book.add_quantity(sheet, _TYPED + 1, _FIRST + 1, taken_said, note, scenario=ACROSS)
     mark_beginning(sheet, _TYPED + 1, _FIRST + 1, "!", style.FAIL)
     sheet.set_text(_TYPED + 2, _NAME, "two plans beside each other", small)
     for column, figure in enumerate(figures.pair, _FIRST):
@@ -151,7 +156,7 @@ def _key_measures(figures: Decided) -> tuple[Judged, ...]:
 def _ranking(book: EstimateBook, sheet: Sheet, figures: Decided) -> int:
     """The plans with their ranks, what they reach, and why they lost; the row after them."""
     shown = _key_measures(figures)
-    heads = [_head(of) for of in shown]
+    heads = [book.currency.named(_head(of)) for of in shown]
     _heads(sheet, _PLANS, [*heads, *_HEADS], ("rank", "no.", "plan"))
     row = _PLANS
     for row, plan in enumerate(figures.plans, _PLANS + 1):
@@ -213,7 +218,6 @@ def _prices(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision,
     sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
     sheet.heights[row] = 28
     row += 1
-    could = {one.plan: one for one in asked.turned}
     by = f"or a factor, as {asked.made_by} found when it searched"
     _heads(sheet, row, ("now, USD/h", "must be", "by"), ("", "", "plan"))
     sheet.cells.pop((row, _FIRST + 3), None)
@@ -230,11 +234,8 @@ def _prices(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision,
             zip(("price", "price_due", "price_change"), looks, strict=True), _FIRST
         ):
             book.add_quantity(sheet, row, column, plan.figures[name], look, scenario=ACROSS)
-        mark = style.SOURCE.but(wrap=False)
-        other = could.get(int(float(str(plan.number.value))))
-        words = "no factor alone" if other is None else f"{other.factor} {other.now:.3g} → {other.due:.3g}"
-        own = "of the winner: the price at which the second costs as much"
-        sheet.set_text(row, _FIRST + 3, own if plan is figures.plans[0] else words, mark)
+        look = style.SOURCE.but(wrap=False)
+        book.add_quantity(sheet, row, _FIRST + 3, plan.by, look, scenario=ACROSS)
     return row + 1
 
 
@@ -363,9 +364,19 @@ def _bars(book: EstimateBook, sheet: Sheet, figures: Decided) -> None:
 
 
 def _workings(
-    book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, picture: int, row: int
+    book: EstimateBook,
+    sheet: Sheet,
+    figures: Decided,
+    asked: Decision,
+    followed: Sequence[Quantity],
+    picture: int,
+    row: int,
 ) -> None:
-    """What ranks, reasons and picture follow from, folded away."""
+    """What ranks, reasons and picture follow from, folded away.
+
+    Args:
+        followed: what says whether the base scenario is the plan that is taken.
+    """
     sheet.set_text(row, _RANK, "What ranks and reasons follow from", style.BLOCK_HEAD)
     sheet.set_style(row, 1, _LAST, style.BLOCK_HEAD)
     first = row = row + 1
@@ -379,6 +390,17 @@ def _workings(
     for figure in figures.figures.values():
         if figure in book.addresses:
             continue
+        sheet.set_text(row, _NAME, figure.label, small)
+        book.add_quantity(sheet, row, _FIRST, figure, small, scenario=ACROSS)
+        row += 1
+    for guard in figures.guards.rows:
+        sheet.set_text(row, _NAME, guard.label, small)
+        if isinstance(guard, Quantity):
+            book.add_quantity(sheet, row, _FIRST, guard, small)
+        else:
+            book.add_constant(sheet, row, _FIRST, guard, small, book.stamps[0].get(guard.id))
+        row += 1
+    for figure in followed:
         sheet.set_text(row, _NAME, figure.label, small)
         book.add_quantity(sheet, row, _FIRST, figure, small, scenario=ACROSS)
         row += 1
@@ -400,11 +422,6 @@ def _of_measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -
         book.add_quantity(sheet, row, _FIRST + 2, of.own, small, scenario=ACROSS)
         for column, flag in enumerate(of.missed, _FIRST + 4):
             book.add_quantity(sheet, row, column, flag, small, scenario=ACROSS)
-        row += 1
-    for of in figures.judged:
-        sheet.set_text(row, _NAME, f"{of.label.value}: no number, no limit in words", small)
-        book.add_quantity(sheet, row, _FIRST, of.unread, small, scenario=ACROSS)
-        book.add_quantity(sheet, row, _FIRST + 1, of.unsaid, small, scenario=ACROSS)
         row += 1
     return row
 
