@@ -70,6 +70,14 @@ def test_a_checkpoint_that_is_made_for_an_engine_is_not_proposed_for_another() -
     assert "fp8" in proposed["vllm"] and "fp8" in proposed["sglang"] and proposed["trtllm"] == {"bf16"}
 
 
+def test_weights_of_workers_apart_are_published_for_both() -> None:
+    """Decode workers of another maker leave what its accelerators have too."""
+    over = {"decode_accelerator": ["mi355x", "h200-sxm"]}
+    pairs = space_of("deepseek-r1", "b200-sxm", 2, ("disaggregated",), **over).pairs()
+    kinds = pairs.groupby("decode_accelerator")["weights_dtype"].agg(set).to_dict()
+    assert kinds == {"mi355x": {"fp8-block"}, "h200-sxm": {"fp8-block", "nvfp4"}}
+
+
 def test_engines_are_those_that_launch_starts(library: Library) -> None:
     """Others are looked at where somebody names them."""
     names = {name for _, name in space_of("llama-3.3-70b", "m3-ultra").formats}

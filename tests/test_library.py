@@ -204,7 +204,7 @@ def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> Non
         listed = next(
             (
                 data[name]
-                for name in ("datatypes", "recipes", "runs", "resources", "releases")
+                for name in ("datatypes", "recipes", "runs", "resources", "releases", "publishers")
                 if name in data
             ),
             [data],

@@ -46,6 +46,10 @@ REFUSED: dict[str, tuple[dict[str, Any], set[str]]] = {
         {"FRAMEWORK_FORMAT"},
     ),
     "llama.cpp with an fp8 cache": ({"framework": "llama.cpp", "kv_dtype": "fp8"}, {"FRAMEWORK_FORMAT"}),
+    "SGLang with a cache of llama.cpp's": (
+        {"framework": "sglang", "kv_dtype": "q8_0"},
+        {"FRAMEWORK_FORMAT"},
+    ),
     "llama.cpp, prefill and decode apart": (
         {"framework": "llama.cpp", "decode": {"tp": 1}},
         {"FRAMEWORK_DISAGGREGATED", "DECODE_FRAMEWORK_DISAGGREGATED"},

@@ -109,11 +109,11 @@ class Space:
                     rows.append((*first, count, *last, others))
         degrees = pd.DataFrame(rows, columns=[*DEGREES, "dp", *OF_DECODE]).astype(int)
         plans = self._crossed(degrees)
-        return (
-            plans.merge(pd.DataFrame({f"{DECODE}accelerator": self.decode_chips}), how="cross")
-            if (self.decode_chips)
-            else plans.assign(**{f"{DECODE}accelerator": plans["accelerator"]})
-        )
+        if not self.decode_chips:
+            return plans.assign(**{f"{DECODE}accelerator": plans["accelerator"]})
+        plans = plans.merge(pd.DataFrame({f"{DECODE}accelerator": self.decode_chips}), how="cross")
+        rows = plans[[f"{DECODE}accelerator", "framework", "weights_dtype"]].itertuples(index=False)
+        return plans[[weights in self.formats[chip, name] for chip, name, weights in rows]]
 
     def _crossed(self, degrees: pd.DataFrame) -> pd.DataFrame:
         """Every choice of names with all degrees."""
@@ -185,12 +185,14 @@ def usual_space(
         name if name == DEFAULT_SYSTEM else library.system(str(name)).id for name in chosen["system"]
     )
     chosen["kv_dtype"] = tuple(library.datatype(str(name), "kv").id for name in chosen["kv_dtype"])
+    decode = given.get(f"{DECODE}accelerator", ())
+    decode = _chips(decode, (), library) if decode else ()
     named = engines(library) if chosen["framework"] == ("all",) else chosen["framework"]
     chosen["framework"] = tuple(library.framework(str(name)).id for name in named)
     weights = tuple(library.datatype(str(name), "weights").id for name in given.get("weights_dtype", ()))
     formats = {
         (chip, name): weights or published(model, library.framework(name), library.accelerator(chip))
-        for chip in chosen["accelerator"]
+        for chip in dict.fromkeys((*chosen["accelerator"], *decode))
         for name in chosen["framework"]
     }
     if not {"framework", "weights_dtype"} & given.keys():
@@ -208,7 +210,6 @@ def usual_space(
     }
     degrees = {name: _whole(name, given.get(name, usual[name])) for name in DEGREES}
     offload = {name: tuple(float(n) for n in given.get(name, (0.0,))) for name in OFFLOADED}
-    decode = given.get(f"{DECODE}accelerator", ())
     return Space(
         chosen,
         formats,
@@ -221,7 +222,7 @@ def usual_space(
         most,
         offload,
         apart=APART in searched,
-        decode_chips=_chips(decode, (), library) if decode else (),
+        decode_chips=decode,
         host={} if given.keys() & {*OFFLOADED} else _host(chosen["accelerator"], host_memory, library),
         host_for_all=OFFLOAD in searched,
         contexts=_contexts(given.get(CONTEXT, ()), scenario, model),
