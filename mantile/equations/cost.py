@@ -319,11 +319,18 @@ def of_load(
         prompts * of_prefill + (1 - prompts) * of_decode,
         "prefill and decode by the time they take",
     )
-    load, running = served.load, as_node(1)
+    load = served.load
+    running: Node = as_node(1)
     inputs = prefill_workers.inputs
     if served.asked_by is not None and served.waiting is not None and inputs.sessions is not None:
         of_replica = inputs.sessions / decode_workers.inputs.dp / ONE_REQUEST
-        running = where(served.asked_by.lead > 0, 1 - (1 - served.waiting) ** of_replica, 1)
+        running = rows(
+            "busy_by_sessions",
+            "Share of the time in which a session waits for its answer",
+            "1",
+            where(served.asked_by.lead > 0, 1 - (1 - served.waiting) ** of_replica, 1),
+            "one at least of a replica; 1 where the load is another",
+        )
     if load is not None and load.in_flight is not None:
         at_rate = 1 - exponential(-load.in_flight / load.replicas / ONE_REQUEST)
         running = where(load.open > 0, at_rate, running)
