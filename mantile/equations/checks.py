@@ -1047,8 +1047,9 @@ def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
 
 
 def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
-    """Requests served per second against batch slots, decode steps and the peak."""
+    """Requests served per second against Little's law, batch slots, decode steps and the peak."""
     rows, served, first, last = sides.of(), estimate.serving, estimate.workers[0], estimate.workers[-1]
+    yield Check("LITTLES_LAW", *served.law)
     replica = served.requests_per_s / last.inputs.dp
     with_slack = 1 + TOLERANCE
     in_batch = rows(
@@ -1105,6 +1106,22 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     far = sides.fixed(200 if GroupedMatMul in estimate.ir.operations() else 20, "1", "far from the floor")
     if served.load is not None:
         yield Check("SATURATED", served.load.load, sides.fixed(0.8, "1"))
+    inputs = estimate.workers[0].inputs
+    if served.asked_by is not None and inputs.sessions is not None and inputs.think_time is not None:
+        of_sessions = rows(
+            "of_sessions",
+            "Requests in flight of the sessions, by the time of a request",
+            "request",
+            served.asked_by.found(served.e2e, inputs.think_time),
+        )
+        off = absolute(inputs.concurrency / of_sessions - 1)
+        differ = rows(
+            "sessions_differ",
+            "Concurrency against those requests in flight",
+            "1",
+            where(inputs.sessions > 0, off, 0),
+        )
+        yield Check("SESSIONS_DIFFER", differ, sides.fixed(0.05, "1"))
     yield Check("KV_QUEUE", usage.requests, usage.capacity_sequences)
     if estimate.devices is None:  # else the floor is that of the best device, for all layers
         times = rows("ttft_times", "TTFT against its floor", "1", served.ttft / floors.ttft)

@@ -320,14 +320,27 @@ def of_load(
         "prefill and decode by the time they take",
     )
     load = served.load
+    running: Node = as_node(1)
+    inputs = prefill_workers.inputs
+    if served.asked_by is not None and served.waiting is not None and inputs.sessions is not None:
+        of_replica = inputs.sessions / decode_workers.inputs.dp / ONE_REQUEST
+        running = rows(
+            "busy_by_sessions",
+            "Share of the time in which a session waits for its answer",
+            "1",
+            where(served.asked_by.lead > 0, 1 - (1 - served.waiting) ** of_replica, 1),
+            "one at least of a replica; 1 where the load is another",
+        )
+    if load is not None and load.in_flight is not None:
+        at_rate = 1 - exponential(-load.in_flight / load.replicas / ONE_REQUEST)
+        running = where(load.open > 0, at_rate, running)
     always = rows(
         "busy",
         "Share of the time in which something runs",
         "1",
-        as_node(1)
-        if load is None or load.in_flight is None
-        else where(load.open > 0, 1 - exponential(-load.in_flight / load.replicas / ONE_REQUEST), 1),
-        "at a request rate, that at least one request is there; else requests are there all the time",
+        running,
+        "at a request rate, or of sessions, that at least one request is there; else requests are there all "
+        "the time",
         source="requests that arrive at random and do not wait for one another",
     )
     apart = prefill_workers.ranks.disaggregated

@@ -38,7 +38,7 @@ from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.scheduler import Scheduler, mixed, scheduler
-from mantile.equations.serving import STATE, Serving, serving
+from mantile.equations.serving import STATE, THROUGHPUT, Serving, serving
 from mantile.equations.serving.alone import Prompt, prompt
 from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
@@ -309,10 +309,9 @@ def build_graph(
         lengths,
         several,
     )
-    if served.concurrency is not None:
-        inputs.set_default("concurrency", served.concurrency.default)
-        if served.concurrency.rate is not None:
-            inputs.set_default("request_rate", served.concurrency.rate)
+    settled = served.asked_by or served.concurrency
+    if settled is not None:
+        inputs.set_default("concurrency", settled.default)
     money = cost(prefill_workers, decode_workers, served, prefill_pass, decode_pass, pools)
     inputs.set_default("pue", money.pue_default)
     both = (prefill_workers.ranks, decode_workers.ranks)
@@ -478,6 +477,15 @@ def _sheets(graph: EstimateGraph) -> Sheets:
         sheets["Decode"] = (
             *(section for block in graph.apart.blocks for section in blocks(note, *block)),
             *sheets["Decode"],
+        )
+        originals["Decode"] = _figures(sheets, "Decode")
+    if graph.serving.asked_by is not None:
+        note = "the closed loop at other numbers of requests in flight"
+        place = next(place for place, section in enumerate(sheets["Serving"]) if section.title == THROUGHPUT)
+        sheets["Serving"] = (
+            *sheets["Serving"][:place],
+            *(section for block in graph.serving.asked_by.blocks for section in blocks(note, *block)),
+            *sheets["Serving"][place:],
         )
     if graph.concurrency is None or graph.steps is None:
         return sheets

@@ -226,6 +226,13 @@ class Workload:
         """Ranks among which the tokens of a request's KV cache are divided."""
         return self.cp if self.dcp is None else self.cp * self.dcp
 
+    @property
+    def by_sessions(self) -> Node:
+        """Whether the load is that of sessions: a request rate stands in place of them."""
+        assert self.sessions is not None
+        asked = self.sessions > 0
+        return asked if self.request_rate is None else all_of(asked, self.request_rate <= 0)
+
     def named(self) -> dict[str, Input]:
         """The inputs there are, by name, in the order of the table; those of unlike devices behind them."""
         inputs = {name: getattr(self, name) for name in INPUT_NAMES}
@@ -322,6 +329,7 @@ def workload(
         "classes": classes is not None,
     } | {need: need in stated for need in STATED_FIELDS.values()}
     there_are["handover"] = there_are["handover"] and disaggregated
+    there_are["another load"] = open_loop or there_are["sessions"]
     inputs = {}
     for declared in SCENARIO_FIELDS.values():
         if declared.needs is None or there_are[declared.needs]:

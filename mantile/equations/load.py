@@ -28,7 +28,6 @@ from mantile.equations.inputs import Workload
 from mantile.equations.memory import Memory
 from mantile.equations.moe import coverage_growth
 from mantile.equations.serving.stages import DecodeStep
-from mantile.equations.sessions import Loaded, sessions
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Named,
@@ -78,7 +77,6 @@ class ArrivalRates:
         most: batch slots of a replica; `slots` of all.
         most_decoding: requests of a replica that decode with all slots taken.
         prompts: share of the time in which prompts are prefilled; `takes` seconds of one of them.
-        limit: most requests per second of a replica; a prompt keeps others out for `occupied`.
     """
 
     decoding: Quantity
@@ -103,8 +101,6 @@ class ArrivalRates:
     slots: Quantity
     prompts: Quantity
     takes: Node
-    limit: Quantity
-    occupied: Quantity
     rows: tuple[Quantity, ...]
 
 
@@ -357,8 +353,6 @@ def arrivals(
         slots=slots,
         prompts=prompts,
         takes=takes,
-        limit=saturated.limit,
-        occupied=occupied,
         rows=rows.quantities(),
     )
 
@@ -603,23 +597,22 @@ def _waits(
     }
 
 
-def opened(inputs: Workload, load: ArrivalRates, settled: Quantity, full: Quantity | None) -> Arrivals:
+def opened(inputs: Workload, load: ArrivalRates, settled: Quantity) -> Arrivals:
     """The same, with whether requests arrive at the rate whatever is in flight.
 
     A concurrency typed beside the rate is the most that may be in flight. Where the rate needs more, so many
     are kept in flight, and the others wait outside.
 
     Args:
-        settled: the concurrency that follows from the rate; `full` where sessions are more than are served.
+        settled: the concurrency that follows from the rate.
     """
     assert inputs.request_rate is not None
     rows = Rows("load")
-    at_rate = where(all_of(inputs.request_rate > 0, settled <= inputs.concurrency), 1, 0)
     is_open = rows(
         "open",
         "Requests arrive at a rate",
         "flag",
-        at_rate if full is None else at_rate * (1 - full),
+        where(all_of(inputs.request_rate > 0, settled <= inputs.concurrency), 1, 0),
         "not where fewer may be in flight than the rate needs",
         called="open loop",
     )
@@ -658,14 +651,10 @@ class Concurrency:
     Args:
         default: what the input follows.
         blocks: on the Serving sheet, in order.
-        rate: requests per second of sessions, which the input of the rate follows; `full` where they are more
-            than are served. None where no scenario has sessions.
     """
 
     default: Quantity
     blocks: tuple[Block, ...]
-    rate: Quantity | None = None
-    full: Quantity | None = None
 
 
 def concurrency(
@@ -705,30 +694,8 @@ def concurrency(
         at_all_slots.rewrite(load.longest_delay),
         "as if nothing of it fitted into the waits of decode",
     )
-    held = None if inputs.sessions is None else at_all_slots.rewrite((load.delay, load.occupied))
     blocks.append(("Before decode, all slots taken", _further(at_all_slots, steps.rewritten)))
     line, shares = _arrival_line(rows, load, steps), steps.experts
-    asked_by = None
-    if held is not None:
-        asked_by = sessions(
-            inputs,
-            Loaded(
-                before=sum_of(at_all_slots.rewrite(before_decode)),
-                delay=held[0],
-                occupied=held[1],
-                steps=load.steps,
-                fixed=line.fixed,
-                slope=line.slope,
-                full_step=steps.all_slots,
-                most=load.most_decoding,
-                replicas=load.replicas,
-                batch=batch,
-                experts=shares,
-            ),
-        )
-        blocks.append(("Steps over requests", rows.quantities()))
-        rows = Rows("load")
-        blocks += asked_by.blocks
     alike = line.fixed if shares is None else line.fixed + shares.reading * shares.all_slots
     most = _estimate(rows, load, "_0", _filling(rows, "_0", load, line, longest) * alike)
     asked = rows(
@@ -767,18 +734,8 @@ def concurrency(
             rows = Rows("load")
             decoding = _next_estimate(rows, load, number, line, filling, shares, share, decoding)
     default = _requests_in_flight(rows, load, decoding, time_before)
-    if asked_by is None:
-        blocks.append(("Concurrency", rows.quantities()))
-        return Concurrency(default, tuple(blocks))
-    default = rows(
-        "concurrency_of_sessions",
-        "Concurrency at the request rate or of the sessions",
-        "request",
-        where(asked_by.full > 0, asked_by.waiting, default),
-        "where more ask than are served, all are in flight who do not think",
-    )
     blocks.append(("Concurrency", rows.quantities()))
-    return Concurrency(default, tuple(blocks), asked_by.rate, asked_by.full)
+    return Concurrency(default, tuple(blocks))
 
 
 @dataclass(frozen=True)

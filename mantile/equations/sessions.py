@@ -1,282 +1,293 @@
 """Sessions: people or agents who send a request, wait for its answer, think, and send the next.
 
-By Little's law so many sessions send as many requests per second as they are, over the seconds of an
-answer and of the thought after it; and answers take longer the more are sent. On a line of steps over the
-requests in them the rate has a closed form, with the wait behind prompts of a single server in it. The
-reading of routed experts is no line: it is taken as one at the estimate before, as for the concurrency at a
-rate. No more is sent than is served: what is beyond that waits in flight.
+They are the closed loop of a concurrency, with a think time in it. A session waits for its answer during a
+share of its time, so a request finds that share of all other sessions in flight. Steps and waits follow from
+the requests in flight, itself among them, as from a concurrency. The share follows from the time of a
+request, and that from the requests in flight: the rows of a closed loop are worked out at four numbers of
+them. Between two of these the time of a request is taken as a line, on which the requests in flight have a
+closed form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
-from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST
+from mantile.equations.constant import HALF, MOST_REQUESTS, ONE_REQUEST, SMALLEST
 from mantile.equations.inputs import Workload
-from mantile.equations.moe import coverage_growth
-from mantile.graph.quantity import Node, Quantity, all_of, maximum, minimum, where
+from mantile.graph.quantity import Node, Quantity, absolute, all_of, is_number, maximum, minimum, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
 
-_ESTIMATES = 2
-"""Of the share of the experts that the requests there are touch, after that of all slots."""
+_ESTIMATES = 3
+"""Numbers of requests in flight at which the rows are worked out, after that of all sessions."""
 
 Block = tuple[str, tuple[Quantity, ...] | Mapping[Quantity, Quantity]]
 
 
-class Experts(Protocol):
-    """What a decode step reads of routed experts: `load.RoutedExperts`."""
-
-    @property
-    def reading(self) -> Quantity:
-        """Seconds to read all of them."""
-
-    @property
-    def coverage(self) -> Quantity:
-        """Share of them that the batch of the Decode sheet touches."""
-
-    @property
-    def all_slots(self) -> Quantity:
-        """Share of them that all slots touch."""
-
-    @property
-    def spread(self) -> Node:
-        """Exponent of the tokens that touch experts."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Loaded:
-    """What a request of a replica takes, with all slots taken.
-
-    Args:
-        before: seconds of a prompt through prefill, and to the workers that decode.
-        delay: seconds by which a prompt delays a step; it keeps other prompts out for `occupied`.
-        steps: decode steps of a request.
-        fixed: seconds of a step without requests, experts apart, and `slope` for each.
-        full_step: seconds of a step with all slots taken, in which `most` requests decode.
-        replicas: that share the requests.
-        batch: requests that decode, of the Decode sheet.
-    """
-
-    before: Node
-    delay: Quantity
-    occupied: Node
-    steps: Node
-    fixed: Quantity
-    slope: Quantity
-    full_step: Quantity
-    most: Quantity
-    replicas: Node
-    batch: Quantity
-    experts: Experts | None
-
-
 @dataclass(frozen=True)
 class Sessions:
-    """Requests per second of sessions.
+    """The requests in flight of sessions.
 
     Args:
-        rate: of all replicas.
-        full: 1 where sessions would send more than is served; `waiting` are then in flight.
+        default: what the concurrency follows.
+        lead: 1 where it does, and no request rate or concurrency is stated beside sessions.
+        alone, others: sessions that have a replica to themselves, one each, and all others.
+        blocks: on the Serving sheet, in order.
     """
 
-    rate: Quantity
-    full: Quantity
-    waiting: Quantity
+    default: Quantity
+    lead: Quantity
+    alone: Quantity
+    others: Quantity
     blocks: tuple[Block, ...]
 
+    def found(self, e2e: Node, think_time: Node) -> Node:
+        """Requests in flight as a request finds them, itself among them, by the seconds it takes."""
+        return _found(self.alone, self.others, e2e, think_time)
 
-def sessions(inputs: Workload, loaded: Loaded) -> Sessions:
-    """The request rate that follows from sessions and their think time."""
-    assert inputs.sessions is not None and inputs.think_time is not None
-    assert inputs.request_rate is not None
-    rows, blocks = Rows("sessions"), list[Block]()
-    of_replica = rows(
-        "of_replica", "Sessions of a replica", "1", inputs.sessions / loaded.replicas / ONE_REQUEST
-    )
-    apart = rows(
-        "apart", "Think time and prefill", "s", inputs.think_time + loaded.before, "whatever others do"
-    )
-    line, shares = _Line(loaded.fixed, loaded.slope), loaded.experts
-    if shares is not None:
-        line = _Line(loaded.fixed + shares.reading * shares.all_slots, loaded.slope)
-    forms = _Forms(inputs, loaded, of_replica, apart)
-    if shares is None:
-        own = forms.rate(rows, "", line)
-    else:
-        own = forms.rate(rows, "_0", line)
-        for number in range(1, _ESTIMATES + 1):
-            decoding = forms.decoding(rows, f"_{number - 1}", own, line)
-            again = GraphRewrite(
-                {loaded.batch: decoding},
-                (),
-                f"sessions.{number}.",
-                f", sessions, estimate {number - 1}",
-                (shares.coverage,),
-            )
-            share = again.rewrite(shares.coverage)
-            blocks.append((f"Sessions, estimate {number - 1}", rows.quantities()))
-            made = {
-                original: row
-                for original, row in again.rewritten.items()
-                if isinstance(original, Quantity) and isinstance(row, Quantity) and row is not decoding
-            }
-            blocks.append((f"Experts of sessions, estimate {number - 1}", made))
-            rows = Rows("sessions")
-            growth = rows(
-                f"growth_{number}",
-                f"Growth of the share of the experts touched, estimate {number - 1}",
-                "1",
-                coverage_growth(share, shares.spread),
-                "for each per cent of requests, times a hundred",
-            )
-            line = _Line(
-                rows(
-                    f"fixed_{number}",
-                    f"Step time without requests, estimate {number}",
-                    "s",
-                    loaded.fixed + shares.reading * (share - growth),
-                ),
-                rows(
-                    f"slope_{number}",
-                    f"Step time per request, estimate {number}",
-                    "s",
-                    loaded.slope + shares.reading * growth / (decoding / ONE_REQUEST),
-                ),
-            )
-            own = forms.rate(rows, "" if number == _ESTIMATES else f"_{number}", line)
-    return _bounded(rows, blocks, inputs, loaded, own)
+
+def _found(alone: Node, others: Node, e2e: Node, think_time: Node) -> Node:
+    return alone + others * (e2e / (e2e + think_time))
 
 
 @dataclass(frozen=True)
-class _Line:
-    """Seconds of a decode step by the requests in it."""
+class _Point:
+    """So many requests in flight, and seconds of a request then."""
 
-    fixed: Node
-    slope: Node
+    requests: Quantity
+    e2e: Quantity
 
 
-@dataclass(frozen=True)
-class _Forms:
-    """The closed form of the rate on a line of steps.
+def sessions(
+    inputs: Workload,
+    replicas: Node,
+    e2e: Quantity,
+    closed: Mapping[Node, Node],
+    at_rate: Quantity | None,
+) -> Sessions:
+    """The requests in flight of sessions.
 
-    With N sessions, z seconds that nobody else changes, S steps of a + b n seconds and a delay D of each
-    prompt, a request takes z + S a ÷ (1 - r w) + half r o² ÷ (1 - r w) seconds at r requests per second, with
-    w = D + S b and prompts that take o seconds; N = r times that is a square in r.
+    Args:
+        replicas: that share the sessions.
+        e2e: seconds of a request at the concurrency.
+        closed: figures of a request rate, and what stands for them in a closed loop.
+        at_rate: the concurrency that follows from a request rate; None where none may be given.
     """
-
-    inputs: Workload
-    loaded: Loaded
-    sessions: Quantity
-    apart: Quantity
-
-    def rate(self, rows: Rows, suffix: str, line: _Line) -> Quantity:
-        """Requests per second of a replica."""
-        number = f", estimate {suffix[1:]}" if suffix else ""
-        loaded, taken = self.loaded, self.loaded.occupied
-        adds = rows(
-            f"adds{suffix}",
-            f"Time a request adds to the steps of others{number}",
-            "s",
-            loaded.delay + loaded.steps * line.slope,
-        )
-        alone = rows(
-            f"alone{suffix}",
-            f"Think time and a request without others{number}",
-            "s",
-            self.apart + loaded.steps * line.fixed,
-        )
-        linear = rows(
-            f"linear{suffix}",
-            f"Half of the linear part of the square in the rate{number}",
-            "s",
-            HALF * (alone + self.sessions * adds),
-        )
-        square = rows(
-            f"square{suffix}",
-            f"Square part of it{number}",
-            "s*s",
-            self.apart * adds - HALF * taken * taken,
-            "less what a prompt waits for others",
-        )
-        root = rows(
-            f"root{suffix}",
-            f"Root of the square{number}",
-            "s",
-            maximum(0, linear * linear - self.sessions * square) ** HALF,
-        )
-        return rows(
-            f"rate{suffix}",
-            f"Requests per second of a replica{number or ', if all are served'}",
-            "request/s",
-            ONE_REQUEST * self.sessions / (linear + root),
-            "sessions ÷ (end to end + think time)",
-            source="Little's law",
-        )
-
-    def decoding(self, rows: Rows, suffix: str, rate: Quantity, line: _Line) -> Quantity:
-        """Requests of a replica that decode, at least one."""
-        loaded = self.loaded
-        left = maximum(SMALLEST, 1 - rate * (loaded.delay + loaded.steps * line.slope) / ONE_REQUEST)
-        return rows(
-            f"decoding{suffix}",
-            f"Requests of a replica that decode, estimate {suffix[1:]}",
-            "request",
-            maximum(ONE_REQUEST, minimum(loaded.most, rate * loaded.steps * line.fixed / left)),
-            source="Little's law",
-        )
-
-
-def _bounded(rows: Rows, blocks: list[Block], inputs: Workload, loaded: Loaded, own: Quantity) -> Sessions:
-    """No more than is served; what is beyond that is in flight."""
     assert inputs.sessions is not None and inputs.think_time is not None
-    assert inputs.request_rate is not None
-    served = rows(
-        "served",
-        "Most requests per second of a replica, all slots taken",
-        "request/s",
-        ONE_REQUEST / (loaded.delay + loaded.steps * loaded.full_step / (loaded.most / ONE_REQUEST)),
+    rows = Rows("sessions")
+    alone = rows(
+        "alone",
+        "Sessions that have a replica to themselves",
+        "request",
+        minimum(inputs.sessions, replicas * ONE_REQUEST),
+        "one for each replica",
     )
-    prompts = rows(
-        "prompts",
-        "Most requests per second that prompts allow",
-        "request/s",
-        inputs.dp * ONE_REQUEST / loaded.occupied,
-        "of all replicas, or of the workers that prefill",
+    others = rows("others", "All other sessions", "request", inputs.sessions - alone)
+    every = rows("every", "Requests in flight, all sessions at once", "request", alone + others)
+    blocks: list[Block] = [("Sessions", rows.quantities())]
+
+    def at(requests: Quantity, name: str, words: str) -> _Point:
+        copy = GraphRewrite(
+            {**closed, inputs.concurrency: requests}, (), f"sessions.{name}.", f", {words}", (e2e,)
+        )
+        point = _Point(requests, copy.rewrite(e2e))
+        made = {
+            original: row
+            for original, row in copy.rewritten.items()
+            if isinstance(original, Quantity) and isinstance(row, Quantity) and row.id.startswith("sessions.")
+        }
+        blocks.append((words[0].upper() + words[1:], made))
+        return point
+
+    high = low = at(every, "all", "all sessions at once")
+    rows = Rows("sessions")
+    search = _Search(inputs.think_time, inputs.sessions, alone, others)
+    estimate = search.start(rows, high)
+    for number in range(1, _ESTIMATES + 1):
+        blocks.append((f"Requests in flight of sessions, estimate {number - 1}", rows.quantities()))
+        point = at(estimate, str(number), f"sessions, estimate {number - 1}")
+        rows = Rows("sessions")
+        high, low, estimate = search.further(rows, number, point, high, low)
+    default = rows(
+        "concurrency",
+        "Concurrency of the sessions",
+        "request",
+        where(is_number(estimate), minimum(MOST_REQUESTS, estimate), 1),
     )
-    limit = rows(
-        "limit",
-        "Most requests per second of sessions",
-        "request/s",
-        minimum(loaded.replicas * served, prompts),
-        "all slots taken, or prompts prefilled, all the time",
-    )
-    asked = rows("asked", "Requests per second, if all are served", "request/s", own * loaded.replicas)
-    rate = rows("rate_of_all", "Requests per second of sessions", "request/s", minimum(limit, asked))
-    full = rows(
-        "full",
-        "Sessions would send more than is served",
+    if at_rate is not None:
+        default = rows(
+            "concurrency_or_rate",
+            "Concurrency of the sessions, or at the request rate",
+            "request",
+            where(inputs.by_sessions, default, at_rate),
+            "a rate that is stated stands in place of sessions",
+        )
+    lead = rows(
+        "lead",
+        "The load follows from sessions",
         "flag",
         where(
-            all_of(
-                inputs.sessions > 0,
-                asked >= limit,
-                inputs.request_rate >= rate,
-                inputs.request_rate <= rate,
-            ),
-            1,
-            0,
+            all_of(inputs.by_sessions, inputs.concurrency >= estimate, inputs.concurrency <= estimate), 1, 0
         ),
-        "not where a rate is typed over theirs",
+        "not where a rate or a concurrency is stated beside them",
     )
-    waiting = rows(
-        "waiting",
-        "Requests in flight where sessions send more than is served",
-        "request",
-        maximum(1, inputs.sessions - limit * inputs.think_time),
-        "all but who think",
-    )
-    blocks.append(("Sessions", rows.quantities()))
-    return Sessions(rate, full, waiting, tuple(blocks))
+    blocks.append(("Requests in flight of sessions", rows.quantities()))
+    return Sessions(default, lead, alone, others, tuple(blocks))
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The search for the requests in flight.
+
+    With a sessions that have a replica to themselves, o others and z seconds of thought, requests in flight n
+    are a + o t ÷ (t + z). On a line of requests that take t = c + d (n - a) seconds that is a square in n.
+    """
+
+    think_time: Node
+    sessions: Node
+    alone: Quantity
+    others: Quantity
+
+    def start(self, rows: Rows, most: _Point) -> Quantity:
+        """The first estimate, between two bounds."""
+        highest = rows(
+            "highest",
+            "Most requests in flight of the sessions",
+            "request",
+            self._found(most),
+            "if requests take as long as with all at once",
+        )
+        lowest = rows(
+            "lowest",
+            "Fewest requests in flight of the sessions",
+            "request",
+            minimum(highest, self._least(most)),
+            "if as many are served per second as with all at once",
+            source="Little's law",
+        )
+        return rows(
+            "estimate_0",
+            "Requests in flight of the sessions, estimate 0",
+            "request",
+            (lowest * highest) ** HALF,
+            "halfway on a logarithmic scale",
+        )
+
+    def further(
+        self, rows: Rows, number: int, point: _Point, high: _Point, low: _Point
+    ) -> tuple[_Point, _Point, Quantity]:
+        """The estimate after another, on the line through two of the points that were worked out.
+
+        Args:
+            number: of the estimate.
+            point: at the estimate before.
+            high: the lowest point so far with too many requests in flight; `low` the highest with too few,
+                or the one above `high` where there is none.
+        """
+        at, after = f"_{number}", f", estimate {number}"
+        found = rows(
+            f"found{at}",
+            f"Requests in flight by the time they take{after}",
+            "request",
+            self._found(point),
+            source="approximate mean value analysis of Bard and Schweitzer",
+        )
+        few = rows(
+            f"few{at}", f"The estimate before is too low{after}", "flag", where(point.requests < found, 1, 0)
+        )
+
+        def point_of(name: str, words: str, kept: _Point, other: _Point, keeps: Node) -> _Point:
+            return _Point(
+                rows(
+                    f"{name}{at}", f"{words}{after}", "request", where(keeps, kept.requests, other.requests)
+                ),
+                rows(
+                    f"{name}_e2e{at}", f"{words}, end to end{after}", "s", where(keeps, kept.e2e, other.e2e)
+                ),
+            )
+
+        upper = point_of("upper", "Upper end of the line", high, point, few > 0)
+        below = point_of(
+            "below", "Other end, if the estimate is too high", low, high, low.requests < high.requests
+        )
+        lower = point_of("lower", "Other end of the line", point, below, few > 0)
+        return upper, lower, self._on_line(rows, number, upper, lower, found)
+
+    def _found(self, point: _Point) -> Node:
+        return _found(self.alone, self.others, point.e2e, self.think_time)
+
+    def _least(self, point: _Point) -> Node:
+        """All sessions but those that think, if as many requests are served per second."""
+        return maximum(self.alone, self.sessions - point.requests * (self.think_time / point.e2e))
+
+    def _on_line(self, rows: Rows, number: int, high: _Point, low: _Point, found: Quantity) -> Quantity:
+        at, after = f"_{number}", f", estimate {number}"
+        apart = rows(
+            f"apart{at}", f"Requests between both ends{after}", "request", high.requests - low.requests
+        )
+        slope = rows(
+            f"slope{at}",
+            f"Time per further request in flight{after}",
+            "s",
+            where(
+                absolute(apart) > SMALLEST * high.requests,
+                maximum(0, (high.e2e - low.e2e) / (apart / ONE_REQUEST)),
+                0,
+            ),
+        )
+        first = rows(
+            f"first{at}",
+            f"Time of a request with a replica to itself, on that line{after}",
+            "s",
+            high.e2e - slope * ((high.requests - self.alone) / ONE_REQUEST),
+        )
+        half = rows(
+            f"half{at}",
+            f"Half of that and the think time, less what others add{after}",
+            "s",
+            HALF * (first + self.think_time - slope * (self.others / ONE_REQUEST)),
+        )
+        root = rows(
+            f"root{at}",
+            f"Root of the square{after}",
+            "s",
+            maximum(0, half * half + slope * first * (self.others / ONE_REQUEST)) ** HALF,
+        )
+        few = rows(
+            f"few_others{at}",
+            f"Others in flight, where they add little{after}",
+            "request",
+            self.others * (first / (maximum(0, half) + root)),
+        )
+        many = rows(
+            f"many_others{at}",
+            f"Others in flight, where they add much{after}",
+            "request",
+            ONE_REQUEST * ((root - half) / maximum(SMALLEST * half, slope)),
+            "the same without a small difference of large figures",
+        )
+        line = rows(
+            f"line{at}",
+            f"Requests in flight on that line{after}",
+            "request",
+            self.alone + where(half > 0, few, many),
+        )
+        within = apart > 0
+        lowest = rows(
+            f"lowest{at}",
+            f"Fewest requests in flight{after}",
+            "request",
+            where(within, low.requests, self._least(high)),
+        )
+        highest = rows(
+            f"highest{at}", f"Most requests in flight{after}", "request", where(within, high.requests, found)
+        )
+        last = number == _ESTIMATES
+        return rows(
+            "in_flight" if last else f"estimate{at}",
+            f"Requests in flight of the sessions{'' if last else after}",
+            "request",
+            maximum(minimum(lowest, highest), minimum(line, highest)),
+            "as a request finds them, itself among them",
+        )

@@ -236,6 +236,14 @@ def _parallel(*names: str) -> Slots:
     return lambda raised: {name: raised.asked(name) for name in names}
 
 
+def _of_sessions(raised: Raised) -> dict[str, str]:
+    return {
+        "asked": shown(raised.number("concurrency")),
+        "sessions": shown(raised.number("sessions")),
+        "found": shown(raised.fact("checks.of_sessions")),
+    }
+
+
 def _sides(raised: Raised) -> dict[str, str]:
     return {"left": shown(raised.left), "right": shown(raised.right)}
 
@@ -689,6 +697,12 @@ MESSAGES: Mapping[str, Message] = {
         "replica (--dp)",
         lambda raised: {"load": f"{raised.left:.0%}"},
         {"load": "92%"},
+    ),
+    "SESSIONS_DIFFER": Message(
+        "{asked} requests are in flight, {sessions} sessions have {found}: leave out the rate or concurrency "
+        "beside them; if there is none, the load is so near saturation that small differences move it",
+        _of_sessions,
+        {"asked": "16", "sessions": "200", "found": "62.3"},
     ),
     "KV_QUEUE": Message(
         "{asked} requests ask for the {room} places in the KV cache: the others wait; a smaller "

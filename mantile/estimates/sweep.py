@@ -515,6 +515,8 @@ def question_of(
         or "disaggregated" in axes.get("serving", ())
     )
     led = {key: axes[key][0] for key in LEADING if key in axes and getattr(scenario, key) is None}
+    if "sessions" in axes:  # which stand in place of other loads
+        led |= {load: None for load in ("concurrency", "request_rate") if load not in axes}
     scenario = scenario.model_copy(update={"overrides": kept, **led})
     return Question(scenario, axes, swept, apart, model, library, name)
 
@@ -544,7 +546,7 @@ def _graph(asked: Question) -> EstimateGraph:
     """
     scenario, name = asked.scenario, asked.name
     model = apply_model_overrides(asked.model, scenario.overrides, name)
-    rated = not asked.over.keys().isdisjoint(("request_rate", "sessions")) or scenario.open_loop
+    rated = "request_rate" in asked.over or scenario.open_loop
     prefixes = scenario.caches_prefixes or not asked.over.keys().isdisjoint(PREFIX_FIELDS)
     stated = scenario.stated | {STATED_FIELDS[key] for key in asked.over if key in STATED_FIELDS}
     equations = graph_of(

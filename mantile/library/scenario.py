@@ -354,7 +354,7 @@ class Scenario(Case):
     @property
     def open_loop(self) -> bool:
         """Whether requests arrive at a rate, in some column at least."""
-        return "sessions" in self.stated or any(case.request_rate for case in (self, *self.variants))
+        return any(case.request_rate for case in (self, *self.variants))
 
     @property
     def caches_prefixes(self) -> bool:

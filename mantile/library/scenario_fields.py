@@ -555,12 +555,15 @@ class Inputs(Deployment):
     )
     concurrency: Whole | None = field(
         "Concurrency",
-        "requests in flight at any time, over all replicas; with a request rate: at most so many",
+        (
+            "requests in flight at any time, over all replicas; with a request rate: at most so many; with "
+            "sessions: in place of those that follow from them"
+        ),
         unit="request",
         required=True,
-        otherwise="follows from the request rate, if there is one",
+        otherwise="follows from the request rate or from sessions, if there are any",
         initial=1,
-        follows="request rate",
+        follows="another load",
         least=1,
         most=MOST_REQUESTS,
         aliases=("max_concurrency", "batch_size"),
@@ -571,7 +574,6 @@ class Inputs(Deployment):
         "requests that arrive per second, over all replicas, whatever is in flight; 0: concurrency is kept",
         unit="request/s",
         default=0,
-        follows="sessions",
         least=0,
         most=MOST_REQUESTS,
         aliases=("qps", "rps"),
@@ -591,7 +593,7 @@ class Inputs(Deployment):
         "Sessions",
         (
             "people or agents who send a request, wait for its answer, think and send the next, over all "
-            "replicas; the request rate follows; 0: nobody says how many"
+            "replicas; the concurrency follows; 0: nobody says how many"
         ),
         unit="request",
         default=0,

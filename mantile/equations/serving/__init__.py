@@ -25,9 +25,10 @@ from mantile.equations.serving.stages import DecodeStep
 from mantile.equations.serving.tails import Stages, percentiles
 from mantile.equations.serving.totals import throughput
 from mantile.equations.serving.waits import queue
+from mantile.equations.sessions import Sessions, sessions
 from mantile.equations.spread import Spread
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, Section, where
+from mantile.graph.quantity import Node, Quantity, Section, as_node, where
 from mantile.ir.modules import ModelGraph
 
 
@@ -41,6 +42,8 @@ class Serving:
         load, concurrency: the state under a request rate, and the requests in flight that follow from it;
             None where none may be given.
         classes: what each class of requests sees; none where a scenario has no classes.
+        sessions: that the load comes to; `asked_by` what follows from those of a scenario. None without any.
+        law, waiting: as in `Throughput`.
     """
 
     ttft: Quantity
@@ -63,11 +66,14 @@ class Serving:
     in_batch: Node
     slots: Node
     step: Quantity
+    law: tuple[Quantity, Quantity]
     sections: tuple[Section, ...]
     load: Arrivals | None = None
     concurrency: Concurrency | None = None
     classes: tuple[Told, ...] = ()
     sessions: Quantity | None = None
+    asked_by: Sessions | None = None
+    waiting: Quantity | None = None
 
 
 def serving(
@@ -121,7 +127,16 @@ def serving(
     start = ttft(first, waits, slots)
     request = e2e(setting, token, first, waits, slots, start)
     tails = percentiles(Stages(setting, loop, token, first, waits, slots, start, request, load))
-    total = throughput(setting, token, first, waits, slots, request.e2e, load)
+    asked_by = None
+    if setting.inputs.sessions is not None:
+        asked_by = sessions(
+            setting.inputs,
+            decode_workers.inputs.dp,
+            request.e2e,
+            {} if load is None else {load.open: as_node(0)},
+            None if settled is None else settled.default,
+        )
+    total = throughput(setting, token, first, waits, slots, request.e2e, load, asked_by)
     told = good = None
     if tails is not None:
         if mixed is not None:
@@ -158,6 +173,7 @@ def serving(
         in_batch=slots.in_batch if load is None else where(load.open > 0, 0, slots.in_batch),
         slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
         step=token.step,
+        law=total.law,
         sections=(
             *(() if lengths is None else (lengths.section,)),
             setting.scheduler.forms,
@@ -178,6 +194,8 @@ def serving(
         concurrency=settled,
         classes=() if told is None else told.told,
         sessions=total.sessions,
+        asked_by=asked_by,
+        waiting=total.waiting,
     )
 
 
@@ -199,11 +217,11 @@ def _load(setting: Setting, loop: ClosedLoop, steps: StepTimes) -> tuple[Arrival
         None if setting.spread is None else setting.spread.waits,
     )
     settled = concurrency(setting.inputs, setting.memory, setting.decoding.batch, rates, before_decode, steps)
-    return opened(setting.inputs, rates, settled.default, settled.full), settled
+    return opened(setting.inputs, rates, settled.default), settled
 
 
-STATE = "State"
-"""The block of the Serving sheet before which the concurrency at a rate is worked out."""
+STATE, THROUGHPUT = "State", "Throughput"
+"""Blocks of the Serving sheet before which the concurrency at a rate, or of sessions, is worked out."""
 
 
 def _load_section(load: Arrivals) -> Section:

@@ -16,11 +16,17 @@ from mantile.graph.rows import Rows
 
 @dataclass(frozen=True)
 class Base:
-    """Seconds to a first token on one's own, while others decode, and the parts they consist of."""
+    """Seconds to a first token on one's own, while others decode, and the parts they consist of.
+
+    Args:
+        any_time: 1 where requests arrive at any time of a step, 0 where one follows as another ends; None if
+            all do that.
+    """
 
     base: Quantity
     parts: tuple[Quantity, ...]
     section: Section
+    any_time: Node | None = None
 
 
 def base(setting: Setting, loop: ClosedLoop, token: Tpot, load: Arrivals | None) -> Base:
@@ -32,8 +38,18 @@ def base(setting: Setting, loop: ClosedLoop, token: Tpot, load: Arrivals | None)
         others = where(load.open > 0, load.decoding / ONE_REQUEST, others)
     steps = wait_steps(rows, setting, loop)
     lag: Node = factors["step_lag"]
-    if load is not None:
-        lag = arrival_lag(rows, setting, loop, token, load)
+    any_time: Node | None = None if load is None else load.open
+    if loop.thinking is not None:
+        thought = minimum(1, loop.thinking / token.step)
+        any_time = rows(
+            "any_time",
+            "Requests arrive at any time of a step",
+            "1",
+            thought if any_time is None else maximum(any_time, thought),
+            "at a rate, and after a think time as long as a step",
+        )
+    if any_time is not None:
+        lag = arrival_lag(rows, setting, loop, token, any_time)
     running = rows(
         "first_step",
         "Running step",
@@ -55,14 +71,15 @@ def base(setting: Setting, loop: ClosedLoop, token: Tpot, load: Arrivals | None)
     return Base(
         base=total,
         parts=tuple(parts),
+        any_time=any_time,
         section=rows.section(
             "First token without a queue", "on its own, while others decode", Section.SUBTOTAL
         ),
     )
 
 
-def arrival_lag(rows: Rows, setting: Setting, loop: ClosedLoop, token: Tpot, load: Arrivals) -> Quantity:
-    """Decode steps around a prefill, where requests may arrive at a rate.
+def arrival_lag(rows: Rows, setting: Setting, loop: ClosedLoop, token: Tpot, any_time: Node) -> Quantity:
+    """Decode steps around a prefill, where requests may arrive at any time.
 
     Who arrives at any time waits for half of the running step and for those that are scheduled already; a
     prompt that rides along takes what its step has beyond the prefill by itself. The factor was fitted to
@@ -90,7 +107,7 @@ def arrival_lag(rows: Rows, setting: Setting, loop: ClosedLoop, token: Tpot, loa
         "lag_in_use",
         "First-step lag in use",
         "1",
-        where(load.open > 0, minimum(fitted, arriving), fitted),
+        minimum(fitted, (1 - any_time) * fitted + any_time * arriving),
         "of who arrives at any time not above that of a closed loop",
     )
 

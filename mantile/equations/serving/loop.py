@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import HALF, ONE_REQUEST, TOKENS_PER_STEP
+from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST, TOKENS_PER_STEP
 from mantile.equations.load import Arrivals
 from mantile.equations.mixed import beside_products, mixed_step
 from mantile.equations.serving.setting import Setting
 from mantile.equations.speculation import Speculation
-from mantile.graph.quantity import Quantity, Section, all_of, maximum, minimum, where
+from mantile.graph.quantity import Node, Quantity, Section, all_of, maximum, minimum, where
 from mantile.graph.rows import Rows
 
 
@@ -43,6 +43,7 @@ class ClosedLoop:
     Args:
         synchronous: 1 where all requests of the batch start and end together, half where they may.
         step, stall: seconds of a decode step, and lost to prompts per token.
+        thinking: seconds between an answer and the next request; None where no scenario has sessions.
     """
 
     prompts: Prompts
@@ -50,6 +51,7 @@ class ClosedLoop:
     step: Quantity
     stall: Quantity
     section: Section
+    thinking: Quantity | None = None
 
 
 def closed_loop(setting: Setting) -> ClosedLoop:
@@ -80,11 +82,30 @@ def closed_loop(setting: Setting) -> ClosedLoop:
         ),
         "with a second token at least",
     )
+    synchronous_share: Node = setting.interleaved * alike * HALF * (1 + together)
+    thinking = None
+    if setting.inputs.sessions is not None:
+        assert setting.inputs.think_time is not None
+        thinking = rows(
+            "thinking",
+            "Time between an answer and the next request",
+            "s",
+            where(setting.inputs.by_sessions, setting.inputs.think_time, 0),
+            "of sessions; else the next request follows at once",
+        )
+        apart = rows(
+            "thought_apart",
+            "Share of a synchronous batch that think times take apart",
+            "1",
+            minimum(1, thinking / maximum(SMALLEST * step, others.others * others.held)),
+            "all of it where they are as long as the prompts of all others",
+        )
+        synchronous_share = synchronous_share * (1 - apart)
     synchronous = rows(
         "lockstep",
         "Share of a synchronous batch",
         "1",
-        setting.interleaved * alike * HALF * (1 + together),
+        synchronous_share,
         "of equal lengths: requests that start together end, and are prefilled, together; half where that "
         "is not known",
     )
@@ -114,6 +135,7 @@ def closed_loop(setting: Setting) -> ClosedLoop:
         synchronous=synchronous,
         step=step,
         stall=stall,
+        thinking=thinking,
         section=rows.section("Time per output token", "of a closed loop"),
     )
 

@@ -222,13 +222,13 @@ def _before_first_token(rows: Rows, stages: Stages) -> tuple[Quantity, Quantity]
         "of all variances against the square of TTFT; in a static batch prompts are prefilled together",
     )
     parts = [own, *_waits_behind(rows, stages, interrupts), _slots(rows, stages), _rest(rows, stages)]
-    if stages.load is not None:
+    if stages.first.any_time is not None:
         varies = rows("varies_step", "Step against TTFT", "1", stages.token.step / ttft)
         step = rows(
             "variance_step",
             "Variance of TTFT by the step that runs",
             "1",
-            interrupts * stages.load.open * HALF * HALF * THIRD * varies * varies,
+            interrupts * stages.first.any_time * HALF * HALF * THIRD * varies * varies,
             "a request arrives at any time of it",
         )
         parts.append(step)
@@ -263,8 +263,8 @@ def _waits_behind(rows: Rows, stages: Stages, interrupts: Quantity) -> tuple[Qua
     )
     rest = rows("wait_rest", "The rest of these waits, against TTFT", "1", waited - common)
     steps: Node = service
-    if stages.load is not None:
-        steps = service + interrupts * stages.load.open * stages.token.step
+    if stages.first.any_time is not None:
+        steps = service + interrupts * stages.first.any_time * stages.token.step
     occupied = rows(
         "wait_service",
         "Time a prompt occupies the pipeline, against TTFT",

@@ -5,23 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.constant import HALF, ONE_REQUEST
+from mantile.equations.inputs import Workload
 from mantile.equations.load import Arrivals
 from mantile.equations.serving.first import Base
 from mantile.equations.serving.loop import Tpot
 from mantile.equations.serving.setting import Setting
 from mantile.equations.serving.slots import Slots
 from mantile.equations.serving.waits import Waits
+from mantile.equations.sessions import Sessions
 from mantile.graph.quantity import Node, Quantity, Section, all_of, maximum, minimum, where
 from mantile.graph.rows import Rows
 
 
 @dataclass(frozen=True)
 class Throughput:
-    """Requests and tokens per second of the deployment, and the requests in flight at a request rate."""
+    """Requests and tokens per second of the deployment, and the requests in flight at a request rate.
+
+    Args:
+        sessions: that the load comes to; None where no scenario has any.
+        law: both sides of Little's law: requests in flight and sessions that think, and those by the requests
+            per second and the time of each.
+        waiting: share of its time in which a session waits for its answer.
+    """
 
     requests: Quantity
     in_flight: Quantity | None
     sessions: Quantity | None
+    law: tuple[Quantity, Quantity]
+    waiting: Quantity | None
     output: Quantity
     accelerators: Quantity
     output_per_accelerator: Quantity
@@ -121,6 +132,21 @@ def last_ends(rows: Rows, setting: Setting, token: Tpot, waits: Waits, end_to_en
     )
 
 
+def _closed_loop(rows: Rows, inputs: Workload, asked_by: Sessions | None) -> tuple[Node, Quantity | None]:
+    """What goes round in a closed loop, requests or sessions, and the seconds of thought in it."""
+    if asked_by is None:
+        return inputs.concurrency, None
+    assert inputs.sessions is not None and inputs.think_time is not None
+    asking = rows(
+        "asking",
+        "Requests kept in flight, or sessions",
+        "request",
+        where(asked_by.lead > 0, inputs.sessions, inputs.concurrency),
+    )
+    thinking = rows("thought", "Think time in use", "s", where(asked_by.lead > 0, inputs.think_time, 0))
+    return asking, thinking
+
+
 def throughput(
     setting: Setting,
     token: Tpot,
@@ -129,8 +155,13 @@ def throughput(
     slots: Slots,
     end_to_end: Quantity,
     load: Arrivals | None,
+    asked_by: Sessions | None,
 ) -> Throughput:
-    """Requests and tokens per second."""
+    """Requests and tokens per second.
+
+    Args:
+        asked_by: what follows from sessions; None where no scenario has any.
+    """
     inputs, deployment = setting.inputs, setting.prefill_workers.ranks.deployment
     rows = Rows("serving")
     end = last_ends(rows, setting, token, waits, end_to_end)
@@ -145,7 +176,9 @@ def throughput(
         ),
         "in the warm-up burst requests wait for a slot half as long",
     )
-    in_loop = loaded * inputs.concurrency / end_to_end
+    asking, thinking = _closed_loop(rows, inputs, asked_by)
+    cycle: Node = end_to_end if thinking is None else end_to_end + thinking
+    in_loop = loaded * asking / cycle
     requests = rows(
         "requests_per_s",
         "Requests per second",
@@ -153,7 +186,8 @@ def throughput(
         in_loop if load is None else where(load.open > 0, load.served, in_loop),
         source="Little's law",
     )
-    in_flight = None
+    in_flight = told = waiting = None
+    kept: Node = loaded * asking
     if load is not None:
         in_flight = Rows("load")(
             "in_flight",
@@ -164,9 +198,13 @@ def throughput(
             source="Little's law",
         )
         rows.add(in_flight)
-    sessions = None
+        kept = where(load.open > 0, in_flight, kept)
     if inputs.think_time is not None:
-        sessions = Rows("sessions")(
+        of_sessions = Rows("sessions")
+        waiting = of_sessions(
+            "waiting", "Share of its time in which a session waits for its answer", "1", end_to_end / cycle
+        )
+        told = of_sessions(
             "told",
             "Sessions that this load comes to",
             "request",
@@ -174,7 +212,18 @@ def throughput(
             "who wait for an answer, and who think",
             source="Little's law",
         )
-        rows.add(sessions)
+        rows.add(*of_sessions.rows)
+    law = (
+        rows("law_kept", "Requests in flight, and sessions that think", "request", kept),
+        rows(
+            "law_served",
+            "The same by the requests per second",
+            "request",
+            requests * cycle,
+            "requests per second × (end to end + think time)",
+            source="Little's law",
+        ),
+    )
     output = rows(
         "output_tokens_per_s", "Output tokens per second", "token/s", requests * inputs.output_tokens
     )
@@ -187,7 +236,9 @@ def throughput(
     return Throughput(
         requests=requests,
         in_flight=in_flight,
-        sessions=sessions,
+        sessions=told,
+        law=law,
+        waiting=waiting,
         output=output,
         accelerators=accelerators,
         output_per_accelerator=rows(

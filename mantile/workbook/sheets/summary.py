@@ -111,13 +111,15 @@ def summary_sheet(
 def _select_row(book: EstimateBook, sheet: Sheet, row: int, names: tuple[str, ...]) -> None:
     """Selectors side by side below their labels; below those of degrees and lengths the decode workers'.
 
-    Where requests arrive at a rate, the rate is selected in place of the concurrency that follows from it.
+    Where requests arrive at a rate, or sessions send them, that is selected in place of the concurrency that
+    follows from it.
     """
     inputs, small = book.estimate.equations.inputs.named(), _selector_label()
     disaggregated, degrees = len(book.estimate.equations.workers) > 1, row == _SELECTOR_ROWS[1]
     asked = book.estimate.inputs(0)
-    rated = any(asked.get(f"inputs.{load}") for load in ("request_rate", "sessions"))
-    shown = ["request_rate" if name == "concurrency" and rated else name for name in names]
+    loads = ("request_rate", "sessions")
+    load = next((load for load in loads if asked.get(f"inputs.{load}")), "concurrency")
+    shown = [load if name == "concurrency" else name for name in names]
     for column, name in enumerate((name for name in shown if name in inputs), FIRST):
         label = inputs[name].label
         other = inputs.get(f"{DECODE}{name}") if disaggregated else None
