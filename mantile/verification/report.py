@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mantile.equations.signature import HOLDS, VARIED
+from mantile.library.brief import Brief
 from mantile.library.signing import Verdict
 from mantile.verification.severity import ANSWER, COSMETIC, SHOWN
 
@@ -47,8 +48,8 @@ class OtherVersion:
     not_compared: list[dict[str, Any]]
 
 
-@dataclass
-class Report:
+@dataclass(repr=False)
+class Report(Brief):
     """What was found in a file.
 
     Args:
@@ -153,8 +154,8 @@ class Report:
         }
 
 
-@dataclass
-class Reports:
+@dataclass(repr=False)
+class Reports(Brief):
     """What several engines found in a file.
 
     Args:
