@@ -31,6 +31,10 @@ OTHERS = {
     "without": "Ids of overrides of the base that a variant does not follow.",
     "measured": "What was measured: `ttft_ms`, `ttft_p50_ms`, `tpot_ms`, `output_tokens_per_s`.",
     "profiles": "Profiles wanted in an older version: `accelerators/h100-sxm@2026-11`.",
+    "prices": (
+        "USD per hour of one accelerator, by id, in place of the library's on the price basis, cloud or "
+        "rental: `{h100-sxm: 2.10}`."
+    ),
     "correction": (
         "Multipliers that stand beside the results: `none`, `shipped`, or a file that `mantile correct` "
         "wrote."

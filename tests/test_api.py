@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 import runpy
+from dataclasses import fields
 from html.parser import HTMLParser
 from pathlib import Path
 from textwrap import dedent
@@ -22,6 +23,10 @@ from mantile.equations.metrics import METRICS, TPOT, Metric
 from mantile.estimates.sensitivity import sensitivity
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, substitute
+from mantile.measured.calibrate import Calibration
+from mantile.roundtrip.audit import Audit
+from mantile.roundtrip.compare import Comparison
+from mantile.verification.report import Report, Reports
 
 ROOT = Path(__file__).resolve().parents[1]
 FIELDS: dict[str, Any] = {
@@ -263,7 +268,7 @@ def test_a_sweep_is_a_table_of_fields_then_results(estimate: mt.Estimate, imposs
 
 
 def test_drivers_are_the_effects_as_a_table(estimate: mt.Estimate) -> None:
-    table, effects = mt.drivers(estimate), sensitivity(estimate)
+    table, effects = sensitivity(estimate)
     assert [*table.index] == [item.input.id for item in effects]
     assert table.loc["cost.price", "usd"] == pytest.approx(0.4) and table.loc["cost.price", "tpot"] == 0
 
@@ -315,6 +320,32 @@ def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     told = capsys.readouterr().out
     assert "MEMORY_EXCEEDED" in told and "=serving.decode_step+serving.stall" in told
     assert isinstance(cells["table"], pd.DataFrame) and (tmp_path / "notebook.xlsx").is_file()
+
+
+def test_what_a_function_returns_is_printed_in_few_words(estimate: mt.Estimate, tmp_path: Path) -> None:
+    """However much it holds, but for tables and plain objects. What reads workbooks is filled by hand."""
+    scenario = estimate.scenario
+    asked: dict[str, Any] = {key: FIELDS[key] for key in FIELDS if key not in ("accelerator", "tp")}
+    asked |= {"over": {"accelerator": ["h100-sxm"], "framework": ["vllm"], "tp": [1]}, "gpus_max": 2}
+    record = FIELDS | {"id": "own", "source": "a test", "date": "2026-11-20", "metrics": {"tpot_s": 0.009}}
+    runs = tmp_path / "runs.yaml"
+    runs.write_text(json.dumps({"runs": [record]}), encoding="utf-8")
+    measured = mt.load_measurements(runs)
+    best, needed = mt.optimize(**asked), mt.size(**asked)
+    many = [{"id": "serving.tpot", "value": 1.0}] * 5000
+    filled = [
+        kind(*(many for _ in fields(kind))) for kind in (Audit, Calibration, Comparison, Report, Reports)
+    ]
+    results = [
+        *(estimate, scenario, best, needed, measured, mt.match_runs(measured.runs), mt.reconcile(measured)),
+        *(mt.explain(estimate, TPOT.id), mt.trace(estimate, TPOT.id), *filled),
+        *(mt.launch_line(scenario), mt.launch_files(scenario), mt.read_launch("vllm serve x/y -tp 2")),
+        *(mt.load_model("deepseek-v3"), mt.load_library(), mt.fits("l4", models=["llama-3.1-8b"])),
+        *(best.question, best.found, best.chips),
+        *(best.candidates, best.decided, needed.tiers, needed.question),
+    ]
+    long = [f"{type(one).__name__}: {len(repr(one)):,}" for one in results if len(repr(one)) >= 2000]
+    assert not long, long
 
 
 def test_metrics_are_declared_in_one_place() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,38 @@ def test_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_is_refused(more: tuple[str, ...], words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert exit_status(*SMALL, *more) == 2
     assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["optimize", "size"])
+def test_gpus_are_the_most_that_a_plan_may_have(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Under each of its names, as its help says; one is one, and what holds is told."""
+    told = []
+    line = (command, "llama-3.1-8b", *ASKED[:-2], "--accelerator", "h100-sxm")
+    for flag in ("--gpus", "--num-gpus", "--gpus-max"):
+        assert exit_status(*line, flag, "2", "--json") == 0
+        told.append(json.loads(capsys.readouterr().out))
+    assert told[0] == told[1] == told[2] and told[0]["cap"] == {"gpus_max": 2}
+    assert told[0]["tried"] > 16
+    assert exit_status(*line, "--gpus", "1", "--json") == 0
+    one = json.loads(capsys.readouterr().out)
+    plans = one.get("candidates") or one["tiers"].values()
+    assert {plan["metrics"]["accelerators"] for plan in plans} == {1}
+    assert exit_status(*line, "--gpus", "1") == 0
+    assert "At most 1 GPU (--gpus-max)." in capsys.readouterr().out
+
+
+def test_auto_takes_no_plan_with_a_wait_of_minutes_where_another_keeps_the_limit() -> None:
+    """Where none does it takes the nearest, and says by how much it misses."""
+    fields: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "l4", "tp": "auto", "dp": "auto"}
+    fields |= {"input_tokens": 8000, "output_tokens": 300, "concurrency": 40}
+    made, found = chosen(fields, "auto")
+    results = estimate(parse_scenario(made, "auto")).results()
+    assert results["ttft_p95_s"] <= 10 and "TTFT, p95 ≤ 10,000.0 ms by default" in found.words
+    assert found.found.infeasible["LIMIT_TTFT_P95_S"] > 0
+    made, found = chosen(fields | {"concurrency": 400}, "auto")
+    assert not found.has_winner and "comes nearest: TTFT, p95 ≤ 10,000.0 ms is missed by" in found.words
+    waits = found.found.plans["ttft_p95_s"]
+    assert estimate(parse_scenario(made, "auto")).results()["ttft_p95_s"] == pytest.approx(waits.min())
 
 
 def test_auto_is_the_plan_that_optimize_finds(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,16 +9,19 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.main
 import yaml
 from conftest import few_of
 
 import mantile
-from mantile.cli import main
+from mantile.cli import app, main
+from mantile.cli.flags import flagged
 from mantile.cli.output.tables import new_table, open_console
 
 CASE = ("--accelerator", "h100-sxm", "--input-tokens", "1024", "--output-tokens", "128", "--concurrency", "8")
@@ -216,6 +219,24 @@ def test_estimate_json(run: Any) -> None:
     }
     assert "variants" not in result
     assert (result["input_tokens"], result["output_tokens"], result["concurrency"]) == (1024, 128, 8)
+
+
+def commands_of(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command with the words that call it, with its flags of a scenario."""
+    for name, one in getattr(command, "commands", {}).items():
+        yield from commands_of(one, (*path, name))
+    if not hasattr(command, "commands"):
+        yield path, flagged(command)
+
+
+def test_no_flag_has_two_meanings() -> None:
+    """Of a command every spelling belongs to one option."""
+    found = [*commands_of(typer.main.get_command(app))]
+    assert len(found) > 30
+    for path, command in found:
+        spelt = [name for option in command.params for name in (*option.opts, *option.secondary_opts)]
+        twice = [name for name, count in Counter(spelt).items() if count > 1]
+        assert not twice, (path, twice)
 
 
 def test_aliases_of_flags(run: Any) -> None:

@@ -24,6 +24,7 @@ from mantile.estimates.sweep import FRONT, pareto
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
+from mantile.search.objective import default_limits, limit
 from mantile.search.optimize import Optimum
 from mantile.search.search import Search
 
@@ -136,7 +137,9 @@ class Space:
         """What `optimize` finds; None where it says that no plan can be."""
         asked = {"objective": self.objective, "limits": self.limits, "over": self.over} | changes
         try:
-            return optimize(**self.workload, gpus_max=self.most, library=library, **asked)
+            return optimize(
+                **self.workload, gpus_max=self.most, default_limits=False, library=library, **asked
+            )
         except InputError as error:
             assert "none of" in str(error) and not self.points["possible"].any()
             return None
@@ -238,6 +241,119 @@ def test_a_plan_without_a_price_has_no_rank_by_cost(library: Library) -> None:
     assert beside.rank is None and beside.results["usd_per_million_tokens"]["output"] is None
     fast = optimize(**ASKED, over=over, objective="throughput-per-accelerator", library=library)
     assert set(fast.found.ranked["accelerator"]) == {"h100-sxm", "tpu7x"}
+
+
+CHIPS = {"accelerator": ["h100-sxm", "mi355x"], "framework": ["vllm"], "tp": [1], "pp": [1], "ep": [1]}
+
+
+def test_a_price_is_of_one_accelerator(library: Library) -> None:
+    """Each stated price is that of its chip, in search, scenario and estimates; one for all is refused."""
+    prices = {"mi355x": 1.5, "H100": 2.5}
+    found = optimize(**ASKED, over=CHIPS, prices=prices, library=library)
+    assert set(found.found.ranked["accelerator"]) == {"h100-sxm", "mi355x"}
+    paid = {one.plan["accelerator"]: one.results for one in found.candidates}
+    assert {chip: of["usd_per_hour"] / of["accelerators"] for chip, of in paid.items()} == pytest.approx(
+        {"mi355x": 1.5, "h100-sxm": 2.5}, rel=1e-12
+    )
+    alone = found.scenario.model_copy(update={"variants": (), "decision": None})
+    assert found.winner is not None
+    assert estimate(alone).results()["usd_per_hour"] == found.winner.results["usd_per_hour"]
+    rented = optimize(**ASKED, over=CHIPS, prices={"h100-sxm": 0.5}, price_basis="rental", library=library)
+    [least] = {
+        one.results["usd_per_hour"] / one.results["accelerators"]
+        for one in rented.candidates
+        if one.plan["accelerator"] == "mi355x"
+    }
+    assert least == pytest.approx(2.1, rel=1e-12), "the rental price of the library"
+    for identifier, way in (
+        ("price_cloud", "prices of the scenario"),
+        ("memory_bandwidth", "a file of your own"),
+    ):
+        typed = [{"id": f"hardware.{identifier}", "value": 2000.0, "reason": "test"}]
+        with pytest.raises(InputError, match=f"hold for all 2 accelerators; expected .*{way}"):
+            optimize(**ASKED, over=CHIPS, overrides=typed, library=library)
+        optimize(**ASKED, over=CHIPS | {"accelerator": ["h100-sxm"]}, overrides=typed, library=library)
+    links = [{"id": "hardware.scale_out_bandwidth", "value": 50.0, "reason": "our network"}]
+    assert optimize(**ASKED, over=CHIPS, overrides=links, library=library).has_winner
+
+
+def test_an_accelerator_without_a_price_says_which_prices_it_has(library: Library) -> None:
+    """On the bases on which a price is known: that of owning follows from a purchase price alone."""
+    found = optimize(**ASKED, over=CHIPS, library=library)
+    [chip] = [one for one in found.chips if one.code]
+    assert chip.why == (
+        "No cloud price for Instinct MI355X, so no rank. Rental price 2.10 USD/h: --price-basis rental. "
+        "Your own: --price mi355x=USD"
+    )
+    lost = {one.lost_because for one in found.candidates if one.rank is None}
+    assert lost == {"no cloud price, so no rank; rental price 2.1 USD/h"}
+
+
+def test_every_accelerator_that_is_asked_for_is_in_the_answer(library: Library) -> None:
+    """With its best plan, or why it has none and how many would do: so many do, and one less does not."""
+    asked: dict[str, Any] = {**ASKED, "concurrency": 400, "limits": {"tpot": 0.012, "ttft_p95": 5}}
+    over = {"framework": ["vllm"], "tp": [1], "pp": [1], "attention_dp": [1], "kv_dtype": ["bf16"]}
+    names = ["h100-sxm", "l40s", "t4", "b200-sxm"]
+    found = optimize(**asked | {"gpus_max": 4}, over=over | {"accelerator": names}, library=library)
+    told = found.to_dict()
+    assert [*told["asked_accelerators"]] == names and told["cap"] == {"gpus_max": 4}
+    chips = told["asked_accelerators"]
+    best = chips["b200-sxm"]
+    assert best["plan"] and best["why"] == "" and best["accelerators"] <= 4
+    for name in ("l40s", "t4"):
+        assert chips[name]["plan"] is None and chips[name]["gpus_needed"] is None, chips[name]
+        assert "up to 64 do not keep every limit" in chips[name]["why"]
+    lost = chips["h100-sxm"]
+    assert lost["plan"] is None and lost["code"] == "LIMIT_TPOT_S" and lost["beyond"] > 0
+    needs = lost["gpus_needed"]
+    assert needs > 4 and lost["why"].endswith(f"(at most 4 accelerators); {needs} keep every limit")
+    alone = over | {"accelerator": ["h100-sxm"]}
+    assert optimize(**asked | {"gpus_max": needs}, over=alone, library=library).has_winner
+    assert not optimize(**asked | {"gpus_max": needs - 1}, over=alone, library=library).has_winner
+    every = optimize(**ASKED, over={"framework": ["vllm"], "tp": [1]}, makers=["AMD"], library=library)
+    assert every.to_dict()["asked_accelerators"] == {}, "of all nobody asked for one by name"
+    beside = optimize(**ASKED, over=CHIPS, makers=["NVIDIA"], library=library)
+    assert [chip.code for chip in beside.chips] == ["", "NOT_OF_MAKERS"]
+
+
+def test_too_few_accelerators_say_how_many_would_do(library: Library) -> None:
+    """Where memory lets no plan be, and where the degrees take more than are allowed."""
+    asked = {**ASKED, "model": "llama-3.3-70b", "gpus_max": 1, "accelerator": "a10", "host_memory": 0}
+    with pytest.raises(InputError, match=r"INSUFFICIENT_MEMORY.* on one accelerator .* expected \d+ × A10"):
+        optimize(**asked, library=library)
+    with pytest.raises(InputError, match="the degrees asked for take more than one accelerator"):
+        optimize(**asked, tp=2, library=library)
+
+
+@pytest.mark.parametrize(("tokens", "bound"), [(1_000, 10), (10_000, 10), (32_000, 32), (500_000, 60)])
+def test_a_wait_has_a_limit_by_default(tokens: int, bound: float) -> None:
+    """Of 10 s, more for long prompts, never more than a minute; not beside a limit of waiting."""
+    [one] = default_limits((), tokens)
+    assert (one.measure.key, one.bound) == ("ttft_p95_s", bound)
+    assert len(default_limits((limit("tpot", 1), limit("cost", 1)), tokens)) == 1
+    for name in ("ttft", "ttft_p95", "e2e", "e2e_p95"):
+        assert default_limits((limit(name, 100),), tokens) == ()
+
+
+def test_nothing_is_best_with_a_wait_of_minutes(library: Library) -> None:
+    """Unless somebody lifts the limit or states another; what holds is told."""
+    asked: dict[str, Any] = {
+        **ASKED,
+        "input_tokens": 8000,
+        "concurrency": 400,
+        "accelerator": "l4",
+        "gpus_max": 8,
+    }
+    asked |= {"framework": "vllm", "weights_dtype": "fp8", "kv_dtype": "fp8", "pp": 1, "attention_dp": 1}
+    lifted = optimize(**asked, default_limits=False, library=library)
+    assert lifted.winner is not None and lifted.winner.results["ttft_p95_s"] > 60
+    found = optimize(**asked, library=library)
+    assert all((one.results["ttft_p95_s"] <= 10) == (one.rank is not None) for one in found.candidates)
+    told = found.to_dict()
+    assert told["default_limits"] == {"ttft_p95_s": 10.0} and told["limits"] == {}
+    assert lifted.to_dict()["default_limits"] == {}
+    own = optimize(**asked, limits={"ttft_p95": 1000}, library=library).to_dict()
+    assert own["limits"] == {"ttft_p95_s": 1000.0} and own["default_limits"] == {}
 
 
 def test_the_longest_request_is_chosen_as_far_as_memory_holds_one(library: Library) -> None:

@@ -31,7 +31,7 @@ from mantile.server.page.answers import answer
 from mantile.server.page.compare import as_scenario, pinned
 from mantile.server.page.drawn import VIEWS, page
 from mantile.server.page.run import at
-from mantile.server.page.state import MOST_LINK, State, packed, state_of, unpacked
+from mantile.server.page.state import MOST_LINK, TYPED, State, elsewhere, packed, state_of, unpacked
 from mantile.server.page.text import headline, scaled
 
 CHAT: dict[str, Any] = {
@@ -521,6 +521,32 @@ def test_contrast_of_text_is_enough(theme: int) -> None:
     poor = {pair: round(contrast(*pair), 2) for pair in _PAIRS if contrast(*pair) < 4.5}
     assert not poor
     assert contrast("input-edge", "input") >= 3 and contrast("ring", "canvas") >= 3
+
+
+def test_a_price_that_was_typed_is_of_its_accelerator() -> None:
+    """It goes along where other accelerators are looked at, the other figures of the chip stay behind."""
+    link = {"id": "hardware.link_bandwidth", "value": 300, "reason": TYPED}
+    typed = [{"id": name, "value": 3.5, "reason": TYPED} for name in ("hardware.price_cloud", "hardware.tdp")]
+    state = State(CHAT | {"overrides": [*typed, link]})
+    moved = state.with_fields(accelerator="b200-sxm").fields
+    assert moved["prices"] == {"h100-sxm": 3.5} and moved["overrides"] == [link]
+    assert state.with_fields(tp=4).fields["overrides"] == [*typed, link]
+    owned = elsewhere(state.fields | {"price_basis": "owned"})
+    assert "prices" not in owned and owned["overrides"] == [link]
+
+
+@pytest.mark.exhaustive
+def test_decide_says_what_holds_and_what_becomes_of_each_accelerator(client: Client) -> None:
+    """The most GPUs, the limit where no wait is typed, why an accelerator has no build; prices of each."""
+    address = STATE.link("/decide", go=1, chips="l4", users=40, ttft="", tpot="20", budget="", most=2)
+    told = shown(client, address)
+    assert "at most 2 accelerators each. TTFT, p95 ≤ 10,000.0 ms by default" in told
+    assert re.search(
+        r"is missed by .* \(at most 2 accelerators\); (\d+ keep|up to 64 do not keep) every", told
+    )
+    priced = STATE.with_fields(overrides=[{"id": "hardware.price_cloud", "value": 3.5, "reason": TYPED}])
+    all_chips = shown(client, priced.link("/decide", go=1, chips="maker:NVIDIA", users=8, budget="", most=1))
+    assert "3.50" in all_chips and "0.79" in all_chips
 
 
 @pytest.mark.exhaustive

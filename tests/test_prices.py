@@ -11,6 +11,8 @@ import pytest
 from live import as_written, edit, few, place
 
 from mantile.estimates.estimate import Estimate, estimate
+from mantile.estimates.results import raised
+from mantile.estimates.sweep import sweep
 from mantile.graph.quantity import NOT_KNOWN
 from mantile.library.dates import day_of, serial
 from mantile.library.documents import load
@@ -105,6 +107,62 @@ def test_cost_says_what_the_file_says_of_the_price_in_use(library: Library, basi
 def test_an_old_price_raises_an_alert(fields: dict[str, Any], old: bool) -> None:
     """After 90 days, or where nobody knows its day; one that was typed by hand is one's own affair."""
     assert ("PRICE_OLD" in codes(ask(few(CHIPS), **fields))) == old
+
+
+@pytest.mark.parametrize("basis", ["cloud", "rental"])
+def test_a_price_of_the_scenario_is_of_one_accelerator(basis: str) -> None:
+    """On its basis, and one's own; in an estimate, beside another accelerator, and in a sweep over both."""
+    prices = {"mi355x": 1.25, "H100": 9.0}
+    variants = [
+        {"accelerator": "mi355x"},
+        {"accelerator": "t4", "weights_dtype": "q4_0", "framework": "llama.cpp"},
+    ]
+    made = ask(price_basis=basis, prices=prices, variants=variants)
+    paid = [made.values(column)[made.figure("cost.price")] for column in range(3)]
+    t4 = load_library().price("t4")
+    own = getattr(t4, basis)
+    assert paid == [9.0, 1.25, NOT_KNOWN if own is None else own.value]
+    assert made.values()[made.figure("cost.offer_provider")] == "typed by hand"
+    assert not {"PRICE_OLD", "PRICE_UNKNOWN"} & codes(made)
+    fields = {key: value for key, value in FIELDS.items() if key != "accelerator"}
+    over = {"accelerator": ["h100-sxm", "mi355x"]}
+    table = sweep(
+        parse_scenario(fields | {"accelerator": "l4", "price_basis": basis, "prices": prices}, "test"), over
+    )
+    assert (table["usd_per_hour"] / table["accelerators"]).tolist() == pytest.approx([9.0, 1.25])
+    typed = {"overrides": [{"id": f"hardware.price_{basis}", "value": 2, "reason": "offered"}]}
+    with pytest.raises(InputError, match="would hold for all 2 accelerators; expected a price for each"):
+        sweep(parse_scenario(FIELDS | typed, "test"), over)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"prices": {"h100-sxm": 0}}, "prices"),
+        ({"prices": {"no-such": 2}}, "field prices: unknown accelerator 'no-such'"),
+        ({"prices": {"h100-sxm": 2, "H100 SXM": 3}}, "named twice"),
+        ({"prices": {"h100-sxm": 2}, "price_basis": "owned"}, "expected price_basis cloud or rental"),
+    ],
+)
+def test_a_price_that_cannot_be_is_refused(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        ask(**fields)
+
+
+@pytest.mark.parametrize("chip", ["mi355x", "m3-ultra", "h20-sxm", "l40"])
+def test_an_unknown_price_names_the_bases_on_which_there_is_one(chip: str) -> None:
+    """With each basis that is named, and no other, a price is known; a published cost of owning is none."""
+    made = ask()
+
+    def told(basis: str) -> tuple[bool, str]:
+        values = made.program.run(made.inputs(0) | {"inputs.accelerator": chip, "inputs.price_basis": basis})
+        alerts = {one["code"]: one["message"] for one in raised(made.equations, values, errors=False)}
+        return values[made.figure("cost.price")] != NOT_KNOWN, alerts.get("PRICE_UNKNOWN", "")
+
+    message = told("cloud")[1]
+    known = [basis for basis in ("rental", "owned") if told(basis)[0]]
+    named = re.findall(r"--price-basis (\w+)(?: or (\w+))?", message)
+    assert [one for one in (named[0] if named else ()) if one] == known, message
 
 
 def test_without_a_day_asked_for_it_is_the_day_on_which_the_workbook_was_made(

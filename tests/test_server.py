@@ -407,6 +407,17 @@ def test_a_search_answers_as_the_library_does(client: Client) -> None:
     }
     own = mantile.optimize(**workload, over=over, limits={"tpot": 0.04}, gpus_max=1, plans=3)
     assert found == json.loads(json.dumps(own.to_dict()))
+    assert found["default_limits"] == {"ttft_p95_s": 10.0} and found["cap"] == {"gpus_max": 1}
+    assert [*found["asked_accelerators"]] == ["h100-sxm", "l40s"]
+    prices = {"H100": 3.5}
+    found = client.answer(
+        "/v1/optimize", asked | {"scenario": workload | {"prices": prices}, "default_limits": False}
+    )
+    paid = {one["plan"]["accelerator"]: one["metrics"]["usd_per_hour"] for one in found["candidates"]}
+    assert paid == {"h100-sxm": 3.5, "l40s": 0.79} and found["default_limits"] == {}
+    typed = {"overrides": [{"id": "hardware.price_cloud", "value": 2.0}]}
+    refused = client.refused("/v1/optimize", asked | {"scenario": workload | typed})
+    assert refused["field"] == "overrides" and "a price for each" in refused["detail"]
     problem = client.refused("/v1/optimize", asked | {"over": {"accelerator": ["x.yaml"]}})
     assert problem["field"] == "accelerator" and "names a file" in problem["detail"]
     for change, field in (

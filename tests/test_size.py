@@ -228,6 +228,35 @@ def test_more_users_and_tighter_limits_never_need_less(chip: str) -> None:
     assert len({*by_users, *by_limit}) > 2, "the limits bind somewhere"
 
 
+def test_no_build_is_called_good_with_a_wait_of_minutes() -> None:
+    """Where nobody limits the wait, p95 TTFT has a limit, which is told; lifted, the fewest are fewer."""
+    asked_: dict[str, Any] = {"model": MODEL, "accelerator": "l4", "framework": "vllm", "users": 200}
+    asked_ |= {"weights_dtype": "fp8", "kv_dtype": "fp8", "input_tokens": 8000, "output_tokens": 300}
+    asked_ |= {"gpus_max": 24, "over": {"pp": [1], "attention_dp": [1]}}
+    found, lifted = size(**asked_), size(**asked_, default_limits=False)
+    told = found.to_dict()
+    assert told["default_limits"] == {"ttft_p95_s": 10.0} and told["limits"] == {}
+    built = [tier.results for tier in found.tiers.values() if tier.results is not None]
+    assert len(built) >= 2 and all(results["ttft_p95_s"] <= 10 for results in built)
+    fewest = lifted.tiers["minimum"]
+    assert fewest.results is not None and fewest.results["ttft_p95_s"] > 60
+    assert fewest.accelerators < found.tiers["minimum"].accelerators
+    assert lifted.to_dict()["default_limits"] == {}
+
+
+def test_an_accelerator_that_misses_says_how_many_would_do() -> None:
+    """Above the most that are allowed; the build with so many is what the same question finds there."""
+    few = asked({"tpot": 0.006, "ttft_p95": 5}, concurrency=64, most=2)
+    told = few.to_dict()
+    assert [*told["asked_accelerators"]] == [*CHIPS] and told["cap"] == {"gpus_max": 2}
+    for chip in few.chips:
+        more = asked({"tpot": 0.006, "ttft_p95": 5}, (chip.accelerator,), concurrency=64, most=64).chips[0]
+        assert chip.accelerators is not None or chip.needs == more.accelerators, chip
+        assert bool(chip.code) == told["asked_accelerators"][chip.accelerator]["why"].endswith("every limit")
+    needed = {chip.accelerator: chip.needs for chip in few.chips}
+    assert any(needed.values()) and not all(needed.values()), needed
+
+
 def test_users_with_requests_are_a_rate_and_alone_are_in_flight() -> None:
     """200 users with 30 requests an hour are 1.667 a second."""
     found = asked({}, ("l40s",), users=200, requests_per_hour=30)

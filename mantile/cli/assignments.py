@@ -20,7 +20,7 @@ def assign(what: str, flags: Mapping[str, Any], objective: str, output: Path | N
     from mantile.cli.output.tables import print_json, working
     from mantile.library.scenario import merge_fields
     from mantile.search.devices import assignments
-    from mantile.search.optimize import workload_of
+    from mantile.search.question import workload_of
 
     machines = read_devices(flags["device"], fewest=1)
     for machine in machines:

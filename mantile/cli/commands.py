@@ -297,9 +297,10 @@ def shown(form: str, quiet: bool, path: Path | None) -> Iterator[None]:
 
 
 def names_of(parameter: inspect.Parameter) -> tuple[str, ...]:
-    """The spellings of an option."""
+    """The spellings of an option; typer holds the first one as the default until it has read the option."""
     info = _info(parameter)
-    return tuple(getattr(info, "param_decls", None) or ())
+    first = (info.default,) if info is not None and isinstance(info.default, str) else ()
+    return (*first, *(getattr(info, "param_decls", None) or ()))
 
 
 def _info(parameter: inspect.Parameter) -> Any:

@@ -153,6 +153,16 @@ def _document_flags(
             "Multipliers beside the results: none, shipped, or a file of mantile correct.  [default: none]"
         ),
     ] = None,
+    prices: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--price",
+            metavar="CHIP=USD",
+            help="What an hour of one accelerator costs you, in place of the library's cloud or rental "
+            "price; repeatable: h100-sxm=2.10.",
+            rich_help_panel="Power and price",
+        ),
+    ] = None,
     overrides: Annotated[
         list[str] | None,
         typer.Option(
@@ -295,12 +305,15 @@ def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
         given[field] = value
     if "overrides" in given:
         given["overrides"] = [_override(text) for text in given["overrides"]]
+    if "prices" in given:
+        given["prices"] = dict(map(_price, given["prices"]))
     return given
 
 
 def field_flag(field: str) -> str:
     """The flag that sets a field of a scenario."""
-    return {"overrides": "--set", "profiles": "--profile"}.get(field, f"--{field.replace('_', '-')}")
+    own = {"overrides": "--set", "profiles": "--profile", "prices": "--price"}
+    return own.get(field, f"--{field.replace('_', '-')}")
 
 
 def replaced_figure(text: str) -> tuple[str, float]:
@@ -309,18 +322,25 @@ def replaced_figure(text: str) -> tuple[str, float]:
     Raises:
         InputError: if it is not of that form.
     """
+    expected = "expected ID=VALUE with a number, such as efficiency.gemm_compute=0.7"
+    return _with_number(text, f"--set {text}: {expected}")
+
+
+def _price(text: str) -> tuple[str, float]:
+    return _with_number(text, f"--price {text}: expected CHIP=USD with a number, such as h100-sxm=2.10")
+
+
+def _with_number(text: str, expected: str) -> tuple[str, float]:
     from math import isfinite
 
-    identifier, equals, value = text.partition("=")
+    name, equals, value = text.partition("=")
     try:
         number = float(value)
     except ValueError:
         number = float("nan")
-    if not (identifier.strip() and equals and isfinite(number)):
-        raise InputError(
-            f"--set {text}: expected ID=VALUE with a number, such as efficiency.gemm_compute=0.7"
-        )
-    return identifier.strip(), number
+    if not (name.strip() and equals and isfinite(number)):
+        raise InputError(expected)
+    return name.strip(), number
 
 
 def swept_values(text: str) -> tuple[str, tuple[Any, ...]]:
@@ -503,9 +523,10 @@ def scenario(what: str, flags: dict[str, Any]) -> tuple[Scenario, str, Bundle | 
         raise InputError(
             f"{what}: --profile: a bundle brings its own profiles; expected a scenario file or a model"
         )
-    if bundle is not None and "correction" in flags:
+    own = next((name for name in ("correction", "prices") if bundle is not None and name in flags), None)
+    if own is not None:
         raise InputError(
-            f"{what}: --correction: a bundle brings its own; expected a scenario file or a model"
+            f"{what}: {field_flag(own)}: a bundle brings its own; expected a scenario file or a model"
         )
     name = f"{what} with {', '.join(map(field_flag, flags))}" if flags else what
     if isinstance(data, dict) and flags:
@@ -588,7 +609,9 @@ def _require_fields(model: str, flags: Mapping[str, Any]) -> None:
 
 
 def with_overrides(data: Mapping[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
-    """Flags whose overrides stand beside those of a scenario file, in place of those of the same figure."""
+    """Flags whose overrides and prices stand beside those of a scenario file, in place of the same ones."""
+    if "prices" in flags and isinstance(data.get("prices"), dict):
+        flags = flags | {"prices": data["prices"] | flags["prices"]}
     stated = data.get("overrides") or []
     if "overrides" not in flags or not isinstance(stated, list):
         return flags

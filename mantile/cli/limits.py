@@ -75,6 +75,14 @@ LIMIT_FLAGS = (
         whole=(1, 3),
     ),
 )
+DefaultLimits = Annotated[
+    bool,
+    typer.Option(
+        "--default-limits/--no-default-limits",
+        help="Where no limit of TTFT or end-to-end time is given: p95 TTFT of 10 s at most; of prompts above "
+        "10k tokens 1 s for each 1k, 60 s at most.",
+    ),
+]
 _OTHERS = inspect.Parameter(
     "limit",
     inspect.Parameter.KEYWORD_ONLY,

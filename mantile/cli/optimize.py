@@ -11,13 +11,24 @@ import typer
 from mantile.cli.application import AsJson, app
 from mantile.cli.flags import AUTO, swept_values, with_flags
 from mantile.cli.in_parts import going_on, with_parts
-from mantile.cli.limits import with_limits
+from mantile.cli.limits import DefaultLimits, with_limits
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
     from mantile.search.objective import Limit
-    from mantile.search.optimize import Optimum, Question
+    from mantile.search.optimize import Optimum
+    from mantile.search.question import Question
 
+GpusMax = Annotated[
+    int | None,
+    typer.Option(
+        "--gpus-max",
+        "--gpus",
+        "--num-gpus",
+        metavar="<n>",
+        help="Accelerators of a deployment, at most.  [default: 8]",
+    ),
+]
 _LISTED = ("accelerator", "framework", "weights_dtype", "kv_dtype", "system")  # lists with commas
 
 
@@ -50,9 +61,8 @@ def optimize(
             "0.7*cost+0.3*e2e.",
         ),
     ] = "cost",
-    gpus_max: Annotated[
-        int, typer.Option("--gpus-max", "--gpus", help="Accelerators of a deployment, at most.")
-    ] = 8,
+    default_limits: DefaultLimits = True,
+    gpus_max: GpusMax = None,
     over: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,9 +122,9 @@ def optimize(
     if "device" in flags:
         from mantile.cli.assignments import assign
 
-        if limits or over or launch is not None or any(parts.values()):
+        if limits or over or launch is not None or gpus_max is not None or any(parts.values()):
             raise InputError(
-                "--device: expected no limits, --over, --launch, --scheduler or --keep beside it; "
+                "--device: expected no limits, --gpus, --over, --launch, --scheduler or --keep beside it; "
                 "use --objective"
             )
         assign(what, flags, objective, output, as_json)
@@ -130,6 +140,7 @@ def optimize(
         parts_of(search),
         plans,
         host_memory,
+        default_limits,
     )
     from mantile.cli.output.optimize import print_optimum
     from mantile.cli.output.tables import print_json, working
@@ -160,20 +171,21 @@ def question_of(
     over: list[str],
     objective: str,
     limits: list[Limit],
-    gpus_max: int,
+    gpus_max: int | None,
     makers: tuple[str, ...] = (),
     search: tuple[str, ...] = (),
     plans: int = 12,
     host_memory: float | None = None,
+    default_limits: bool = True,
 ) -> Question:
     """The question of a command line: a model, or the workload of a scenario file, and flags.
 
     What flags state is fixed, but for lists and auto.
     """
-    from mantile.cli.flags import NO_DOCUMENT, document_of
+    from mantile.cli.flags import NO_DOCUMENT, document_of, with_overrides
     from mantile.library.scenario import merge_fields
     from mantile.library.scenario_fields import field_name
-    from mantile.search.optimize import ask, workload_of
+    from mantile.search.question import USUAL_MOST, ask, workload_of
     from mantile.search.space import CONTEXT
 
     varied: dict[str, tuple[Any, ...]] = {}
@@ -194,14 +206,13 @@ def question_of(
             varied |= {} if value == AUTO else {field: parts_of(value)}
     if stated.get(CONTEXT) == AUTO:
         varied[CONTEXT] = (stated.pop(CONTEXT),)
-    fields = merge_fields(
-        {"model": own_model(what)} if data is NO_DOCUMENT else workload_of(data, name), stated, name
-    )
+    given = {"model": own_model(what)} if data is NO_DOCUMENT else workload_of(data, name)
+    fields = merge_fields(given, with_overrides(given, stated), name)
     return ask(
         {key: value for key, value in fields.items() if value != AUTO},
         objective,
         limits,
-        gpus_max,
+        USUAL_MOST if gpus_max is None else gpus_max,
         varied,
         makers,
         search,
@@ -210,6 +221,7 @@ def question_of(
         name,
         plans,
         host_memory,
+        default_limits,
     )
 
 

@@ -11,8 +11,8 @@ from mantile.cli.application import AsJson, app
 from mantile.cli.asked import own_file
 from mantile.cli.flags import AUTO, document_of, field_flag, with_flags
 from mantile.cli.in_parts import going_on, with_parts
-from mantile.cli.limits import with_limits
-from mantile.cli.optimize import parts_of, question_of
+from mantile.cli.limits import DefaultLimits, with_limits
+from mantile.cli.optimize import GpusMax, parts_of, question_of
 from mantile.library.errors import InputError
 
 
@@ -39,9 +39,8 @@ def size(
         float | None,
         typer.Option(metavar="<request/h>", help="Requests of each user; with --users it is a request rate."),
     ] = None,
-    gpus_max: Annotated[
-        int, typer.Option("--gpus-max", "--gpus", help="Accelerators of a deployment, at most.")
-    ] = 8,
+    default_limits: DefaultLimits = True,
+    gpus_max: GpusMax = None,
     spare: Annotated[
         float,
         typer.Option(
@@ -70,7 +69,7 @@ def size(
     """Say what is needed for a target: the smallest build that keeps the limits, a good one, the best, and
     what is needed of every accelerator. Exit status 1 if nothing keeps the limits.
     """
-    from mantile.search.optimize import workload_of
+    from mantile.search.question import workload_of
     from mantile.search.size import ORDER, size_of, with_load
 
     if output is not None and output.suffix != ".xlsx":
@@ -79,7 +78,7 @@ def size(
         raise InputError(f"--output {output}: there is no folder {output.parent}")
     if not 0 <= spare < 1:
         raise InputError(f"--spare: expected a share from 0 to below 1, such as 0.3, found {spare:g}")
-    if not 1 <= gpus_max <= 1024:
+    if gpus_max is not None and not 1 <= gpus_max <= 1024:
         raise InputError(f"--gpus-max: expected a whole number from 1 to 1,024, found {gpus_max}")
     if isinstance(flags.get("accelerator"), str):
         flags = {**flags, "accelerator": _with_files(flags["accelerator"])}
@@ -88,7 +87,15 @@ def size(
     merged, assumed = with_load({**stated, **flags}, users, requests_per_hour, what, field_flag)
     loaded = {key: value for key, value in merged.items() if key in flags or key not in stated}
     question = question_of(
-        what, loaded, over or [], ORDER, limits, gpus_max, parts_of(makers), parts_of(search)
+        what,
+        loaded,
+        over or [],
+        ORDER,
+        limits,
+        gpus_max,
+        parts_of(makers),
+        parts_of(search),
+        default_limits=default_limits,
     )
     from mantile.cli.output.size import print_size
     from mantile.cli.output.tables import print_json, working

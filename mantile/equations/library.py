@@ -133,8 +133,8 @@ def offers(library: Library) -> dict[str, tuple[Input, ...]]:
     stated = {"none": dict.fromkeys(OFFER_PARTS, NOT_KNOWN)} | {
         f"{price.id} {basis}": _offer(fact, f"{price.id} {basis}")
         for price in library.prices
-        for basis, fact in (("cloud", price.cloud), ("rental", price.rental), ("owned", price.purchase))
-        if fact is not None and fact.value and fact.provider != OWN_PRICE
+        for basis, fact in price.bases.items()
+        if fact.provider != OWN_PRICE
     }
     return {
         part: tuple(

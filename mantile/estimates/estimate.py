@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 
 from mantile.equations.display import LETTERS
 from mantile.equations.graph import EstimateGraph
+from mantile.equations.library import FACTS, PEAKS, PRICES
 from mantile.equations.metrics import METRICS, OUTPUT_TOKENS_PER_S, TPOT, TTFT, Metric
 from mantile.estimates.drafts import with_drafts
 from mantile.estimates.explain import Explanation, explain
@@ -36,6 +37,7 @@ from mantile.library.given import (
     require_use,
     usage,
     with_correction,
+    with_prices,
     workers_of,
 )
 from mantile.library.models import load_model
@@ -398,6 +400,7 @@ def _estimate(
     pins, reads_files = (scenario.profiles, True) if library is None else ((), False)
     library = library or with_correction(load_library(scenario.profiles), scenario.correction, name)
     scenario, library = with_own_accelerators(scenario, library)
+    library = with_prices(library, scenario.prices, scenario.price_basis, name)
     scenario = with_drafts(scenario, name)
     if model is None:
         with naming(f"{name}: field model", "unknown ", "model "):
@@ -476,3 +479,33 @@ def require_override(equations: EstimateGraph, override: Override, name: str) ->
     wrong = replaceable[override.id].outside(override.value)
     if wrong:
         raise InputError(f"{name}: overrides: {override.id} = {override.value:g}: expected {wrong}")
+
+
+OF_CHIP = (
+    *(f"hardware.{kind.name}" for kind in (*FACTS, *PRICES)),
+    *(f"hardware.peak_{name}" for name in PEAKS),
+)
+"""Figures of one accelerator; other figures of hardware are of how accelerators are linked and hosted."""
+
+
+def require_own_chip(overrides: Iterable[Override], chips: Iterable[str], name: str) -> None:
+    """Refuse a figure of one accelerator where it would stand for that of several.
+
+    Args:
+        chips: accelerators that are looked at.
+
+    Raises:
+        InputError: with a way to state it of one of them.
+    """
+    several = tuple(dict.fromkeys(chips))
+    for override in overrides if len(several) > 1 else ():
+        figure = override.id.removeprefix("decode.")
+        if figure not in OF_CHIP:
+            continue
+        way = "one accelerator, or a file of your own with that figure"
+        if figure in ("hardware.price_cloud", "hardware.price_rental"):
+            way = f"a price for each: prices of the scenario (--price {several[0]}={override.value:g})"
+        raise InputError(
+            f"{name}: overrides: {override.id} = {override.value:g} would hold for all {len(several)} "
+            f"accelerators; expected {way}"
+        )

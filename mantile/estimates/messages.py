@@ -298,11 +298,9 @@ def _price(raised: Raised) -> dict[str, str]:
     basis = str(raised.asked("price_basis"))
     chip = _unpriced(raised, basis)
     known = raised.graph.library.price(chip)
-    stated = [name for name in ("cloud", "rental", "owned") if known is not None and getattr(known, name)]
-    if known is not None and known.purchase is not None and "owned" not in stated:
-        stated.append("owned")
-    fact = getattr(known, "purchase" if basis == "owned" else basis, None) if known is not None else None
-    others = [name for name in stated if name != basis]
+    bases = {} if known is None else known.bases
+    fact = bases.get(basis)
+    others = [name for name in bases if name != basis]
     own = f"--set hardware.price_{'purchase' if basis == 'owned' else basis}=USD"
     return {
         "chip": raised.graph.library.accelerator(chip).name,

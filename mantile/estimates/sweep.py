@@ -29,7 +29,7 @@ from mantile.equations.metrics import (
     USD_PER_MILLION_OUTPUT_TOKENS,
     Metric,
 )
-from mantile.estimates.estimate import require_override
+from mantile.estimates.estimate import require_override, require_own_chip
 from mantile.estimates.results import headline, is_possible
 from mantile.estimates.split import SOLVED, best_split
 from mantile.estimates.structure import graph_of
@@ -41,7 +41,7 @@ from mantile.library.device import device_name, of_device
 from mantile.library.documents import validate
 from mantile.library.errors import InputError, naming, unknown
 from mantile.library.fields import DECODE
-from mantile.library.given import Worker, require_use, workers_of
+from mantile.library.given import Worker, require_use, with_prices, workers_of
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import (
@@ -498,6 +498,8 @@ def question_of(
             model = load_model(scenario.model)
     scenario, library = with_own_accelerators(scenario, library)
     axes, library = _axes(over, scenario, library, name)
+    library = with_prices(library, scenario.prices, scenario.price_basis, name)
+    require_own_chip(scenario.overrides, axes.get("accelerator", ()), name)
     if pins:
         require_use(pins, library, _workers(scenario, library, axes), name)
     count = prod(len(values) for values in axes.values())

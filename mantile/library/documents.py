@@ -14,6 +14,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from typing_extensions import dataclass_transform
 
+from mantile.library.brief import Counted
 from mantile.library.clock import Clock
 from mantile.library.compiled import compiled
 from mantile.library.errors import HIDDEN, MOST_QUOTED, InputError, near, quoted
@@ -73,11 +74,11 @@ class Strict(BaseModel, metaclass=_Validated):
         return fields
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """Only what differs from the defaults."""
+        """Only what differs from the defaults, lists by their length."""
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             if value != field.get_default(call_default_factory=True):
-                yield name, value
+                yield name, Counted(value) if isinstance(value, tuple | dict) else value
 
 
 Document = TypeVar("Document", bound=BaseModel)

@@ -24,6 +24,7 @@ _TAIL = (
     "decode",
     "devices",
     "profiles",
+    "prices",
     "correction",
     "input_tokens",
     "output_tokens",

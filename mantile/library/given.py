@@ -11,10 +11,11 @@ from typing import Any
 from mantile.library.correction import NO_CORRECTION, SHIPPED, SHIPPED_FILE, load_correction
 from mantile.library.device import DEVICE, MOST_DEVICES
 from mantile.library.efficiency import EfficiencyProfile, fallback_chain, figures_in_use
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, naming
 from mantile.library.fields import DECODE
+from mantile.library.profile_facts import OWN_PRICE, PriceFact
 from mantile.library.profiles import Accelerator, Library, Prices, System, load_pinned
-from mantile.library.scenario_fields import DEFAULT_SYSTEM
+from mantile.library.scenario_fields import DEFAULT_SYSTEM, SCENARIO_FIELDS
 
 Worker = tuple[str, str, str]
 """Accelerator, system and framework of workers: what profiles hold for."""
@@ -199,3 +200,50 @@ def with_correction(library: Library, named: str, name: str) -> Library:
             f"found {named!r}"
         )
     return library.model_copy(update={"correction": load_correction(path)})
+
+
+def with_prices(library: Library, stated: Mapping[str, float], basis: str | None, name: str) -> Library:
+    """The library with prices of a scenario in place of its own, each of one accelerator.
+
+    Args:
+        stated: USD per hour, by accelerator.
+        basis: the price basis that they are of; None: the usual one.
+
+    A price that was typed into a workbook stays.
+
+    Raises:
+        InputError: for an accelerator that there is not, for one that is named twice, and where accelerators
+            are bought.
+    """
+    if not stated:
+        return library
+    basis = basis or str(SCENARIO_FIELDS["price_basis"].default)
+    if basis == "owned":
+        raise InputError(
+            f"{name}: prices: they are per hour, an accelerator that is owned has none; expected price_basis "
+            "cloud or rental (--price-basis rental), or an override of hardware.price_purchase in their place"
+        )
+    found = {prices.id: prices for prices in library.prices}
+    own: dict[str, Prices] = {}
+    for named, price in stated.items():
+        with naming(f"{name}: field prices", "unknown "):
+            chip = library.accelerator(named)
+        if chip.id in own:
+            raise InputError(f"{name}: prices: {named} is {chip.id}, which is named twice; leave one out")
+        known = found.get(chip.id) or Prices(id=chip.id, version="none")
+        was: PriceFact | None = getattr(known, basis)
+        if was is not None and was.provider == OWN_PRICE:
+            continue
+        replaced = "" if was is None else f"; was {was.value:g}: {was.source}"
+        fact = PriceFact(
+            value=price,
+            unit=Prices.UNITS[basis],
+            provider=OWN_PRICE,
+            region=None,
+            term=None,
+            source=f"stated in the scenario{replaced}"[:300],
+            date=chip.memory_capacity.date,
+            status="assumed",
+        )
+        own[chip.id] = known.model_copy(update={basis: fact, "version": f"{known.version}-edited"})
+    return library.model_copy(update={"prices": tuple((found | own).values())}) if own else library

@@ -240,6 +240,12 @@ class Prices(Profile):
         "provisioned_power": "W",
     }
 
+    @property
+    def bases(self) -> dict[str, PriceFact]:
+        """Bases on which a price is known, with the figure that it follows from, of owned the purchase."""
+        facts = {"cloud": self.cloud, "rental": self.rental, "owned": self.purchase}
+        return {basis: fact for basis, fact in facts.items() if fact is not None and fact.value}
+
     @model_validator(mode="after")
     def _complete(self) -> Prices:
         _require_units(self, self.UNITS)

@@ -13,7 +13,7 @@ variants:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -186,16 +186,6 @@ class Case(Inputs):
         return shares
 
 
-class _Count:
-    """Stands for a list where a scenario is printed."""
-
-    def __init__(self, items: tuple[Any, ...]) -> None:
-        self.count = len(items)
-
-    def __repr__(self) -> str:
-        return f"<{self.count}>"
-
-
 class Alternative(Strict):
     """The accelerator that the workbook compares the base scenario with.
 
@@ -214,7 +204,8 @@ MOST_VARIANTS = 7
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
-    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `correction` is a file
+    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `prices` are USD per hour
+    of one accelerator, by its id, in place of the library's on the price basis. `correction` is a file
     of multipliers that `mantile correct` fitted, `shipped`, or `none`. `template` is one of templates/ or
     a file.
     `versions` came before this one. `sweep` are values of one field, or of two, that the Sweep sheet runs
@@ -241,6 +232,9 @@ class Scenario(Case):
     date: Annotated[Text | None, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")] = None
     why: Text = "first estimate"
     profiles: Annotated[tuple[Text, ...], Field(max_length=MOST_LISTED)] = ()
+    prices: dict[Name, Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]] = Field(
+        default_factory=dict, max_length=100
+    )
     correction: Text = NO_CORRECTION
     variants: tuple[Case, ...] = Field(default=(), max_length=MOST_PLANS)
     template: Text = STANDARD
@@ -328,11 +322,6 @@ class Scenario(Case):
     def spelled(cls, fields: dict[str, Any]) -> dict[str, Any]:
         """Fields of a constructor as a file has them; those of decode workers may be decode_<field>."""
         return merge_fields({}, fields, cls.__name__)
-
-    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """What differs from the defaults, lists by their length."""
-        for name, value in super().__repr_args__():
-            yield name, _Count(value) if isinstance(value, tuple) else value
 
     def replace(self, **fields: Any) -> Scenario:
         """This scenario with other values of some fields, checked like a scenario file.

@@ -11,6 +11,7 @@ import numpy as np
 
 from mantile.equations.factors import OF_TPOT, OF_TTFT
 from mantile.equations.metrics import TPOT, TTFT, TTFT_P50
+from mantile.library.brief import Brief
 from mantile.library.documents import validate
 from mantile.library.efficiency import EfficiencyProfile, FitReport
 from mantile.library.errors import InputError
@@ -47,8 +48,8 @@ class PredictedRun:
     after: float
 
 
-@dataclass(frozen=True)
-class Calibration:
+@dataclass(frozen=True, repr=False)
+class Calibration(Brief):
     """Profiles with fitted figures, and what the fit did.
 
     Args:

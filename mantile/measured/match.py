@@ -20,6 +20,7 @@ from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.library.architecture import Model
+from mantile.library.brief import Brief
 from mantile.library.columns import Column, columns
 from mantile.library.errors import InputError
 from mantile.library.models import load_model
@@ -201,8 +202,8 @@ class Batch:
         return np.broadcast_to(np.asarray(value), len(self.runs))
 
 
-@dataclass(frozen=True)
-class MatchedRuns:
+@dataclass(frozen=True, repr=False)
+class MatchedRuns(Brief):
     """Runs by the graphs that predict them, all on one library, and the runs that none does."""
 
     library: Library

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mantile.equations.checks import INSUFFICIENT, INVALID
+from mantile.library.brief import Brief
 from mantile.library.errors import InputError, unknown
 from mantile.library.profiles import Library
 from mantile.measured.match import NOT_COMPARED, PADDING, TOLD, Batch, MatchedRun, MatchedRuns, match_runs
@@ -59,8 +60,8 @@ _DEGREES = {"tp": "TP", "attention_dp": "DPA", "ep": "EP", "pp": "PP", "cp": "CP
 ErrorsByMetric = dict[str, dict[str, float]]
 
 
-@dataclass(frozen=True)
-class Reconciliation:
+@dataclass(frozen=True, repr=False)
+class Reconciliation(Brief):
     """Measured runs beside what is predicted for them.
 
     Args:

@@ -25,6 +25,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from mantile.library.brief import Brief
 from mantile.library.documents import Strict, validate
 from mantile.library.fields import Name, Text
 from mantile.library.scenario import Case, Scenario, in_unit
@@ -158,8 +159,8 @@ class RejectedRun:
     reason: str
 
 
-@dataclass(frozen=True)
-class Measurements:
+@dataclass(frozen=True, repr=False)
+class Measurements(Brief):
     """The runs of a file, the records that could not be read as one, and the columns that nobody read, with
     the reason."""
 

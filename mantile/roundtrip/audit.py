@@ -16,6 +16,7 @@ from mantile.estimates.overrides import SOURCE, OverrideInUse, overrides, shared
 from mantile.estimates.sensitivity import MEANING, sensitivity, sensitivity_inputs
 from mantile.graph.quantity import Input, Named, Node, Quantity
 from mantile.graph.sentence import sentence
+from mantile.library.brief import Brief
 from mantile.library.documents import json_text
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
@@ -44,8 +45,8 @@ ROW = (
 )
 
 
-@dataclass(frozen=True)
-class Audit:
+@dataclass(frozen=True, repr=False)
+class Audit(Brief):
     """A workbook taken apart.
 
     Values are worked out anew from the inputs in its cells, in the units of the cells.

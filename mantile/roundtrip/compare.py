@@ -21,6 +21,7 @@ from mantile.graph.evaluate import agree
 from mantile.graph.quantity import Quantity
 from mantile.graph.sentence import sentence
 from mantile.library.architecture import Model
+from mantile.library.brief import Brief
 from mantile.library.profiles import Library
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.template import Template
@@ -32,8 +33,8 @@ from mantile.workbook.read import open_file, same
 TOLERANCE = 1e-9  # relative, of results; inputs differ beyond the sixteen digits that files keep
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Brief):
     """What differs between A and B.
 
     Args:

@@ -10,7 +10,8 @@ from mantile.library.models import load_model
 from mantile.library.profiles import load_library
 from mantile.library.scenario import merge_fields
 from mantile.library.scenario_fields import SCENARIO_FIELDS, field_name
-from mantile.search.optimize import PLANNED, Optimum, ask, solve, workload_of
+from mantile.search.optimize import Optimum, solve
+from mantile.search.question import PLANNED, ask, workload_of
 from mantile.search.space import AUTO, CONTEXT, DEGREES, caches, published
 
 _FIXED = (*DEGREES, "dp")

@@ -19,11 +19,12 @@ from mantile.equations.metrics import INTERACTIVITY, TTFT
 from mantile.ir.build import build_ir
 from mantile.ir.counts import parameters
 from mantile.library.architecture import Model
+from mantile.library.brief import Brief
 from mantile.library.errors import InputError
 from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Library, load_library
 from mantile.search.objective import read_objective
-from mantile.search.optimize import ask, plan_name, plan_of, prepared
+from mantile.search.question import ask, plan_name, plan_of, prepared
 from mantile.search.size import USUAL, Sizes, bits_of, formats_of
 from mantile.search.space import MOST_CONTEXT, engines
 
@@ -68,8 +69,8 @@ class Fit:
         }
 
 
-@dataclass(frozen=True)
-class Machine:
+@dataclass(frozen=True, repr=False)
+class Machine(Brief):
     """What runs on a machine.
 
     Args:
@@ -226,7 +227,16 @@ def _fit(
     """A model on a machine; None where it does not fit."""
     fields = {"model": model.id, "accelerator": chip, "concurrency": 1, **lengths}
     question = ask(
-        fields, _WANTED, [], count, {}, model=model, library=library, name=f"fits: {model.id}", host_memory=0
+        fields,
+        _WANTED,
+        [],
+        count,
+        {},
+        model=model,
+        library=library,
+        name=f"fits: {model.id}",
+        host_memory=0,
+        default_limits=False,
     )
     space, _, evaluator = prepared(question)
     space = replace(

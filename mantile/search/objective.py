@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mantile.equations.measures import Measure, measure, score, weight
+from mantile.equations.metrics import TTFT_P95
 from mantile.graph.quantity import Node
 from mantile.library.errors import InputError
 
@@ -17,6 +18,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 DEFAULT = "cost"
 """What is wanted where nobody says it."""
+_WAITS = ("ttft", "e2e")  # what attributes of metrics begin with that limit the wait
+_ATTENTION, _MOST_WAIT, _TOKENS_PER_S = 10.0, 60.0, 1000.0
 _LATER = 1e-5  # weight of what decides among equals, against that of what is before it
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _LIMIT = re.compile(rf"\s*(?P<name>[\w. -]+?)\s*(?P<sign><=|>=|<|>|=)\s*(?P<bound>{_NUMBER})\s*")
@@ -173,6 +176,26 @@ def limit(name: str, bound: float, where: str = "limits") -> Limit:
     if not (np.isfinite(bound) and bound > 0):
         raise InputError(f"{where}: {of.key}: expected a number above 0, found {bound:g}")
     return Limit(of, float(bound))
+
+
+def default_limits(stated: Iterable[Limit], tokens: int) -> tuple[Limit, ...]:
+    """What holds where nobody limits the wait for the first token or for the whole answer: a p95 TTFT of at
+    most 10 s; of prompts above 10,000 tokens 1 s for each 1,000 tokens; never more than a minute.
+
+    An assumption about services that people wait for. 10 s is about as long as a person's attention stays
+    with a task (J. Nielsen, Usability Engineering, 1993, chapter 5). A long prompt takes its time to be read,
+    and who sends it knows; nobody waits minutes. Of jobs that nobody waits for the limit is lifted.
+
+    Args:
+        tokens: of the longest prompt.
+
+    Example:
+        default_limits((), 32_000)[0].bound    # 32.0
+    """
+    if any(one.measure.metric.attribute.startswith(_WAITS) for one in stated):
+        return ()
+    bound = min(max(_ATTENTION, tokens / _TOKENS_PER_S), _MOST_WAIT)
+    return (limit(TTFT_P95.column, bound),)
 
 
 def merged(limits: Iterable[Limit]) -> tuple[Limit, ...]:

@@ -1,4 +1,4 @@
-"""Which deployment should I run? The question as it is asked, and the answer with its reasons."""
+"""Which deployment should I run? The answer with its reasons."""
 
 from __future__ import annotations
 
@@ -18,78 +18,35 @@ from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named
 from mantile.library.architecture import Model
-from mantile.library.decision import MOST_PLANS
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
-from mantile.library.models import load_model
-from mantile.library.profiles import Library, is_file, load_library, with_accelerator
-from mantile.library.scenario import Scenario, merge_fields, parse_scenario, with_own_accelerators
-from mantile.library.scenario_fields import INPUT_NAMES, field_name
+from mantile.library.profiles import Library
+from mantile.library.scenario import Scenario, merge_fields, parse_scenario
 from mantile.library.version import __version__
-from mantile.search.evaluate import Evaluator
+from mantile.search.chips import ChipAnswer, chips_of
 from mantile.search.launchable import unpublished
-from mantile.search.objective import DEFAULT, Limit, Objective, limit, merged, read_objective
+from mantile.search.objective import DEFAULT, Limit, limit
+from mantile.search.question import (
+    CANDIDATES,
+    OF_PAIRS,
+    USUAL_MOST,
+    Question,
+    ask,
+    at_most,
+    plan_name,
+    plan_of,
+    prepared,
+    workload_of,
+)
 from mantile.search.scheduled import in_parts
 from mantile.search.search import FRONT, NOT_KNOWN_CODE, Found, Search, measures_of, silent
-from mantile.search.space import (
-    APART,
-    CHOSEN,
-    CONTEXT,
-    DEGREES,
-    OF_DECODE,
-    OFFLOAD,
-    OFFLOADED,
-    TOGETHER,
-    Space,
-    usual_space,
-)
+from mantile.search.space import CHOSEN, DEGREES, Space
 from mantile.search.turned import turned
 
-_OF_PAIRS = ("serving", f"{DECODE}accelerator", *OF_DECODE)
-PLANNED = (*CHOSEN, *DEGREES, "dp", *OFFLOADED)
-"""Fields that a plan states; beside them concurrency, where the load is searched for."""
-CANDIDATES = 12
-"""Plans of an answer where nobody asks for more or fewer; a workbook holds each as live columns."""
-USUAL_MOST = 8  # accelerators, where nobody states a limit
-SEARCHED = ("cp", APART, OFFLOAD)
-"""What is looked at beyond the usual, where somebody asks for it."""
 _SHOWN = 300  # points of a picture
-_PLAIN = {"system": "default", "offload_weights": 0.0, "offload_kv": 0.0}
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is asked: a workload, and which plans may be chosen.
-
-    Args:
-        fields: of a scenario, without those that are chosen.
-        over: fields to choose from, with their values.
-        plans: of the answer, at most.
-        host_memory: GB for each accelerator in which weights and KV cache may lie where nothing fits without;
-            None: as `usual_space` assumes it.
-        load: whether the fields state a concurrency or a request rate.
-    """
-
-    fields: Mapping[str, Any]
-    over: Mapping[str, tuple[Any, ...]]
-    objective: Objective
-    limits: tuple[Limit, ...]
-    most: int
-    makers: tuple[str, ...]
-    searched: tuple[str, ...]
-    model: Model
-    library: Library
-    name: str
-    plans: int = CANDIDATES
-    host_memory: float | None = None
-
-    @property
-    def load(self) -> bool:
-        """Whether a load is stated; else the best one within the limits is looked for."""
-        return any(self.fields.get(name) for name in ("concurrency", "request_rate", "sessions"))
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidate:
     """A plan of the answer.
 
@@ -112,8 +69,11 @@ class Candidate:
     behind: float | None
     error: float
 
+    def __repr__(self) -> str:
+        return f"<Candidate {'without a rank' if self.rank is None else self.rank}: {self.name}>"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class Optimum:
     """The answer: the winner, what else was looked at, and why.
 
@@ -127,6 +87,13 @@ class Optimum:
     scenario: Scenario
     found: Found
     space: Space
+
+    def __repr__(self) -> str:
+        ranked = self.found.ranked
+        best = "no plan keeps every limit"
+        if len(ranked):
+            best = plan_name(plan_of(ranked.iloc[0].to_dict()), self.question.model, self.question.library)
+        return f"<Optimum: {best}; {self.found.tried:,} plans tried, {len(ranked):,} keep every limit>"
 
     @property
     def has_winner(self) -> bool:
@@ -184,6 +151,16 @@ class Optimum:
             )
         return tuple(found)
 
+    @cached_property
+    def chips(self) -> tuple[ChipAnswer, ...]:
+        """What becomes of each accelerator that somebody asked for by name: its best plan, or why none."""
+        asked = self.question
+        space, _, evaluator = prepared(asked)
+        search = Search(evaluator, space, asked.objective, asked.limits, not asked.load)
+        return chips_of(
+            asked, asked.asked, search, self.found.plans, lambda kept: kept.loc[kept["rank"].idxmin()]
+        )
+
     @property
     def winner(self) -> Candidate | None:
         """The best plan; None where no plan keeps every limit."""
@@ -195,6 +172,12 @@ class Optimum:
         counted = (
             f"{self.found.tried:,} plans tried, {self.found.tried - len(self.found.ranked):,} of them out"
         )
+        for one in self.question.unasked:
+            counted += f"; {one.words} by default" if one.code in self.found.infeasible else ""
+        miss = self.nearest_miss()
+        if miss is not None:
+            plan, one, by = miss
+            return f"[AUTO] {plan.name} comes nearest: {one.words} is missed by {by:.0%} ({counted})"
         reason = f"{self.reason[:1].upper()}{self.reason[1:]}"
         return ". ".join([f"[AUTO] {self.title}", *self.notes, f"{reason} ({counted})"])
 
@@ -274,7 +257,8 @@ class Optimum:
             "feasible": len(self.found.ranked),
             "infeasible": dict(sorted(self.found.infeasible.items(), key=lambda item: -item[1])),
             "objective": self.question.objective.text,
-            "limits": {one.measure.key: one.bound for one in self.question.limits},
+            **self.question.bounds(),
+            "asked_accelerators": {chip.accelerator: chip.to_dict() for chip in self.chips},
             "nearest_miss": None
             if miss is None
             else {"plan": miss[0].plan, "limit": miss[1].measure.key, "beyond": miss[2]},
@@ -307,6 +291,7 @@ def optimize(
     workers: int | None = None,
     part: int | None = None,
     keep: str | Path | None = None,
+    default_limits: bool = True,
     **fields: Any,
 ) -> Optimum:
     """Look at every plan, and say which is best and why.
@@ -332,6 +317,8 @@ def optimize(
         workers: processes with local; None: one for each core.
         part: plans that are worked out at once and kept together, at most; None: 16,384.
         keep: a folder that keeps what is worked out: the same question goes on there once it was stopped.
+        default_limits: whether p95 TTFT has a limit where `limits` has none of TTFT or end-to-end time: 10 s,
+            and more with prompts above 10,000 tokens.
         fields: of a scenario. Those of a plan are fixed; without concurrency and request rate the best load
             within the limits is looked for.
 
@@ -365,56 +352,9 @@ def optimize(
         name,
         plans,
         host_memory,
+        default_limits,
     )
     return solve(question, step, cluster, workers, part, None if keep is None else Path(keep))
-
-
-def workload_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The fields of a scenario that say nothing of a plan: the workload, prices and overrides."""
-    fields = merge_fields(data, {}, name)
-    left_out = (
-        *PLANNED,
-        "variants",
-        "decision",
-        "decode",
-        "serving",
-        "name",
-        "versions",
-        "since",
-        "measured",
-    )
-    return {key: value for key, value in fields.items() if key not in left_out}
-
-
-def prepared(question: Question) -> tuple[Space, Scenario, Evaluator]:
-    """The plans of a question, the scenario that they are put into, and its graph.
-
-    Raises:
-        InputError: for a measure that the workload does not have.
-    """
-    space = usual_space(
-        {
-            key: value
-            for key, value in question.fields.items()
-            if key in (*PLANNED, "input_tokens", "output_tokens")
-        },
-        question.over,
-        question.model,
-        question.library,
-        question.most,
-        question.searched,
-        question.makers,
-        question.host_memory,
-    )
-    base = _base(question, space)
-    evaluator = Evaluator(base, question.model, question.library, question.name)
-    for one in (*question.objective.measures, *(limit_.measure for limit_ in question.limits)):
-        if not evaluator.has(one):
-            raise InputError(
-                f"{question.name}: {one.key}: this workload has no {one.metric.label}; state what it follows "
-                "from, such as a limit or a spread of lengths"
-            )
-    return space, base, evaluator
 
 
 def solve(
@@ -438,168 +378,30 @@ def solve(
         search = Search(evaluator, space, question.objective, question.limits, not question.load, step, parts)
         found = search.run()
     if not len(found.plans):
-        broken = ", ".join(f"{code}: {count:,}" for code, count in _most_first(found.infeasible)[:6])
-        raise InputError(
-            f"{question.name}: none of {found.tried:,} plans can be ({broken}); expected more accelerators "
-            "(gpus_max), other accelerators, or smaller data types"
-        )
+        raise InputError(f"{question.name}: {_nothing(Optimum(question, base, found, space))}")
     rows = _selected(found, question.plans)
     could = [*turned(evaluator, question.objective, rows)] if len(found.ranked) else []
     return Optimum(question, scenario_of(question, base, found, rows, could), found, space)
 
 
-def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda item: -item[1])
-
-
-def ask(
-    fields: Mapping[str, Any],
-    objective: str | Objective,
-    limits: Sequence[Limit],
-    most: int,
-    over: Mapping[str, Iterable[Any]],
-    makers: Sequence[str] = (),
-    search: Sequence[str] = (),
-    model: Model | None = None,
-    library: Library | None = None,
-    name: str = "optimize",
-    plans: int = CANDIDATES,
-    host_memory: float | None = None,
-) -> Question:
-    """A question, checked.
-
-    Args:
-        fields: of a scenario by our names; those of a plan are fixed. All else as for `optimize`.
-
-    Raises:
-        InputError: naming the field that is wrong and what was expected.
-    """
-    if isinstance(most, bool) or not isinstance(most, int) or not 1 <= most <= 1024:
-        raise InputError(f"{name}: gpus_max: expected a whole number from 1 to 1,024, found {most!r}")
-    if isinstance(plans, bool) or not isinstance(plans, int) or not 1 <= plans <= MOST_PLANS:
-        raise InputError(f"{name}: plans: expected a whole number from 1 to {MOST_PLANS}, found {plans!r}")
-    wrong = next((one for one in search if one not in SEARCHED), None)
-    if wrong is not None:
-        raise InputError(f"{name}: search: {wrong!r}: expected {', '.join(SEARCHED)}")
-    if host_memory is not None and not (np.isfinite(host_memory) and host_memory >= 0):
-        raise InputError(f"{name}: host_memory: expected GB from 0 on, found {host_memory!r:.40}")
-    given = dict(fields)
-    varied = _varied(over, given, name)
-    library = library or load_library(tuple(given.get("profiles", ())))
-    if "model" not in given and model is None:
-        raise InputError(f"{name}: model: expected an id, such as llama-3.3-70b")
-    model = model or load_model(str(given["model"]))
-    if "accelerator" in given:
-        case, library = with_own_accelerators(_probe(given, name), library)
-        given["accelerator"] = case.accelerator
-    for field in ("accelerator", f"{DECODE}accelerator"):
-        if field in varied:
-            library, varied[field] = _own_among(varied[field], library)
-    return Question(
-        fields=given,
-        over=varied,
-        objective=read_objective(objective) if isinstance(objective, str) else objective,
-        limits=merged(limits),
-        most=most,
-        makers=tuple(makers),
-        searched=tuple(search),
-        model=model,
-        library=library,
-        name=name,
-        plans=plans,
-        host_memory=host_memory,
+def _nothing(lost: Optimum) -> str:
+    """That no plan can be, why, and how many accelerators would do."""
+    most = at_most(lost.question.most)
+    if not lost.found.tried:
+        return (
+            f"no plans can be: the degrees asked for take more than {most.removeprefix('at most ')} "
+            "(gpus_max); expected more of them, or smaller degrees"
+        )
+    broken = ", ".join(f"{code}: {count:,}" for code, count in _most_first(lost.found.infeasible)[:6])
+    more = " or ".join(f"{chip.needs} × {chip.name}" for chip in lost.chips if chip.needs is not None)
+    return (
+        f"none of {lost.found.tried:,} plans can be ({broken}) on {most} (gpus_max); expected "
+        f"{more or 'more of them'}, other accelerators, or smaller data types"
     )
 
 
-def _own_among(names: tuple[Any, ...], library: Library) -> tuple[Library, tuple[Any, ...]]:
-    """The library with accelerators of one's own, given as files, among some; and ids in place of files."""
-    found: list[Any] = []
-    for name in names:
-        if isinstance(name, str) and is_file(name):
-            library, chip = with_accelerator(library, Path(name))
-            found.append(chip.id)
-        else:
-            found.append(name)
-    return library, tuple(found)
-
-
-def _probe(given: Mapping[str, Any], name: str) -> Scenario:
-    return parse_scenario(merge_fields({"concurrency": 1}, dict(given), name), name)
-
-
-def _varied(
-    over: Mapping[str, Iterable[Any]], given: Mapping[str, Any], name: str
-) -> dict[str, tuple[Any, ...]]:
-    """What is chosen from, by our names."""
-    varied: dict[str, tuple[Any, ...]] = {}
-    for key, listed in over.items():
-        field = field_name(key)
-        if field not in (*PLANNED, CONTEXT, f"{DECODE}accelerator"):
-            known = field in INPUT_NAMES
-            raise InputError(
-                f"{name}: {key}: expected a field of a plan: {', '.join((*PLANNED, CONTEXT))}"
-                + ("; other fields have one value" if known else "")
-            )
-        if field in given:
-            raise InputError(f"{name}: {key}: fixed and listed; expected one of both")
-        values = (listed,) if isinstance(listed, str | int | float) else tuple(listed)
-        if not values:
-            raise InputError(f"{name}: {key}: expected one value at least")
-        varied[field] = values
-    return varied
-
-
-def _base(question: Question, space: Space) -> Scenario:
-    """The scenario that plans are put into: the workload, and the first accelerator there is."""
-    fields = {key: value for key, value in question.fields.items() if key not in PLANNED}
-    fields |= {} if question.load else {"concurrency": 1}
-    fields |= {"model": question.fields.get("model", question.model.id)}
-    fields["accelerator"] = space.chosen["accelerator"][0]
-    fields |= {CONTEXT: space.contexts[0]} if space.contexts else {}
-    fields |= {"serving": APART} if space.apart else {}
-    return parse_scenario(merge_fields({}, fields, question.name), question.name)
-
-
-def plan_of(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a plan that say something, as plain objects."""
-    plan = {}
-    flat = dict(row) | {f"{DECODE}{key}": value for key, value in (row.get("decode") or {}).items()}
-    row = flat
-    for name in (*PLANNED, *_OF_PAIRS, CONTEXT, "concurrency"):
-        if name not in row or row[name] is None or row[name] == _PLAIN.get(name):
-            continue
-        value = row[name]
-        plan[name] = value.item() if isinstance(value, np.generic) else value
-    return plan
-
-
-def plan_name(plan: Mapping[str, Any], model: Model, library: Library) -> str:
-    """A plan as people call it: B200 SXM · 3 × TP1 · nvfp4 instead of bf16 · trtllm."""
-    chip = library.accelerator(str(plan["accelerator"])).name
-    degrees = [
-        f"{short}{int(plan[field])}"
-        for field, short in (("tp", "TP"), ("attention_dp", "DPA"), ("cp", "CP"), ("ep", "EP"), ("pp", "PP"))
-        if field == "tp" or int(plan.get(field, 1)) > 1
-    ]
-    copies = f"{int(plan['dp'])} × " if int(plan.get("dp", 1)) > 1 else ""
-    if plan.get("serving") == APART:
-        decode = {key.removeprefix(DECODE): value for key, value in plan.items() if key.startswith(DECODE)}
-        last = plan_name({**plan, **decode, "serving": TOGETHER}, model, library).split(" · ")
-        first = plan_name({**plan, "serving": TOGETHER}, model, library).split(" · ")
-        where = first[0] if first[0] == last[0] else f"{first[0]} → {last[0]}"
-        return " · ".join([where, f"{first[1]} → {last[1]}", *first[2:]])
-    formats, own = str(plan["weights_dtype"]), str(model.architecture.choices["weights_dtype"].value)
-    formats += "" if formats == own else f" instead of {own}"
-    cache = str(plan.get("kv_dtype", ""))
-    formats += f", {cache} KV" if cache and cache != "bf16" else ""
-    words = [chip, f"{copies}{' '.join(degrees)}", formats, str(plan["framework"])]
-    hosted = [
-        f"{float(plan[field]):g} GB of {what}"
-        for field, what in zip(OFFLOADED, ("weights", "KV"), strict=True)
-        if float(plan.get(field) or 0)
-    ]
-    words += [f"{int(plan[CONTEXT]):,} tokens at most"] if plan.get(CONTEXT) else []
-    return " · ".join([*words, *([f"{' and '.join(hosted)} on the host"] if hosted else [])])
+def _most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: -item[1])
 
 
 def _selected(found: Found, count: int) -> pd.DataFrame:
@@ -608,9 +410,7 @@ def _selected(found: Found, count: int) -> pd.DataFrame:
     Of plans that differ in the number of replicas alone the best stands for all.
     """
     ranked = found.ranked
-    kinds = [
-        name for name in (*CHOSEN, *DEGREES, *_OF_PAIRS) if name in found.plans and name != f"{DECODE}dp"
-    ]
+    kinds = [name for name in (*CHOSEN, *DEGREES, *OF_PAIRS) if name in found.plans and name != f"{DECODE}dp"]
     alike = ranked.drop_duplicates(kinds)
     of_chips = alike.drop_duplicates("accelerator")
     first = alike.head(3)
@@ -670,7 +470,13 @@ def scenario_of(
         "infeasible": dict(_most_first(found.infeasible)[:80]),
         "shown": _points(found),
         "turned": could,
-        "searched": f"{question.objective.words}; at most {question.most} accelerators",
+        "searched": "; ".join(
+            [
+                question.objective.words,
+                at_most(question.most),
+                *(f"{one.words} as nobody stated a limit of waiting" for one in question.unasked),
+            ]
+        ),
         "made_by": f"Mantile {__version__}",
     }
     return parse_scenario(data, question.name)

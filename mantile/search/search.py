@@ -31,6 +31,7 @@ from mantile.equations.metrics import (
     USD_PER_MONTH,
 )
 from mantile.graph.quantity import Node
+from mantile.library.brief import Brief
 from mantile.library.fields import DECODE
 from mantile.search.evaluate import Array, Evaluator, numbers
 from mantile.search.launchable import NO_LAUNCH_LINE, accepted
@@ -38,6 +39,9 @@ from mantile.search.objective import Limit, Objective
 from mantile.search.offload import fullest, others
 from mantile.search.space import APART, CONTEXT, DEGREES, OF_DECODE, OFFLOADED, TOGETHER, Space
 
+USED = "accelerators_used"
+"""The column of plans that says how many accelerators they have."""
+INSUFFICIENT = "INSUFFICIENT_MEMORY"
 NOT_KNOWN_CODE = "NOT_KNOWN"
 """Of a plan whose objective or limit nobody knows: it is counted, and has no rank."""
 TOO_LONG = "context_exceeds_memory"
@@ -73,8 +77,8 @@ _STEPS = 8  # loads that are looked at between two others
 KEPT = 8  # best plans whose order is exact where the load is searched for
 
 
-@dataclass
-class Found:
+@dataclass(repr=False)
+class Found(Brief):
     """All plans that were looked at.
 
     Args:
@@ -280,6 +284,14 @@ class Search:
         for check in reversed(checks):
             codes[results[check.code] <= 0] = check.code
         return pd.DataFrame({"code": codes}, index=plans.index)
+
+    def codes(self, plans: pd.DataFrame) -> Array:
+        """The first rule that each plan breaks, or that memory does not suffice; empty where it can be."""
+        broken = self._broken(plans)
+        kept = np.flatnonzero(broken == "")
+        fitting, _ = Search._by_memory(self, plans.iloc[kept])
+        broken[kept[~plans.index[kept].isin(fitting.index)]] = INSUFFICIENT
+        return broken
 
     def _with_replicas(self, plans: pd.DataFrame) -> pd.DataFrame:
         counts = [self._replicas(int(ranks)) for ranks in _ranks(plans)]
@@ -510,11 +522,11 @@ class Search:
     def _ranked(self, done: pd.DataFrame, tried: int, infeasible: Counter[str]) -> Found:
         """Plans with their ranks; equal ones by fewer accelerators, then in the order of the space."""
         done = done.reset_index(drop=True)
-        done["accelerators_used"] = _accelerators(done)
+        done[USED] = _accelerators(done)
         code = done["code"].to_numpy(object).copy()
         code[(code == "") & ~np.isfinite(done["score"])] = NOT_KNOWN_CODE
         done["code"] = code
-        order = np.lexsort((done["accelerators_used"], np.round(done["score"], 9), code != ""))
+        order = np.lexsort((done[USED], np.round(done["score"], 9), code != ""))
         rank = np.zeros(len(done), int)
         good = int((code == "").sum())
         rank[order[:good]] = np.arange(1, good + 1)

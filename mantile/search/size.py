@@ -30,21 +30,22 @@ from mantile.library.architecture import Model
 from mantile.library.errors import InputError
 from mantile.library.profiles import CHECKPOINT, Library
 from mantile.library.scenario import Scenario, merge_fields
+from mantile.search.chips import MOST_LOOKED_AT, ChipAnswer, chips_of, nearest
 from mantile.search.evaluate import Array, numbers
 from mantile.search.objective import Limit, limit
-from mantile.search.optimize import (
+from mantile.search.optimize import Optimum, scenario_of
+from mantile.search.question import (
     USUAL_MOST,
-    Optimum,
     Question,
     ask,
+    at_most,
     plan_name,
     plan_of,
     prepared,
-    scenario_of,
     workload_of,
 )
 from mantile.search.scheduled import in_parts
-from mantile.search.search import NOT_KNOWN_CODE, Found, Search
+from mantile.search.search import USED, Found, Search
 from mantile.search.space import APART, OFFLOAD, Space, caches, published
 
 USUAL: Mapping[str, int] = {"input_tokens": 1024, "output_tokens": 256}
@@ -54,15 +55,12 @@ SPARE = 0.3
 MINIMUM, GOOD, BEST = "minimum", "good", "best"
 ORDER = "accelerators,usd-per-hour"
 """What the smallest build is judged by."""
-MOST_LOOKED_AT = 1024  # accelerators, where more of them are looked for
-USED = "accelerators_used"
 NEEDED = "memory_needed"
-INSUFFICIENT = "INSUFFICIENT_MEMORY"
 _SERVICE = ("s", "token/s", "token/s/accelerator", "token/request/s", "request/s", "1")
 _SECONDS_PER_HOUR = 3600
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tier:
     """A build of the answer; None in every field but the reason where there is none.
 
@@ -79,6 +77,9 @@ class Tier:
     usd_per_hour: float | None
     reason: str
 
+    def __repr__(self) -> str:
+        return f"<Tier: {self.label or 'none'}; {self.reason}>"
+
     def to_dict(self) -> dict[str, Any]:
         """Keys of `mantile size --json`."""
         return {
@@ -88,27 +89,6 @@ class Tier:
             "usd_per_hour": self.usd_per_hour,
             "reason": self.reason,
         }
-
-
-@dataclass(frozen=True)
-class ChipSize:
-    """What is needed of one accelerator of the library.
-
-    Args:
-        accelerators: the fewest at which the limits hold; None where they do not.
-        usd_per_hour: the least of builds with so many; None where nobody knows it.
-        plan: that build; where no build keeps the limits that which comes nearest, or None.
-        code: why none keeps them; empty where one does.
-        beyond: by how much the nearest misses the limit of the code, as a share; None of other codes.
-    """
-
-    accelerator: str
-    name: str
-    accelerators: int | None
-    usd_per_hour: float | None
-    plan: Mapping[str, Any] | None
-    code: str
-    beyond: float | None
 
 
 @dataclass(frozen=True)
@@ -159,15 +139,6 @@ class Sizes(Search):
     def _needed(self) -> Node:
         return needed(self.evaluator.graph)
 
-    def codes(self, plans: pd.DataFrame) -> Array:
-        """The first rule that each plan breaks, or that memory does not suffice; empty where it can be."""
-        broken = self._broken(plans)
-        kept = np.flatnonzero(broken == "")
-        fitting, _ = super()._by_memory(plans.iloc[kept])
-        short = ~plans.index[kept].isin(fitting.index)
-        broken[kept[short]] = INSUFFICIENT
-        return broken
-
     def fitting(self, space: Space) -> pd.DataFrame:
         """Plans of one replica that keep the rules and have room for a request."""
         plans = self._by_rules(self.replicas_of(space), Counter())
@@ -184,7 +155,7 @@ class Sizes(Search):
         return low
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Size:
     """The answer: three builds, what is needed of every accelerator, and what was left out.
 
@@ -204,13 +175,26 @@ class Size:
     space: Space
     base: Scenario
     memory: float | None
-    chips: tuple[ChipSize, ...]
+    chips: tuple[ChipAnswer, ...]
     ways: tuple[Way, ...]
+
+    def __repr__(self) -> str:
+        least = self._rows[MINIMUM]
+        told = "no build keeps every limit"
+        if least is not None:
+            chip = self.question.library.accelerator(str(least["accelerator"]))
+            told = f"at least {int(least[USED])} × {chip.name}"
+        return f"<Size: {self.question.model.name} needs {told}; {self.found.tried:,} plans looked at>"
 
     @property
     def has_answer(self) -> bool:
         """Whether any build keeps every limit."""
         return bool((self.found.plans["code"] == "").any())
+
+    @property
+    def asked(self) -> tuple[ChipAnswer, ...]:
+        """What becomes of the accelerators that somebody asked for by name."""
+        return tuple(chip for chip in self.chips if chip.accelerator in self.question.asked)
 
     @cached_property
     def _rows(self) -> dict[str, pd.Series[Any] | None]:
@@ -282,7 +266,7 @@ class Size:
             least_of = f"the least of builds with {self.spare:.0%} to spare"
             return f"{cost} per million output tokens, {least_of}; {beside}"
         budget = any(one.measure.metric is USD_PER_MONTH for one in self.question.limits)
-        within = "within the budget" if budget else f"on at most {self.space.most} accelerators"
+        within = "within the budget" if budget else f"on {at_most(self.space.most)}"
         return f"the fastest for one user {within}, {_SPEED.text(float(row[_SPEED.key]))}; {beside}"
 
     def _smaller(self, row: pd.Series[Any]) -> str:
@@ -328,7 +312,8 @@ class Size:
                 }
                 for chip in self.chips
             ],
-            "limits": {one.measure.key: one.bound for one in self.question.limits},
+            "asked_accelerators": {chip.accelerator: chip.to_dict() for chip in self.asked},
+            **self.question.bounds(),
             "spare": self.spare,
             "assumed": dict(self.assumed),
             "notes": [] if self.optimum is None else [*self.optimum.notes],
@@ -375,6 +360,7 @@ def size(
     workers: int | None = None,
     part: int | None = None,
     keep: str | Path | None = None,
+    default_limits: bool = True,
     **fields: Any,
 ) -> Size:
     """Say what is needed: the smallest build that keeps the limits, a good one and the best.
@@ -391,8 +377,8 @@ def size(
         budget_usd_month: a limit of every build.
         gpus_max: accelerators of a deployment at most.
         spare: what a good build has to spare, as a share from 0 to below 1.
-        over, makers, search, model, library, name, step: as for `optimize`; nothing lies on the host but with
-            `search` offload.
+        over, makers, search, model, library, name, step, default_limits: as for `optimize`; nothing lies on
+            the host but with `search` offload.
         fields: of a scenario. Without a load a single user is meant.
 
     Raises:
@@ -412,7 +398,19 @@ def size(
     if budget_usd_month is not None:
         bounds.append(limit(USD_PER_MONTH.column, float(budget_usd_month), f"{name}: budget_usd_month"))
     asked, assumed = with_load(merge_fields(given, stated, name), users, requests_per_hour, name)
-    question = ask(asked, ORDER, bounds, gpus_max, over or {}, makers, search, model, library, name)
+    question = ask(
+        asked,
+        ORDER,
+        bounds,
+        gpus_max,
+        over or {},
+        makers,
+        search,
+        model,
+        library,
+        name,
+        default_limits=default_limits,
+    )
     where = None if keep is None else Path(keep)
     return size_of(question, spare, assumed, step, cluster, workers, part, where)
 
@@ -506,7 +504,9 @@ def size_of(
             space=space,
             base=base,
             memory=_least_memory(found.plans, sizes),
-            chips=tuple(_chips(question, found.plans, sizes)),
+            chips=chips_of(
+                question, (*space.chosen["accelerator"], *question.asked), sizes, found.plans, _fewest
+            ),
             ways=() if len(found.plans) else tuple(_ways(question, space, sizes)),
         )
 
@@ -533,6 +533,13 @@ def _comparable(values: Array) -> Array:
     """Logarithms of positive figures without what rounding left; infinite of what nobody knows."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.nan_to_num(np.round(np.log(values), 9), nan=np.inf, posinf=np.inf))
+
+
+def _fewest(plans: pd.DataFrame) -> pd.Series[Any]:
+    """Of plans that keep every limit that with the fewest accelerators, then the least USD per hour."""
+    found = _first(plans, (USED, _USD.key))
+    assert found is not None  # one of none is not asked for
+    return found
 
 
 def _known(value: Any) -> float | None:
@@ -566,76 +573,12 @@ def _all_kept(plans: pd.DataFrame, limits: Sequence[Limit]) -> Array:
     return kept
 
 
-def nearest(plans: pd.DataFrame, limits: Sequence[Limit]) -> tuple[dict[str, Any], Limit, float] | None:
-    """The plan whose worst miss is least, that limit, and the miss as a share; fewer accelerators first.
-
-    None where nobody knows a miss.
-    """
-    if not len(plans) or not limits:
-        return None
-    misses = np.array([one.excess(plans[one.measure.key].to_numpy(float)) for one in limits])
-    worst = np.where(np.isfinite(misses).all(axis=0), misses.max(axis=0), np.inf)
-    place = int(np.lexsort((plans[USED].to_numpy(float), worst))[0])
-    if not np.isfinite(worst[place]):
-        return None
-    row = cast("dict[str, Any]", plans.iloc[place].to_dict())
-    return row, limits[int(misses[:, place].argmax())], float(worst[place])
-
-
 def _least_memory(plans: pd.DataFrame, sizes: Sizes) -> float | None:
     kept = plans[plans["code"] == ""]
     if len(kept):
         return float(kept[NEEDED].min())
     ruled = sizes.ruled[0]
     return float(sizes.memory(ruled[ruled["dp"] == 1]).min()) if (ruled["dp"] == 1).any() else None
-
-
-def _chips(question: Question, plans: pd.DataFrame, sizes: Sizes) -> Iterable[ChipSize]:
-    """What is needed of every accelerator, in the order in which they are listed."""
-    names = sizes.space.chosen["accelerator"]
-    of_chip = dict(iter(plans.groupby("accelerator", sort=False))) if len(plans) else {}
-    lost = [chip for chip in names if chip not in of_chip]
-    why = _why(sizes, lost)
-    for chip in names:
-        name = question.library.accelerator(chip).name
-        rows = of_chip.get(chip)
-        if rows is None:
-            yield ChipSize(chip, name, None, None, None, why[chip], None)
-            continue
-        least = _first(rows[rows["code"] == ""], (USED, _USD.key))
-        if least is not None:
-            plan = plan_of(least.to_dict())
-            yield ChipSize(chip, name, int(least[USED]), _known(least[_USD.key]), plan, "", None)
-            continue
-        unknown = rows[rows["code"] == NOT_KNOWN_CODE]
-        miss = nearest(rows[rows["code"].str.startswith("LIMIT_")], question.limits)
-        if len(unknown):  # keeps what can be told
-            yield ChipSize(chip, name, None, None, plan_of(unknown.iloc[0].to_dict()), NOT_KNOWN_CODE, None)
-        elif miss is None:
-            code = str(rows["code"].value_counts().index[0])
-            yield ChipSize(chip, name, None, None, None, code, None)
-        else:
-            yield ChipSize(chip, name, None, None, plan_of(miss[0]), miss[1].code, miss[2])
-
-
-def _why(sizes: Sizes, chips: Sequence[str]) -> dict[str, str]:
-    """Why nothing runs on some accelerators: too little memory where any plan keeps the rules, else the rule
-    that most plans break; that a framework is not made for the chip only where nothing else is against it.
-    """
-    if not chips:
-        return {}
-    space = replace(sizes.space, chosen={**sizes.space.chosen, "accelerator": tuple(chips)})
-    plans = sizes.replicas_of(space)
-    codes = pd.Series(sizes.codes(plans), index=plans["accelerator"].to_numpy())
-    told: dict[str, str] = {}
-    for chip in chips:
-        counts = codes.loc[[chip]].value_counts()
-        if INSUFFICIENT in counts.index or "" in counts.index:
-            told[chip] = INSUFFICIENT
-        else:
-            others = counts.drop(index="FRAMEWORK_UNSUPPORTED", errors="ignore")
-            told[chip] = str((others if len(others) else counts).index[0])
-    return told
 
 
 def formats_of(model: Model, library: Library, chip: str, framework: str) -> tuple[str, ...]:

@@ -338,7 +338,12 @@ class OptimizeAsked(Body):
     limits: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
         default={}, max_length=20, description="Bounds of measures, in SI units."
     )
-    gpus_max: Degree = 8
+    default_limits: bool = Field(
+        default=True,
+        description="Whether p95 TTFT is limited where limits hold none of TTFT or end-to-end time: 10 s, "
+        "more of prompts above 10,000 tokens, 60 s at most.",
+    )
+    gpus_max: Degree = Field(default=8, description="Accelerators of a deployment, at most.")
     plans: int = Field(default=12, ge=1, le=24)
     search: list[Literal["cp", "disaggregated", "offload"]] = Field(default=[], max_length=3)
     host_memory: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None = Field(

@@ -28,7 +28,13 @@ _AUTO = "auto"
 _FIELD = re.compile(rf"(?:\b{NAME}: )?\bfield (\w+)")
 _SET = re.compile(r"--set (?:(states)|([\w.]+)=([^\s,;)]+))")
 _FLAG = re.compile(r"--([a-z][a-z-]*)")
-_OF_FLAGS = {"ngl": "layers", "n-cpu-moe": "experts_away", "no-kv-offload": "kv_away", "device": "devices"}
+_OF_FLAGS = {
+    "ngl": "layers",
+    "n-cpu-moe": "experts_away",
+    "no-kv-offload": "kv_away",
+    "device": "devices",
+    "price": "prices",
+}
 """Fields whose flags have other names."""
 
 

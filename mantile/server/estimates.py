@@ -21,7 +21,8 @@ from mantile.library.scenario_fields import field_name
 from mantile.search.devices import MOST_MACHINES, assignments
 from mantile.search.devices import OBJECTIVES as OF_MACHINES
 from mantile.search.objective import read_objective
-from mantile.search.optimize import Optimum, ask, solve
+from mantile.search.optimize import Optimum, solve
+from mantile.search.question import ask
 from mantile.server.asked import EstimateAsked
 from mantile.server.documents import NAME, asked_as, estimate_of, fields_of, in_fields
 from mantile.server.errors import Refused
@@ -123,7 +124,7 @@ def _with_room(
     silent = not {"offload_weights", "offload_kv"} & {field_name(name) for name in plan}
     if found.ram and silent and "devices" not in fields and missing_memory(made.results()) is not None:
         searched = _search(asked, _whole(fields, plan, found), found, hub)
-        made = made if searched is None else _winner(searched) or made
+        made = made if searched is None else _winner(searched)
     return made
 
 
@@ -226,10 +227,8 @@ def _of_machines(
     ]
 
 
-def _winner(found: Optimum) -> Estimate | None:
-    """The estimate of the best plan, by itself."""
-    if not found.has_winner:
-        return None
+def _winner(found: Optimum) -> Estimate:
+    """The estimate of the best plan, else of that which comes nearest to the limits, by itself."""
     return estimate(alone(found.scenario), found.question.model, name=NAME)
 
 
@@ -408,7 +407,7 @@ def _words(
             if whole["bottleneck"][phase] in whole["split"][phase]
         ]
         words.append(f"Ranges hold 80 % of runs; evidence: {whole['evidence']}.")
-        if chosen and searched is not None and searched.has_winner:
+        if chosen and searched is not None:
             words.append(f"{searched.words}.")
         words += [f"{one['code']}: {in_fields(one['message'])}." for one in whole["checks"]["alerts"]]
     return words + [f"{text}." for text in (() if found is None else found.told)]

@@ -92,7 +92,8 @@ class _called:
 def optimized(body: Mapping[str, Any], hub: bool) -> dict[str, Any]:
     """What `mantile optimize --json` says."""
     from mantile.search.objective import limit, read_objective
-    from mantile.search.optimize import PLANNED, ask, solve
+    from mantile.search.optimize import solve
+    from mantile.search.question import PLANNED, ask
 
     fields, model = fields_of(body["scenario"], hub)
     over = fields_over(body["over"], hub)
@@ -111,6 +112,7 @@ def optimized(body: Mapping[str, Any], hub: bool) -> dict[str, Any]:
         NAME,
         body["plans"],
         body["host_memory"],
+        body["default_limits"],
     )
     return solve(question).to_dict()
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mantile.equations.signature import HOLDS, VARIED
+from mantile.library.brief import Brief
 from mantile.library.signing import Verdict
 from mantile.verification.severity import ANSWER, COSMETIC, SHOWN
 
@@ -25,8 +26,8 @@ class SheetReport:
     mismatches: int = 0
 
 
-@dataclass
-class Report:
+@dataclass(repr=False)
+class Report(Brief):
     """What was found in a file.
 
     Args:
@@ -130,8 +131,8 @@ class Report:
         }
 
 
-@dataclass
-class Reports:
+@dataclass(repr=False)
+class Reports(Brief):
     """What several engines found in a file.
 
     Args:

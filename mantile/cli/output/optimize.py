@@ -17,14 +17,15 @@ from mantile.equations.metrics import (
     TTFT_P95,
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
-from mantile.equations.reasons import REASONS
 
 if TYPE_CHECKING:
     from mantile.search.devices import Assignment
     from mantile.search.optimize import Candidate, Optimum
+    from mantile.search.question import Question
 
 _ALWAYS = (TTFT_P95, TPOT, OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS)
 _CODES = 8  # that are listed
+_WORDS = 60  # columns of what is said of an accelerator
 
 
 def print_assignments(found: Sequence[Assignment], written: Path | None) -> None:
@@ -86,6 +87,11 @@ def print_optimum(found: Optimum, top: int, written: Path | None) -> None:
         listed.add_row("", Text(_words(one), style="dim"))
     out.print(listed)
     out.print()
+    if len(found.chips) > 1 or any(chip.code for chip in found.chips):
+        out.print(_asked(found))
+        out.print()
+    for line in held(found.question):
+        out.print(line)
     out.print(_tried(found))
     counts = Table.grid(padding=(0, 1))
     counts.add_column(justify="right")
@@ -94,6 +100,30 @@ def print_optimum(found: Optimum, top: int, written: Path | None) -> None:
     out.print(counts)
     if written is not None:
         out.print(f"{written}: written")
+
+
+def held(question: Question) -> Iterator[str]:
+    """What holds though nobody may have stated it: the most accelerators, and limits by default."""
+    yield f"At most {number(question.most)} GPU{'s' if question.most > 1 else ''} (--gpus-max)."
+    for one in question.unasked:
+        yield f"{one.words} by default (change: --ttft-p95-max, lift: --no-default-limits)."
+
+
+def _asked(found: Optimum) -> Table:
+    """The best plan of each accelerator that was asked for, or why it has none."""
+    from mantile.search.question import plan_name
+
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(max_width=_WORDS)
+    for chip in found.chips:
+        plan = (
+            ""
+            if chip.plan is None or chip.code
+            else plan_name(chip.plan, found.question.model, found.question.library)
+        )
+        table.add_row(chip.name, plan.partition(" · ")[2] or chip.why)
+    return table
 
 
 def _shown(found: Optimum) -> tuple[Measure, ...]:
@@ -139,20 +169,10 @@ def _tried(found: Optimum) -> str:
 
 def _counts(found: Optimum) -> Iterator[tuple[str, str]]:
     """What was against plans: how many, and the code with its meaning."""
+    from mantile.search.chips import meaning_of
+
     codes = sorted(found.found.infeasible.items(), key=lambda item: -item[1])
     for code, count in codes[:_CODES]:
         yield f"{count:,}", f"{code}: {meaning_of(code)}"
     if len(codes) > _CODES:
         yield f"{sum(count for _, count in codes[_CODES:]):,}", "other codes, in --json"
-
-
-def meaning_of(code: str) -> str:
-    """What a code means, in words."""
-    reason = REASONS.get(code.removeprefix("DECODE_"))
-    if reason is not None:
-        return reason.meaning
-    return {
-        "NOT_KNOWN": "what is wanted or limited is not known, such as a price: no rank",
-        "INSUFFICIENT_MEMORY": "weights, or the cache of one request, do not fit",
-        "NO_LAUNCH_LINE": "no flag of the engine says such a plan: `mantile launch` refuses it",
-    }.get(code, "the limit is missed" if code.startswith("LIMIT_") else "the plan cannot be")

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from mantile.cli.flags import field_flag
-from mantile.cli.output.optimize import meaning_of
+from mantile.cli.output.optimize import held
 from mantile.cli.output.tables import new_table, number, open_console
 from mantile.equations.display import number_in
 from mantile.equations.measures import measure
@@ -25,8 +25,9 @@ from mantile.equations.metrics import (
 )
 
 if TYPE_CHECKING:
+    from mantile.search.chips import ChipAnswer
     from mantile.search.hardware_first import Fit, Machine
-    from mantile.search.size import ChipSize, Size, Tier, Way
+    from mantile.search.size import Size, Tier, Way
 
 _SHOWN = {
     "USD/h": USD_PER_HOUR,
@@ -45,6 +46,8 @@ def print_size(found: Size, written: Path | None) -> None:
     name = found.question.model.name
     limits = "; ".join(one.words for one in found.question.limits) or "no limits"
     out.print(Text(f"What {name} needs: {limits}", style="bold"))
+    for line in held(found.question):
+        out.print(line)
     if found.assumed:
         taken = ", ".join(f"{key} {number(value)}" for key, value in found.assumed.items())
         out.print(f"Not stated, so taken: {taken}.")
@@ -73,7 +76,7 @@ def print_size(found: Size, written: Path | None) -> None:
         out.print(f"{written}: written")
 
 
-def _order(chip: ChipSize) -> tuple[bool, float, int]:
+def _order(chip: ChipAnswer) -> tuple[bool, float, int]:
     price = chip.usd_per_hour
     return price is None, price or 0.0, chip.accelerators or 0
 
@@ -99,7 +102,7 @@ def _cell(metric: Metric, results: Any) -> str:
 def _no_answer(found: Size) -> Iterator[str]:
     miss = found.nearest_miss()
     if miss is not None:
-        from mantile.search.optimize import plan_name
+        from mantile.search.question import plan_name
 
         name = plan_name(miss[0], found.question.model, found.question.library)
         yield f"No build keeps every limit. The nearest is {name}:"
@@ -108,7 +111,9 @@ def _no_answer(found: Size) -> Iterator[str]:
         codes = ", ".join(dict.fromkeys(found.found.plans["code"]))
         yield f"No build is known to keep every limit: {codes}."
     else:
-        yield f"Nothing fits on at most {found.space.most} accelerators."
+        from mantile.search.question import at_most
+
+        yield f"Nothing fits on {at_most(found.space.most)}."
 
 
 def _way(way: Way, found: Size) -> str:
@@ -131,37 +136,40 @@ def _chips(found: Size) -> Table:
     return table
 
 
-def _missed(found: Size) -> list[ChipSize]:
+def _missed(found: Size) -> list[ChipAnswer]:
     lost = [chip for chip in found.chips if chip.accelerators is None]
     lost.sort(key=lambda of: (of.beyond is None, of.beyond or 0.0))
-    if len(found.chips) <= _OTHERS:
+    if found.question.asked or len(found.chips) <= _OTHERS:
         return lost
     return [chip for chip in lost if chip.beyond is not None][:_MISSED]
 
 
-def _why_not(chip: ChipSize) -> str:
+def _why_not(chip: ChipAnswer) -> str:
+    from mantile.search.chips import share
+
+    more = f"; {number(chip.needs)} would do" if chip.needs is not None else ""
     if chip.beyond is None:
-        return chip.code
+        return f"{chip.code}{more}"
     of = measure(chip.code.removeprefix("LIMIT_"))
-    return f"{of.metric.label} missed by {_share(chip.beyond)}"
-
-
-def _share(value: float) -> str:
-    return f"{value:.0%}" if value >= 0.1 else f"{value:.1%}" if value >= 0.001 else "less than 0.1%"
+    return f"{of.metric.label} missed by {share(chip.beyond)}{more}"
 
 
 def _left_out(found: Size) -> Iterator[str]:
     """How many accelerators no line was spent on, and why; what is not known."""
+    from mantile.search.chips import meaning_of
+    from mantile.search.search import NOT_KNOWN_CODE
+
     shown = {chip.accelerator for chip in _missed(found)}
     lost = Counter(
         chip.code for chip in found.chips if chip.accelerators is None and chip.accelerator not in shown
     )
     for code, count in lost.most_common():
         yield f"{count} more: {code}: {meaning_of(code)}"
-    kept = [chip for chip in found.chips if chip.accelerators is not None]
-    unpriced = sum(chip.usd_per_hour is None for chip in kept)
-    if unpriced:
-        yield f"{unpriced} of them without a known price: they have no place where money ranks"
+    unpriced = [chip for chip in found.chips if chip.code in ("", NOT_KNOWN_CODE) and chip.why]
+    if found.question.asked:
+        yield from (f"{chip.why}." for chip in unpriced)
+    elif unpriced:
+        yield f"{len(unpriced)} of them without a known price: they have no place where money ranks"
     yield f"{found.found.tried:,} plans looked at"
 
 

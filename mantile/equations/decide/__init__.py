@@ -27,6 +27,7 @@ from mantile.equations.decide.words import (
     beyond_limit,
     chip_in,
     links_in,
+    offers_in,
     tell_beside,
     tell_between,
     tell_drawn,
@@ -79,6 +80,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.sentence import lowered
+from mantile.library.brief import Brief
 from mantile.library.decision import Decision
 
 SHOWN = tuple(
@@ -157,8 +159,8 @@ class Plan:
         return self.figures[name]
 
 
-@dataclass(frozen=True)
-class Decided:
+@dataclass(frozen=True, repr=False)
+class Decided(Brief):
     """The choice.
 
     Args:
@@ -529,6 +531,8 @@ def _plan(
     )
     make("chip", "Chip and framework", "1", chip_in(graph, case))
     make("price", "Price of an accelerator per hour", "USD/h", in_case(graph.cost.break_even.price, case))
+    make("price_known", "It is known", "flag", where(is_number(make["price"]), 1, 0))
+    make("offers", "No price, in words", "1", offers_in(graph, case))
     per_million = USD_PER_MILLION_OUTPUT_TOKENS.of(graph.figures)
     make("cost", "USD per million output tokens", "USD/Mtoken", in_case(per_million, case))
     make(

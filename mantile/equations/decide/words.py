@@ -122,6 +122,17 @@ def chip_in(graph: EstimateGraph, case: int) -> Node:
     return join(in_case(inputs.accelerator, case), " ", in_case(inputs.framework, case))
 
 
+def offers_in(graph: EstimateGraph, case: int) -> Node:
+    """That there is no price of the basis, and what there is of others."""
+    workers = graph.decode_workers
+    told: list[Node] = []
+    for name, unit in (("cloud", " USD/h"), ("rental", " USD/h"), ("purchase", " USD")):
+        price = in_case(workers.hardware.prices[name], case)
+        told.append(where(price > 0, join(f"; {name} price ", rounded(price, 2), unit), ""))
+    basis = in_case(workers.inputs.price_basis, case)
+    return join("no ", basis, " price, so no rank", *told)
+
+
 def links_in(graph: EstimateGraph, case: int) -> Node:
     decode = graph.decode
     return if_error(in_case(decode.parts[NETWORK], case) / in_case(decode.time, case), 0)
@@ -231,6 +242,10 @@ def _lost(row: Figures, lead: Node, number: Input, of: Figures) -> None:
         "missed": (
             row["misses"] > 0,
             join(row["label"], " is ", percent(row["beyond"], 1), beyond),
+        ),
+        "unpriced": (
+            all_of(row["unknown"] > 0, row["price_known"] <= 0),
+            as_node(row["offers"]),
         ),
         "unranked": (row["unknown"] > 0, join(row["lacking"], " is not known: it has no rank")),
         "won": (equal(number, of["winner"]), as_node("the best of those that keep every limit")),

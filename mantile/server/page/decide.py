@@ -18,11 +18,14 @@ from mantile.equations.metrics import (
 from mantile.library.errors import InputError
 from mantile.library.profiles import load_library
 from mantile.library.typed_numbers import plain_number
+from mantile.search.objective import Limit
+from mantile.search.question import at_most
 from mantile.search.search import NOT_KNOWN_CODE
+from mantile.server.documents import in_fields
 from mantile.server.page import charts
 from mantile.server.page.form import FormField
 from mantile.server.page.run import at
-from mantile.server.page.state import DEGREES, GPUS, State
+from mantile.server.page.state import DEGREES, GPUS, State, elsewhere
 from mantile.server.page.text import headline, percent, scaled
 
 LIMITS = (
@@ -32,6 +35,7 @@ LIMITS = (
 )
 """Limits of the form: name, measure, label, unit as it is typed, and that in the unit of the measure."""
 _TYPED = {"users": "64", "ttft": "700", "tpot": "60", "budget": "25", "most": "8", "chips": "all"}
+_UNTYPED = {"ttft": "p95 of 10 s, more for long prompts", "tpot": "no limit", "budget": "no limit"}
 _MEANINGS = {
     "minimum": "the fewest accelerators that keep every limit",
     "good": "the cheapest with something to spare of every limit",
@@ -126,7 +130,7 @@ def fields(target: Target) -> dict[str, FormField]:
             name,
             label,
             target.typed[name],
-            "no limit" if name in ("ttft", "tpot", "budget") and not target.typed[name].strip() else "",
+            "" if target.typed[name].strip() else _UNTYPED.get(name, ""),
             "",
             unit,
             options,
@@ -144,7 +148,8 @@ def fields(target: Target) -> dict[str, FormField]:
 def run_of(state: State, plan: Mapping[str, Any], users: int) -> State:
     """The run of a build."""
     chosen = {key: value for key, value in plan.items() if key not in DEGREES}
-    kept = {key: value for key, value in state.fields.items() if key not in ("system", GPUS, *chosen)}
+    own = elsewhere(state.fields)
+    kept = {key: value for key, value in own.items() if key not in ("system", GPUS, *chosen)}
     return State({**kept, **chosen, "concurrency": users}, state.pins).by_hand(plan)
 
 
@@ -171,11 +176,16 @@ def decision(found: Mapping[str, Any], state: State, target: Target) -> dict[str
     )
     return {
         "title": _title(found, merged, target),
-        "lead": f"{found['feasible']:,} of {found['tried']:,} plans that were tried keep every limit.",
+        "lead": f"{found['feasible']:,} of {found['tried']:,} plans that were tried keep every limit; "
+        f"{at_most(found['cap']['gpus_max'])} each.{_by_default(found['default_limits'])}",
         "tiers": merged,
         "none": none,
         "picture": _picture(found, target),
-        "chips": [_chip(chip, state, target) for chip in _ordered(found["accelerators"])],
+        "chips": [
+            _chip(chip, state, target)
+            | {"why": in_fields(found["asked_accelerators"].get(chip["accelerator"], {}).get("why", ""))}
+            for chip in _ordered(found["accelerators"])
+        ],
         "ways": [
             {
                 "words": f"{way['change'].replace('_', ' ')}: {way['value']}",
@@ -188,6 +198,12 @@ def decision(found: Mapping[str, Any], state: State, target: Target) -> dict[str
         else scaled(found["minimum_memory_bytes"], "B"),
         "miss": "" if miss is None else run_of(state, miss["plan"], target.users).link(),
     }
+
+
+def _by_default(limits: Mapping[str, float]) -> str:
+    """The limits that hold though nobody typed them, in words."""
+    told = [Limit(measure(key), bound).words for key, bound in limits.items()]
+    return f" {told[0]} by default, as no time to first token is typed." if told else ""
 
 
 def _title(found: Mapping[str, Any], tiers: list[dict[str, Any]], target: Target) -> str:

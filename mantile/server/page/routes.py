@@ -26,7 +26,16 @@ from mantile.server.page.cells import Cells, cells
 from mantile.server.page.drawn import FOLDER, page
 from mantile.server.page.form import FormField, field_of, form_of
 from mantile.server.page.passes import timeline
-from mantile.server.page.state import AUTO, DEGREES, GPUS, START, State, is_link, state_of
+from mantile.server.page.state import (
+    AUTO,
+    DEGREES,
+    GPUS,
+    START,
+    State,
+    elsewhere,
+    is_link,
+    state_of,
+)
 from mantile.server.problems import Limited
 from mantile.server.routes import here
 
@@ -264,7 +273,7 @@ async def decide(request: Request) -> HTMLResponse:
     found: dict[str, Any] | None = None
     wrong = None
     if request.query_params.get("go") and not target.errors:
-        given = {key: value for key, value in state.fields.items() if key not in _OF_PLAN}
+        given = {key: value for key, value in elsewhere(state.fields).items() if key not in _OF_PLAN}
         try:
             sized = await request.app.state.pool.run(work.sized, given, HUB.get(), users, limits, most, over)
             found = await here(request, of_decide.decision, sized, state, target)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
+from mantile.estimates.estimate import OF_CHIP
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
 from mantile.library.models import load_model, model_ids
@@ -115,7 +116,9 @@ class State:
 
     def with_fields(self, **fields: Any) -> State:
         """The same with other values of some fields; None takes one away."""
-        changed = {key: value for key, value in {**self.fields, **fields}.items() if value is not None}
+        moved = "accelerator" in fields and fields["accelerator"] != self.fields.get("accelerator")
+        own = elsewhere(self.fields) if moved else self.fields
+        changed = {key: value for key, value in {**own, **fields}.items() if value is not None}
         return State(changed, self.pins)
 
     def with_pins(self, pins: Iterable[str]) -> State:
@@ -141,6 +144,21 @@ class State:
         kept = {key: value for key, value in self.fields.items() if key not in (*DEGREES, GPUS)}
         degrees = {name: plan[name] for name in DEGREES if plan.get(name, 1) != 1}
         return State({**kept, **degrees}, self.pins)
+
+
+def elsewhere(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields for other accelerators than the one they name: a price that was typed is of that one, and its
+    other figures are left out.
+    """
+    stated, basis = fields.get("overrides"), fields.get("price_basis", PRICED[0])
+    listed = [item for item in (stated if isinstance(stated, list) else []) if isinstance(item, dict)]
+    kept = [item for item in listed if item.get("id") not in OF_CHIP]
+    typed = next((item.get("value") for item in listed if item.get("id") == f"hardware.price_{basis}"), None)
+    prices = dict(fields.get("prices") or {})
+    if typed is not None and basis in PRICED:
+        prices[fields.get("accelerator")] = typed
+    found = {key: value for key, value in fields.items() if key not in ("overrides", "prices")}
+    return found | ({"overrides": kept} if kept else {}) | ({"prices": prices} if prices else {})
 
 
 def _has_experts(fields: Mapping[str, Any]) -> bool:

@@ -11,10 +11,11 @@ import pandas as pd
 from mantile.equations.metrics import METRICS, Metric
 from mantile.estimates.sweep import possible, sweep
 from mantile.library.errors import InputError
+from mantile.library.scenario import parse_scenario
 from mantile.library.scenario_fields import SCENARIO_FIELDS
 from mantile.server.page import charts
 from mantile.server.page.answers import NAME, Answer, FieldError
-from mantile.server.page.state import State
+from mantile.server.page.state import State, elsewhere
 
 MOST_VALUES = 200
 MOST_POINTS = 2_000
@@ -125,6 +126,8 @@ def table_of(found: Answer, asked: Asked) -> pd.DataFrame:
     if points > MOST_POINTS:
         raise FieldError(f"{points:,} points; expected at most {MOST_POINTS:,}", "over")
     scenario = found.scenario.model_copy(update={"variants": (), "decision": None})
+    if "accelerator" in over:
+        scenario = parse_scenario(elsewhere(found.fields), NAME)
     return sweep(scenario, over, name=NAME)
 
 

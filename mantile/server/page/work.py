@@ -68,8 +68,9 @@ def sized(
         over: what is chosen from.
     """
     from mantile.search.objective import limit
-    from mantile.search.optimize import ask, plan_name, plan_of
-    from mantile.search.size import ORDER, USED, size_of, with_load
+    from mantile.search.question import ask, plan_name, plan_of
+    from mantile.search.search import USED
+    from mantile.search.size import ORDER, size_of, with_load
 
     fields, model = fields_of(scenario, hub, NAME)
     asked, assumed = with_load(fields, users, None, NAME)
