@@ -266,8 +266,7 @@ def test_a_sweep_that_was_killed_goes_on(tmp_path: Path) -> None:
             "--concurrency", "1,2,3", "--accelerator", "h100-sxm", "--framework", "vllm", "--json",
         ]  # fmt: skip
         running = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, env={**os.environ})
-        until = time.monotonic() + 60
-        while time.monotonic() < until and running.poll() is None:
+        while running.poll() is None:
             manifest = tmp_path / "bench.json"
             if manifest.exists() and '"done"' in manifest.read_text():
                 break
@@ -471,7 +470,8 @@ def test_telemetry_has_means_peaks_and_units(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "pynvml", _Nvml())
     sampler = telemetry.Telemetry(interval=0.02)
     with sampler:
-        time.sleep(0.2)
+        while sampler.summary().get("gpu0", {}).get("samples", 0) < 3:
+            time.sleep(0.01)
     found = sampler.summary()
     gpu = found["gpu0"]
     assert gpu["samples"] >= 3 and gpu["memory_used_bytes_max"] == 7 * 2**30 > gpu["memory_used_bytes_mean"]

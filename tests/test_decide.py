@@ -230,7 +230,7 @@ def test_what_nobody_knows_has_no_rank_and_is_never_free() -> None:
 def wrong_values(figure: Input) -> tuple[Any, ...]:
     """What a yellow cell of the sheet cannot hold, of each kind."""
     if figure.choices:
-        return ("cheapest", "", 3.0, None)
+        return ("cheapest", "", 3.0)
     if figure.integer:
         return ("two", -1.0, 0.0, 99.0, 1.5, None)
     return ("fast", "30 ms", -1.0) if figure.maximum is None else ("much", -0.1, 40.0)

@@ -182,9 +182,8 @@ def test_a_search_that_was_killed_goes_on(tmp_path: Path, name: str) -> None:
     there: dict[str, int] = {}
     for _ in range(2):
         with subprocess.Popen([*command, *IN_PARTS], cwd=tmp_path, stdout=subprocess.DEVNULL) as killed:
-            until = time.monotonic() + 120
             while len(_parts(tmp_path)) < len(there) + 3:
-                assert killed.poll() is None and time.monotonic() < until, "it was over before it was killed"
+                assert killed.poll() is None, "it was over before it was killed"
                 time.sleep(0.005)
             killed.kill()
         now = _parts(tmp_path)

@@ -166,19 +166,20 @@ def test_large_and_deep_bodies_are_refused_before_they_are_read(client: Client) 
 
 
 def test_a_body_that_does_not_come_is_not_waited_for() -> None:
-    """Nor an answer that takes longer than a request may."""
+    """Nor an answer that takes longer than a request may: the body is still on its way when that is said."""
+    came = []
 
     async def pieces() -> AsyncIterator[bytes]:
         yield b"{"
-        await asyncio.sleep(30)
+        await asyncio.sleep(600)
+        came.append(True)
         yield b"}"
 
-    began = time.perf_counter()
     with Client(body_seconds=1) as client:
         client.refused("/v1/estimate", status=408, content=pieces(), headers=JSON)
     with Client(most_seconds=0.01) as client:
         client.refused("/v1/optimize", {"scenario": CHAT}, status=504)
-    assert time.perf_counter() - began < 25
+    assert not came
 
 
 @pytest.mark.parametrize(
@@ -332,11 +333,10 @@ def run(*jobs: Any, **settings: Any) -> tuple[list[Any], Pool]:
 
 def test_a_late_job_is_killed_and_the_next_one_done() -> None:
     """Whatever it does, after the time limit its process is gone; what waited is not lost."""
-    started = time.perf_counter()
-    (late, pid), pool = run((time.sleep, 600), (os.getpid,), seconds=2)
+    (late, pid), pool = run((time.sleep, 3600), (os.getpid,), seconds=2)
     assert isinstance(late, Limited) and late.status == 504
     assert isinstance(pid, int) and pid != os.getpid() and pool.killed == 1
-    assert time.perf_counter() - started < 60 and pool.running == pool.waiting == 0
+    assert pool.running == pool.waiting == 0
 
 
 def test_workers_are_kept_and_replaced() -> None:

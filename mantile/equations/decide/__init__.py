@@ -307,6 +307,16 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
     of("ranked", "Plans with a rank", "number", count_where(ranks, at_least(1)))
     of("second", "Number of the second, 0 without", "number", if_error(match(_SECOND, ranks), 0))
     of("next", "Place of the second", "number", maximum(1, of["second"]))
+    of(
+        "no_choice",
+        "Nothing is wanted, or cells hold what cannot be",
+        "flag",
+        where(of["asks"] > 0, of["faults"], 1),
+    )
+    costs = span([row["cost"] for row in rows])
+    first, second = index(costs, of["at"]), index(costs, of["next"])
+    of("cost_first", "Cost per million of the winner", "USD/Mtoken", where(of["winner"] > 0, first, NONE))
+    of("cost_second", "Cost per million of the second", "USD/Mtoken", where(of["second"] > 0, second, NONE))
     for number, row in zip(numbers, rows, strict=True):
         tell_beside(row, rows, judged, kinds, number, of)
         row("by", "What the search found", "1", where(equal(row["rank"], 1), _OF_WINNER, found[number.value]))
@@ -417,8 +427,8 @@ def _judged(
     make("bound", f"Limit of {label_} that holds, or 0", unit, bound)
     make("limited", f"{label_} has a limit", "flag", where(make["bound"] > 0, 1, 0))
     kind = "at most" if of.lower else "at least"
-    none = where(good, "no limit", "! cannot be")
-    make("said", f"Limit of {label_}, in words", "1", where(make["limited"] > 0, kind, none))
+    make("none", f"No limit of {label_}, in words", "1", where(good, "no limit", "! cannot be"))
+    make("said", f"Limit of {label_}, in words", "1", where(make["limited"] > 0, kind, make["none"]))
     own = where(wanted > 0, 0, maximum(0, number_of(as_typed(weight))))
     make("own", f"Own weight of {label_}", "1", own)
     make("weighs", f"{label_} counts", "1", where(equal(wanted, number), 1, make["own"]))
@@ -444,6 +454,7 @@ def _judged(
         weight,
         make["limited"],
         make["said"],
+        make["none"],
         make["weighs"],
         make["bound"],
         make["own"],

@@ -60,8 +60,9 @@ class Judged:
         unit: in which it is shown; that of amounts is USD.
         label: the measure, for formulas.
         limit, weight: what is typed.
-        limited: 1 where a limit is a number above 0; `said` what holds of it, in words; `bound` the limit or
-            0. `own` the weight that is typed, 0 where one measure is wanted.
+        limited: 1 where a limit is a number above 0; `said` what holds of it, in words, `none` the same where
+            there is none; `bound` the limit or 0. `own` the weight that is typed, 0 where one measure is
+            wanted.
         weighs: the weight that counts, by what is wanted.
         values: of each plan, in that unit; texts where nobody knows them.
         missed: 1 where a plan does not keep the limit.
@@ -74,6 +75,7 @@ class Judged:
     weight: Input
     limited: Quantity
     said: Quantity
+    none: Quantity
     weighs: Quantity
     bound: Quantity
     own: Quantity

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mantile.equations.decide.figures import as_typed
+from mantile.equations.stamp import NO_EDIT
 from mantile.equations.typed import AN_ERROR, NONE, Faults
 from mantile.equations.typed.cells import Bounds, Guard, first_fault
 from mantile.graph.quantity import (
@@ -15,6 +16,8 @@ from mantile.graph.quantity import (
     Named,
     Node,
     Quantity,
+    all_of,
+    as_node,
     equal,
     index,
     is_empty,
@@ -22,6 +25,7 @@ from mantile.graph.quantity import (
     is_number,
     join,
     match,
+    number_of,
     span,
     where,
 )
@@ -57,17 +61,15 @@ def choice_typed(entries: Sequence[Input], labels: Sequence[Input]) -> ChoiceTyp
         guard = Guard(entry.id, entry)
         holds: Node
         if isinstance(entry.value, str):
-            filled = where(is_error(entry), AN_ERROR, join(entry, ""))
-            content = guard.row("content", "Content", "1", where(is_empty(entry), NONE, filled))
+            content = guard.row("content", "Content", "1", where(is_error(entry), AN_ERROR, join(entry, "")))
             holds = where(is_number(match(content, span(labels))), 1, 0)
         else:
-            filled = where(is_number(entry), entry, join(entry, ""))
-            content = guard.row("content", "Content", entry.unit, where(is_empty(entry), NONE, filled))
-            in_range = guard.in_range(content, bounds)
-            ranges.append(in_range)
-            holds = where(is_number(content), in_range, 0)
+            content = guard.row("content", "Content", "1", where(is_empty(entry), NONE, entry))
+            fits = all_of(is_number(content), *guard.between(number_of(content), bounds))
+            holds = where(fits, 1, 0)
             if not entry.integer:
-                holds = where(is_empty(entry), 1, holds)
+                ranges.append(guard.row("in_range", "In range", "flag", holds))
+                holds = where(is_empty(entry), 1, ranges[-1])
         contents.append(content)
         places.append(guard.place())
         valid.append(guard.valid(holds))
@@ -95,14 +97,16 @@ def tell_taken(
         taken: the number of that plan; `is_plan` 1 if what is typed is one.
         own: of each cell that scenarios have of their own the words for it, and what it holds.
     """
-    rows: list[Quantity] = []
+    last: Node = as_node(NO_EDIT)
+    rows = []
     for cell, now in own:
         there = index(Cases(now, plans + 1, "what plans hold"), taken + 1)
-        other = where(equal(InCase(now, 0), there), "", as_typed(cell))
-        body = where(equal(rows[-1], ""), other, rows[-1]) if rows else other
-        label = f"The first cell that differs, up to {now.label.removeprefix('Now: ')}"
-        rows.append(Quantity(f"decide.differs.{cell.id.removeprefix('stamp.')}", label, "1", body))
-    differs = join("! ", rows[-1], " is not as in this plan: all sheets show another")
-    same = where(equal(rows[-1], ""), "Summary and all sheets show this plan", differs)
-    said = where(as_typed(is_plan) > 0, same, "! there is no such plan")
-    return (*rows, Quantity("decide.taken_said", "The plan taken, in words", "1", said))
+        label = f"The last cell that differs, up to {now.label.removeprefix('Now: ')}"
+        body = where(equal(InCase(now, 0), there), last, as_typed(cell))
+        last = Quantity(f"decide.differs.{cell.id.removeprefix('stamp.')}", label, "1", body)
+        rows.append(last)
+    differs = join("! ", last, " is not as in this plan: all sheets show another")
+    said = where(equal(last, NO_EDIT), "Summary and all sheets show this plan", differs)
+    rows.append(Quantity("decide.taken_shown", "What the base is, in words", "1", said))
+    body = where(as_typed(is_plan) > 0, rows[-1], "! there is no such plan")
+    return (*rows, Quantity("decide.taken_said", "The plan taken, in words", "1", body))

@@ -175,9 +175,7 @@ def tell_beside(
     row("holds", "Whether the difference holds", "1", where(within, "within the error", "holds"))
     row("real", "Whether it holds, of a plan with a rank", "1", where(placed, row["holds"], NONE))
     row("told", "The difference, in words", "1", where(equal(row["rank"], 1), "winner", row["real"]))
-    second = where(of["second"] > 0, index(span([other["cost"] for other in rows]), of["next"]), NONE)
-    first = where(of["winner"] > 0, best("cost"), NONE)
-    even = where(equal(row["rank"], 1), second, first)
+    even = where(equal(row["rank"], 1), of["cost_second"], of["cost_first"])
     row("even", "Cost per million to break even with", "USD/Mtoken", even)
     due = where(
         equal(row["even"], NONE), NONE, if_error(row["even"] * row["hourly_tokens"] / MEGA, NOT_KNOWN)
@@ -231,12 +229,12 @@ def _lost(row: Figures, lead: Node, number: Input, of: Figures) -> None:
     Args:
         lead: the measure in which it loses most, in words.
     """
-    more = row["share"] - row["best_share"]
+    more = row("more_share", "Share of links, more than the winner's", "1", row["share"] - row["best_share"])
     unknown = all_of(row["misses"] > 0, row["value_known"] <= 0)
     per_token = row["lead.per_token"] > 0
     beyond = where(number_of(row["value"]) > row["limit"], " above its limit", " below its limit")
     causes: dict[str, tuple[Node, Node]] = {
-        "invalid": (where(of["asks"] > 0, of["faults"], 1) > 0, as_node("no choice can be made: see above")),
+        "invalid": (of["no_choice"] > 0, as_node("no choice can be made: see above")),
         "cannot": (row["possible"] <= 0, join("cannot be: ", row["reason"])),
         "unknown": (unknown, join(row["label"], " is not known: its limit is not kept")),
         "missed": (
@@ -323,7 +321,7 @@ def tell_finding(
         "1",
         number_of(of["best"]) * index(span(scales), maximum(1, of["wanted"])),
     )
-    said = where(size >= 1, rounded(size, 2), rounded(size, 4))
+    said = of("said", "The same with its digits", "1", where(size >= 1, rounded(size, 2), rounded(size, 4)))
     amount = join(of["name"], ": ", said, " ", of["what"])
     of("amount", "The winner, and what it reaches", "1", where(one_wanted, amount, of["name"]))
     missing = count_where(span([row["misses"] for row in rows]), at_least(1))
@@ -331,7 +329,8 @@ def tell_finding(
     of("no_plan", "Why none has a rank", "1", missed)
     nothing = "! nothing is wanted: choose an objective, or type weights"
     of("none", "Why none wins", "1", where(of["asks"] > 0, of["no_plan"], nothing))
-    found = where(of["winner"] > 0, join("Take ", of["amount"]), of["none"])
+    take = where(of["winner"] > 0, join("Take ", of["amount"]), of["none"])
+    found = of("found", "Finding, of cells that can be", "1", take)
     title = of("title", "Finding", "1", where(of["faults"] > 0, join("! ", message), found))
     place = of["next"]
     of("second_name", "Name of the second", "1", index(called, place))
@@ -356,12 +355,9 @@ def tell_finding(
         "1",
         where(of["second"] > 0, of["ahead_said"], "no other plan has a rank"),
     )
-    against = where(
-        of["faults"] > 0,
-        "no plan has a rank until that cell is mended",
-        "what is against each plan stands below",
-    )
-    reason = of("reason", "Why", "1", where(of["winner"] > 0, of["ahead"], against))
+    until = "no plan has a rank until that cell is mended"
+    of("against", "Why none", "1", where(of["faults"] > 0, until, "what is against each plan stands below"))
+    reason = of("reason", "Why", "1", where(of["winner"] > 0, of["ahead"], of["against"]))
     return title, reason
 
 

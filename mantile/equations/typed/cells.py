@@ -138,10 +138,11 @@ class Guard:
 
     def in_range(self, content: Quantity, bounds: Bounds) -> Quantity:
         """1 if a number lies between its bounds."""
-        holds = all_of(*self._in_range(number_of(content), bounds))
+        holds = all_of(*self.between(number_of(content), bounds))
         return self.row("in_range", "In range", "flag", where(holds, 1, 0))
 
-    def _in_range(self, number: Node, bounds: Bounds) -> Iterator[Node]:
+    def between(self, number: Node, bounds: Bounds) -> Iterator[Node]:
+        """What holds of a number that the input can be."""
         entry = self.entry
         if entry.minimum is not None:
             yield number >= bounds.of(entry.minimum, entry.unit)

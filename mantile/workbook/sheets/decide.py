@@ -396,7 +396,8 @@ def _workings(
     for guard in figures.guards.rows:
         sheet.set_text(row, _NAME, guard.label, small)
         if isinstance(guard, Quantity):
-            book.add_quantity(sheet, row, _FIRST, guard, small)
+            book.register(guard, CellAddress(sheet.name, row, _FIRST, absolute=True))
+            sheet.set_formula(row, _FIRST, guard.body, small)
         else:
             book.add_constant(sheet, row, _FIRST, guard, small, book.stamps[0].get(guard.id))
         row += 1
@@ -416,10 +417,11 @@ def _of_measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -
     """Of every measure its limit and which plans miss it."""
     small = style.Style(size=9.5)
     for of in figures.judged:
-        sheet.set_text(row, _NAME, f"{of.label.value}: limit, limited, weight, missed by", small)
+        sheet.set_text(row, _NAME, f"{of.label.value}: limit, limited, weight, without, missed by", small)
         book.add_quantity(sheet, row, _FIRST, of.bound, small, scenario=ACROSS)
         book.add_quantity(sheet, row, _FIRST + 1, of.limited, small, scenario=ACROSS)
         book.add_quantity(sheet, row, _FIRST + 2, of.own, small, scenario=ACROSS)
+        book.add_quantity(sheet, row, _FIRST + 3, of.none, small, scenario=ACROSS)
         for column, flag in enumerate(of.missed, _FIRST + 4):
             book.add_quantity(sheet, row, column, flag, small, scenario=ACROSS)
         row += 1
