@@ -201,6 +201,11 @@ OWN: dict[str, tuple[str, dict[str, Any], dict[str, float]]] = {
         },
         memory(0.9),
     ),
+    "SGLang, weights on the host in GiB of each rank": (
+        "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --tp 2 --cpu-offload-gb 4",
+        {"model": "qwen3-8b", "tp": 2, "offload_weights": 4.294967},
+        {},
+    ),
     "drafts in JSON": (
         "vllm serve deepseek-ai/DeepSeek-R1 -tp 8 "
         '--speculative-config \'{"method": "mtp", "num_speculative_tokens": 2}\'',

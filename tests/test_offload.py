@@ -13,8 +13,9 @@ import pytest
 
 import mantile as mt
 from mantile.cli.application import main
-from mantile.estimates.split import _Table
 from mantile.graph.evaluate import Program
+from mantile.library.beside_cpu import beside_cpu
+from mantile.library.profiles import load_library
 from mantile.library.scenario import parse_scenario
 
 Run = Callable[..., tuple[int, str, str]]
@@ -56,15 +57,15 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 def test_layers_on_a_gpu_beside_a_cpu_are_as_fast_as_measured() -> None:
     """A sweep of -ngl: nothing was fitted to it. Each within 25 %, and more layers are faster."""
     made = mt.estimate(parse_scenario(BESIDE, "ngl.yaml"))
-    found = _Table(made.equations, made.inputs(0), made.values(), 2).evaluate(
-        [[48 - layers, layers] for layers in SWEEP]
-    )
-    speeds = 1 / found["step"]
+    graph, layers = made.equations, np.array([*SWEEP], float)
+    figures = (graph.checks.possible, graph.figures["serving.decode_step"])
+    fits, step = Program(figures).sweep({**made.inputs(0), "inputs.device2_layers": layers}).values()
+    speeds = 1 / step
     errors = speeds / np.array([*SWEEP.values()]) - 1
     for (layers, measured), speed, error in zip(SWEEP.items(), speeds, errors, strict=True):
         print(f"-ngl {layers:2}: measured {measured:5.2f} tokens/s, estimated {speed:5.2f}, {error:+.0%}")
     print(f"mean error {np.abs(errors).mean():.0%}")
-    assert np.all(found["fits"] > 0) and np.all(np.diff(speeds) > 0)
+    assert np.all(fits > 0) and np.all(np.diff(speeds) > 0)
     assert np.abs(errors).max() < 0.25 and np.abs(errors).mean() < 0.18
 
 
@@ -81,7 +82,7 @@ def test_the_first_device_holds_what_others_leave() -> None:
     wanted = [
         graph.devices.devices[0].layers,
         graph.figures["devices.words"],
-        graph.figures["devices.ram_peak"],
+        graph.fullest.host,
     ]
     fewer = Program(wanted).run(made.inputs(0) | {"inputs.device2_layers": 10})
     assert fewer[wanted[0]] == 38 and "38 layers run on Core" in fewer[wanted[1]]
@@ -291,7 +292,7 @@ def test_what_lies_on_the_host_must_fit_its_memory() -> None:
     made = mt.estimate(parse_scenario(fields | {"offload_weights": 2300, "framework": "llama.cpp"}, "t.yaml"))
     graph, given = made.equations, made.inputs(0)
     used = graph.figures["memory.host_weights"]
-    held, room = (graph.figures[f"checks.{name}"] for name in ("host_held", "host_room"))
+    held, room = (graph.figures[name] for name in ("startup.host", "checks.host_room"))
     program = Program([used, held, room])
 
     def on_host(**edited: float | str) -> list[float]:
@@ -341,12 +342,58 @@ def test_host_memory_bounds_the_links_to_it() -> None:
     assert found(4 * raw / 1e9, tp=4)[0] == pytest.approx(free, rel=1e-12), "four share it between them"
 
 
+@pytest.mark.parametrize(("tp", "on_machine"), [(1, 1), (2, 2), (8, 8), (16, 8)])
+def test_main_memory_is_that_of_a_machine(tp: int, on_machine: int) -> None:
+    """Of all its ranks: weights, swapped requests and prefixes of each, and its processes. The check says the
+    same.
+    """
+    fields: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "tp": tp}
+    fields |= {"input_tokens": 512, "output_tokens": 64, "concurrency": 8, "prefix_hit_rate": 0.5}
+    fields |= {"offload_weights": 0.5, "kv_swap": 2, "prefix_host": 30.5, "kv_dtype": "fp8"}
+    small = {"id": "hardware.host_memory", "value": 10, "reason": "test"}
+    made = mt.estimate(parse_scenario(fields | {"overrides": [small]}, "t.yaml"))
+    found = made.to_dict()
+    processes = float(made.values()[made.equations.prefill_workers.efficiency["host_process"]])
+    held = on_machine * (33e9 + processes)
+    assert found["ram_peak_bytes"] == pytest.approx(held)
+    low, high = (found["memory_range_80"]["ram_peak"][end] for end in ("p10", "p90"))
+    assert held - on_machine * processes < low < held < high
+    (check,) = [one for one in found["checks"]["errors"] if one["code"] == "HOST_MEMORY_EXCEEDED"]
+    assert check["left"] == found["ram_peak_bytes"] and f"{held / 1e9:,.0f} GB" in check["message"]
+
+
+def test_main_memory_of_a_machine_with_one_memory_is_all_that_lies_there() -> None:
+    """A Mac has no host beside it; prefill and decode workers may stand on machines of their own."""
+    fields: dict[str, Any] = {"model": "llama-3.1-8b", "input_tokens": 512, "output_tokens": 64}
+    fields |= {"concurrency": 1}
+    mac = mt.estimate(mt.Scenario(**fields, accelerator="m3-ultra", framework="llama.cpp")).to_dict()
+    assert mac["ram_peak_bytes"] == mac["memory_per_accelerator_bytes"]
+    fields |= {"accelerator": "h100-sxm", "tp": 4, "offload_weights": 1}
+    one = mt.estimate(mt.Scenario(**fields)).to_dict()["ram_peak_bytes"]
+    apart = mt.estimate(mt.Scenario(**fields, decode={"tp": 1})).to_dict()["ram_peak_bytes"]
+    assert apart == pytest.approx(one)
+
+
+def test_a_kv_cache_holds_what_the_device_with_least_room_holds() -> None:
+    """Experts on the CPU, which has none of the KV cache: its room counts for nothing."""
+    fields: dict[str, Any] = {"model": "gpt-oss-120b", "framework": "llama.cpp", "input_tokens": 2048}
+    fields |= {"output_tokens": 256, "concurrency": 1}
+    fields |= beside_cpu(load_library(), "ryzen-9-9950x", "rtx-4090", 1, 36, "gpt-oss-120b", away=30)
+    made = mt.estimate(mt.Scenario(**fields))
+    found = made.to_dict()
+    assert found["kv_capacity_tokens"] == pytest.approx(found["kv_capacity_sequences"] * 2304, rel=0.05)
+    assert found["kv_capacity_tokens"] == pytest.approx(made["devices.2.startup.kv_tokens"].value)
+    first, second = found["devices"]
+    assert found["ram_peak_bytes"] == pytest.approx(first["memory_used_bytes"])
+    assert found["peak_memory_bytes"] == pytest.approx(second["memory_used_bytes"], rel=0.01)
+
+
 def test_accelerators_share_the_memory_of_their_host_not_of_a_rack() -> None:
     """Four of an NVL72 are on a host with two CPUs: more of the rack in use takes nothing from them."""
     fields: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "gb200-nvl72", "offload_weights": 1}
     fields |= {"input_tokens": 512, "output_tokens": 64, "concurrency": 1}
     made = mt.estimate(parse_scenario(fields, "t.yaml"))
-    names = "efficiency.rate.host_memory", "checks.host_held", "checks.host_room", "startup.ram"
+    names = "efficiency.rate.host_memory", "startup.host", "checks.host_room", "startup.ram"
     wanted = [made.equations.figures[name] for name in names]
     program = Program(wanted)
 

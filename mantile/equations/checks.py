@@ -747,17 +747,7 @@ def memory(of: _Of) -> Iterator[Check]:
 
 def _on_hosts(of: _Of) -> tuple[Quantity, Quantity]:
     """Bytes that the ranks of a host have on it, and its memory; no bound if not known."""
-    workers, hardware = of.workers, of.workers.hardware
-    prefixes = workers.inputs.prefix_host
-    kept = as_node(0) if prefixes is None else prefixes * GIGA
-    accelerators = minimum(workers.ranks.deployment, hardware.host_accelerators)
-    held = of.row(
-        "host_held",
-        "Held on a host",
-        "B",
-        (workers.memory.startup.ram + kept) * accelerators / RANKS_TO_ACCELERATORS,
-        "by as many ranks as it has accelerators in use",
-    )
+    held, hardware = of.workers.memory.startup.host, of.workers.hardware
     known = hardware.host_memory / hardware.hosts
     room = of.row("host_room", "Memory of a host", "B", where(known > 0, known, held), "if it is known")
     return held, room

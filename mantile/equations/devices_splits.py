@@ -82,18 +82,26 @@ def other_splits(
             "stage",
             sum_of([where(count > 0, 1, 0) for count in layers]),
         )
-        better = all_of(
-            fits > 0,
-            equal(stages, base.inputs.pp),
-            through <= now.time * (1 + SLIVER),
-            of_prefill <= now.slowest * (1 + SLIVER),
+        as_soon = own(
+            "as_soon",
+            "Prefill takes no longer",
+            "flag",
+            where(
+                all_of(
+                    through <= now.time * (1 + SLIVER),
+                    of_prefill <= now.slowest * (1 + SLIVER),
+                ),
+                1,
+                0,
+            ),
+            "on the slowest device too",
         )
         counted.append(
             own(
                 "counted",
                 "Decode step if nothing else is worse",
                 "s",
-                where(better, step, NO_BOUND_TIME),
+                where(all_of(fits > 0, as_soon > 0, equal(stages, base.inputs.pp)), step, NO_BOUND_TIME),
                 "as many devices hold layers and have room for the batch, and prefill takes no longer",
             )
         )

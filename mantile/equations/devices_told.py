@@ -65,8 +65,6 @@ BUSIEST, INFERRED_WORD, NOT_USED, NO_LAYERS = "busiest", "inferred", "not used",
 IN_USE, NO_LINK = "in use", "none"
 WORDS = "devices.words"
 """Id of the row that says how many layers run on which device."""
-RAM = "devices.ram_peak"
-"""Id of the row with the main memory of a rank, of the device with most."""
 """Words of the picture that colours follow."""
 _DRAWN, _DASHED = "━━━━━━━━━━━━━━▶", "╍ ╍ ╍ ╍ ╍ ╍ ╍ ╍▶"
 
@@ -103,7 +101,7 @@ def finding(devices: Devices, numbers: Sequence[Input], rate: Quantity, stages: 
 
 
 def held_in_words(devices: Devices) -> Section:
-    """Rows of who holds how many layers, in words, and main memory."""
+    """Rows of who holds how many layers, in words."""
     rows = Rows("devices")
     parts: list[Node] = []
     for device in devices.devices:
@@ -118,34 +116,7 @@ def held_in_words(devices: Devices) -> Section:
             )
         )
     rows(WORDS.removeprefix("devices."), "Layers of devices, in words", "1", join(*parts))
-    for place, ending in enumerate(("", ".p10", ".p90")):
-        of_range = ending.replace(".", ", ")
-        used: list[Node] = []
-        for device in devices.devices:
-            started = device.workers.memory.startup
-            low, high = started.ranges["peak_memory"]
-            used.append(
-                rows(
-                    f"{device.number}.ram{ending}",
-                    f"Main memory of a rank of device {device.number}{of_range}",
-                    "B",
-                    where(
-                        device.workers.hardware.host_bandwidth > 0,
-                        (started.ram, *started.ram_range)[place],
-                        (device.workers.memory.used, low, high)[place],
-                    ),
-                    "of a CPU, and of a chip that shares its memory, all that it holds; "
-                    "else what its host holds",
-                )
-            )
-        rows(
-            f"{RAM.removeprefix('devices.')}{ending}",
-            f"Main memory of a rank{of_range}",
-            "B",
-            maximum(*used),
-            "of the device with most",
-        )
-    return rows.section("Who holds layers", "in words, and main memory")
+    return rows.section("Who holds layers", "in words")
 
 
 def _away_in_words(rows: Rows, devices: Devices, device: Device) -> Iterator[Node]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from mantile.equations.startup import StartUp
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity, Section, choose, match, maximum, minimum, span, where
 from mantile.graph.rows import Rows
@@ -21,6 +23,11 @@ _LABELS = {
     "free": "Free memory",
     "outside": "Memory left to others",
 }
+_RANGED = {
+    "weights": "Weights, fullest device",
+    "kv_tokens": "Tokens of the KV cache, device with least room",
+    "peak_memory": "Memory in use after the start, fullest device",
+}
 _PARTS = ("used", "usable", "weights", "kv", "activations", "logits", "reserve", "free", "outside")
 
 
@@ -31,6 +38,10 @@ class Fullest:
     Args:
         capacity: of the accelerator; `usable` what of it a framework may use.
         fits: 1 where accelerators hold their part: those that decode, or all devices.
+        kv_tokens, requests: for which the KV cache of a rank has room: of those that decode, or of the device
+            with least room.
+        peak: in use when the server has started; `ranges` p10 and p90 of weights, KV tokens and peak.
+        host: main memory of the machine with most; `host_range` its p10 and p90.
         section: the rows that choose between prefill and decode workers; None where these are the same.
     """
 
@@ -45,6 +56,12 @@ class Fullest:
     outside: Quantity
     capacity: Quantity
     fits: Quantity
+    kv_tokens: Quantity
+    requests: Quantity
+    peak: Quantity
+    ranges: Mapping[str, tuple[Quantity, Quantity]]
+    host: Quantity
+    host_range: tuple[Quantity, Quantity]
     section: Section | None
 
 
@@ -53,7 +70,15 @@ def fullest(sets: tuple[Workers, ...]) -> Fullest:
     first, last = sets[0], sets[-1]
     if first is last:
         parts = {name: getattr(first.memory, name) for name in _PARTS}
-        return Fullest(**parts, capacity=first.hardware.memory_capacity, fits=first.memory.fits, section=None)
+        return Fullest(
+            **parts,
+            **_started(first.memory.startup),
+            capacity=first.hardware.memory_capacity,
+            fits=first.memory.fits,
+            host=first.memory.startup.host,
+            host_range=first.memory.startup.host_range,
+            section=None,
+        )
     if first.ranks.disaggregated is None:
         return _of_devices(sets)
     rows = Rows(f"{FULLEST}memory")
@@ -76,8 +101,32 @@ def fullest(sets: tuple[Workers, ...]) -> Fullest:
     parts = {name: chosen(name, getattr(first.memory, name), getattr(last.memory, name)) for name in _PARTS}
     capacity = _capacity(where(fuller > 0, first.hardware.memory_capacity, last.hardware.memory_capacity))
     rows.add(capacity)
+    host, host_range = _host(rows, sets)
     section = rows.section("Fullest accelerator", "of both workers")
-    return Fullest(**parts, capacity=capacity, fits=last.memory.fits, section=section)
+    return Fullest(
+        **parts,
+        **_started(last.memory.startup),
+        capacity=capacity,
+        fits=last.memory.fits,
+        host=host,
+        host_range=host_range,
+        section=section,
+    )
+
+
+def _started(of: StartUp) -> dict[str, Any]:
+    return {"kv_tokens": of.kv_tokens, "requests": of.requests, "peak": of.peak, "ranges": of.ranges}
+
+
+def _host(rows: Rows, sets: Sequence[Workers]) -> tuple[Quantity, tuple[Quantity, Quantity]]:
+    """Main memory of the machine with most, and its p10 and p90."""
+    started, after = [of.memory.startup for of in sets], Rows(f"{FULLEST}startup", rows=rows.rows)
+    each = [(of.host, *of.host_range) for of in started]
+    host, low, high = (
+        after(f"host{end}", f"{sizes[0].label}, the one with most", "B", maximum(*sizes))
+        for end, sizes in zip(("", ".p10", ".p90"), zip(*each, strict=True), strict=True)
+    )
+    return host, (low, high)
 
 
 def _capacity(body: Node) -> Quantity:
@@ -111,5 +160,54 @@ def _of_devices(sets: tuple[Workers, ...]) -> Fullest:
     capacity = _capacity(choose(place, *(of.hardware.memory_capacity for of in sets)))
     rows.add(capacity)
     fits = rows("fits", "Every device fits", "flag", minimum(*(of.memory.fits for of in sets)))
+    started = [of.memory.startup for of in sets]
+    after = Rows(f"{FULLEST}startup", rows=rows.rows)
+    kv_tokens = after(
+        "kv_tokens",
+        "Tokens for which the KV cache has room, device with least room",
+        "token",
+        minimum(*(of.kv_tokens for of in started)),
+    )
+    requests = after(
+        "requests",
+        "Requests of this length that it holds",
+        "request",
+        minimum(*(of.requests for of in started)),
+    )
+    peak = after(
+        "peak",
+        "Memory in use after the start, fullest device",
+        "B",
+        choose(place, *(of.peak for of in started)),
+    )
+    ranges = {name: _range(after, name, place, [of.ranges[name] for of in started]) for name in _RANGED}
+    host, host_range = _host(rows, sets)
     section = rows.section("Fullest device", "by the share of usable memory")
-    return Fullest(**parts, capacity=capacity, fits=fits, section=section)
+    return Fullest(
+        **parts,
+        capacity=capacity,
+        fits=fits,
+        kv_tokens=kv_tokens,
+        requests=requests,
+        peak=peak,
+        ranges=ranges,
+        host=host,
+        host_range=host_range,
+        section=section,
+    )
+
+
+def _range(
+    rows: Rows, name: str, place: Node, each: Sequence[tuple[Quantity, Quantity]]
+) -> tuple[Quantity, Quantity]:
+    """p10 and p90 of the device with least room for a KV cache, or else of the fullest."""
+    low, high = (
+        rows(
+            f"range.{name}.{percentile}",
+            f"{_RANGED[name]}, {percentile}",
+            ends[0].unit,
+            minimum(*ends) if name == "kv_tokens" else choose(place, *ends),
+        )
+        for percentile, ends in zip(("p10", "p90"), zip(*each, strict=True), strict=True)
+    )
+    return low, high

@@ -183,7 +183,10 @@ def memory(
         + stored.on_host
         + room.host_weights
         + total.host_kv
-        + inputs.kv_swap * GIGA,
+        + (inputs.kv_swap if inputs.prefix_host is None else inputs.kv_swap + inputs.prefix_host) * GIGA,
+        total.used,
+        hardware,
+        ranks,
     )
     found = None
     if prompts is not None and caches.kept_of_token is not None:

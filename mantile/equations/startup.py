@@ -6,18 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mantile.equations.constant import (
+    NO_BOUND,
     ONE_REQUEST,
     PEAK_P10,
     PEAK_P90,
     RAM_P90,
     RAM_PROCESS_P10,
+    RANKS_TO_ACCELERATORS,
     SLACK,
     TOKENS_P10,
     TOKENS_P90,
     WEIGHTS_P10,
     WEIGHTS_P90,
 )
-from mantile.graph.quantity import Input, Node, Quantity, Section, all_of, equal, where
+from mantile.equations.hardware import Hardware
+from mantile.equations.inputs import Ranks
+from mantile.graph.quantity import Input, Node, Quantity, Section, all_of, equal, minimum, where
 from mantile.graph.rows import Rows
 from mantile.library.profiles import FILLED
 
@@ -33,7 +37,8 @@ class StartUp:
         peak: bytes in use when the server has started.
         buffers: the same without the runtime.
         starts: 1 if that is there, and one request of this length has room.
-        ram: bytes of host memory of a rank; `ram_range` its p10 and p90.
+        ram: bytes of main memory of a rank; `host` those of all ranks on a machine, `host_range` its p10 and
+            p90.
         ranges: p10 and p90 of weights, KV tokens and peak.
     """
 
@@ -44,7 +49,8 @@ class StartUp:
     buffers: Quantity
     starts: Quantity
     ram: Quantity
-    ram_range: tuple[Quantity, Quantity]
+    host: Quantity
+    host_range: tuple[Quantity, Quantity]
     ranges: Mapping[str, tuple[Quantity, Quantity]]
     section: Section
 
@@ -67,6 +73,9 @@ def startup(
     seen: Quantity,
     process: Node,
     on_host: Node,
+    used: Quantity,
+    hardware: Hardware,
+    ranks: Ranks,
 ) -> StartUp:
     """The rows of a server that has started.
 
@@ -78,6 +87,7 @@ def startup(
         fills: whether the engine takes all of the room when it starts, or as much as requests need.
         seen: memory that the accelerator may use.
         on_host: bytes that a rank has in the memory of its host, `process` those of its processes.
+        used: bytes that a rank has in the memory of its accelerator.
     """
     rows = Rows("startup")
     at_end = rows(
@@ -87,8 +97,8 @@ def startup(
         "requests",
         "Requests of this length that the KV cache of a rank holds",
         "request",
-        kv_room / at_end,
-        "at their full length",
+        where(at_end > 0, kv_room / at_end, NO_BOUND),
+        "at their full length; no bound where a device holds none of the KV cache",
     )
     tokens = rows(
         "kv_tokens",
@@ -127,17 +137,6 @@ def startup(
         peak - runtime,
         "without the runtime",
     )
-    ram = rows(
-        "ram",
-        "Host memory of a rank",
-        "B",
-        on_host,
-        "its processes, and what lies on the host for it",
-    )
-    ram_range = (
-        rows("ram.p10", f"{ram.label}, p10", "B", ram - process * (1 - RAM_PROCESS_P10), source=FEW_SEEN),
-        rows("ram.p90", f"{ram.label}, p90", "B", ram * RAM_P90, source=FEW_SEEN),
-    )
     low, high = (
         tuple(
             rows(
@@ -159,9 +158,11 @@ def startup(
             (90, WEIGHTS_P90, TOKENS_P90, PEAK_P90),
         )
     )
+    ram, host, host_range = _main_memory(rows, process, on_host, used, (low[-1], high[-1]), hardware, ranks)
     return StartUp(
         ram=ram,
-        ram_range=ram_range,
+        host=host,
+        host_range=host_range,
         ranges={name: (first, last) for name, first, last in zip(_RANGED, low, high, strict=True)},
         kv_tokens=tokens,
         requests=requests,
@@ -173,11 +174,62 @@ def startup(
     )
 
 
+def _main_memory(
+    rows: Rows,
+    process: Node,
+    on_host: Node,
+    used: Quantity,
+    likely: tuple[Quantity, Quantity],
+    hardware: Hardware,
+    ranks: Ranks,
+) -> tuple[Quantity, Quantity, tuple[Quantity, Quantity]]:
+    """Main memory of a rank, of a machine, and p10 and p90 of that.
+
+    Args:
+        likely: p10 and p90 of the memory that a rank uses on its accelerator.
+    """
+    shared = rows(
+        "shared",
+        "Main memory is that of the accelerator",
+        "flag",
+        where(
+            all_of(hardware.host_bandwidth <= 0, hardware.system_accelerators <= RANKS_TO_ACCELERATORS), 1, 0
+        ),
+        "a CPU, or a chip beside one; no link leads from it to a host",
+    )
+    ram = rows(
+        "ram",
+        "Main memory of a rank",
+        "B",
+        where(shared > 0, used, on_host),
+        "its processes and what lies on the host for it; all that it holds where memory is shared",
+    )
+    count = rows(
+        "host_ranks",
+        "Ranks on a machine",
+        "rank",
+        minimum(ranks.deployment, hardware.host_accelerators) / RANKS_TO_ACCELERATORS,
+    )
+    host = rows("host", "Main memory of a machine", "B", ram * count, "of all ranks on it")
+    ends = (ram - process * (1 - RAM_PROCESS_P10), ram * RAM_P90)
+    low, high = (
+        rows(
+            f"host.{name}",
+            f"{host.label}, {name}",
+            "B",
+            where(shared > 0, seen, end) * count,
+            source=FEW_SEEN,
+        )
+        for name, seen, end in zip(("p10", "p90"), likely, ends, strict=True)
+    )
+    return ram, host, (low, high)
+
+
 def ram_of_machine(ram: Quantity, ranks: int) -> Quantity:
-    """Host memory of a machine on which so many ranks of a server stand.
+    """Main memory of a machine on which so many ranks of a server stand.
 
     Args:
         ram: of a rank.
     """
     count = Input("startup.ranks_of_machine", "Ranks on a machine", "number", ranks, shared=True, fixed=True)
-    return Quantity("startup.ram_of_machine", "Host memory of a machine", "B", ram * count, "of its ranks")
+    return Quantity("startup.ram_of_machine", "Main memory of a machine", "B", ram * count, "of its ranks")

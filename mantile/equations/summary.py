@@ -483,12 +483,12 @@ def _tile(name: str, line: Node, definition: Node | None = None) -> Tile:
 
 
 def _memory_tile(graph: EstimateGraph) -> Tile:
-    """KV cache, the range of what is in use after the start, and what lies in the memory of the host."""
-    kv, startup = graph.fullest.kv, graph.decode_workers.memory.startup
-    low, high = (rounded(in_unit(end, "GB"), 1) for end in startup.ranges["peak_memory"])
+    """KV cache, the range of what is in use after the start, and main memory of a machine."""
+    kv, fullest = graph.fullest.kv, graph.fullest
+    low, high = (rounded(in_unit(end, "GB"), 1) for end in fullest.ranges["peak_memory"])
     likely = _text("tile.memory_used.range", "Range of a tile", join("80\u00a0%: ", low, " to ", high, " GB"))
-    on_host = rounded(in_unit(startup.ram, "GB"), 1)
-    words = join("fullest one; after the start ", likely, "; host memory of a rank ", on_host, " GB")
+    on_host = rounded(in_unit(fullest.host, "GB"), 1)
+    words = join("fullest one; after the start ", likely, "; main memory of a machine ", on_host, " GB")
     tile = _tile("memory_used", join("KV cache ", rounded(in_unit(kv, "GB"), 1), " GB"), words)
     return replace(tile, range=likely)
 

@@ -631,7 +631,7 @@ MESSAGES: Mapping[str, Message] = {
         {"ep": "6"},
     ),
     "OFFLOADED": Message(
-        "{used} GB lie in host memory, and each step reads them over its link",
+        "{used} GB of each accelerator lie in host memory, and each step reads them over its link",
         lambda raised: {"used": gigabytes(raised.left)},
         {"used": "12.0"},
     ),

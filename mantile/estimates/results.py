@@ -10,7 +10,7 @@ from typing import Any
 from mantile.equations.capacity import Capacity
 from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.devices import Devices
-from mantile.equations.devices_told import RAM, WORDS
+from mantile.equations.devices_told import WORDS
 from mantile.equations.evidence import BANDED, INVERSE, PERCENTILES
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
@@ -173,18 +173,14 @@ def _capacity(found: Capacity, values: Mapping[Node, Any]) -> dict[str, Any]:
 
 
 def _memory(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
-    """Bytes of the fullest accelerator by part, and tokens that the KV cache of a rank has room for."""
-    fullest, last = graph.fullest, graph.decode_workers.memory
-    ram: Named = last.startup.ram
-    ram_range: tuple[Named, Named] = last.startup.ram_range
-    if graph.devices is not None:
-        ram, ram_range = graph.figures[RAM], (graph.figures[f"{RAM}.p10"], graph.figures[f"{RAM}.p90"])
-    ranges: dict[str, tuple[Named, Named]] = {**last.startup.ranges, "ram_peak": ram_range}
+    """Bytes of the fullest accelerator by part, tokens of a KV cache, main memory of a machine."""
+    fullest = graph.fullest
+    ranges = {**fullest.ranges, "ram_peak": fullest.host_range}
     return {
-        "kv_capacity_tokens": float(values[last.startup.kv_tokens]),
-        "requests_at_full_length": float(values[last.startup.requests]),
-        "peak_memory_bytes": float(values[last.startup.peak]),
-        "ram_peak_bytes": float(values[ram]),
+        "kv_capacity_tokens": float(values[fullest.kv_tokens]),
+        "requests_at_full_length": float(values[fullest.requests]),
+        "peak_memory_bytes": float(values[fullest.peak]),
+        "ram_peak_bytes": float(values[fullest.host]),
         "memory_range_80": {
             name: {end.id.rpartition(".")[2]: float(values[end]) for end in ends}
             for name, ends in ranges.items()

@@ -131,7 +131,7 @@ OUTPUTS = re.compile(
     r"^(metrics\.|load\.(state|in_flight|seats|wait\w*|served)$|serving\.|break_even\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
     r"|drift\.(p\d+|months)$"
     r"|correction\.(version|digest|\w+\.(p\d+|newest))$"
-    r"|framework\.[\w.-]+\.(cache_policy|pads_\w+)$|(decode\.)?startup\.\w+|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"
+    r"|framework\.[\w.-]+\.(cache_policy|pads_\w+)$|((decode|fullest)\.)?startup\.\w+|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"
     r"|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)"
     r"|model\.active_parameters|measured\.(error_of_all|in_use\..*|lowest\..*|highest\..*)|memory\.kv_bytes_per_token"
     r"|classes\.\d\.((ttft|e2e)_p\d\d|sessions)$|sessions\.told$|nearest\.\w+$|break_even\.|grid\.|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies"

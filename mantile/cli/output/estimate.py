@@ -308,7 +308,7 @@ def _fits(result: dict[str, Any]) -> str:
     seats = result["kv_capacity_sequences"]
     host = " with part of it on the host" if result["feasibility"] == WITH_OFFLOAD else ""
     if host or "devices" in result:
-        host += f", {scaled(result['ram_peak_bytes'], 'B')} of main memory at the peak"
+        host += f", {scaled(result['ram_peak_bytes'], 'B')} of main memory on a machine"
     return f"{told}{host}, room for {of_requests(seats)} of this length" if seats else told + host
 
 

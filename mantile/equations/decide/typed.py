@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mantile.equations.checks import NO_EDIT
 from mantile.equations.decide.figures import as_typed
-from mantile.equations.stamp import NO_EDIT
 from mantile.equations.typed import AN_ERROR, NONE, Faults
 from mantile.equations.typed.cells import Bounds, Guard, first_fault
 from mantile.graph.quantity import (

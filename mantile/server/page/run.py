@@ -9,7 +9,6 @@ from typing import Any
 from markupsafe import Markup
 
 from mantile.equations.checks import FITS, INSUFFICIENT, WITH_OFFLOAD
-from mantile.equations.devices_told import RAM
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.metrics import (
     INTERACTIVITY,
@@ -342,14 +341,13 @@ def memory(found: Answer) -> dict[str, Any]:
     }
     sizes = {key: float(values[figure]) for key, (_, figure) in named.items()}
     rows = [(words, scaled(sizes[key], "B"), figure.id, key) for key, (words, figure) in named.items()]
-    graph = found.estimate.equations
-    host = RAM if graph.devices is not None else graph.decode_workers.memory.startup.ram.id
     ends = results["memory_range_80"]["ram_peak"]
     rows.append(
         (
-            f"host memory, peak; likely {parts(scaled(ends['p10'], 'B'))[0]} to {scaled(ends['p90'], 'B')}",
+            f"main memory of a machine; likely {parts(scaled(ends['p10'], 'B'))[0]} to "
+            f"{scaled(ends['p90'], 'B')}",
             scaled(results["ram_peak_bytes"], "B"),
-            host,
+            fullest.host.id,
             "outside",
         )
     )
