@@ -282,8 +282,7 @@ def test_an_accelerator_without_a_price_says_which_prices_it_has(library: Librar
     found = optimize(**ASKED, over=CHIPS, library=library)
     [chip] = [one for one in found.chips if one.code]
     assert chip.why == (
-        "No cloud price for Instinct MI355X, so no rank. Rental price 2.10 USD/h: --price-basis rental. "
-        "Your own: --price mi355x=USD"
+        "No cloud price for Instinct MI355X, so no rank. Rental price 2.10 USD/h: --price-basis rental"
     )
     lost = {one.lost_because for one in found.candidates if one.rank is None}
     assert lost == {"no cloud price, so no rank; rental price 2.1 USD/h"}

@@ -145,7 +145,7 @@ def no_price(question: Question, chip: str) -> str:
         for known, fact in ({} if prices is None else prices.bases).items()
         if known != basis
     ]
-    ways += [f"Your own: --price {chip}=USD"] if basis != "owned" else []
+    ways = ways or ([f"State one: --price {chip}=USD"] if basis != "owned" else [])
     return ". ".join([f"No {basis} price for {found.name}, so no rank", *ways])
 
 

@@ -44,8 +44,10 @@ def print_size(found: Size, written: Path | None) -> None:
     """The answer, at most 80 columns wide."""
     out = open_console()
     name = found.question.model.name
-    limits = "; ".join(one.words for one in found.question.limits) or "no limits"
-    out.print(Text(f"What {name} needs: {limits}", style="bold"))
+    asked = found.question
+    limits = "; ".join(one.words for one in asked.limits if one not in asked.unasked)
+    told = f": {limits}" if limits else "" if asked.unasked else ": no limits"
+    out.print(Text(f"What {name} needs{told}", style="bold"))
     for line in held(found.question):
         out.print(line)
     if found.assumed:
