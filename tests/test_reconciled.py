@@ -508,9 +508,8 @@ def test_a_table_of_a_benchmark(
     measured = rows[0][9]
     assert first["ttft_abs_error"] == pytest.approx(abs(first["predicted_ttft_sec"] - measured))
     assert first["ttft_pct_error"] == pytest.approx(100 * (first["predicted_ttft_sec"] / measured - 1))
-    assert all(
-        bool(one["throughput_pct_error"]) == bool(row["out_tok_s_gpu"]) for one, row in zip(found, public)
-    )
+    compared = [bool(one["throughput_pct_error"]) for one in found[:249]]
+    assert compared == [bool(row["out_tok_s_gpu"]) for row in public]
     summary = text.read_text(encoding="utf-8")
     for words in ("MAPE", "RMSE", "framework", "parallelism", "lengths", "best by TPOT", "worst by TPOT"):
         assert words in summary
