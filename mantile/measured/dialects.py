@@ -568,8 +568,8 @@ def _renamed(record: Row) -> Row:
         cells["framework"] = engine
     if "tp" not in cells and cells.get("gpus") in (1, "1", 1.0):
         cells["tp"] = 1
-    if isinstance(cells.get("measured_on"), str):
-        cells["measured_on"] = cells["measured_on"][:10]
+    if day := re.match(r"\d{4}-\d\d-\d\d", str(cells.get("measured_on", ""))):
+        cells["measured_on"] = day.group()  # without the time
     return Row(cells, plain, record.read)
 
 
