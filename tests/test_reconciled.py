@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -428,3 +429,89 @@ def test_a_rate_and_prompts_of_a_table_are_read(tmp_path: Path) -> None:
     )
     (run,) = load_measurements(own).runs
     assert run.metrics.output_tokens_per_s_per_accelerator == 900
+
+
+BENCHMARK_COLUMNS = (
+    *("gpu_model", "framework", "precision", "input_seq_len", "output_seq_len", "tensor_parallel"),
+    *("expert_parallel", "concurrency", "throughput_tokens_per_sec_per_gpu", "ttft_sec", "tpot_sec"),
+    "e2e_latency_sec",
+)
+OF_PREDICTIONS = (
+    *("predicted_throughput_per_gpu", "predicted_ttft_sec", "predicted_tpot_sec"),
+    "predicted_e2e_latency_sec",
+    *("throughput_abs_error", "throughput_pct_error", "ttft_abs_error", "ttft_pct_error"),
+    *("tpot_abs_error", "tpot_pct_error", "e2e_latency_abs_error", "e2e_latency_pct_error"),
+)
+
+
+def _write(path: Path, rows: Iterable[Sequence[Any]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([BENCHMARK_COLUMNS, *rows])
+    return path
+
+
+def test_a_benchmark_names_machine_and_engine_at_once(tmp_path: Path) -> None:
+    """b200-trt is a B200 with TensorRT-LLM; fp4 is the format of the checkpoint, KV that of the scripts."""
+    row = ("b200-trt", "b200-trt", "fp4", 1024, 1024, 2, 1, 16, 2000, 0.06, 0.005, 5.2)
+    path = _write(tmp_path / "runs.csv", [row, ("H100", "vllm", *row[2:])])
+    first, second = load_measurements(path, model="gpt-oss-120b").runs
+    assert (first.accelerator, first.framework, first.tp) == ("b200-sxm", "trtllm", 2)
+    assert (first.weights_dtype, first.kv_dtype) == (None, "fp8")
+    assert (second.accelerator, second.kv_dtype) == ("h100-sxm", "bf16")
+    for model in ("qwen3-235b-a22b-nvfp4", "deepseek-v3.1-nvfp4"):
+        assert load_measurements(path, model=model).runs[0].weights_dtype is None
+    with pytest.raises(InputError, match="--model states it"):
+        load_measurements(path)
+    with pytest.raises(InputError, match="--model is for a table that names none"):
+        load_measurements(_benchmark(tmp_path, {"ttft_sec": 0.1}), model="gpt-oss-120b")
+
+
+def test_a_table_of_a_benchmark(
+    shared_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """gpt-oss-120b on B200 in the columns of a benchmark that names no model: every row is answered or named,
+    and the table of runs has predictions and errors under the names of benchmarks."""
+    with (shared_data / "silicon_public.csv").open(encoding="utf-8") as file:
+        public = [
+            row
+            for row in csv.DictReader(file)
+            if (row["model"], row["system"], row["mode"]) == ("openai/gpt-oss-120b", "b200_sxm", "agg")
+        ][:249]
+    rows: list[Sequence[Any]] = []
+    for row in public:
+        engine = {"trtllm": "trt"}.get(row["framework"], row["framework"])
+        groups = float(row["dp_attention"]) if row["dp_attention"][:1].isdigit() else 1
+        ttft, tpot = float(row["ttft_ms"]) / 1e3, float(row["tpot_ms"]) / 1e3
+        lengths = [int(row["isl"]), int(row["osl"])]
+        plan = [int(float(row["tp"]) * max(1, groups)), int(float(row["ep"])), int(float(row["concurrency"]))]
+        times = [ttft, tpot, ttft + (lengths[1] - 1) * tpot]
+        rows.append(
+            [f"b200-{engine}", engine, row["precision"], *lengths, *plan, row["out_tok_s_gpu"], *times]
+        )
+    rows.append(["q99", *rows[0][1:]])
+    path, table, text = _write(tmp_path / "runs.csv", rows), tmp_path / "all.csv", tmp_path / "summary.txt"
+    asked = ["reconcile", str(path), "--model", "gpt-oss-120b"]
+    shown = CliRunner().invoke(app, [*asked, "-o", str(table), "-o", str(text), "--json"])
+    assert shown.exit_code == 0, shown.output
+    told = json.loads(shown.output)
+    assert told["rows"] == 250 == told["answered"] + len(told["unanswered"])
+    assert [one["id"] for one in told["unanswered"]] == ["record 250"]
+    throughput = told["metrics"]["throughput"]
+    assert throughput["n"] - throughput["derived"] == sum(bool(row["out_tok_s_gpu"]) for row in public)
+    with capsys.disabled():
+        for name, figures in told["metrics"].items():
+            print(f"\n{name}: {figures['n']} runs, MAPE {100 * figures['mape']:.1f} %", end="")
+    found = list(csv.DictReader(table.read_text(encoding="utf-8").splitlines()))
+    assert tuple(name for name in found[0] if name in OF_PREDICTIONS) == OF_PREDICTIONS
+    assert [one["id"] for one in found] == [f"record {number}" for number in range(1, 251)]
+    first = {name: float(cell) for name, cell in found[0].items() if name in OF_PREDICTIONS and cell}
+    measured = rows[0][9]
+    assert first["ttft_abs_error"] == pytest.approx(abs(first["predicted_ttft_sec"] - measured))
+    assert first["ttft_pct_error"] == pytest.approx(100 * (first["predicted_ttft_sec"] / measured - 1))
+    compared = [bool(one["throughput_pct_error"]) for one in found[:249]]
+    assert compared == [bool(row["out_tok_s_gpu"]) for row in public]
+    summary = text.read_text(encoding="utf-8")
+    for words in ("MAPE", "RMSE", "framework", "parallelism", "lengths", "best by TPOT", "worst by TPOT"):
+        assert words in summary
+    chosen = CliRunner().invoke(app, [*asked, "--where", "framework=trtllm"])
+    assert "where framework=trtllm: 1" in chosen.output and "of 250 runs" in chosen.output

@@ -142,6 +142,9 @@ def reconcile(
     override: Changes = None,
     template: Template = False,
     gate: Gates = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="MODEL", help="The model of a table that names none.")
+    ] = None,
     trusted: Trusted = None,
     as_json: AsJson = False,
 ) -> None:
@@ -158,10 +161,9 @@ def reconcile(
 
     gates = [Gate.parse(one) for text in gate or () for one in text.split(",")]
     if is_startup_table(path):
-        if conditions or reports or override or trusted:
-            raise InputError(
-                f"{path}: start-up figures of servers take no conditions, no --set, no --trusted and no -o"
-            )
+        if conditions or reports or override or trusted or model:
+            flags = "--set, --model, --trusted and -o"
+            raise InputError(f"{path}: start-up figures of servers take no conditions and none of {flags}")
         _reconcile_startups(path, tuple(profile or ()), gates, as_json)
         return
     from mantile.cli.output.runs import print_reconciliation, progress
@@ -172,7 +174,7 @@ def reconcile(
     from mantile.measured.select import select_runs
 
     with working(f"reading {path.name}"):
-        measured = load_measurements(path, trusted_keys(trusted))
+        measured = load_measurements(path, trusted_keys(trusted), model)
         runs = select_runs(measured.runs, conditions, str(path))
         library = with_own(load_library(tuple(profile or ())), (run.accelerator for run in runs))
     _require_use(profile or (), library, runs, path)

@@ -79,12 +79,18 @@ def _nearest(record: Row) -> str:
     form, lacks = min(forms.items(), key=lambda one: len(one[1]))
     if len(lacks) <= _NEAR:
         named = [f"{what} ({_COLUMNS[what][0]})" if what in _COLUMNS else what for what in sorted(lacks)]
-        return f"it lacks of {form}: {', '.join(named)}"
+        way_out = "; --model states it" if lacks == {"model"} else ""
+        return f"it lacks of {form}: {', '.join(named)}{way_out}"
     columns = [", ".join(sorted(needs)) for needs, _ in _READERS]
     return (
         f"expected the fields of a run ({', '.join(sorted(_OWN))}, concurrency, metrics such as tpot_s), or "
         f"those of {'; or '.join(columns)}"
     )
+
+
+def names_model(record: Row) -> bool:
+    """Whether a record has a column for its model."""
+    return bool({plain_name(column) for column in record} & {"model", *_COLUMNS["model"]})
 
 
 def _own(record: Row, name: str) -> Iterable[Run]:
@@ -129,14 +135,27 @@ def _serving(record: Row, name: str) -> Iterable[Run]:
         ),
         "concurrency": whole(record["concurrency"]),
         **_rate(record),
-        "kv_dtype": cache_format(record.get("kv_dtype"), notes),
     }
+    fields["kv_dtype"] = _cache(record, fields, notes)
     fields |= sent(record, fields, metrics, notes)
     fields |= _release(record, model, notes)
     fields |= _speculation(record, notes)
     if not disaggregated:
         _apply_recipes(fields, record, notes)
     return [_run(name, record, fields, metrics, notes)]
+
+
+def _cache(record: Row, fields: Record, notes: list[str]) -> str:
+    """Data type of the KV cache; of a table without a column for it that of the public scripts for this model
+    with this engine, if there are any."""
+    if "kv_dtype" not in record:
+        for recipe in recipes().recipes:
+            if recipe.set.kv_dtype and recipe.match.holds(fields, record):
+                notes.append(
+                    f"KV cache in {recipe.set.kv_dtype}: as in public scripts for this model and engine"
+                )
+                return recipe.set.kv_dtype
+    return cache_format(record.get("kv_dtype"), notes)
 
 
 def _nothing_measured(record: Row) -> InputError:
@@ -591,8 +610,8 @@ def _renamed(record: Row) -> Row:
         cells["framework"] = engine
     if "tp" not in cells and cells.get("gpus") in (1, "1", 1.0):
         cells["tp"] = 1
-    if isinstance(cells.get("measured_on"), str):
-        cells["measured_on"] = cells["measured_on"][:10]
+    if day := re.match(r"\d{4}-\d\d-\d\d", str(cells.get("measured_on", ""))):
+        cells["measured_on"] = day.group()  # without the time
     return Row(cells, plain, record.read)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from mantile.library.clock import Clock
 from mantile.library.documents import parse_json, parse_yaml, read_text
 from mantile.library.errors import InputError
-from mantile.measured.dialects import reader_of
+from mantile.measured.dialects import names_model, reader_of
 from mantile.measured.metric_columns import why_unread
 from mantile.measured.recorded import recorded_runs
 from mantile.measured.rows import Row, unread
@@ -32,7 +32,9 @@ TEXT_COLUMNS = {
 }  # never read as numbers: version 0.10 is not 0.1
 
 
-def load_measurements(path: str | Path, trusted: Mapping[bytes, str] | None = None) -> Measurements:
+def load_measurements(
+    path: str | Path, trusted: Mapping[bytes, str] | None = None, model: str | None = None
+) -> Measurements:
     """Read measured runs from a file.
 
     A record that is wrong is set aside with its reason. A file without one valid record is an error.
@@ -42,6 +44,7 @@ def load_measurements(path: str | Path, trusted: Mapping[bytes, str] | None = No
             agg_bmk.json or a table of llama-bench; `mantile.measured.dialects` lists their columns. Or a
             database of records, .db: one that was changed is refused as a whole.
         trusted: keys, by one of which each record of a database must be signed.
+        model: of a table that names none.
 
     Returns:
         The runs in the order of the file, times in seconds, and the records that were set aside.
@@ -60,12 +63,16 @@ def load_measurements(path: str | Path, trusted: Mapping[bytes, str] | None = No
     if trusted is not None:
         raise InputError(f"{path}: --trusted is for records; nobody signs a file of runs")
     with Clock(str(path)) as clock:
-        return _measurements(path, clock)
+        return _measurements(path, clock, model)
 
 
-def _measurements(path: Path, clock: Clock) -> Measurements:
+def _measurements(path: Path, clock: Clock, model: str | None) -> Measurements:
     """The runs of a file, while its clock runs."""
-    records = _records(path, clock)
+    records = [Row(record) for record in _records(path, clock)]
+    if model is not None:
+        if names_model(records[0]):
+            raise InputError(f"{path}: --model is for a table that names none; this one has a column of it")
+        records = [Row({**record, "model": model}) for record in records]
     read = reader_of(records[0], str(path))
     runs: dict[str, Run] = {}
     rejected: list[RejectedRun] = []
@@ -99,8 +106,8 @@ def _recorded(path: Path, trusted: Mapping[bytes, str] | None) -> Measurements:
     return Measurements(tuple(runs))
 
 
-def _records(path: Path, clock: Clock) -> list[Row]:
-    """The records of a file, at least one."""
+def _records(path: Path, clock: Clock) -> list[dict[str, Any]]:
+    """The records of a file as plain objects, at least one."""
     match path.suffix.lower():
         case ".csv":
             records = [_typed(row) for row in table_rows(path, clock)]
@@ -112,7 +119,7 @@ def _records(path: Path, clock: Clock) -> list[Row]:
             raise InputError(f"{path}: expected a .csv, .json, .yaml or .db file of measured runs")
     if not records:
         raise InputError(f"{path}: no measured runs in it")
-    return [Row(record) for record in records]
+    return records
 
 
 def _typed(row: dict[str, str]) -> dict[str, Any]:

@@ -254,7 +254,9 @@ def reconcile(
     matched = match_runs(runs, library, progress)
     _require_known(changes, matched)
     tables = [_compared(batch, changes) for batch in matched.batches]
-    table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=[*COLUMNS, "why"])
+    table = pd.concat(tables) if tables else pd.DataFrame(columns=[*COLUMNS, "why"])
+    places = {run.id: place for place, run in enumerate(runs)}
+    table = table.sort_values("id", key=lambda ids: ids.map(places), ignore_index=True)
     possible = table["feasibility"] != INVALID
     unread = () if conditions else measured.rejected
     return Reconciliation(

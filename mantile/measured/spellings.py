@@ -188,6 +188,8 @@ def weight_formats(
         return {"weights_dtype": "fp8-block"}
     if kind == "fp8" and mixture:
         notes.append("fp8 of a mixture-of-experts model with TensorRT-LLM: one scale per matrix")
+    if kind == "fp4" and stored == "nvfp4":
+        return {}  # the checkpoint's own
     if kind == "fp4" and stored != "mxfp4":
         kind = "mxfp4" if accelerator.vendor == "AMD" else "nvfp4"
         notes.append(f"fp4 is {kind}" + (", attention stays bf16" if mixture else ""))

@@ -233,7 +233,11 @@ def _print_groups(out: Console, reconciliation: Reconciliation, mode: str) -> No
         keys = list(sizes.index[:MOST_GROUPS])
         if group == "concurrency":
             keys.sort()
-        labels = {name: labelled(name, measured[name]).label for name in shown}
+        labels = {
+            name: metric.label if metric.beside == "derived" else COMPARED[name].label
+            for name in shown
+            for metric in [labelled(name, measured[name])]
+        }
         heads = [f"{labels[name]} {ERROR_FIGURES[figure]}" for name in shown for figure in OF_GROUPS]
         table = new_table(group, "runs", *heads, right=range(1, 2 + len(heads)))
         for key in keys:
