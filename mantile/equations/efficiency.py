@@ -146,7 +146,7 @@ def efficiency(
     conditions = _conditions(inputs, ranks, formats)
     in_use: dict[str, FactorInUse] = {}
     blocks: list[Section] = []
-    for kind in _kinds(ir, ranks):
+    for kind in _kinds(ir, inputs, ranks):
         in_use[kind.name], block = _factor(kind, fallback, conditions)
         blocks.append(block)
     derived = rates(
@@ -180,14 +180,15 @@ def _by_user(in_use: Mapping[str, FactorInUse]) -> dict[tuple[str, str], Quantit
     }
 
 
-def _kinds(ir: ModelGraph, ranks: Ranks) -> list[FactorKind]:
-    """The factors that a model needs."""
+def _kinds(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> list[FactorKind]:
+    """The factors that a model needs, and what is asked of it."""
     operations = ir.operations() | ({Vision} if ir.vision is not None else set())
     return [
         kind
         for kind in KINDS
         if (not kind.needs or operations & set(kind.needs))
         and (kind.name != "kv_transfer_overlap" or ranks.disaggregated is not None)
+        and (kind.name != "eager_mode_launch" or inputs.enforce_eager is not None)
     ]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mantile.equations.constant import GIGA, MICRO, ONE_REQUEST
 from mantile.equations.forward import Pass
 from mantile.equations.framework import Frameworks
-from mantile.equations.inputs import Workload
+from mantile.equations.inputs import ON, Workload
 from mantile.equations.link import LinkTable, Machine, by_ports
 from mantile.equations.network import NO_WAY
 from mantile.equations.roofline import OVERHEAD
@@ -18,6 +18,7 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     all_of,
+    equal,
     is_number,
     maximum,
     minimum,
@@ -92,11 +93,23 @@ def prompt(
         stages.busy / maximum(1, prefill.phase.requests / ONE_REQUEST),
         called="prefill service time",
     )
+    launch: Node = factors["eager_launch"]
+    if prefill_workers.inputs.enforce_eager is not None:
+        launch = pipe(
+            "prefill_launch",
+            "Time of the host to start an operation of a prompt",
+            "s",
+            where(
+                equal(prefill_workers.inputs.enforce_eager, ON),
+                factors["eager_mode_launch"],
+                factors["eager_launch"],
+            ),
+        )
     host = pipe(
         "prefill_host",
         "Time of the host to start the operations of a prompt",
         "s",
-        stages.chunks * operations(pipe, prefill) * factors["eager_launch"],
+        stages.chunks * operations(pipe, prefill) * launch,
         "one by one, those of a decode step as one graph",
     )
     handling = pipe("first_token", "Request handling", "s", factors["first_token"])

@@ -219,13 +219,22 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         "prompt_covered",
         "Host time that the decode beside a prompt covers",
         "s",
-        where(stops > 0, 0, setting.decode.time * stages.share / together),
+        where(stops > 0, 0, setting.covers * stages.share / together),
     )
+    waited: Node = delay
+    if setting.paced.idle is not None:
+        waited = rows(
+            "prompt_beyond",
+            "Time a prompt takes beyond what accelerators wait for the host",
+            "s",
+            maximum(0, delay - where(stops > 0, 0, setting.paced.idle * stages.share / together)),
+            "it runs where they would wait",
+        )
     held = rows(
         "prompt_held",
         "Time the others wait for a prompt",
         "s",
-        maximum(delay, host - covered),
+        maximum(waited, host - covered),
         "no step with prompts is over before the host has started it",
     )
     full = mixed_step(setting, beside, most, stops, is_full=True)

@@ -68,6 +68,11 @@ class Setting:
         return self.prefill_workers.ranks.disaggregated
 
     @property
+    def covers(self) -> Node:
+        """Seconds of a decode step in which the host may start what runs beside it."""
+        return self.decode.time if self.paced.idle is None else self.decode.time + self.paced.idle
+
+    @property
     def interleaved(self) -> Node:
         """1 where prompts interrupt decode steps: in continuous batching of aggregated serving."""
         return interleaved(self.prefill_workers.ranks)

@@ -73,6 +73,7 @@ class DecodeStep:
         host: seconds in which the host starts it without graphs, and its section, of the Decode sheet; None
             where no scenario asks. `host_of_one` of a step of one request.
         paces: seconds of a step in a pipeline by each stage that may be the fullest; `slowest` of them.
+        idle: seconds of a step in which accelerators wait for the host.
     """
 
     step: Quantity
@@ -82,6 +83,7 @@ class DecodeStep:
     host: Quantity | None
     launches: Section | None
     host_of_one: Quantity | None = None
+    idle: Quantity | None = None
 
 
 def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pass) -> DecodeStep:
@@ -111,7 +113,14 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
     taken: Node = where(pp > 1, slowest, step_time)
     launches = Rows("serving")
     host, host_of_one = started(launches, workers, decode)
+    idle = None
     if host is not None:
+        idle = rows(
+            "decode_idle",
+            "Time of a decode step in which accelerators wait for the host",
+            "s",
+            maximum(0, host - taken),
+        )
         taken = maximum(taken, host)
     step = rows("decode_step", "Decode step", "s", taken)
     rows(
@@ -122,7 +131,7 @@ def decode_step(ir: ModelGraph, workers: Workers, decoding: Decoding, decode: Pa
         "the pipeline's bubble",
     )
     section = None if host is None else launches.section("Launches of a decode step", "without graphs")
-    return DecodeStep(step, paces, slowest, rows.quantities(), host, section, host_of_one)
+    return DecodeStep(step, paces, slowest, rows.quantities(), host, section, host_of_one, idle)
 
 
 def operations(rows: Rows, work: Pass, of: str = "a prefill pass", prefix: str = "") -> Quantity:
@@ -169,7 +178,7 @@ def started(rows: Rows, workers: Workers, decode: Pass) -> tuple[Quantity | None
         "decode_host_of_one",
         "Time of the host to start the operations of a decode step of one request",
         "s",
-        where(equal(asked, ON), count * workers.efficiency["eager_launch"], 0),
+        where(equal(asked, ON), count * workers.efficiency["eager_mode_launch"], 0),
         "one by one; 0 where a graph holds them",
     )
     batch = decode.phase.rank_requests

@@ -114,16 +114,16 @@ def saturation(
         "s",
         maximum(
             0,
-            setting.prompt.host * minimum(1, prompts.most) - where(stops > 0, 0, setting.decode.time),
+            setting.prompt.host * minimum(1, prompts.most) - where(stops > 0, 0, setting.covers),
         )
         * stages.share,
         "no step with prompts is over before the host has started it",
     )
+    in_step: Node = prompts.in_full_step + where(stops > 0, launches, 0)
+    if setting.paced.idle is not None:
+        in_step = in_step - where(stops > 0, 0, setting.paced.idle)
     of_prompts = rows(
-        "full_prompts",
-        "Prompts of a full step, or its host",
-        "s",
-        maximum(prompts.in_full_step + where(stops > 0, launches, 0), started),
+        "full_prompts", "Prompts of a full step, or its host", "s", maximum(in_step, started)
     )
     full_step = rows(
         "full_step",
