@@ -949,3 +949,20 @@ def test_what_an_id_means_is_told_whatever_the_terminal(
     )
     assert ("all-reduce latency scale" in lines[place]) == beside
     assert beside or "all-reduce latency scale" in lines[place + 1]
+
+
+def test_a_switch_needs_no_value(run: Any) -> None:
+    """As engines have it: bare it is on, wherever it stands; with a value it is that."""
+    plan = ["qwen2.5-0.5b", "--gpu", "h100", "--osl", "64", "--concurrency", "1", "--json"]
+    for words, value in (
+        (["--enforce-eager", "--isl", "100"], "on"),
+        (["--isl", "100", "--disable-cuda-graph"], "on"),
+        (["--enforce-eager", "no", "--isl", "100"], "off"),
+        (["--enforce-eager=true", "--isl", "100"], "on"),
+    ):
+        assert run("estimate", *plan, *words).data["enforce_eager"] == value
+    words = ["--isl", "100", "--async-scheduling", "--sequence-parallel", "off"]
+    told = run("estimate", "--enforce-eager", *plan, *words).data
+    names = ("enforce_eager", "async_scheduling", "sequence_parallel")
+    assert [told[name] for name in names] == ["on", "on", "off"]
+    refused(run("estimate", *plan, "--isl", "100", "--enforce-eager=maybe"), "enforce_eager", "'off' or 'on'")

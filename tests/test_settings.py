@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import few_of
 from live import as_written, exit_status, few, place
 
 from mantile.estimates.estimate import Estimate, estimate
@@ -100,25 +101,73 @@ def test_a_scenario_without_settings_has_no_rows_of_them() -> None:
         assert plain.results()[key] == general.results()[key]
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("model", ["qwen2.5-0.5b", "llama-3.1-8b"])
-def test_without_graphs_no_step_is_over_before_the_host_has_started_it(model: str) -> None:
-    """A small model waits for its host, at any load; memory of graphs goes to the KV cache."""
-    plan = {"model": model, "accelerator": "h100-sxm", "framework": "vllm"}
-    for load in ({"concurrency": 1}, {"concurrency": 256}, {"concurrency": None, "request_rate": 0.5}):
-        graphs = estimate(Scenario(**ASKED | plan | load | {"enforce_eager": "off"}))
-        plain = estimate(Scenario(**ASKED | plan | load))
-        eager = estimate(Scenario(**ASKED | plan | load | {"enforce_eager": True}))
+@pytest.mark.parametrize(
+    ("framework", "model", "more"),
+    few_of(
+        [
+            ("vllm", "llama-3.1-8b", {}),
+            ("vllm", "qwen3-30b-a3b", {"pp": 2}),
+            ("sglang", "qwen2.5-0.5b", {"scheduler": "prefill-first"}),
+            ("trtllm", "llama-3.3-70b", {"tp": 8}),
+            ("vllm", "llama-3.1-8b", {"decode": {"dp": 2}}),
+            ("llama.cpp", "llama-3.1-8b", {}),
+        ],
+        ("vllm", "llama-3.1-8b", {}),
+    ),
+)
+def test_without_graphs_no_step_is_over_before_the_host_has_started_it(
+    framework: str, model: str, more: dict[str, Any]
+) -> None:
+    """Never faster than with graphs, at any load; memory of graphs goes to the KV cache."""
+    fixed = ASKED | {"model": model, "accelerator": "h100-sxm", "framework": framework} | more
+    for load in ({"concurrency": 1}, {"concurrency": 64}, {"concurrency": None, "request_rate": 0.5}):
+        graphs, plain, eager = (
+            estimate(Scenario(**fixed | load | word))
+            for word in ({"enforce_eager": False}, {}, {"enforce_eager": True})
+        )
         for key in ("ttft_s", "tpot_s", "kv_capacity_tokens"):
             assert graphs.results()[key] == pytest.approx(plain.results()[key], rel=1e-12)
         host = float(eager["serving.decode_host"].value)
-        assert host > 0 and eager.results()["tpot_s"] >= host * (1 - 1e-9)
-        assert eager.results()["tpot_s"] >= plain.results()["tpot_s"] * (1 - 1e-9)
-        assert eager.results()["kv_capacity_tokens"] > plain.results()["kv_capacity_tokens"]
+        assert (host > 0) == (framework != "llama.cpp")
+        assert float(eager["serving.decode_step"].value) >= host * (1 - 1e-9)
+        for key in ("ttft_s", "tpot_s", "e2e_s"):
+            assert eager.results()[key] >= plain.results()[key] * (1 - 1e-9), (load, key)
+        assert eager.results()["kv_capacity_tokens"] >= plain.results()["kv_capacity_tokens"]
         assert float(eager["runtime.graphs"].value) == 0
-    slow = estimate(Scenario(**ASKED | plan | {"concurrency": 1, "enforce_eager": "on"})).results()
-    fast = estimate(Scenario(**ASKED | plan | {"concurrency": 1})).results()
-    assert (slow["tpot_s"] > 1.3 * fast["tpot_s"]) == (model == "qwen2.5-0.5b")
+
+
+def test_graphs_matter_most_to_small_models_with_few_requests() -> None:
+    """A step of a large model, or of many requests, takes longer than its host."""
+
+    def slower(model: str, concurrency: int) -> float:
+        fields = ASKED | {"model": model, "framework": "vllm", "concurrency": concurrency}
+        eager, graphs = (
+            float(estimate(Scenario(**fields, enforce_eager=word)).tpot or 0) for word in (True, False)
+        )
+        return eager / graphs
+
+    by_size = [slower(model, 1) for model in ("qwen2.5-0.5b", "llama-3.1-8b", "qwen3-32b")]
+    assert by_size == sorted(by_size, reverse=True) and by_size[0] > 5 and by_size[1] > 2
+    by_load = [slower("llama-3.1-8b", concurrency) for concurrency in (1, 16, 256)]
+    assert by_load == sorted(by_load, reverse=True) and by_load[-1] < 1.2
+
+
+@pytest.mark.parametrize(
+    ("model", "accelerator", "fields", "measured"),
+    [
+        ("qwen3-8b", "a100-80gb-sxm", {"concurrency": 8, "prompts_per_slot": 1}, 8 / 227.8),
+        ("qwen2.5-7b", "a100-80gb-sxm", {"concurrency": 1}, 0.0225),
+    ],
+)
+def test_a_step_without_graphs_is_as_long_as_was_measured(
+    model: str, accelerator: str, fields: dict[str, Any], measured: float
+) -> None:
+    """Within a quarter: vllm-project/vllm#42058, and vllm-project/vllm-omni#7960 on an A800, which took 13 ms
+    with graphs. The figure is assumed from these and others, as hosts differ that much.
+    """
+    plan = {"model": model, "accelerator": accelerator, "input_tokens": 1024, "output_tokens": 256}
+    made = estimate(Scenario(**plan | fields, framework="vllm", enforce_eager=True, length_range_ratio=0))
+    assert float(made["serving.decode_step"].value) == pytest.approx(measured, rel=0.25)
 
 
 def test_who_arrives_joins_the_next_step_where_none_is_scheduled_ahead() -> None:
@@ -138,11 +187,11 @@ def test_who_arrives_joins_the_next_step_where_none_is_scheduled_ahead() -> None
 
 
 def test_a_batch_beyond_the_largest_graph_is_started_by_the_host() -> None:
-    """As without graphs; one within it as with graphs, and so is a step of a single request."""
+    """As prompts are; one within it as with graphs, and so is a step of a single request."""
     small = ASKED | {"model": "qwen2.5-0.5b", "framework": "vllm"}
     load = {"concurrency": 40}
     eager, graphs, beyond, within = (
-        float(estimate(Scenario(**small | load | word))["serving.tpot"].value)
+        float(estimate(Scenario(**small | load | word))["serving.decode_step"].value)
         for word in (
             {"enforce_eager": "on"},
             {"enforce_eager": "off"},
@@ -150,7 +199,7 @@ def test_a_batch_beyond_the_largest_graph_is_started_by_the_host() -> None:
             {"graph_max_batch": 40},
         )
     )
-    assert within == graphs < 0.95 * beyond and beyond == pytest.approx(eager, rel=1e-3)
+    assert within == graphs < 0.95 * beyond and beyond < eager
     rate = small | {"concurrency": None, "request_rate": 0.1, "graph_max_batch": 1}
     assert figures(estimate(Scenario(**rate)), "serving.decode_host_of_one") == [0]
 

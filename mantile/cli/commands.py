@@ -15,6 +15,7 @@ import typer.core
 from mantile.cli.completion import completed
 from mantile.cli.numbers import real, span, whole
 from mantile.library.errors import InputError, near, quoted
+from mantile.library.typed_numbers import SWITCHES
 
 FORMATS = ("table", "markdown", "csv", "json")
 RARE = "(rare)"
@@ -23,6 +24,8 @@ SHARED = "Output"
 _OWN = "Of this command"
 _ENDINGS = {".md": "markdown", ".csv": "csv", ".json": "json"}
 _PROGRAM = "mantile"
+SWITCH = "[on|off]"
+"""In place of the value of an option that is on where it stands without one."""
 
 
 class Command(typer.core.TyperCommand):
@@ -44,11 +47,18 @@ class Command(typer.core.TyperCommand):
         """
         given = [*args]
         try:
-            return super().parse_args(ctx, args)
+            return super().parse_args(ctx, [*self._with_values(args)])
         except Exception as error:
             if not hasattr(error, "format_message"):
                 raise
             raise InputError(explained(error, self, ctx, given)) from None
+
+    def _with_values(self, words: list[str]) -> Iterator[str]:
+        """The words, with the value of switches that stand without one: --enforce-eager=on."""
+        switches = {name for param in self.params if param.metavar == SWITCH for name in param.opts}
+        for word, after in zip(words, [*words[1:], ""], strict=True):
+            bare = word in switches and after.lower() not in SWITCHES
+            yield f"{word}=on" if bare else word
 
 
 _EVERY = "mantile.help_all"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import typer.main
 
-from mantile.cli.commands import Command, names_of, set_parameters, shared
+from mantile.cli.commands import SWITCH, Command, names_of, set_parameters, shared
 from mantile.cli.numbers import real, span, whole
 from mantile.library.errors import InputError
 from mantile.library.typed_numbers import number_of
@@ -247,6 +247,8 @@ def _parameter(
 
 def _metavar(declared: ScenarioField) -> str | None:
     """What stands for the value of a flag: its choices, or its unit where it is not a count."""
+    if declared.choices == ("off", "on"):
+        return SWITCH
     if declared.choices:
         return f"<{'|'.join(declared.choices)}>"
     if declared.is_day:

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StringConstraints
+
+from mantile.library.typed_numbers import switched
 
 DEPLOYMENT, WORKLOAD, MONEY = "Deployment", "Workload", "Power and price"  # blocks of the Inputs sheet
 DECODE = "decode_"  # before the name of a field that decode workers have to themselves
@@ -35,6 +37,7 @@ def of_this_world(value: float | None) -> float | None:
 
 
 Figure = Annotated[Real, AfterValidator(of_this_world)]
+Switch = Annotated[Literal["off", "on"], BeforeValidator(switched)]
 Name = Annotated[
     str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1f]*$")
 ]  # an id or a path

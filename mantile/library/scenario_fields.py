@@ -26,6 +26,7 @@ from mantile.library.fields import (
     Name,
     Real,
     ScenarioField,
+    Switch,
     Text,
     Whole,
     field,
@@ -227,7 +228,7 @@ class Inputs(Deployment):
         default="documented",
         needs="own build",
     )
-    sequence_parallel: Literal["off", "on"] | None = field(
+    sequence_parallel: Switch | None = field(
         "Sequence parallel",
         "on: norms work on a share of the tokens; all-reduces become a reduce-scatter and an all-gather",
         group=DEPLOYMENT,
@@ -633,7 +634,7 @@ class Inputs(Deployment):
         aliases=("max_num_batched_tokens", "chunked_prefill_size", "max_num_tokens"),
         common=True,
     )
-    enforce_eager: Literal["off", "on"] | None = field(
+    enforce_eager: Switch | None = field(
         "Without graphs",
         (
             "on: the host starts operations of a decode step one by one, and no memory goes to graphs; "
@@ -643,7 +644,7 @@ class Inputs(Deployment):
         aliases=("disable_cuda_graph",),
         needs="launches",
     )
-    async_scheduling: Literal["off", "on"] | None = field(
+    async_scheduling: Switch | None = field(
         "Asynchronous scheduling",
         (
             "on: the next step is prepared while one runs, and who arrives does not join it, the default of "
@@ -1085,12 +1086,6 @@ class Inputs(Deployment):
         least=0.01,
         most=24,
     )
-
-    @field_validator("enforce_eager", "async_scheduling", mode="before")
-    @classmethod
-    def _switched(cls, given: Any) -> Any:
-        """Also as engines have it in their files: true or false."""
-        return ("off", "on")[given] if isinstance(given, bool) else given
 
     @field_validator("as_of", "engine_date", mode="before")
     @classmethod

@@ -1,4 +1,4 @@
-"""Numbers as people type and paste them: 1,024 and 0,65, 1k and 2.5M, full-width digits, blanks inside."""
+"""Numbers and switches as people type and paste them: 1,024 and 0,65, 1k and 2.5M, blanks, yes and no."""
 
 from __future__ import annotations
 
@@ -66,3 +66,16 @@ def typed(value: object) -> object:
         return value
     number = number_of(value)
     return value if number is None else number
+
+
+SWITCHES = {"true": "on", "yes": "on", "on": "on", "false": "off", "no": "off", "off": "off"}
+"""What people write for on and off, to what a field holds."""
+
+
+def switched(value: object) -> object:
+    """On or off, also of a truth value or a word for one; anything else as it is.
+
+    >>> switched(True), switched("No"), switched("auto")
+    ('on', 'off', 'auto')
+    """
+    return SWITCHES.get(str(value).lower(), value) if isinstance(value, bool | str) else value

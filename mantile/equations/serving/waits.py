@@ -122,9 +122,7 @@ def saturation(
     in_step: Node = prompts.in_full_step + where(stops > 0, launches, 0)
     if setting.paced.idle is not None:
         in_step = in_step - where(stops > 0, 0, setting.paced.idle)
-    of_prompts = rows(
-        "full_prompts", "Prompts of a full step, or its host", "s", maximum(in_step, started)
-    )
+    of_prompts = rows("full_prompts", "Prompts of a full step, or its host", "s", maximum(in_step, started))
     full_step = rows(
         "full_step",
         "Step full of prompts",

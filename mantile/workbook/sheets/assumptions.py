@@ -124,6 +124,7 @@ _STATEMENTS = {
     "queueing": "A new request waits this much longer behind other prompts "
     "than the scheduler's closed form says",
     "eager_launch": "The host takes this long to start an operation of a prompt outside a graph",
+    "eager_mode_launch": "Without graphs and compilation the host takes this long to start an operation",
     "step_lag": "Around its prefill a request waits for this many decode steps",
     "expert_cold_start": "The warm-up burst of a benchmark waits this long per billion parameters of experts",
     "cold_start": "The warm-up burst of a benchmark waits this long for compilation and caches",
