@@ -448,7 +448,7 @@ def _solved(asked: Question, points: Grid) -> dict[str, Array]:
     """Layers of each device at each point where the best split is looked for; elsewhere a rule gives them.
 
     Raises:
-        InputError: if that are too many points: each takes a tenth of a second.
+        InputError: if that are too many points: each takes a second.
     """
     count, field = len(asked.scenario.devices), "inputs.device_split"
     ways = np.broadcast_to(
