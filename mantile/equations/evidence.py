@@ -29,15 +29,16 @@ from mantile.graph.quantity import (
     Span,
     all_of,
     defined,
+    equal,
     index,
     is_number,
     join,
     minimum,
     span,
-    sum_of,
     sum_where,
     where,
 )
+from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 from mantile.library.evidence import EVIDENCE_LEVELS, EvidenceBase, Pair, Seen
 from mantile.library.profiles import Library
@@ -89,8 +90,8 @@ def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mappin
     of_pair, of_framework, measured = _runs(base, workers.inputs)
     like, seen = _seen(base, ir, workers)
     if base.seen:
-        of_framework, of_pair = like["vendor"], _all_seen(of_pair, like, workers)
-        seen = (*seen, of_pair)
+        rows_of_pair, of_pair = _all_seen(of_pair, like, workers)
+        of_framework, seen = like["vendor"], (*seen, *rows_of_pair, of_pair)
     levels = _levels(base, disaggregated)
     level, of_disaggregated = _level(of_pair, of_framework, disaggregated, levels)
     names = tuple(
@@ -210,8 +211,12 @@ def _seen_fact(base: EvidenceBase, entry: Seen, what: Literal["key", "runs"]) ->
     )
 
 
-def _all_seen(of_pair: Quantity, like: Mapping[str, Quantity], workers: Workers) -> Quantity:
-    """Runs of the pair, where model and format were measured with the framework as well, batching as here.
+def _all_seen(
+    of_pair: Quantity, like: Mapping[str, Quantity], workers: Workers
+) -> tuple[tuple[Quantity, ...], Quantity]:
+    """Runs of the pair, where model and format were measured with the framework too, and batching as here.
+
+    With the rows that they follow from.
 
     Equal lengths were measured in benchmarks, whose requests start together; a service of them was not. All
     runs held everything on accelerators that are alike.
@@ -222,9 +227,12 @@ def _all_seen(of_pair: Quantity, like: Mapping[str, Quantity], workers: Workers)
     if workers.speculation is not None:
         needs.append(workers.speculation.on <= 0)  # what was fitted were runs without drafts
     needs.append(memory.host_weights + memory.host_kv <= 0)
+    rows = Rows("evidence")
     if others:
-        needs.append(sum_of([device.count for device in others]) <= 0)
-    return Quantity(
+        first, label = workers.inputs.accelerator, "Accelerators that are not as the first"
+        unlike = [where(equal(device.accelerator, first), 0, device.count) for device in others]
+        needs.append(rows("unlike", label, "rank", rows.added("unlike", label, "rank", unlike, most=2)) <= 0)
+    return rows.quantities(), Quantity(
         "evidence.alike_runs",
         "Measured runs of the pair, for the like of this case",
         "number",

@@ -8,7 +8,20 @@ from typing import Any
 
 from mantile.equations.startup import StartUp
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, Section, choose, match, maximum, minimum, span, where
+from mantile.graph.quantity import (
+    Node,
+    Quantity,
+    Section,
+    all_of,
+    as_node,
+    choose,
+    equal,
+    match,
+    maximum,
+    minimum,
+    span,
+    where,
+)
 from mantile.graph.rows import Rows
 
 FULLEST = "fullest."
@@ -118,15 +131,61 @@ def _started(of: StartUp) -> dict[str, Any]:
     return {"kv_tokens": of.kv_tokens, "requests": of.requests, "peak": of.peak, "ranges": of.ranges}
 
 
-def _host(rows: Rows, sets: Sequence[Workers]) -> tuple[Quantity, tuple[Quantity, Quantity]]:
-    """Main memory of the machine with most, and its p10 and p90."""
+def _host(
+    rows: Rows, sets: Sequence[Workers], together: Sequence[Node] = ()
+) -> tuple[Quantity, tuple[Quantity, Quantity]]:
+    """Main memory of the machine with most, and its p10 and p90.
+
+    Args:
+        together: of each set the ranks on its machine against its own; none: no machine is shared.
+    """
     started, after = [of.memory.startup for of in sets], Rows(f"{FULLEST}startup", rows=rows.rows)
-    each = [(of.host, *of.host_range) for of in started]
+    scales = together or [as_node(1)] * len(sets)
+    each: list[list[Node]] = [
+        [size * scale if together else size for size in (of.host, *of.host_range)]
+        for of, scale in zip(started, scales, strict=True)
+    ]
+    label = started[0].host.label
+    ends = zip(("", ".p10", ".p90"), ("", ", p10", ", p90"), zip(*each, strict=True), strict=True)
     host, low, high = (
-        after(f"host{end}", f"{sizes[0].label}, the one with most", "B", maximum(*sizes))
-        for end, sizes in zip(("", ".p10", ".p90"), zip(*each, strict=True), strict=True)
+        after(f"host{end}", f"{label}{name}, the one with most", "B", maximum(*sizes))
+        for end, name, sizes in ends
     )
     return host, (low, high)
+
+
+def _together(rows: Rows, sets: Sequence[Workers]) -> list[Quantity]:
+    """Of each device the ranks on its machine, of all devices that are alike, against its own there."""
+    found = []
+    for number, of in enumerate(sets, start=1):
+        alike = [
+            where(
+                all_of(
+                    equal(of.inputs.accelerator, other.inputs.accelerator),
+                    equal(of.inputs.system, other.inputs.system),
+                ),
+                other.ranks.deployment,
+                0,
+            )
+            for other in sets
+        ]
+        label = f"Ranks of devices like device {number}"
+        all_alike = rows(
+            f"alike.{number}",
+            label,
+            "accelerator",
+            rows.added(f"alike.{number}", label, "accelerator", alike, most=1),
+        )
+        room = of.hardware.host_accelerators
+        found.append(
+            rows(
+                f"together.{number}",
+                f"Ranks on the machine of device {number}, against its own",
+                "1",
+                minimum(all_alike, room) / minimum(of.ranks.deployment, room),
+            )
+        )
+    return found
 
 
 def _capacity(body: Node) -> Quantity:
@@ -181,7 +240,7 @@ def _of_devices(sets: tuple[Workers, ...]) -> Fullest:
         choose(place, *(of.peak for of in started)),
     )
     ranges = {name: _range(after, name, place, [of.ranges[name] for of in started]) for name in _RANGED}
-    host, host_range = _host(rows, sets)
+    host, host_range = _host(rows, sets, _together(rows, sets))
     section = rows.section("Fullest device", "by the share of usable memory")
     return Fullest(
         **parts,
