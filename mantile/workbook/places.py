@@ -309,7 +309,7 @@ class Places:
         """
         reference = only_reference(formula, sheet)
         entry = None if reference is None else ids.get((reference.sheet, reference.row))
-        return None if entry is None else worked_out_id(_typed_id(entry.id))
+        return None if entry is None else worked_out_id(typed_id(entry.id))
 
     def _selectors(self, names: Mapping[str, str]) -> Iterator[tuple[Place, Place]]:
         """Cells of sheets without ids in which inputs are typed.
@@ -339,7 +339,7 @@ class Places:
         def token(sheet: str, row: int, column: int) -> str:
             entry = self.book_ids.get((sheet, row))
             if entry is not None and entry.id.startswith(USED) and entry.id in self.lacking:
-                entry = replace(entry, id=_typed_id(entry.id))  # read from their cells
+                entry = replace(entry, id=typed_id(entry.id))  # read from their cells
                 column = SHARED if entry.id in self.shared else column
             return self._token(entry, (sheet, row, column), column, reference.dollar)
 
@@ -427,7 +427,7 @@ def _file_ids(
                 yield (name, row), RowId(identifier, cells.get((row, 0)) in REPEATING)
 
 
-def _typed_id(identifier: str) -> str:
+def typed_id(identifier: str) -> str:
     """The id of an input in place of that of what is used of it, which versions before 0.10 did not have; of
     overrides versions before 0.17.
     """
