@@ -27,6 +27,7 @@ from mantile.roundtrip.import_workbook import import_workbook
 from mantile.search.optimize import Optimum, optimize
 from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.verification.verify import verify
+from mantile.workbook.book import ACROSS, FIRST
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
@@ -611,3 +612,20 @@ def test_limits_weights_and_what_is_wanted_count_as_edits() -> None:
     assert [row[2] for row in listed({f"{LIMIT}tpot_s": math.nan})] == ["none"]
     found = listed({OBJECTIVE: OWN_WEIGHTS, f"{WEIGHT}tpot_s": 2.0})
     assert [row[2] for row in found] == [OWN_WEIGHTS, 2.0]
+
+
+@pytest.mark.exhaustive
+def test_a_plan_that_is_taken_is_the_edit_and_inputs_that_follow_it_are_none() -> None:
+    """The base has the inputs of the plan; what is counted and named is the cell on Decide."""
+    there = book().own_inputs[TAKE], book().input_cells[TAKE, 0]
+    plan = len(found().scenario.variants)
+    file = typed_into(as_written(book()), {there[1]: plan})
+    values = book().values(typed_inputs(file)[0])
+    edits, checks = book().sheets["Edits"], book().sheets["Checks"]
+    row = next(row for row, name in edits.ids.items() if name == "stamp.edit.count")
+    counts = [values[column][edits.cells[row, FIRST + column].expression] for column in range(book().columns)]
+    assert counts == [1, *[0] * plan]
+    sentence = values[ACROSS][checks.cells[6, 0].expression]
+    cell = f"Decide!{xl_rowcol_to_cell(*there[1][1:])}"
+    assert f"A: Edited: {there[0].label}, {cell} held 1, holds {plan}. " in sentence, sentence
+    assert sentence.count("Edited") == 1

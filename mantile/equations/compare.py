@@ -39,7 +39,6 @@ from mantile.graph.quantity import (
     at_least,
     count_where,
     equal,
-    if_known,
     index,
     is_number,
     join,
@@ -375,7 +374,8 @@ def _cost(graph: EstimateGraph, currency: Currency) -> tuple[Line, ...]:
         )
 
     def price(key: str, label: str, of: Quantity, usd: Node, *needed: Node) -> Line:
-        shown = if_known(currency.convert(usd), *needed)
+        known = all_of(graph.checks.of_money.count <= 0, *map(is_number, needed))
+        shown = where(known, currency.convert(usd), NOT_KNOWN)
         unit = even.price.unit
         return Line(key, label, unit, shown, currency.named(unit), changes=False, of=of)
 

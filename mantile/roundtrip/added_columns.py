@@ -223,20 +223,23 @@ class _Column:
         links = (f"={plain(link_to_typed(cell))}".replace("$", "") for cell in (typed, of_base))
         if target in (f"={of_base}", f"={plain(typed)}", *links):
             return (figure.id, 0)
-        if figure.follows is not None and self._follows_default(sheet, row, figure.follows, content):
+        used = self.file.book.used.get(figure)
+        before = None if used is None else self._column_of(sheet, used, content)
+        if before in range(self.number):
+            return (figure.id, before)
+        if figure.follows is not None and self._column_of(sheet, figure.follows, content) == self.number:
             return (figure.id, self.number)
         expected = "expected a value, nothing, or the formula of the column before copied across"
         raise self._wrong(sheet, row, content, expected)
 
-    def _follows_default(self, sheet: str, row: int, default: Named, content: Any) -> bool:
-        """Whether a cell holds the formula of the input's default, as this column has it."""
-        address = self.file.book.addresses[default]
+    def _column_of(self, sheet: str, figure: Named, content: Any) -> int | None:
+        """The scenario of which a cell repeats a figure, None where it does not."""
+        address = self.file.book.addresses[figure]
         place = self.file.places.in_file(address.sheet, address.row, FIRST)
         reference = only_reference(content, sheet)
-        return reference is not None and (reference.sheet, reference.row, reference.column) == (
-            *(place or ("", 0))[:2],
-            self.column,
-        )
+        if place is None or reference is None or (reference.sheet, reference.row) != place[:2]:
+            return None
+        return reference.column - FIRST
 
     def _wrong(self, sheet: str, row: int, content: Any, expected: str) -> InputError:
         place = self.file.places.in_book(sheet, row, self.column)

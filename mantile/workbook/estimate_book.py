@@ -192,7 +192,7 @@ class EstimateBook(Book):
         """
         identifier, of = follows
         if of == TAKEN:
-            taken = inputs[0].get(TAKE, 1)
+            taken = inputs[0].get(TAKE, self.own_inputs[TAKE].value)
             of = int(taken) if taken in range(1, self.columns) else 1
         value = inputs[of].get(identifier) if of < len(inputs) else None
         guard = self.guards.get(identifier)

@@ -16,6 +16,8 @@ from typing import Any
 
 from xlsxwriter.utility import xl_col_to_name
 
+from mantile.equations.override import OVERRIDE
+from mantile.equations.typed import OF_CLASS, USED
 from mantile.graph.quantity import Input
 from mantile.library.scenario_fields import FORMER_IDS
 from mantile.workbook.book import FIRST, REPEATING, SHARED, Sheet
@@ -391,6 +393,16 @@ def _file_ids(
 def _present_id(identifier: str) -> str:
     """The id that a row has today; copies of inputs, such as those of a case, are renamed with them."""
     return _FORMER.sub(lambda former: FORMER_IDS[former[0]], identifier)
+
+
+def typed_id(identifier: str) -> str:
+    """The id of an input in place of that of what is used of it."""
+    if not identifier.startswith(USED):
+        return identifier
+    name = identifier.removeprefix(USED)
+    if name.startswith(OF_CLASS):
+        return f"classes.{name.removeprefix(OF_CLASS)}"
+    return f"{name}{OVERRIDE}" if "." in name else f"inputs.{name}"
 
 
 def _matched(

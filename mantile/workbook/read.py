@@ -25,7 +25,7 @@ from mantile.workbook.estimate_book import TAKEN, EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.package import Package, open_package
 from mantile.workbook.package_part import letters
-from mantile.workbook.places import Place, Places
+from mantile.workbook.places import Place, Places, typed_id
 from mantile.workbook.references import Formula, one_cell, plain
 
 LARGEST = 1e15  # of any input in its unit: products of several stay numbers
@@ -129,8 +129,9 @@ class File:
         if place in self._typed_at:
             return self._typed_at[place]
         row, scenario = self.places.book_ids.get(place[:2]), place[2] - FIRST
-        is_input = row is not None and row.id in self.inputs and 0 <= scenario < self.book.columns
-        return (row.id, scenario) if row is not None and is_input else None
+        identifier = "" if row is None else typed_id(row.id)
+        is_input = identifier in self.inputs and 0 <= scenario < self.book.columns
+        return (identifier, scenario) if is_input else None
 
     def lacks(self, place: Place) -> bool:
         """Whether the file has no cell for what stands there in the book; another version, no such column."""
