@@ -268,7 +268,7 @@ def test_a_sweep_is_a_table_of_fields_then_results(estimate: mt.Estimate, imposs
 
 
 def test_drivers_are_the_effects_as_a_table(estimate: mt.Estimate) -> None:
-    table, effects = sensitivity(estimate)
+    table, effects = mt.drivers(estimate), sensitivity(estimate)
     assert [*table.index] == [item.input.id for item in effects]
     assert table.loc["cost.price", "usd"] == pytest.approx(0.4) and table.loc["cost.price", "tpot"] == 0
 

@@ -316,6 +316,8 @@ def check_sentence(now: dict[str, Any], plan: int) -> str:
         assert now[f"behind.{plan}"] <= 0.0005
     elif told.startswith("cannot be: "):
         assert now[f"possible.{plan}"] == 0
+    elif told.startswith("no cloud price, so no rank"):
+        assert now[f"rank.{plan}"] == "–" and isinstance(now[f"price.{plan}"], str)
     else:
         assert told.startswith("links take "), told
         assert of_tokens or now["weighs.tpot_s"] or now["weighs.output_tokens_per_s_per_accelerator"], told

@@ -62,6 +62,7 @@ NOT_RUN = {
     "mantile serve": "answers until it is ended; test_server_process.py starts it",
     "curl ": "is run by test_server_process.py, with a server to answer",
     "python workbooks/from_python.py": "is run by test_gallery.py",
+    "mantile profiles add": "needs a file of a runtime; test_contract.py has one",
     "mantile bench http": "needs a server; test_bench.py has one",
     "mantile build workbooks/": (
         "is estimated by test_gallery.py, and built and compared byte by byte by .ci/run"

@@ -193,7 +193,7 @@ def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> Non
     for other in others:
         assert other.keys() == {"value", "source"} and len(other["source"]) >= 2, other
     figures = [figure for figure in _mappings_with(data, "value") if figure not in others]
-    assert figures or path.parent.name in ("frameworks", "profiles")
+    assert figures or path.parent.name in ("frameworks", "profiles", "hosts", "runtimes")
     for figure in figures:
         assert len(figure["source"]) >= 3, figure
         assert len(figure["date"]) == 10, figure
@@ -213,7 +213,9 @@ def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> Non
     if path.parent.name == "versions":
         assert f"{data['id']}@{data['version']}" == path.stem
     elif path.parent.name != "profiles":
-        assert data["id"] == path.stem
+        assert (
+            data[{"hosts": "hardware_id", "runtimes": "runtime_id"}.get(path.parent.name, "id")] == path.stem
+        )
 
 
 @pytest.mark.parametrize("name", model_ids())

@@ -30,10 +30,14 @@ def value(made: Estimate, identifier: str) -> float:
 
 @pytest.mark.parametrize("more", [{}, {"request_rate": 2.0, "concurrency": None}, {"batching": "static"}])
 def test_nothing_found_is_as_without_a_cache(make: Make, more: dict[str, Any]) -> None:
-    """To the last bit, whatever room there is for prefixes."""
+    """To the last bit, whatever room there is for prefixes; the host has that room taken."""
     without = make(input_tokens=PROMPT, **more).results()
     found = make(input_tokens=PROMPT, prefix_hit_rate=0, prefix_host=50, prefixes=100, **more).results()
     assert found["prefix_hits"] == 0
+    taken = found["ram_peak_bytes"] - without["ram_peak_bytes"]
+    assert taken == pytest.approx(8 * 50e9)
+    for one in (found, without):
+        del one["ram_peak_bytes"], one["memory_range_80"]["ram_peak"]
     assert {name: figure for name, figure in found.items() if name in without} == without
 
 

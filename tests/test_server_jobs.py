@@ -42,16 +42,16 @@ def ended(client: Client, address: str) -> dict[str, Any]:
 
 def test_the_answer_of_a_job_is_that_of_the_request(client: Client) -> None:
     """Status, type and body; a failure too."""
-    body = {"scenario": CHAT, "recommend": 0}
-    taken = client.post("/v1/estimate", body, headers=LATER)
+    body = {"requests": [{"scenario": CHAT, "recommend": 0}]}
+    taken = client.post("/v1/estimates", body, headers=LATER)
     assert taken.status_code == 202 and taken.headers["location"] == taken.json()["address"]
     assert ended(client, taken.headers["location"])["status"] == "done"
     result = client.get(taken.json()["result"])
-    direct = client.post("/v1/estimate", body)
+    direct = client.post("/v1/estimates", body)
     assert result.status_code == 200 and result.content == direct.content
     assert result.headers["content-type"] == direct.headers["content-type"]
 
-    wrong = client.post("/v1/estimate", {"scenario": CHAT | {"tp": -1}}, headers=LATER)
+    wrong = client.post("/v1/optimize", {"scenario": CHAT | {"tp": -1}}, headers=LATER)
     assert ended(client, wrong.headers["location"])["status"] == "failed"
     assert client.get(wrong.json()["result"]).json()["field"] == "tp"
 

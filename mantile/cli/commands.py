@@ -56,7 +56,7 @@ class Command(typer.core.TyperCommand):
     def _with_values(self, words: list[str]) -> Iterator[str]:
         """The words, with the value of switches that stand without one: --enforce-eager=on."""
         switches = {name for param in self.params if param.metavar == SWITCH for name in param.opts}
-        for word, after in zip(words, [*words[1:], ""], strict=True):
+        for word, after in zip(words, [*words[1:], ""], strict=False):
             bare = word in switches and after.lower() not in SWITCHES
             yield f"{word}=on" if bare else word
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
+from mantile.equations.checks import INVALID
 from mantile.equations.display import LETTERS
 from mantile.equations.measured import MEASURABLE
 from mantile.estimates.estimate import Estimate
@@ -171,9 +172,9 @@ def _matched(estimate: Estimate, runs: Sequence[Run], path: Path) -> MatchedRuns
     if matched.rejected:
         raise InputError(f"{path}: {matched.rejected[0].id}: {matched.rejected[0].reason}")
     for batch in matched.batches:
-        values = batch.predict()
+        values, (verdicts, unmet) = batch.predict(), batch.verdicts()
         for place, run in enumerate(batch.runs):
-            if str(values[batch.equations.checks.feasibility][place]) == "invalid":
+            if unmet[place] or verdicts[place] == INVALID:
                 raise InputError(f"{path}: {run.run.id}: the plan is not possible; see the sheet Checks")
             for metric, node in batch.outputs().items():
                 if metric in run.run.metrics.given() and not math.isfinite(float(values[node][place])):

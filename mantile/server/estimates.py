@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,7 @@ def _search(
     host = 0.0 if found.ram is None else found.ram / found.count
     wanted = _OBJECTIVES.get(asked.objective, asked.objective)
     last: Optimum | None = None
-    for objective in dict.fromkeys((wanted, _WITHOUT_PRICE)):
+    for objective, usual in product(dict.fromkeys((wanted, _WITHOUT_PRICE)), (True, False)):
         try:
             last = solve(
                 ask(
@@ -194,6 +195,7 @@ def _search(
                     name=NAME,
                     plans=max(2, asked.recommend),  # the winner is compared with the second
                     host_memory=host,
+                    default_limits=usual,
                 )
             )
         except InputError as error:

@@ -220,7 +220,7 @@ def throughput(
             "The same by the requests per second",
             "request",
             requests * cycle,
-            "requests per second × (end to end + think time)",
+            "what a client has in flight or thinks over; both sides are equal",
             source="Little's law",
         ),
     )

@@ -77,6 +77,8 @@ def parse_config(data: Any, name: str, sidecar: Any = None, trusted: Path | None
     return architecture.model_copy(update={"unread": unread})
 
 
+_LAYER_LISTS = ("hybrid_override_pattern", "layers_block_type", "layer_types", "block_configs")
+"""Fields that list the kinds of layers: a mixture may have none of its experts there."""
 _EXPERTS = ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")
 
 
@@ -88,7 +90,7 @@ def _refuse_contradiction(
     Raises:
         InputError: with both readings.
     """
-    if architecture.value("experts"):
+    if architecture.value("experts") or any(name in data for name in _LAYER_LISTS):
         return
     for field in _EXPERTS:
         count = data.get(field)
