@@ -250,4 +250,4 @@ def test_a_spreadsheet_program_counts_and_lists_them_alike(book: EstimateBook) -
     of_four = [
         solution["Edits", rows[f"stamp.edit.{name}"], FIRST + 1] for name in ("count", "1.now", "2.now")
     ]
-    assert of_four == [1, 0.31, "–"], "it follows the base where nothing of its own is typed"
+    assert of_four == [0, "–", "–"], "a cell that follows the base is no edit"

@@ -179,11 +179,12 @@ def memory(
         known.of(known.kv_pools, inputs.framework),
         hardware.memory_visible,
         efficiency["host_process"],
-        efficiency["host_process"]
-        + stored.on_host
-        + room.host_weights
-        + total.host_kv
-        + (inputs.kv_swap if inputs.prefix_host is None else inputs.kv_swap + inputs.prefix_host) * GIGA,
+        [
+            efficiency["host_process"],
+            *(stored.on_host, room.host_weights, total.host_kv),
+            inputs.kv_swap * GIGA,
+            *([] if inputs.prefix_host is None else [inputs.prefix_host * GIGA]),
+        ],
         total.used,
         hardware,
         ranks,

@@ -72,7 +72,7 @@ def startup(
     fills: Node,
     seen: Quantity,
     process: Node,
-    on_host: Node,
+    on_host: Sequence[Node],
     used: Quantity,
     hardware: Hardware,
     ranks: Ranks,
@@ -177,7 +177,7 @@ def startup(
 def _main_memory(
     rows: Rows,
     process: Node,
-    on_host: Node,
+    on_host: Sequence[Node],
     used: Quantity,
     likely: tuple[Quantity, Quantity],
     hardware: Hardware,
@@ -201,7 +201,7 @@ def _main_memory(
         "ram",
         "Main memory of a rank",
         "B",
-        where(shared > 0, used, on_host),
+        where(shared > 0, used, rows.added("on_host", "On the host for a rank", "B", on_host, most=5)),
         "its processes and what lies on the host for it; all that it holds where memory is shared",
     )
     count = rows(
