@@ -401,7 +401,11 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
     def refused(one: _Seen, identifier: str, sentence: str, errors: int, code: str = "INPUT_INVALID") -> None:
         """The plan cannot be; or, of a cell of money, nobody knows power and cost."""
         assert sentence in one.message and one.verdict.startswith("✗"), (sentence, one.message)
-        assert len(one.errors) <= errors, (sentence, one.errors)
+        money = OF_MONEY.match(identifier) is not None
+        beyond = [
+            cell for cell in one.errors if not (money and cell.startswith("Sweep!"))
+        ]  # a gap of a chart
+        assert len(beyond) <= errors, (sentence, beyond)
         if OF_MONEY.match(identifier):
             assert one.tiles == [*generated.tiles[:6], "not known", "not known"], (sentence, one.tiles)
             assert "ms to first token" in one.title and one.plan == generated.plan, (sentence, one.title)
