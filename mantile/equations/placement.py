@@ -515,7 +515,7 @@ def _columns(lines: _Lines, ranks: _Ranks) -> None:
     if "ffn_size" in plan.columns:
         counts = [plan.stages.layers[kind] for kind in plan.holders["ffn_size"]]
         dense = [sum_of([index(span(count), stage + 1) for count in counts]) for stage in ranks.stage]
-        rule = "columns ÷ ranks that share them, on stages with such layers"
+        rule = "columns ÷ ranks, on stages with such layers"
         _sliced(lines, ranks, "ffn_size", "FFN columns", rule, dense)
     between = [stage * (pp - 1 - stage) for stage in ranks.stage]  # 0 at both ends
     ends = [1 - minimum(1, inner) for inner in between]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
@@ -114,8 +114,10 @@ def worked_out(search: Search, work: str, plans: pd.DataFrame) -> pd.DataFrame:
 
 def manifest(search: Search, most: int) -> dict[str, Any]:
     """What a search asks, so that another question can be told from it."""
-    evaluator, space = search.evaluator, asdict(search.space)
-    space["left_out"] = sorted(space["left_out"])
+    evaluator, space = search.evaluator, dict[str, Any]()
+    for of in fields(search.space):
+        value = getattr(search.space, of.name)
+        space[of.name] = [*value.items()] if isinstance(value, Mapping) else value
     return {
         "about": "Parts of a search for the best plan, by the plans that they are of",
         "version": __version__,
