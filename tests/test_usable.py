@@ -146,10 +146,10 @@ def test_every_text_can_be_read(books: dict[str, EstimateBook]) -> None:
 
 @pytest.mark.exhaustive
 def test_the_standard_workbook_prints_on_few_pages(books: dict[str, EstimateBook]) -> None:
-    """Prefill and Decode on two."""
+    """Prefill and Decode on three, with the time of each module, which others lead to."""
     pages = {name: 1 if s.one_page else _pages(s) for name, s in books["one"].sheets.items()}
-    assert pages["Prefill"] == pages["Decode"] == 2
-    assert sum(pages.values()) <= 42
+    assert pages["Prefill"] == pages["Decode"] == 3
+    assert sum(pages.values()) <= 50
 
 
 @pytest.mark.exhaustive

@@ -75,7 +75,7 @@ def limits(passes: Sequence[Pass]) -> tuple[Table, Table]:
                             beside([figure.source for figure in shares.figures], "source"),
                         ),
                     },
-                    shares.figures[0],
+                    time,
                 )
             )
     return tuple(binding), tuple(largest)
