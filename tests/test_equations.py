@@ -211,26 +211,11 @@ def test_a_decode_step_is_what_plain_arithmetic_says(
     assert at("serving.output_tokens_per_s") == pytest.approx(16 * 256 / (ttft + 255 * tpot), rel=1e-12)
 
 
-# wait = a x prefill alone x (share of the time given to prompts of others) ^ b x (other requests) ^ c
+# mean wait = a x prefill alone x (share of the time given to prompts of others) ^ b x (other requests) ^ c
 WAITS = {
-    "mixed": {
-        "mean": (0.086, 0.68, 0.52),
-        "p50": (0.021, 0.81, 0.73),
-        "p95": (0.72, 0.66, 0.32),
-        "benchmark": (0.10, 0.90, 0.60),
-    },
-    "prefill-first": {
-        "mean": (0.098, 0.80, 0.44),
-        "p50": (0.018, 1.04, 0.69),
-        "p95": (0.92, 0.70, 0.24),
-        "benchmark": (0.16, 1.30, 0.49),
-    },
-    "whole-prompts": {
-        "mean": (0.069, 0.65, 0.51),
-        "p50": (0.007, 0.82, 0.88),
-        "p95": (0.86, 0.61, 0.25),
-        "benchmark": (0.05, 0.92, 0.68),
-    },
+    "mixed": (0.086, 0.68, 0.52),
+    "prefill-first": (0.098, 0.80, 0.44),
+    "whole-prompts": (0.069, 0.65, 0.51),
 }
 
 
@@ -278,14 +263,10 @@ def served(
     each = full / together
     limit = 0 if locked else max(0, batch * each - rest)
 
-    def wait(statistic: str, before: float) -> float:
-        a, b, c = WAITS[scheduler][statistic]
-        line = others * each
-        return float(
-            min(e["queueing"] * (before * line if locked else a * alone * share**b * others**c), line)
-        )
-
-    queue = max(wait("mean", 0.5), limit - base)
+    a, b, c = WAITS[scheduler]
+    line = others * each
+    mean = min(e["queueing"] * (0.5 * line if locked else a * alone * share**b * others**c), line)
+    queue = max(mean, limit - base)
     burst = max(base, e["first_token"] + full * (batch / together + 1) / 2 + step) + e["cold_start"]
     in_burst = 1 / max(1, waves) if waves else 0
     late = in_burst * (burst - base - queue)
@@ -293,10 +274,6 @@ def served(
     slot = (requests - batch) / batch * held_slot
     seat = slot * (1 - in_burst / 2)
     ttft = base + queue + late + seat
-    median = max(0, (in_burst - 0.5) / 0.5)
-    steady = max(base + wait("benchmark" if waves else "p50", 0.5), limit)
-    p50 = (1 - median) * steady + median * burst + seat
-    p95 = max(p50, ttft, max(base + wait("p95", 0.95), limit) + seat)
     times, spread = max(1, waves), 0.0 if alike else 0.2
     in_slot, prompts = times * (ttft + rest), times * others * each
     longer = min((ttft + rest) / 2, rest * times**0.5 * spread / (2 - spread))
@@ -306,10 +283,6 @@ def served(
         "tpot": tpot,
         "ttft": ttft,
         "e2e": ttft + rest,
-        "ttft_p50": p50,
-        "ttft_p95": p95,
-        "e2e_p50": p50 + rest,
-        "e2e_p95": max(p95 + rest, p50 + 1.1 * rest),
         "burst": burst,
         "requests_per_s": requests / (held_slot + slot) * load,
     }

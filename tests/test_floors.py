@@ -94,6 +94,9 @@ def anything(library: Library, made: Estimate, seed: int, count: int = CASES) ->
         "inputs.batch_wait_steps": generator.choice([0, 0, 20, 10_000], count),
         "inputs.length_range_ratio": generator.choice([0, 0.2, 1], count),
         "inputs.p95_output_ratio": generator.choice([1, 1.1, 100], count),
+        "inputs.input_spread": generator.choice([0, 0.06, 1, 5], count),
+        "inputs.output_spread": generator.choice([0, 0.06, 0.5], count),
+        **{f"inputs.{name}_limit": generator.choice([0, 0.1, 10], count) for name in ("ttft", "tpot", "e2e")},
         **{
             f"inputs.{name}": generator.choice([SAME, *dtypes(library, "weights")], count)
             for name in CLASS_DTYPES
@@ -331,7 +334,8 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
 ) -> None:
     """Twice the concurrency: a longer gap between tokens, no lower throughput; longer prompts: the reverse.
     At full speed: a static batch at a hundredth of it was seen to lose 2e-5, as it waits for all requests.
-    Of plans that can be, and while no cache lies on the host. Prompts are not held back to fill a step: there
+    Of plans that can be, and while no cache lies on the host. Outputs are equally long, as a static batch waits
+    for the longest, which is longer in a larger one. Prompts are not held back to fill a step: there
     more and longer ones wait less.
 
     Where the token budget is what limits, requests pass at the rate of full steps; those grow with what
@@ -340,7 +344,8 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     made = make(model=model, tp=1)
     inputs = anything(library, made, seed=11, count=3000)
     inputs["inputs.concurrency"] = inputs["inputs.concurrency"] * inputs["inputs.dp"]
-    inputs |= {f"inputs.{name}": np.zeros(3000) for name in ("receive_interval", "batch_wait_steps")}
+    none = ("receive_interval", "batch_wait_steps", "output_spread")
+    inputs |= {f"inputs.{name}": np.zeros(3000) for name in none}
     inputs |= {f"inputs.{name}": np.ones(3000) for name in ("compute_speed", "network_speed")}
     tpot, ttft, steady, output, capacity, host, invalid, base, limit, served, share, places = (
         made.figure(name)

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from mantile.equations import scheduler as schedulers
+from mantile.equations import spread as spreads
 from mantile.equations.framework import frameworks
 from mantile.equations.inputs import workload
 from mantile.equations.roofline import OVERHEAD
@@ -159,6 +160,7 @@ class Closed:
             equations.decoding,
             decode_step(equations.ir, side, equations.decoding, step),
             alone(equations.ir, frameworks(made.library), side, side, prefill),
+            spreads.spread(side.inputs),
         )
         rows = {figure.id: figure for section in served.sections for figure in section.figures()}
         self.outputs = {
@@ -168,6 +170,7 @@ class Closed:
                 "ttft",
                 "ttft_steady",
                 "ttft_p50",
+                "ttft_p95",
                 "burst",
                 "queue",
                 "saturation",
@@ -223,9 +226,10 @@ def loaded(scheduler: str, requests: int, prompt_tokens: int, outputs: int, load
 def test_closed_forms_follow_a_simulation(closed: Closed, scheduler: str) -> None:
     """TPOT within 2 %.
 
-    Mean TTFT of a service that runs on within 15 % in half of the settings, 35 % in all.
+    Mean TTFT of a service that runs on within 15 % in half of the settings, 35 % in all; its median within
+    8 % in half. p95 is a fifth too short here: requests of nearly one length come in groups.
     """
-    gaps, firsts = [], []
+    gaps, firsts, medians, tails = [], [], [], []
     for requests, (prompt_tokens, outputs), load in product(
         (4, 16, 48), ((1000, 100), (3000, 200)), (0.15, 0.5)
     ):
@@ -234,6 +238,10 @@ def test_closed_forms_follow_a_simulation(closed: Closed, scheduler: str) -> Non
         ours = closed(loop)
         gaps.append(ours["tpot"] / gap - 1)
         firsts.append(ours["ttft"] / first.mean() - 1)
+        medians.append(ours["ttft_p50"] / np.median(first) - 1)
+        tails.append(ours["ttft_p95"] / np.quantile(first, 0.95) - 1)
+    assert np.median(np.abs(medians)) < 0.08
+    assert np.median(np.abs(tails)) < 0.25 and np.median(tails) < 0
     assert np.abs(gaps).max() < 0.02
     assert np.median(np.abs(firsts)) < 0.15
     assert np.max(np.abs(firsts)) < 0.35
@@ -260,7 +268,8 @@ def test_requests_of_one_length_run_in_lockstep(closed: Closed, requests: int, l
     assert service["tpot"] == pytest.approx((ours["tpot"] + apart["tpot"]) / 2, rel=1e-9)
     for scheduler in (MIXED, WHOLE):
         one, other = (closed(replace(loop, scheduler=scheduler, spread=spread)) for spread in (0.0, 0.2))
-        assert one == other
+        for name in ("tpot", "ttft", "queue"):
+            assert one[name] == other[name]
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
@@ -648,11 +657,9 @@ def test_a_framework_has_its_scheduler_unless_another_is_asked_for(make: Make, l
             used = values[made.figure("scheduler.in_use")]
             assert used == (usual if asked == "default" else asked)
             assert values[made.figure("scheduler.first")] == (used == FIRST)
-            for statistic, name in product(
-                ("mean", "p50", "p95", "benchmark"), ("factor", "share", "others")
-            ):
-                mine = values[made.figure(f"scheduler.{statistic}.{name}")]
-                assert mine == made.figure(f"scheduler.{statistic}.{name}.{used}").value
+            for name in ("factor", "share", "others"):
+                mine = values[made.figure(f"scheduler.mean.{name}")]
+                assert mine == made.figure(f"scheduler.mean.{name}.{used}").value
 
 
 @pytest.mark.parametrize("framework", ["vllm", "sglang", "trtllm"])

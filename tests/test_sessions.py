@@ -269,3 +269,21 @@ def test_sessions_are_live_in_the_workbook(tmp_path: Path) -> None:
     again = estimate(back.scenario).results()
     assert again["sessions"] == pytest.approx(400, rel=0.05)
     assert again["request_rate"] > made.results()["request_rate"]
+
+
+@pytest.mark.parametrize("load", [{"request_rate": 8.0}, {"concurrency": 64}, {"sessions": 200}])
+@pytest.mark.parametrize("waves", [0, 10])
+@pytest.mark.parametrize("drawn", [{}, {"length_range_ratio": 0.6, "p95_output_ratio": 1.5}])
+def test_one_class_is_none(load: dict[str, float], waves: float, drawn: dict[str, float]) -> None:
+    """One class with all requests: every figure is that of a scenario without classes."""
+    lengths = {"input_tokens": 2048, "output_tokens": 256}
+    asked = {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 8, "prompts_per_slot": waves}
+    plain = estimate(parse_scenario(asked | load | drawn | lengths, "test")).results()
+    one = {"name": "all", "share": 1} | lengths
+    classes = estimate(parse_scenario(asked | load | drawn | {"classes": [one]}, "test")).results()
+    [told] = classes.pop("classes")
+    for name, value in plain.items():
+        if isinstance(value, float):
+            assert classes[name] == pytest.approx(value, rel=1e-9), name
+    for name in ("ttft_s", "ttft_p50_s", "ttft_p95_s", "e2e_s", "e2e_p50_s", "e2e_p99_s"):
+        assert told[name] == pytest.approx(plain[name], rel=1e-9), name

@@ -13,7 +13,13 @@ from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST, TOKENS_PER_S
 from mantile.equations.goodput import all_within
 from mantile.equations.inputs import Workload
 from mantile.equations.prefix import ClassHeads, Prefix
-from mantile.equations.serving.tails import Lognormal, Percentiles, lognormal, percentiles_of
+from mantile.equations.serving.tails import (
+    Lognormal,
+    Percentiles,
+    e2e_percentiles,
+    lognormal,
+    ttft_percentiles,
+)
 from mantile.graph.quantity import Input, Node, Quantity, Section, maximum, minimum, sum_of, where
 from mantile.graph.rows import Rows
 from mantile.library.fields import ScenarioField
@@ -307,7 +313,6 @@ def classes_told(
         continuous: 1 in continuous batching; `batch` requests of a static one.
     """
     rows, parts = Rows("classes"), all_of_them.parts
-    assert inputs.input_spread is not None
     prompt = rows(
         "own_prompt",
         "What grows with a request's own prompt, against TTFT",
@@ -386,13 +391,16 @@ def _told(rows: Rows, number: int, one: OneClass, shared: _Shared) -> Told:
     own, mean, name = one.asked, shared.times.parts, one.name
     ttft, varies = _first_token(rows, number, one, shared)
     first = lognormal(rows, f"{number}.ttft", f"TTFT, {name}", ttft, varies)
+    burst = shared.times.burst
+    mean_ttft = rows(f"{number}.ttft", f"TTFT, {name}", "s", ttft + burst.added)
     generation = rows(
         f"{number}.generation",
         f"Generation after the first token, {name}",
         "s",
         maximum(0, own["output_tokens"] / TOKENS_PER_STEP - 1) * mean.tpot,
     )
-    e2e = rows(f"{number}.e2e", f"End to end, {name}", "s", ttft + generation)
+    e2e = rows(f"{number}.e2e_steady", f"End to end in steady state, {name}", "s", ttft + generation)
+    mean_e2e = rows(f"{number}.e2e", f"End to end, {name}", "s", mean_ttft + generation)
     length = rows(f"{number}.e2e_generation", f"Generation against end to end, {name}", "1", generation / e2e)
     start = rows(f"{number}.e2e_first", f"TTFT against end to end, {name}", "1", ttft / e2e)
     gaps = rows(
@@ -409,13 +417,13 @@ def _told(rows: Rows, number: int, one: OneClass, shared: _Shared) -> Told:
         varies * start * start + gaps * length * length,
     )
     request = lognormal(rows, f"{number}.e2e", f"End to end, {name}", e2e, whole)
-    told = {
-        f"{time}_{percentile}": figure
-        for time, label, of in (("ttft", "TTFT", first), ("e2e", "End to end", request))
-        for percentile, figure in percentiles_of(rows, f"{number}.{time}", f"{label}, {name}", of).items()
-    }
+    of_ttft = ttft_percentiles(rows, f"{number}.ttft", f"TTFT, {name}", first, burst)
+    late = of_ttft["p50"] - first.median
+    of_e2e = e2e_percentiles(rows, f"{number}.e2e", f"End to end, {name}", request, late, of_ttft)
+    told = {f"ttft_{percentile}": figure for percentile, figure in of_ttft.items()}
+    told |= {f"e2e_{percentile}": figure for percentile, figure in of_e2e.items()}
     good = _good(rows, number, one, shared.inputs, {"ttft": first, "tpot": shared.times.tpot, "e2e": request})
-    return Told(name, one.share, ttft, e2e, told, good)
+    return Told(name, one.share, mean_ttft, mean_e2e, told, good)
 
 
 def _first_token(rows: Rows, number: int, one: OneClass, shared: _Shared) -> tuple[Quantity, Quantity]:
@@ -427,7 +435,10 @@ def _first_token(rows: Rows, number: int, one: OneClass, shared: _Shared) -> tup
         length = own["input_tokens"] * new / shared.cached.computed
     longer = rows(f"{number}.longer", f"Prompt to work out against the mean, {name}", "1", length)
     ttft = rows(
-        f"{number}.ttft", f"TTFT, {name}", "s", of_all * maximum(SMALLEST, 1 + shared.prompt * (longer - 1))
+        f"{number}.ttft_steady",
+        f"TTFT in steady state, {name}",
+        "s",
+        of_all * maximum(SMALLEST, 1 + shared.prompt * (longer - 1)),
     )
     against = rows(f"{number}.of_all", f"TTFT of all against that of {name}", "1", of_all / ttft)
     spread = rows(

@@ -33,7 +33,6 @@ def goodput(
         requests: that are served per second.
         of_classes: the share where there are classes of requests, each with its own lengths and limits.
     """
-    assert inputs.ttft_limit is not None and inputs.tpot_limit is not None and inputs.e2e_limit is not None
     limits = {"ttft": inputs.ttft_limit, "tpot": inputs.tpot_limit, "e2e": inputs.e2e_limit}
     of_all = {"ttft": times.ttft, "tpot": times.tpot, "e2e": times.e2e}
     rows = Rows("goodput")

@@ -256,7 +256,7 @@ def build_graph(
         inputs.set_default("prefix_hit_rate", prompts.hit_rate)
     if prefill_workers.speculation is not None:
         inputs.set_default("acceptance_length", prefill_workers.speculation.length)
-    if lengths is not None and several is None:
+    if several is None:
         inputs.set_default("input_spread", lengths.evenly)
         inputs.set_default("output_spread", lengths.usual)
     parts = None
@@ -304,9 +304,9 @@ def build_graph(
         decoding,
         paced,
         alone,
+        lengths,
         size.experts,
         steps,
-        lengths,
         several,
     )
     settled = served.asked_by or served.concurrency

@@ -194,11 +194,11 @@ class Workload:
     batch_wait_steps: Input
     length_range_ratio: Input
     p95_output_ratio: Input
-    input_spread: Input | None = None
-    output_spread: Input | None = None
-    ttft_limit: Input | None = None
-    tpot_limit: Input | None = None
-    e2e_limit: Input | None = None
+    input_spread: Input
+    output_spread: Input
+    ttft_limit: Input
+    tpot_limit: Input
+    e2e_limit: Input
     price_basis: Input
     utilisation: Input
     electricity_price: Input

@@ -13,13 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from mantile.equations.constant import (
-    BEYOND_P50,
-    BEYOND_P95,
     HALF,
     MOST_LOAD,
     MOST_REQUESTS,
     ONE_REQUEST,
-    P95,
     SMALLEST,
 )
 from mantile.equations.decode import Decoding
@@ -30,13 +27,11 @@ from mantile.equations.moe import coverage_growth
 from mantile.equations.serving.stages import DecodeStep
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
-    Named,
     Node,
     Quantity,
     Section,
     all_of,
     is_number,
-    logarithm,
     maximum,
     minimum,
     sum_of,
@@ -66,7 +61,7 @@ class ArrivalRates:
         step: seconds of a decode step at the load there is.
         tpot: seconds per output token.
         stall: seconds per output token in which prompts hold up the step.
-        wait, wait_p50, wait_p95: seconds before a prompt's turn; `steady_wait` without a growing queue.
+        wait: seconds before a prompt's turn; `steady_wait` without a growing queue.
         load: requests per second over the most that can be served, beyond 0.8 saturated.
         served: requests per second of all replicas that are served.
         rate: requests per second of a replica.
@@ -85,8 +80,6 @@ class ArrivalRates:
     stall: Quantity
     wait: Quantity
     steady_wait: Quantity
-    wait_p50: Quantity
-    wait_p95: Quantity
     load: Quantity
     served: Quantity
     rate: Quantity
@@ -274,7 +267,7 @@ def arrivals(
     mixed: Node,
     blocked: Node,
     taken: Node,
-    uneven: Node | None = None,
+    uneven: Node,
 ) -> ArrivalRates:
     """The rows of the load block.
 
@@ -286,7 +279,7 @@ def arrivals(
         mixed: 1 where prompts interrupt decode, times their interference.
         blocked: seconds by which a prompt delays the others' steps.
         taken: seconds in which no other prompt can be taken up.
-        uneven: waits against those of lengths drawn evenly, where lengths have a spread.
+        uneven: waits against those of lengths drawn evenly.
     """
     assert inputs.request_rate is not None
     rows = Rows("load")
@@ -322,8 +315,8 @@ def arrivals(
     arriving = _Arriving(passed_on, delay, tokens)
     token = _at_rate(rows, batch, lines, steps.most_decoding, steps.single, saturated, arriving)
     assert inputs.load_duration is not None
-    takes = occupied if uneven is None else occupied * uneven
-    waits = _waits(rows, prompts, takes, load, inputs.load_duration)
+    takes = occupied * uneven
+    steady_wait, wait = _waits(rows, prompts, takes, load, inputs.load_duration)
     served = rows(
         "served",
         "Requests per second that are served",
@@ -335,10 +328,8 @@ def arrivals(
         step=token.step,
         tpot=token.tpot,
         stall=token.stall,
-        wait=waits["wait"],
-        steady_wait=waits["wait_steady"],
-        wait_p50=waits["wait_p50"],
-        wait_p95=waits["wait_p95"],
+        wait=wait,
+        steady_wait=steady_wait,
         load=load,
         served=served,
         rate=rate,
@@ -556,13 +547,12 @@ def _tpot(rows: Rows, suffix: str, place: str, line: _Line, arriving: _Arriving,
 
 def _waits(
     rows: Rows, prompts: Quantity, occupied: Node, load: Quantity, duration: Node
-) -> Mapping[str, Quantity]:
-    """The wait of a prompt for its turn: mean, median and p95. The tail of the wait is exponential.
+) -> tuple[Quantity, Quantity]:
+    """The mean wait of a prompt for its turn: if the queue does not grow, and as it is.
 
     Where more requests arrive than are served the queue grows as long as they do.
     """
     free = rows("free", "Share of the time without prompts", "1", maximum(SMALLEST, 1 - prompts))
-    drain = rows("drain", "Time in which the queue falls by e", "s", HALF * occupied / free)
     backlog = rows(
         "backlog",
         "Wait of the last to arrive",
@@ -570,18 +560,6 @@ def _waits(
         duration * maximum(0, load - 1),
         "where more requests arrive than are served, for as long as they do",
     )
-
-    def wait(statistic: str, label: str, steady: Node, share: Node) -> Quantity:
-        return rows(
-            f"wait{statistic}",
-            f"{label} at this rate",
-            "s",
-            minimum(duration * share, steady) + backlog * share,
-        )
-
-    def tail(share: Named) -> Node:
-        return drain * maximum(0, logarithm(maximum(SMALLEST, prompts / share)))
-
     steady = rows(
         "wait_steady",
         "Mean wait if the queue does not grow",
@@ -589,12 +567,7 @@ def _waits(
         minimum(duration * HALF, HALF * prompts * occupied / free),
         source="single server, fixed service time, random arrivals",
     )
-    return {
-        "wait_steady": steady,
-        "wait": wait("", "Mean wait", steady, HALF),
-        "wait_p50": wait("_p50", "Median wait", tail(BEYOND_P50), HALF),
-        "wait_p95": wait("_p95", "p95 of the wait", tail(BEYOND_P95), P95),
-    }
+    return steady, rows("wait", "Mean wait at this rate", "s", steady + backlog * HALF)
 
 
 def opened(inputs: Workload, load: ArrivalRates, settled: Quantity) -> Arrivals:

@@ -20,45 +20,12 @@ assert PREFILL_FIRST in SCHEDULERS
 
 _SOURCE = "simulation, 2026-11"
 _FIGURES = {"factor": "factor", "share": "exponent of the share", "others": "exponent of the others"}
-# wait = factor x prefill alone x (share of time given to other prompts)^share x (other requests)^others,
-# by scheduler, with the error of the fit against the simulation
-_WAITS: dict[str, tuple[str, str, dict[str, tuple[float, float, float]]]] = {
-    "mean": (
-        "Mean wait",
-        "median error 5 %",
-        {
-            "mixed": (0.086, 0.68, 0.52),
-            "prefill-first": (0.098, 0.80, 0.44),
-            "whole-prompts": (0.069, 0.65, 0.51),
-        },
-    ),
-    "p50": (
-        "Median wait",
-        "median error 4 to 5 %",
-        {
-            "mixed": (0.021, 0.81, 0.73),
-            "prefill-first": (0.018, 1.04, 0.69),
-            "whole-prompts": (0.007, 0.82, 0.88),
-        },
-    ),
-    "p95": (
-        "p95 wait",
-        "median error 8 to 9 %",
-        {
-            "mixed": (0.72, 0.66, 0.32),
-            "prefill-first": (0.92, 0.70, 0.24),
-            "whole-prompts": (0.86, 0.61, 0.25),
-        },
-    ),
-    "benchmark": (
-        "Median wait in a benchmark",
-        "median error 6 %",
-        {
-            "mixed": (0.10, 0.90, 0.60),
-            "prefill-first": (0.16, 1.30, 0.49),
-            "whole-prompts": (0.05, 0.92, 0.68),
-        },
-    ),
+# mean wait = factor x prefill alone x (share of time given to other prompts)^share x (other requests)^others,
+# by scheduler; the median error of the fit against the simulation is 5 %
+_WAITS: dict[str, tuple[float, float, float]] = {
+    "mixed": (0.086, 0.68, 0.52),
+    "prefill-first": (0.098, 0.80, 0.44),
+    "whole-prompts": (0.069, 0.65, 0.51),
 }
 
 
@@ -68,24 +35,24 @@ class Scheduler:
 
     Args:
         first: 1 if decode stops for prompts.
-        waits: by statistic, the three figures of its closed form.
+        waits: the three figures of its closed form.
         in_use: the block of which it is; `forms` of its closed forms.
     """
 
     first: Quantity
-    waits: dict[str, tuple[Quantity, Quantity, Quantity]]
+    waits: tuple[Quantity, Quantity, Quantity]
     in_use: Section
     forms: Section
 
-    def wait(self, statistic: str, prompt_time: Quantity, share: Quantity, others: Node) -> Node:
-        """Seconds that a request waits behind other prompts.
+    def wait(self, prompt_time: Quantity, share: Quantity, others: Node) -> Node:
+        """Seconds that a request waits behind other prompts, on average.
 
         Args:
             prompt_time: seconds of a prompt by itself.
             share: of the time, given to other requests' prompts.
             others: other requests in the batch.
         """
-        factor, of_share, of_others = self.waits[statistic]
+        factor, of_share, of_others = self.waits
         return factor * prompt_time * share**of_share * others**of_others
 
 
@@ -123,11 +90,7 @@ def scheduler(known: Frameworks, inputs: Workload) -> Scheduler:
         where(equal(in_use, PREFILL_FIRST), 1, 0),
         name="prefill first",
     )
-    waits: dict[str, tuple[Quantity, Quantity, Quantity]] = {}
-    rows: list[Input | Quantity] = []
-    for statistic in _WAITS:
-        waits[statistic], added = _wait(statistic, place)
-        rows += added
+    waits, rows = _waits(place)
     return Scheduler(
         first=first,
         waits=waits,
@@ -140,21 +103,20 @@ def scheduler(known: Frameworks, inputs: Workload) -> Scheduler:
     )
 
 
-def _wait(
-    statistic: str, place: Quantity
+def _waits(
+    place: Quantity,
 ) -> tuple[tuple[Quantity, Quantity, Quantity], list[Input | Quantity]]:
-    """The three figures of a closed form for the scheduler in use, and their rows for all schedulers."""
-    label, error, fitted = _WAITS[statistic]
+    """The three figures of the closed form for the scheduler in use, and their rows for all schedulers."""
     rows: list[Input | Quantity] = []
     in_use: list[Quantity] = []
     for number, (name, meaning) in enumerate(_FIGURES.items()):
         by_scheduler = [
             Input(
-                f"scheduler.{statistic}.{name}.{kind}",
-                f"{label}, {meaning}, {kind}",
+                f"scheduler.mean.{name}.{kind}",
+                f"Mean wait, {meaning}, {kind}",
                 "1",
-                fitted[kind][number],
-                error,
+                _WAITS[kind][number],
+                "median error 5 %",
                 _SOURCE,
                 "fitted",
                 shared=True,
@@ -166,11 +128,11 @@ def _wait(
         ]
         in_use.append(
             Quantity(
-                f"scheduler.{statistic}.{name}",
-                f"{label}, {meaning} in use",
+                f"scheduler.mean.{name}",
+                f"Mean wait, {meaning} in use",
                 "1",
                 index(span(by_scheduler), place),
-                name=f"{label.lower()}, {meaning}",
+                name=f"mean wait, {meaning}",
             )
         )
         rows += [*by_scheduler, in_use[-1]]

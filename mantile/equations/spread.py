@@ -48,11 +48,8 @@ class Spread:
     section: Section
 
 
-def spread(inputs: Workload) -> Spread | None:
-    """How far lengths lie apart; None where no scenario says it."""
-    if inputs.input_spread is None:
-        return None
-    assert inputs.output_spread is not None
+def spread(inputs: Workload) -> Spread:
+    """How far lengths lie apart."""
     rows = Rows("spread")
     evenly = rows(
         "evenly",

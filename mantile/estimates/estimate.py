@@ -408,7 +408,12 @@ def _estimate(
     changed = apply_model_overrides(model, scenario.overrides, name)
     with naming(name, "profiles/"):
         equations = graph_of(
-            changed, library, *scenario.parts, scenario.classes, scenario.capacity, scenario.device_count
+            changed,
+            library,
+            *scenario.parts,
+            scenario.classes_in_use,
+            scenario.capacity,
+            scenario.device_count,
         )
     cases = columns(scenario, model, library, name)
     require_use(

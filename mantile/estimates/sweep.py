@@ -558,7 +558,7 @@ def _graph(asked: Question) -> EstimateGraph:
         rated,
         prefixes,
         stated,
-        scenario.classes,
+        scenario.classes_in_use,
         devices=scenario.device_count,
     )
     named = equations.inputs.named()

@@ -67,7 +67,6 @@ Needs = Literal[
     "decode CP",
     "handover",
     "windows or latents",
-    "spread",
     "devices",
     "links",
 ]

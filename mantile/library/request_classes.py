@@ -32,10 +32,18 @@ class ClassFields(Strict):
         most=MOST_TOKENS,
     )
     input_spread: Real | None = field(
-        "Spread of input lengths", "standard deviation ÷ mean", default=0, least=0, most=5
+        "Spread of input lengths",
+        "standard deviation ÷ mean",
+        otherwise="follows from the range of lengths",
+        least=0,
+        most=5,
     )
     output_spread: Real | None = field(
-        "Spread of output lengths", "standard deviation ÷ mean", default=0, least=0, most=5
+        "Spread of output lengths",
+        "standard deviation ÷ mean",
+        otherwise="follows from the p95 of output lengths",
+        least=0,
+        most=5,
     )
     ttft_limit: Real | None = field(
         "Limit of TTFT", "0: that of the scenario", unit="s", default=0, least=0, most=1_000_000

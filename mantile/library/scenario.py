@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from pathlib import Path
+from statistics import NormalDist
 from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, field_validator, model_validator
@@ -346,6 +347,28 @@ class Scenario(Case):
         return any(case.request_rate for case in (self, *self.variants))
 
     @property
+    def classes_in_use(self) -> tuple[RequestClass, ...]:
+        """Its classes of requests; one without a spread of lengths has that of a scenario without classes."""
+        even, p95 = (
+            SCENARIO_FIELDS[name].default if stated is None else stated
+            for name, stated in (
+                ("length_range_ratio", self.length_range_ratio),
+                ("p95_output_ratio", self.p95_output_ratio),
+            )
+        )
+        assert isinstance(even, float | int) and isinstance(p95, float | int)
+        usual = {
+            "input_spread": even / 2 / (1 - even / 2) / 3**0.5,
+            "output_spread": (p95 - 1) / NormalDist().inv_cdf(0.95),
+        }
+        return tuple(
+            one.model_copy(
+                update={name: value for name, value in usual.items() if getattr(one, name) is None}
+            )
+            for one in self.classes
+        )
+
+    @property
     def caches_prefixes(self) -> bool:
         """Whether prompts find a part of themselves in a cache, in some column at least."""
         return _of_class(self.classes, "prefix cache") or any(
@@ -359,15 +382,11 @@ class Scenario(Case):
 
     @property
     def stated(self) -> frozenset[str]:
-        """What `needs` says of the fields that only some scenarios have and a column here states.
-
-        Classes of requests have a spread of lengths.
-        """
+        """What `needs` says of the fields that only some scenarios have and a column here states."""
         return frozenset(
             need
             for name, need in STATED_FIELDS.items()
-            if (need == "spread" and self.classes)
-            or (need == "devices" and self.device_count)
+            if (need == "devices" and self.device_count)
             or _of_class(self.classes, need)
             or any(getattr(case, name) is not None for case in (self, *self.variants))
         ) | frozenset(

@@ -980,14 +980,13 @@ class Inputs(Deployment):
     )
     input_spread: Real | None = field(
         "Spread of input lengths",
-        "standard deviation of the prompt length ÷ its mean; with it all percentiles and goodput are told",
+        "standard deviation of the prompt length ÷ its mean",
         otherwise="follows from the range of lengths",
         initial=0,
         follows="spread",
         least=0,
         most=5,
         aliases=("input_cv", "isl_cv"),
-        needs="spread",
     )
     output_spread: Real | None = field(
         "Spread of output lengths",
@@ -998,7 +997,6 @@ class Inputs(Deployment):
         least=0,
         most=5,
         aliases=("output_cv", "osl_cv"),
-        needs="spread",
     )
     ttft_limit: Real | None = field(
         "Limit of TTFT",
@@ -1008,7 +1006,6 @@ class Inputs(Deployment):
         least=0,
         most=1_000_000,
         aliases=("ttft_slo",),
-        needs="spread",
         common=True,
     )
     tpot_limit: Real | None = field(
@@ -1019,7 +1016,6 @@ class Inputs(Deployment):
         least=0,
         most=1_000_000,
         aliases=("tpot_slo", "itl_slo"),
-        needs="spread",
         common=True,
     )
     e2e_limit: Real | None = field(
@@ -1030,7 +1026,6 @@ class Inputs(Deployment):
         least=0,
         most=1_000_000,
         aliases=("e2e_slo", "e2el_slo"),
-        needs="spread",
     )
     price_basis: Literal["cloud", "rental", "owned"] | None = field(
         "Price basis",
@@ -1155,7 +1150,6 @@ _STATED = (
     "launches",
     "sessions",
     "speculation",
-    "spread",
     "own build",
     "memory share",
     "other models",

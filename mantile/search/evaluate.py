@@ -74,7 +74,7 @@ class Evaluator:
             open_loop,
             prefixes,
             stated | self.needs,
-            self.scenario.classes,
+            self.scenario.classes_in_use,
             devices=self.scenario.device_count,
         )
         for override in self.scenario.overrides:

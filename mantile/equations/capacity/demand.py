@@ -14,7 +14,7 @@ from mantile.equations.capacity.fixed import (
 )
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.constant import (
-    BEYOND_P95,
+    AT_P95,
     HALF,
     HOUR,
     MOST_LOAD,
@@ -24,6 +24,7 @@ from mantile.equations.constant import (
 from mantile.equations.inputs import Workload
 from mantile.equations.load import Arrivals
 from mantile.equations.serving import Serving
+from mantile.equations.serving.tails import Parts
 from mantile.graph.quantity import (
     NOT_KNOWN,
     Input,
@@ -33,6 +34,7 @@ from mantile.graph.quantity import (
     all_of,
     choose,
     defined,
+    exponential,
     if_known,
     index,
     least,
@@ -304,7 +306,7 @@ def _bounds(
             )
             solved[one.name] = room / (room + HALF * load.takes) * share
         elif one.name == "ttft_p95":
-            solved[one.name] = _load_of_p95(rows, one, load) * share
+            solved[one.name] = _load_of_p95(rows, one, served.times, load) * share
         else:
             solved[one.name] = where(missed[one.name] > 0, 0, own)
     found = {
@@ -338,50 +340,47 @@ def _bounds(
     ]
 
 
-def _load_of_p95(rows: Rows, limit: _Limit, load: Arrivals) -> Node:
+def _load_of_p95(rows: Rows, limit: _Limit, times: Parts, load: Arrivals) -> Node:
     """Share of the time given to prompts at which the p95 of TTFT reaches its limit.
 
-    The p95 of the wait is that of one server: takes / 2 / (1 - load) x ln(load / 0.05). With the wait that
-    the limit leaves this is ln(load / 0.05) = turns x (1 - load), which Newton's steps solve from below: the
-    load never comes to more than the limit allows.
+    TTFT is lognormal with a mean and a variance of the wait behind prompts and of the rest, which stays. The
+    wait is found by halves, from below: it never comes to more than the limit allows.
     """
-    room = rows(
-        "p95_room",
-        "Wait that the limit of TTFT, p95, leaves",
-        "s",
-        limit.bound - limit.found + load.wait_p95,
-        "all else of TTFT as at the rate of the scenario",
-    )
-    turns = rows(
-        "p95_turns",
-        "That wait in halves of a prompt",
+    rest = rows("p95_rest", "TTFT but for waits behind prompts", "s", times.ttft * (1 - times.wait))
+    varies = rows(
+        "p95_varies",
+        "Variance of TTFT but for these waits",
         "1",
-        maximum(0, room) / maximum(SMALLEST, HALF * load.takes),
+        (times.variance - times.wait * (times.wait + times.wait_varies)) * times.ttft * times.ttft,
+        "square seconds",
     )
-    at: Quantity = rows(
-        "p95_load.0",
-        "Share of the time given to prompts, start",
-        "1",
-        where(room > 0, BEYOND_P95, 0),
-        "up to it fewer than 1 in 20 wait",
-    )
-    for step in range(1, _NEWTON + 1):
-        left = rows(
-            f"p95_left.{step}",
-            f"What is left to the limit, step {step}",
-            "1",
-            turns * (1 - at) - logarithm(maximum(SMALLEST, at) / BEYOND_P95),
+    by = rows("p95_wait_varies", "What these waits vary by", "s", times.wait_varies * times.ttft)
+    room = rows("p95_room", "Longest wait within the limit", "s", maximum(0, limit.bound - rest))
+    wait: Quantity | None = None
+    for step in range(1, _HALVES + 1):
+        part = room * HALF**step
+        longer: Node = part if wait is None else wait + part
+        mean = rest + longer
+        square = varies + longer * (longer + by)
+        found = rows(
+            f"p95_found.{step}",
+            f"TTFT, p95, step {step}",
+            "s",
+            mean
+            * exponential(AT_P95 * logarithm(1 + square / (mean * mean)) ** HALF)
+            / (1 + square / (mean * mean)) ** HALF,
         )
-        at = rows(
-            f"p95_load.{step}",
-            f"Share of the time given to prompts, step {step}",
-            "1",
-            where(room > 0, at + left / (1 / maximum(SMALLEST, at) + turns), 0),
+        wait = rows(
+            f"p95_wait.{step}",
+            f"Wait within the limit, step {step}",
+            "s",
+            where(found <= limit.bound, longer, 0 if wait is None else wait),
         )
-    return at
+    assert wait is not None
+    return wait / maximum(SMALLEST, wait + HALF * load.takes)
 
 
-_NEWTON = 5
+_HALVES = 12
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from mantile.equations.serving.request import e2e, ttft
 from mantile.equations.serving.setting import Setting
 from mantile.equations.serving.slots import batch_slots
 from mantile.equations.serving.stages import DecodeStep
-from mantile.equations.serving.tails import Stages, percentiles
+from mantile.equations.serving.tails import Parts, Stages, percentiles
 from mantile.equations.serving.totals import throughput
 from mantile.equations.serving.waits import queue
 from mantile.equations.sessions import Sessions, sessions
@@ -38,6 +38,7 @@ class Serving:
 
     Args:
         ttft_parts, tpot_parts: what adds up to TTFT and to TPOT.
+        times: what the distributions of times consist of.
         prefill_service: seconds for which a prompt occupies the accelerators.
         load, concurrency: the state under a request rate, and the requests in flight that follow from it;
             None where none may be given.
@@ -66,6 +67,7 @@ class Serving:
     in_batch: Node
     slots: Node
     step: Quantity
+    times: Parts
     law: tuple[Quantity, Quantity]
     sections: tuple[Section, ...]
     load: Arrivals | None = None
@@ -86,9 +88,9 @@ def serving(
     decoding: Decoding,
     paced: DecodeStep,
     alone: Prompt,
+    lengths: Spread,
     experts: Quantity | None = None,
     steps: StepTimes | None = None,
-    lengths: Spread | None = None,
     mixed: Mixture | None = None,
 ) -> Serving:
     """The rows of the Serving sheet.
@@ -97,10 +99,10 @@ def serving(
         decode_workers: the same as the prefill workers where none are described apart.
         turns: how prompts get their turn.
         decoding: what a decode step works on; `paced` its time.
-        alone: a prompt by itself.
+        alone: a prompt by itself; `lengths` how far they lie apart.
         experts: parameters of the routed experts.
         steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
-        lengths: how far they lie apart, where a scenario says it; `mixed` its classes of requests.
+        mixed: classes of requests.
     """
     setting = Setting(
         ir=ir,
@@ -125,8 +127,8 @@ def serving(
     waits = queue(setting, loop, token, first, load)
     slots = batch_slots(setting, loop, token, first, waits, load)
     start = ttft(first, waits, slots)
-    request = e2e(setting, token, first, waits, slots, start)
-    tails = percentiles(Stages(setting, loop, token, first, waits, slots, start, request, load))
+    request = e2e(token, waits, start)
+    tails = percentiles(Stages(setting, loop, token, first, waits, slots, start, load))
     asked_by = None
     if setting.inputs.sessions is not None:
         asked_by = sessions(
@@ -137,21 +139,18 @@ def serving(
             None if settled is None else settled.default,
         )
     total = throughput(setting, token, first, waits, slots, request.e2e, load, asked_by)
-    told = good = None
-    if tails is not None:
-        if mixed is not None:
-            told = classes_told(
-                mixed,
-                setting.inputs,
-                tails,
-                setting.continuous,
-                setting.memory.batch,
-                prefill_workers.memory.prefix,
-                total.requests,
-            )
-        good = goodput(setting.inputs, tails, total.requests, None if told is None else told.good)
-    shown = request.told or tails
-    assert shown is not None
+    told = None
+    if mixed is not None:
+        told = classes_told(
+            mixed,
+            setting.inputs,
+            tails,
+            setting.continuous,
+            setting.memory.batch,
+            prefill_workers.memory.prefix,
+            total.requests,
+        )
+    good = goodput(setting.inputs, tails, total.requests, None if told is None else told.good)
     return Serving(
         ttft=start.ttft,
         tpot=token.tpot,
@@ -164,18 +163,19 @@ def serving(
         accelerators=total.accelerators,
         ttft_parts=(*first.parts, waits.mean, *slots.waits, slots.burst_wait),
         tpot_parts=token.parts,
-        ttft_p50=shown.ttft_p50,
-        ttft_p95=shown.ttft_p95,
-        e2e_p50=shown.e2e_p50,
-        e2e_p95=shown.e2e_p95,
+        ttft_p50=tails.ttft_p50,
+        ttft_p95=tails.ttft_p95,
+        e2e_p50=tails.e2e_p50,
+        e2e_p95=tails.e2e_p95,
         prompt_time=stages.through,
         prefill_service=alone.service,
         in_batch=slots.in_batch if load is None else where(load.open > 0, 0, slots.in_batch),
         slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
         step=token.step,
+        times=tails.parts,
         law=total.law,
         sections=(
-            *(() if lengths is None else (lengths.section,)),
+            lengths.section,
             setting.scheduler.forms,
             loop.section,
             *(() if load is None else (_load_section(load), Section(STATE, load.state, "at the rate"))),
@@ -185,10 +185,10 @@ def serving(
             slots.section,
             start.section,
             request.section,
-            *(() if tails is None else tails.sections),
+            *tails.sections,
             total.section,
             *(() if told is None else (told.section,)),
-            *(() if good is None else (good.section,)),
+            good.section,
         ),
         load=None if load is None else replace(load, in_flight=total.in_flight),
         concurrency=settled,
@@ -214,7 +214,7 @@ def _load(setting: Setting, loop: ClosedLoop, steps: StepTimes) -> tuple[Arrival
         setting.interleaved * setting.efficiency["interference"],
         loop.prompts.delay * (1 + setting.memory.redone),
         setting.prompt.service + setting.interleaved * setting.memory.redone * loop.prompts.delay,
-        None if setting.spread is None else setting.spread.waits,
+        setting.spread.waits,
     )
     settled = concurrency(setting.inputs, setting.memory, setting.decoding.batch, rates, before_decode, steps)
     return opened(setting.inputs, rates, settled.default), settled

@@ -126,16 +126,15 @@ def rest_of_batch(rows: Rows, setting: Setting) -> Quantity:
         (1 - spread / (setting.memory.batch / ONE_REQUEST + 1)) / (1 - HALF * spread),
         "of lengths drawn evenly",
     )
-    if setting.spread is not None:
-        stated = setting.spread
-        drawn = longest_of(rows, stated, setting.memory.batch)
-        longest = rows(
-            "longest_in_use",
-            "Longest output of a batch in use, against the mean",
-            "1",
-            where(equal(stated.outputs, stated.usual), longest, drawn),
-            "drawn evenly until somebody states another spread",
-        )
+    stated = setting.spread
+    drawn = longest_of(rows, stated, setting.memory.batch)
+    longest = rows(
+        "longest_in_use",
+        "Longest output of a batch in use, against the mean",
+        "1",
+        where(equal(stated.outputs, stated.usual), longest, drawn),
+        "drawn evenly until somebody states another spread",
+    )
     return rows(
         "rest_of_batch",
         "Steps between the end of a request and of its batch",

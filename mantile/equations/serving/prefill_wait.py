@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import BEYOND_P50, BEYOND_P95, HALF, ONE_REQUEST, SMALLEST, TOKENS_PER_STEP
+from mantile.equations.constant import HALF, ONE_REQUEST, TOKENS_PER_STEP
 from mantile.equations.load import Arrivals
 from mantile.equations.serving.alone import Prompt
 from mantile.equations.serving.loop import Tpot
 from mantile.equations.serving.setting import Setting
-from mantile.graph.quantity import Named, Node, Quantity, logarithm, maximum, minimum
+from mantile.graph.quantity import Node, Quantity, maximum
 from mantile.graph.rows import Rows
 
 
@@ -46,8 +46,6 @@ class PrefillWait:
 
     backlog: Quantity
     mean: Quantity
-    p50: Quantity
-    p95: Quantity
 
 
 def prefill_wait(
@@ -105,14 +103,12 @@ def prefill_wait(
         "requests that are not in decode",
         source="Little's law",
     )
-    takes = service
-    if setting.spread is not None:
-        takes = rows(
-            "prefill_takes",
-            "Time of a prompt for which others wait, with the spread of lengths",
-            "s",
-            service * setting.spread.waits,
-        )
+    takes = rows(
+        "prefill_takes",
+        "Time of a prompt for which others wait, with the spread of lengths",
+        "s",
+        service * setting.spread.waits,
+    )
     half = rows(
         "prefill_half",
         "Half of what prompts of others exceed that time by",
@@ -127,30 +123,4 @@ def prefill_wait(
         "the mean; who waits sends no other prompt, so a longer wait makes for fewer: a quadratic equation",
         source="single server, fixed service time, requests that come again",
     )
-    used = rows(
-        "prefill_load",
-        "Share of the time a prefill worker works for others",
-        "1",
-        before / (elsewhere + mean),
-    )
-    drain = rows(
-        "prefill_drain",
-        "Time in which the rest of the wait falls by e",
-        "s",
-        maximum(0, mean - backlog) / maximum(SMALLEST, used),
-    )
-
-    def percentile(name: str, label: str, share: Named) -> Quantity:
-        return rows(
-            f"prefill_wait_{name}",
-            f"{label} for a prefill worker",
-            "s",
-            minimum(backlog + drain * maximum(0, logarithm(maximum(SMALLEST, used / share))), before),
-        )
-
-    return PrefillWait(
-        backlog=backlog,
-        mean=mean,
-        p50=percentile("p50", "Median wait", BEYOND_P50),
-        p95=percentile("p95", "p95 wait", BEYOND_P95),
-    )
+    return PrefillWait(backlog, mean)

@@ -20,9 +20,8 @@ from mantile.ir.modules import ModelGraph
 
 @dataclass(frozen=True)
 class Setting:
-    """What serves: the workers that prefill and those that decode, their passes, and the scheduler.
-
-    `spread` of lengths is None where no scenario says it.
+    """What serves: the workers that prefill and those that decode, their passes, the scheduler, and how far
+    lengths lie apart.
     """
 
     ir: ModelGraph
@@ -35,7 +34,7 @@ class Setting:
     paced: DecodeStep
     prompt: Prompt
     experts: Quantity | None
-    spread: Spread | None = None
+    spread: Spread
 
     @property
     def inputs(self) -> Workload:

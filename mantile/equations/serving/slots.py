@@ -11,7 +11,7 @@ from mantile.equations.serving.loop import ClosedLoop, Tpot
 from mantile.equations.serving.prefill_wait import PrefillWait, prefill_wait
 from mantile.equations.serving.setting import Setting
 from mantile.equations.serving.waits import Waits
-from mantile.graph.quantity import Node, Quantity, Section, all_of, as_node, maximum, where
+from mantile.graph.quantity import Node, Quantity, Section, all_of, maximum, where
 from mantile.graph.rows import Rows
 
 
@@ -22,18 +22,17 @@ class Slots:
     Args:
         in_batch: seconds that a request holds its slot.
         waits: mean waits for a batch slot and, where there are decode workers, for a prefill worker.
-        p50, p95: of both.
         burst_wait: what the warm-up burst of a benchmark adds to the mean wait.
-        burst: TTFT in that burst, without a wait for a slot; `burst_share` share of the requests in it.
+        burst: TTFT in that burst, without a wait for a slot; `first_in_burst` of its first request;
+            `burst_share` share of the requests in it.
         of_prefill: waits for a prefill worker; None in a workbook without decode workers.
     """
 
     in_batch: Quantity
     waits: tuple[Quantity, ...]
-    p50: Node
-    p95: Node
     burst_wait: Quantity
     burst: Quantity
+    first_in_burst: Node
     burst_share: Quantity
     section: Section
     of_prefill: PrefillWait | None = None
@@ -44,7 +43,7 @@ def batch_slots(
 ) -> Slots:
     """The time in the batch and, by Little's law, the wait for a place in it, and for a prefill worker."""
     rows, memory = Rows("serving"), setting.memory
-    in_burst, share, burst_wait = burst(rows, setting, loop, first, waits, load)
+    in_burst, first_in_burst, share, burst_wait = burst(rows, setting, loop, first, waits, load)
     in_batch = rows(
         "service_time",
         "Time in the batch",
@@ -81,19 +80,17 @@ def batch_slots(
         steady * (1 - HALF * share),
         "in the warm-up burst of a benchmark half of it",
     )
-    waiting, p50, p95 = [slot], as_node(slot), as_node(slot)
+    waiting = [slot]
     of_prefill = None
     if setting.disaggregated is not None:
         of_prefill = prefill_wait(rows, setting, token, in_batch, steady, load)
         waiting.append(of_prefill.mean)
-        p50, p95 = slot + of_prefill.p50, slot + of_prefill.p95
     return Slots(
         in_batch=held,
         waits=tuple(waiting),
-        p50=p50,
-        p95=p95,
         burst_wait=burst_wait,
         burst=in_burst,
+        first_in_burst=first_in_burst,
         burst_share=share,
         section=rows.section("Batch slots", "the time of a request in the batch, and the wait for a slot"),
         of_prefill=of_prefill,
@@ -107,8 +104,10 @@ def burst(
     first: Base,
     waits: Waits,
     load: Arrivals | None,
-) -> tuple[Quantity, Quantity, Quantity]:
-    """The warm-up burst of a benchmark, in which all requests come at once: TTFT, its share, what it adds."""
+) -> tuple[Quantity, Node, Quantity, Quantity]:
+    """The warm-up burst of a benchmark, in which all requests come at once: TTFT, that of its first request,
+    its share, what it adds.
+    """
     per_slot, batch = setting.inputs.prompts_per_slot, setting.memory.batch / ONE_REQUEST
     in_loop = setting.interleaved if load is None else setting.interleaved * (1 - load.open)
     steps = rows(
@@ -149,4 +148,4 @@ def burst(
         where(share > 0, share * (in_burst - first.base - waits.mean), 0),
         "by which its mean TTFT is longer",
     )
-    return in_burst, share, wait
+    return in_burst, first.base + cold, share, wait

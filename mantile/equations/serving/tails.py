@@ -7,7 +7,7 @@ that mean and variance. A gap between tokens is that of a step without prompts, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from mantile.equations.constant import (
@@ -26,7 +26,7 @@ from mantile.equations.constant import (
 from mantile.equations.load import Arrivals
 from mantile.equations.serving.first import Base
 from mantile.equations.serving.loop import ClosedLoop, Tpot
-from mantile.equations.serving.request import Request, Tails, Ttft
+from mantile.equations.serving.request import Ttft
 from mantile.equations.serving.setting import Setting
 from mantile.equations.serving.slots import Slots
 from mantile.equations.serving.waits import Waits
@@ -66,13 +66,11 @@ class Stages:
     waits: Waits
     slots: Slots
     start: Ttft
-    request: Request
     load: Arrivals | None
 
     @property
     def lengths(self) -> Spread:
         """How far lengths lie apart."""
-        assert self.setting.spread is not None
         return self.setting.spread
 
 
@@ -92,6 +90,7 @@ class Parts:
         ttft, tpot: means, seconds.
         variance: of TTFT against its square; `gaps` of the mean gap of a request against the square of TPOT.
         prompt: what grows with a request's own prompt, against TTFT.
+        wait: behind prompts, against TTFT; its variance is wait x (wait + `wait_varies`).
     """
 
     ttft: Quantity
@@ -99,27 +98,53 @@ class Parts:
     variance: Quantity
     gaps: Quantity
     prompt: Quantity
+    wait: Quantity
+    wait_varies: Quantity
 
 
 @dataclass(frozen=True)
-class Percentiles(Tails):
-    """All percentiles; `ttft`, `tpot` and `e2e` are the distributions of requests, of `parts`."""
+class Burst:
+    """What the warm-up burst of a benchmark makes of percentiles, as a class of requests needs it.
 
+    Args:
+        share: of the requests, that come in it.
+        first, last: TTFT of its first and of its last request, seconds; those between lie evenly.
+        added: to the mean TTFT, seconds.
+    """
+
+    share: Quantity
+    first: Quantity
+    last: Quantity
+    added: Quantity
+
+
+@dataclass(frozen=True)
+class Percentiles:
+    """Percentiles of all requests, seconds.
+
+    Args:
+        ttft, tpot, e2e: the distributions of requests outside a warm-up burst, of `parts`.
+    """
+
+    ttft_p50: Quantity
+    ttft_p95: Quantity
+    e2e_p50: Quantity
+    e2e_p95: Quantity
     ttft: Lognormal
     tpot: Lognormal
     e2e: Lognormal
     parts: Parts
+    burst: Burst
     sections: tuple[Section, ...]
 
 
-def percentiles(stages: Stages) -> Percentiles | None:
-    """All percentiles; None where no scenario says how far lengths lie apart."""
-    if stages.setting.spread is None:
-        return None
+def percentiles(stages: Stages) -> Percentiles:
+    """All percentiles."""
     rows = Rows("serving")
-    variance, prompt = _before_first_token(rows, stages)
-    first = lognormal(rows, "ttft", "TTFT", stages.start.ttft, variance)
-    of_ttft = percentiles_of(rows, "ttft", "TTFT", first)
+    variance, prompt, wait, wait_varies = _before_first_token(rows, stages)
+    first = lognormal(rows, "ttft", "TTFT", stages.start.steady, variance)
+    burst = _burst(rows, stages)
+    of_ttft = ttft_percentiles(rows, "ttft", "TTFT", first, burst)
     sections = [rows.section("Percentiles of TTFT", "mean and variance of its parts; lognormal")]
     rows = Rows("serving")
     gap = _gaps(rows, stages)
@@ -127,9 +152,12 @@ def percentiles(stages: Stages) -> Percentiles | None:
     per_token = lognormal(rows, "tpot", "TPOT of a request", stages.token.tpot, gap.of_request)
     sections.append(rows.section("Percentiles of gaps between tokens", "steps with prompts and without"))
     rows = Rows("serving")
-    whole = _end_to_end(rows, stages, variance, gap)
-    request = lognormal(rows, "e2e", "End to end", stages.request.e2e, whole)
-    of_e2e = percentiles_of(rows, "e2e", "End to end", request)
+    mean, whole = _end_to_end(rows, stages, variance, gap)
+    request = lognormal(rows, "e2e", "End to end", mean, whole)
+    late = rows(
+        "e2e_burst", "Median TTFT with the burst beyond that without", "s", of_ttft["p50"] - first.median
+    )
+    of_e2e = e2e_percentiles(rows, "e2e", "End to end", request, late, of_ttft)
     sections.append(rows.section("Percentiles of end to end", "mean and variance of its parts; lognormal"))
     return Percentiles(
         ttft_p50=of_ttft["p50"],
@@ -139,21 +167,42 @@ def percentiles(stages: Stages) -> Percentiles | None:
         ttft=first,
         tpot=per_token,
         e2e=request,
-        parts=Parts(stages.start.ttft, stages.token.tpot, variance, gap.of_request, prompt),
+        parts=Parts(
+            stages.start.steady, stages.token.tpot, variance, gap.of_request, prompt, wait, wait_varies
+        ),
+        burst=burst,
         sections=tuple(sections),
     )
 
 
-def _end_to_end(rows: Rows, stages: Stages, variance: Quantity, gap: _Gap) -> Quantity:
-    """Variance of end to end against its square: a late first token, a long output, slow gaps.
+def _burst(rows: Rows, stages: Stages) -> Burst:
+    """The warm-up burst of a benchmark: its requests wait for each other, the last the longest."""
+    slots = stages.slots
+    waits = sum_of(slots.waits)
+    first = rows(
+        "burst_first", "TTFT of the first request of the warm-up burst", "s", slots.first_in_burst + waits
+    )
+    last = rows(
+        "burst_last",
+        "TTFT of the last request of the warm-up burst",
+        "s",
+        maximum(first, slots.burst + waits + (slots.burst + waits - first)),
+        "as far beyond the mean as the first is below",
+    )
+    return Burst(slots.burst_share, first, last, slots.burst_wait)
+
+
+def _end_to_end(rows: Rows, stages: Stages, variance: Quantity, gap: _Gap) -> tuple[Quantity, Quantity]:
+    """Mean of end to end outside a warm-up burst, and its variance against its square: a late first token, a
+    long output, slow gaps.
 
     Args:
         variance: of TTFT against its square.
     """
-    e2e = stages.request.e2e
-    first = rows("e2e_first", "TTFT against end to end", "1", stages.start.ttft / e2e)
+    e2e = rows("e2e_steady", "End to end in steady state", "s", stages.start.steady + stages.waits.generation)
+    first = rows("e2e_first", "TTFT against end to end", "1", stages.start.steady / e2e)
     generation = rows("e2e_generation", "Generation against end to end", "1", stages.waits.generation / e2e)
-    return rows(
+    return e2e, rows(
         "e2e_variance",
         "Variance of end to end against its square",
         "1",
@@ -176,36 +225,58 @@ def lognormal(rows: Rows, name: str, label: str, mean: Quantity, variance: Quant
         logarithm(1 + variance) ** HALF,
     )
     median = rows(
-        "tpot_median" if name == "tpot" else f"{name}_p50",
-        f"{label}, median",
+        f"{name}_median",
+        f"{label}, median in steady state",
         "s",
         mean * exponential(-HALF * deviation * deviation),
-        called=f"median {label}",
     )
     return Lognormal(median, deviation)
 
 
-def percentiles_of(rows: Rows, name: str, label: str, time: Lognormal) -> dict[str, Quantity]:
-    """The percentiles beside the median."""
-    told = {"p50": time.median}
-    for percentile, (_, at) in SHARES.items():
-        if at is not None:
-            told[percentile] = rows(
-                f"{name}_{percentile}",
-                f"{label}, {percentile}",
-                "s",
-                time.median * exponential(at * time.deviation),
-                called=f"{percentile} {label}",
-            )
-    return told
+def e2e_percentiles(
+    rows: Rows, name: str, label: str, time: Lognormal, late: Node, ttft: Mapping[str, Quantity]
+) -> dict[str, Quantity]:
+    """The percentiles of end to end, `late` by so many seconds, and none before the first token."""
+    return _percentiles(
+        rows, name, label, time, lambda steady, percentile: maximum(steady + late, ttft[percentile])
+    )
+
+
+def ttft_percentiles(rows: Rows, name: str, label: str, time: Lognormal, burst: Burst) -> dict[str, Quantity]:
+    """The percentiles of TTFT: the requests of a warm-up burst are the late ones."""
+
+    def told(steady: Node, percentile: str) -> Node:
+        beyond, _ = SHARES[percentile]
+        place = 1 - beyond / maximum(SMALLEST, burst.share)
+        in_burst = burst.first + (burst.last - burst.first) * place
+        return where(burst.share > beyond, maximum(steady, in_burst), steady)
+
+    return _percentiles(rows, name, label, time, told)
+
+
+def _percentiles(
+    rows: Rows, name: str, label: str, time: Lognormal, told: Callable[[Node, str], Node]
+) -> dict[str, Quantity]:
+    return {
+        percentile: rows(
+            f"{name}_{percentile}",
+            f"{label}, {_NAMES[percentile]}",
+            "s",
+            told(time.median if at is None else time.median * exponential(at * time.deviation), percentile),
+            called=f"{_NAMES[percentile]} {label}",
+        )
+        for percentile, (_, at) in SHARES.items()
+    }
 
 
 # --- before the first token ---------------------------------------------------------------------------------
 
 
-def _before_first_token(rows: Rows, stages: Stages) -> tuple[Quantity, Quantity]:
-    """Variance of TTFT against its square, and what grows with a request's own prompt, against TTFT."""
-    setting, ttft = stages.setting, stages.start.ttft
+def _before_first_token(rows: Rows, stages: Stages) -> tuple[Quantity, Quantity, Quantity, Quantity]:
+    """Variance of TTFT against its square; against TTFT what grows with a request's own prompt, and the wait
+    behind prompts with what it varies by.
+    """
+    setting, ttft = stages.setting, stages.start.steady
     batch = setting.memory.batch / ONE_REQUEST
     interrupts = rows("interrupts", "Prompts interrupt decode", "flag", setting.interleaved)
     prefill = rows(
@@ -221,7 +292,8 @@ def _before_first_token(rows: Rows, stages: Stages) -> tuple[Quantity, Quantity]
         stages.lengths.prompts_squared * prefill * prefill / where(setting.continuous > 0, 1, batch),
         "of all variances against the square of TTFT; in a static batch prompts are prefilled together",
     )
-    parts = [own, *_waits_behind(rows, stages, interrupts), _slots(rows, stages), _rest(rows, stages)]
+    *behind, wait, wait_varies = _waits_behind(rows, stages, interrupts)
+    parts = [own, *behind, _slots(rows, stages), _rest(rows, stages)]
     if stages.first.any_time is not None:
         varies = rows("varies_step", "Step against TTFT", "1", stages.token.step / ttft)
         step = rows(
@@ -232,17 +304,19 @@ def _before_first_token(rows: Rows, stages: Stages) -> tuple[Quantity, Quantity]
             "a request arrives at any time of it",
         )
         parts.append(step)
-    return rows("ttft_variance", "Variance of TTFT against its square", "1", sum_of(parts)), prefill
+    whole = rows("ttft_variance", "Variance of TTFT against its square", "1", sum_of(parts))
+    return whole, prefill, wait, wait_varies
 
 
-def _waits_behind(rows: Rows, stages: Stages, interrupts: Quantity) -> tuple[Quantity, Quantity]:
-    """Variance of waits behind prompts: of the part that all have, and of the rest, as at a single server.
+def _waits_behind(rows: Rows, stages: Stages, interrupts: Quantity) -> tuple[Quantity, ...]:
+    """Variance of waits behind prompts: of the rest, as at a single server, and of the part that all have;
+    then the rest against TTFT, and what it varies by.
 
     The wait w of a server with service time s and random arrivals has the variance w² + 2/3 w s x (third by
     second moment of s). Where there are more prompts than are served, all wait for the same backlog at least,
     whose variance is that of the prompts it is made of; at a rate it grows from 0 on.
     """
-    ttft, service = stages.start.ttft, stages.setting.prompt.service
+    ttft, service = stages.start.steady, stages.setting.prompt.service
     of_prefill = stages.slots.of_prefill
     behind: Node = stages.waits.mean
     elsewhere = stages.first.base + stages.waits.generation
@@ -273,18 +347,21 @@ def _waits_behind(rows: Rows, stages: Stages, interrupts: Quantity) -> tuple[Qua
         "at a rate with the step that it has to wait for",
     )
     squared = stages.lengths.prompts_squared
-    of_rest = rows(
-        "variance_wait",
-        "Variance of TTFT by the rest of these waits",
+    varies_by = rows(
+        "wait_varies",
+        "What the rest of these waits varies by, against TTFT",
         "1",
-        rest * rest + (THIRD + THIRD) * rest * occupied * (1 + squared + squared),
+        (THIRD + THIRD) * occupied * (1 + squared + squared),
         source="single server, random arrivals",
+    )
+    of_rest = rows(
+        "variance_wait", "Variance of TTFT by the rest of these waits", "1", rest * (rest + varies_by)
     )
     varies: Node = occupied * squared
     if stages.load is not None:
         varies = where(stages.load.open > 0, THIRD * common, varies)
     of_common = rows("variance_common", "Variance of TTFT by the part that all have", "1", common * varies)
-    return of_rest, of_common
+    return of_rest, of_common, rest, varies_by
 
 
 def _slots(rows: Rows, stages: Stages) -> Quantity:
@@ -293,7 +370,7 @@ def _slots(rows: Rows, stages: Stages) -> Quantity:
     Slots that end one after the other have the variance of the time a request holds them; those of many that
     end at any time have more, until requests wait much longer than others hold them.
     """
-    setting, ttft, slots = stages.setting, stages.start.ttft, stages.slots
+    setting, ttft, slots = stages.setting, stages.start.steady, stages.slots
     batch = setting.memory.batch / ONE_REQUEST
     [slot, *_] = slots.waits
     held = rows(
@@ -329,7 +406,7 @@ def _rest(rows: Rows, stages: Stages) -> Quantity:
         "varies_output",
         "Generation against TTFT",
         "1",
-        stages.waits.generation / stages.start.ttft,
+        stages.waits.generation / stages.start.steady,
     )
     return rows(
         "variance_rest",

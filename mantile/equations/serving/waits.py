@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import HALF, ONE_REQUEST, P95, TOKENS_PER_STEP
+from mantile.equations.constant import HALF, ONE_REQUEST, TOKENS_PER_STEP
 from mantile.equations.load import Arrivals
 from mantile.equations.serving.first import Base
 from mantile.equations.serving.loop import ClosedLoop, Tpot
@@ -22,7 +22,7 @@ class Waits:
         full_step: seconds of a step full of prompts; `saturation` wait where they fill every step;
             `saturated` for which a prompt then occupies the replica.
         line: prefills of all others.
-        mean, p50, p95: waits behind prompts.
+        mean: wait behind prompts.
     """
 
     generation: Quantity
@@ -31,8 +31,6 @@ class Waits:
     saturated: Quantity
     line: Quantity
     mean: Quantity
-    p50: Node
-    p95: Node
     section: Section
 
 
@@ -50,25 +48,18 @@ def queue(setting: Setting, loop: ClosedLoop, token: Tpot, first: Base, load: Ar
     )
     full_step, service, limit, line = saturation(rows, setting, loop, generation, load)
 
-    def wait(statistic: str, label: str, before: Node) -> Quantity:
-        form = rows(
-            f"form_{statistic}",
-            f"{label}, closed form",
-            "s",
-            setting.scheduler.wait(statistic, setting.prompt.prefill, share, loop.prompts.others),
-        )
-        queued = loop.synchronous * before * line + (1 - loop.synchronous) * form
-        factor: Node = setting.efficiency["queueing"]
-        if setting.spread is not None:
-            factor = factor * setting.spread.waits
-        return rows(f"wait_{statistic}", label, "s", minimum(factor * queued, line))
-
-    mean = wait("mean", "Mean wait behind prompts", HALF)
-    p50 = wait("p50", "Median wait behind prompts", HALF)
-    p95 = wait("p95", "p95 wait behind prompts", P95)
-    in_benchmark = wait("benchmark", "Median wait behind prompts in a benchmark", HALF)
-    in_use = rows(
-        "wait_half", "Median wait in use", "s", where(setting.inputs.prompts_per_slot > 0, in_benchmark, p50)
+    form = rows(
+        "form_mean",
+        "Mean wait, closed form",
+        "s",
+        setting.scheduler.wait(setting.prompt.prefill, share, loop.prompts.others),
+    )
+    queued = loop.synchronous * HALF * line + (1 - loop.synchronous) * form
+    mean = rows(
+        "wait_mean",
+        "Mean wait behind prompts",
+        "s",
+        minimum(setting.efficiency["queueing"] * setting.spread.waits * queued, line),
     )
     in_loop: Node = maximum(mean, limit - first.base)
     behind_prompts = rows(
@@ -85,8 +76,6 @@ def queue(setting: Setting, loop: ClosedLoop, token: Tpot, first: Base, load: Ar
         saturated=service,
         line=line,
         mean=behind_prompts,
-        p50=in_use if load is None else where(load.open > 0, load.wait_p50, in_use),
-        p95=p95 if load is None else where(load.open > 0, load.wait_p95, p95),
         section=rows.section("Waits", "behind prompts of other requests"),
     )
 

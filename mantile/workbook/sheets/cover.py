@@ -267,8 +267,7 @@ def _limits(estimate: Estimate) -> list[str]:
     ]
     if estimate.scenario.caches_prefixes:
         limits.append("Requests come back to every prefix equally often, and to the replica that holds it.")
-    if "spread" in estimate.scenario.stated:
-        limits.append("Percentiles take the parts of a request to be independent of each other.")
+    limits.append("Percentiles take the parts of a request to be independent of each other.")
     if estimate.scenario.classes:
         limits.append("The running batch holds requests of mean length, whatever their class.")
     if estimate.model.architecture.value("experts"):
