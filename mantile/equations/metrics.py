@@ -136,11 +136,19 @@ class Metric:
     def text(self, value: float | None) -> str:
         """A value of the quantity with its unit; for None that it is not known.
 
+        Times from 10 s on and money from a million on are told in larger units.
+
         Example:
             TPOT.text(0.01234)    # 12.34 ms
+            TTFT.text(109_496)    # 30.4 h
         """
         if value is None:
             return NOT_KNOWN
+        for unit, least in _LONG if self.unit == "s" else ():
+            if unit != self.display_unit and least <= value < math.inf:
+                return f"{format_text(value / _SECONDS[unit], table_format(1))} {unit}"
+        if self.unit.startswith("USD") and _MILLION <= abs(value) < math.inf:
+            return f"{format_text(value / _MILLION, table_format(2))} M {self.written_unit}"
         number = self.shown(value)
         places = self.digits
         if number % 1 and abs(number) < 10.0 ** (1 - places):
@@ -164,6 +172,11 @@ class Metric:
         unit = currency.code if quantity.unit.startswith("USD") else self.display_unit
         label = currency.named(self.head if label is None else label)
         return Shown(key, label, unit, quantity, currency, self.digits)
+
+
+_SECONDS = {"h": 3600, "min": 60, "s": 1}
+_LONG = (("h", 7200), ("min", 120), ("s", 10))  # from how many seconds on a time is told in it
+_MILLION = 1e6
 
 
 def table_format(digits: int) -> str:

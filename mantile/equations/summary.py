@@ -199,17 +199,19 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     inputs = graph.inputs
     ttft, speed = graph.headlines[TTFT], graph.headlines[INTERACTIVITY]
     per_user = told(speed, join(", ", text(speed, "0"), " tokens/s per user"), "")
-    first = _text("first", "First token, ms", text(converted(number_of(ttft), "s", "ms"), "0"))
+    time = number_of(ttft)
+    first = _text(
+        "first",
+        "First token",
+        where(time >= 1, join(rounded(time, 2), " s"), join(text(converted(time, "s", "ms"), "0"), " ms")),
+    )
     without = _text(
         "no_first", "Without a first token", where(graph.checks.possible > 0, NOT_KNOWN, _NOT_POSSIBLE)
     )
-    to_first = where(is_number(ttft), join(first, " ms to first token"), without)
+    to_first = where(is_number(ttft), join(first, " to first token"), without)
     speeds = _text("speeds", "Speed for a user", join(to_first, per_user))
-    told_first = speeds
-    parts: tuple[Quantity, ...] = (without,)
-    if (good := _within_limits(graph)) is not None:
-        told_first = _text("speeds_and_limits", "Speed for a user, and limits", join(speeds, good))
-        parts = (*parts, good, told_first)
+    told_first = _within_limits(graph, speeds)
+    parts: tuple[Quantity, ...] = (without, told_first)
     why: list[Node] = [where(graph.checks.possible > 0, "", join(", ", graph.checks.reason))]
     if (overload := _overload(graph)) is not None:
         why.append(where(overload, ", overloaded", ""))
@@ -543,16 +545,14 @@ def _count(tokens: Input) -> Node:
     return text(tokens, "0") if tokens.follows is None else rounded(tokens, 0)
 
 
-def _within_limits(graph: EstimateGraph) -> Quantity | None:
-    """The share of requests within limits, where any is stated; None where none may be."""
-    inputs, share = graph.inputs, graph.headlines.get(GOODPUT_SHARE)
-    if share is None:
-        return None
+def _within_limits(graph: EstimateGraph, speeds: Quantity) -> Quantity:
+    """The speed for a user and, where limits are stated, the share of requests within them."""
+    inputs, share = graph.inputs, graph.headlines[GOODPUT_SHARE]
     needs: list[Node] = [is_number(share)]
     if not graph.serving.classes:
         needs.append(inputs.ttft_limit + inputs.tpot_limit + inputs.e2e_limit > 0)
-    words = join(", ", percent(share, 0), " of requests within limits")
-    return _text("within", "Requests within limits", where(all_of(*needs), words, ""))
+    words = join(speeds, ", ", percent(share, 0), " of requests within limits")
+    return _text("speeds_and_limits", "Speed for a user, and limits", where(all_of(*needs), words, speeds))
 
 
 def _in_headline(metric: Metric, figure: Named) -> Node:

@@ -287,7 +287,9 @@ def zero_as_dash(style: Style) -> Style:
 
 
 def amount(digits: int, unit: str = "") -> str:
-    """The number format of a number of a table, or with its unit of a headline."""
+    """The number format of a number of a table, or with its unit of a headline: seconds from 10,000 ms on."""
+    if unit == "ms":
+        return f'[<10000]{table_format(digits)}" ms";{table_format(1)}," s"'
     return f'{table_format(digits)}" {unit}"' if unit else _air(table_format(digits))
 
 

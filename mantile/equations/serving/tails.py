@@ -108,13 +108,12 @@ class Burst:
 
     Args:
         share: of the requests, that come in it.
-        first, last: TTFT of its first and of its last request, seconds; those between lie evenly.
+        late: percentiles of TTFT where they lie in it, seconds; else 0.
         added: to the mean TTFT, seconds.
     """
 
     share: Quantity
-    first: Quantity
-    last: Quantity
+    late: Mapping[str, Quantity]
     added: Quantity
 
 
@@ -189,7 +188,21 @@ def _burst(rows: Rows, stages: Stages) -> Burst:
         maximum(first, slots.burst + waits + (slots.burst + waits - first)),
         "as far beyond the mean as the first is below",
     )
-    return Burst(slots.burst_share, first, last, slots.burst_wait)
+    late = {
+        percentile: rows(
+            f"burst_{percentile}",
+            f"TTFT of the warm-up burst, {_NAMES[percentile]} of all",
+            "s",
+            where(
+                slots.burst_share > beyond,
+                first + (last - first) * (1 - beyond / maximum(SMALLEST, slots.burst_share)),
+                0,
+            ),
+            "its requests lie evenly, and beyond all others; 0: none of them is so late",
+        )
+        for percentile, (beyond, _) in SHARES.items()
+    }
+    return Burst(slots.burst_share, late, slots.burst_wait)
 
 
 def _end_to_end(rows: Rows, stages: Stages, variance: Quantity, gap: _Gap) -> tuple[Quantity, Quantity]:
@@ -246,10 +259,7 @@ def ttft_percentiles(rows: Rows, name: str, label: str, time: Lognormal, burst: 
     """The percentiles of TTFT: the requests of a warm-up burst are the late ones."""
 
     def told(steady: Node, percentile: str) -> Node:
-        beyond, _ = SHARES[percentile]
-        place = 1 - beyond / maximum(SMALLEST, burst.share)
-        in_burst = burst.first + (burst.last - burst.first) * place
-        return where(burst.share > beyond, maximum(steady, in_burst), steady)
+        return maximum(steady, burst.late[percentile])
 
     return _percentiles(rows, name, label, time, told)
 
