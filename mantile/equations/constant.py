@@ -245,6 +245,23 @@ PARKED = _constant(
     "of the same; 0.02 to 0.08",
     "0.07",
 )
+FIRST_GRAPHS = _constant(
+    "first_graphs", "Graphs of the smallest batches", "number", 3, "of 1, 2 and 4 requests", "3 graphs"
+)
+GRAPH_STEP = _constant(
+    "graph_step",
+    "Requests from one graph to the next",
+    "request",
+    8,
+    "twice as many in the larger half of batches",
+    "8 requests",
+)
+MOST_CAPTURED = _constant(
+    "most_captured", "Requests of the largest graph", "request", 512, "vLLM 0.10 to 0.33", "512 requests"
+)
+ALL_GRAPHS = _constant(
+    "all_graphs", "Graphs up to the largest", "number", 51, "3, and 32 and 16 more", "51 graphs"
+)
 BOTH_WAYS = _constant(
     "both_ways", "Read and write", "number", 2, "every value is read once and written once", "read and write"
 )

@@ -603,7 +603,7 @@ def working(
         "B/request",
         checks * plan.columns["vocabulary"] * LOGIT_BYTES,
     )
-    parts = runtime(rows, inputs, ranks, efficiency, plan, hardware)
+    parts = runtime(rows, inputs, ranks, efficiency, plan, hardware, sampling.seats)
     section = rows.section("Working memory", "per accelerator")
     return _Working(requests, prompt_batch, step_tokens, activations, logits, parts, section)
 

@@ -9,7 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import LARGE_CHIP, LOGIT_BYTES, ONE_TOKEN, SCORE_BYTES, TOKENS_PER_STEP
+from mantile.equations.constant import (
+    ALL_GRAPHS,
+    FIRST_GRAPHS,
+    GRAPH_STEP,
+    HALF,
+    LARGE_CHIP,
+    LOGIT_BYTES,
+    MOST_CAPTURED,
+    ONE_TOKEN,
+    SCORE_BYTES,
+    TOKENS_PER_STEP,
+)
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.engine import Share
 from mantile.equations.framework import Frameworks
@@ -153,12 +164,19 @@ def beside_step(
 
 
 def runtime(
-    rows: Rows, inputs: Workload, ranks: Ranks, efficiency: Efficiency, plan: Sharding, hardware: Hardware
+    rows: Rows,
+    inputs: Workload,
+    ranks: Ranks,
+    efficiency: Efficiency,
+    plan: Sharding,
+    hardware: Hardware,
+    seats: Quantity,
 ) -> Runtime:
     """The parts of the runtime.
 
     Args:
         rows: get what it comes to; the parts stand before it.
+        seats: requests that may run at once.
     """
     parts = Rows("runtime")
     context = parts("context", "Context of a rank", "B", efficiency["runtime_reserve"])
@@ -172,7 +190,23 @@ def runtime(
         together * (efficiency["communication_reserve"] + hardware.in_switch * efficiency["switch_reserve"]),
         "more where the switch reduces",
     )
-    captured: Node = plan.stages.fullest * efficiency["graph_memory"] * (1 + together)
+    largest = parts(
+        "largest_graph",
+        "Requests of the largest graph",
+        "request",
+        minimum(seats + seats, MOST_CAPTURED),
+        "twice as many as may run at once",
+    )
+    sizes = parts(
+        "graph_sizes",
+        "Sizes of batches with a graph",
+        "number",
+        FIRST_GRAPHS + (largest + minimum(largest, HALF * MOST_CAPTURED)) * HALF / GRAPH_STEP,
+        "1, 2, 4, every 8th, and in the larger half every 16th",
+    )
+    captured: Node = (
+        plan.stages.fullest * efficiency["graph_memory"] * (1 + together) * minimum(1, sizes / ALL_GRAPHS)
+    )
     if inputs.enforce_eager is not None:
         captured = where(equal(inputs.enforce_eager, ON), 0, captured)
     graphs = parts(

@@ -177,8 +177,12 @@ def _whole(fields: Mapping[str, Any], plan: Mapping[str, Any], found: Configurat
 def _search(
     asked: EstimateAsked, fields: Mapping[str, Any], found: Configuration, hub: bool
 ) -> Optimum | None:
-    """The best plans on that hardware; None where there is none."""
-    stated, model = fields_of(fields, hub)
+    """The best plans on that hardware; None where there is none.
+
+    Engines get as many seats as requests are in flight: each captures graphs for those it has.
+    """
+    seats = {"max_requests": fields["concurrency"]} if fields.get("concurrency") else {}
+    stated, model = fields_of({**seats, **fields}, hub)
     host = 0.0 if found.ram is None else found.ram / found.count
     wanted = _OBJECTIVES.get(asked.objective, asked.objective)
     last: Optimum | None = None
