@@ -385,7 +385,9 @@ def _scaled(item: SensitivityInput, figure: Named, percent: Node, valid: Quantit
         value = maximum(value, 1)
     known = [is_number(figure)] if item.is_price else []
     known += [] if valid is None else [valid > 0]
-    return where(all_of(*known), value, NOT_KNOWN) if known else value
+    if not known:
+        return value
+    return where(all_of(*known) if len(known) > 1 else known[0], value, NOT_KNOWN)
 
 
 def _as_it_is(figure: Named) -> InCase:

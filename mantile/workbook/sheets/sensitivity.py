@@ -230,7 +230,8 @@ class SensitivitySheet:
         for below, guard in enumerate(guards.rows, row):
             self.sheet.set_text(below, 0, guard.label, _SMALL)
             if isinstance(guard, Quantity):
-                book.add_quantity(self.sheet, below, 1, guard, _SMALL)
+                book.register(guard, CellAddress(self.sheet.name, below, 1, absolute=True))
+                self.sheet.set_formula(below, 1, guard.body, _SMALL)
             else:
                 book.add_constant(self.sheet, below, 1, guard, _SMALL, book.stamps[0].get(guard.id))
 
