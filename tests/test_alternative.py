@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from conftest import DEFAULTS, Make
 from live import as_written, few, typed_into
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.alternative import ACCELERATOR, COMPARED, PRICE
 from mantile.equations.reasons import REASONS
@@ -16,6 +17,7 @@ from mantile.graph.quantity import NOT_KNOWN, Quantity
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.edits import edited
+from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.sheets.alternative import ALTERNATIVE_SHEET
@@ -128,18 +130,78 @@ def test_it_follows_the_inputs_of_a(shape: tuple[dict[str, Any], EstimateBook]) 
     assert typed["a.tpot"] > before["a.tpot"] and typed["b.tpot"] == before["b.tpot"]
 
 
-@pytest.mark.exhaustive
+def cell_of(book: EstimateBook, identifier: str) -> tuple[str, int, int]:
+    """Where something of the alternative is typed."""
+    return next(place for (of, _), place in book.input_cells.items() if of == identifier)
+
+
+def named(book: EstimateBook, identifier: str) -> str:
+    """How messages name this cell."""
+    sheet, row, column = cell_of(book, identifier)
+    return f"{book.own_inputs[identifier].label}, {sheet}!{xl_rowcol_to_cell(row, column)}"
+
+
+def of(side: str, said: dict[str, Any]) -> dict[str, Any]:
+    """The figures of A or of B."""
+    return {key: value for key, value in said.items() if key.startswith(f"{side}.")}
+
+
 @pytest.mark.parametrize("typed", ["", "h1000", 7.0])
-def test_what_is_no_accelerator_is_said_to_be_none(
+def test_what_is_no_accelerator_makes_the_choice_invalid(
     shape: tuple[dict[str, Any], EstimateBook], typed: Any
 ) -> None:
-    """B is A then, without its overrides, and a sentence says so; a price that cannot be is none."""
+    """Its cell is named and nothing is known of B, whatever the price; of A all is as it was."""
     _, book = shape
-    said = shown(book, typed, -1.0)
-    assert said["finding.name"] == "! this accelerator is not in the library: B is A"
-    assert said["b.accelerator"] == said["a.accelerator"] == "H100 SXM" and said["b.price"] == 2.95
-    for of in (said, shown(book, typed)):
-        assert all(isinstance(value, str) or value == value for value in of.values()), "no error value"
+    right = shown(book, "b200-sxm")
+    for price in (None, 2.0, -1.0):
+        said = shown(book, typed, price)
+        held = f"{typed:g}" if isinstance(typed, float) else typed
+        words = f"! {named(book, ACCELERATOR)} holds '{held}'; expected a100-80gb-sxm, "
+        assert said["finding.name"].startswith(words)
+        assert said["finding.plan"] == f"! not possible: {REASONS['INPUT_INVALID'].meaning}"
+        assert set(of("b", said).values()) == {NOT_KNOWN} and of("a", said) == of("a", right)
+        assert {value for key, value in said.items() if key.startswith("change.")} == {NOT_KNOWN}
+        assert said["finding.tpot"] == "TPOT: not known"
+
+
+@pytest.mark.parametrize("typed", [-1.0, 0, "2,5 USD", 1e9])
+def test_with_a_price_that_cannot_be_nobody_knows_what_b_costs(
+    shape: tuple[dict[str, Any], EstimateBook], typed: Any
+) -> None:
+    """Its cell is named; power and money of B are not known, and nothing else changes."""
+    fields, book = shape
+    right, said = shown(book, "b200-sxm"), shown(book, "b200-sxm", typed)
+    assert said["finding.name"].startswith(f"! {named(book, PRICE)} holds '")
+    assert said["finding.name"].endswith(
+        "expected a number from 0.001 to 1,000,000 in USD/h, or an empty cell"
+    )
+    assert said["finding.plan"] == right["finding.plan"] and of("a", said) == of("a", right)
+    was, now = of("b", right), of("b", said)
+    paid = {key for key in was if "usd" in key or key in ("b.price", "b.power")}
+    paid |= {"b.price1"} if "decode" in fields else set()  # of decode workers; other devices are those of A
+    assert {now[key] for key in paid} == {NOT_KNOWN} and len(paid) >= 7
+    assert {key for key in was if was[key] != now[key]} == paid
+    assert said["finding.usd_per_million_output_tokens"] == "Cost per million output tokens: not known"
+
+
+def test_formulas_say_the_same_of_what_cannot_be(shape: tuple[dict[str, Any], EstimateBook]) -> None:
+    """In every cell that somebody sees; put back, the sheet is as it was."""
+    _, book = shape
+    model = CompiledSheets(as_written(book).contents)
+    cells = [cell_of(book, identifier) for identifier in (ACCELERATOR, PRICE)]
+    places = {
+        figure.id.removeprefix("alternative."): (place.sheet, place.row, place.column)
+        for figure, place in book.addresses.items()
+        if place.sheet == ALTERNATIVE_SHEET and place.column is not None
+    }
+    for typed in (("h1000", 2.0), ("b200-sxm", "2,5 USD"), ("b200-sxm", -1.0), ("b200-sxm", 2.0)):
+        found = model.calculate([ALTERNATIVE_SHEET], dict(zip(cells, typed, strict=True)))
+        said = shown(book, *typed)
+        seen = {key: found[places[key]] for key in said if key in places}
+        assert len(seen) > 40
+        for key, value in seen.items():
+            expected = said[key] if isinstance(said[key], str) else pytest.approx(said[key], rel=1e-9)
+            assert value == expected, (typed, key)
 
 
 @pytest.mark.exhaustive

@@ -12,12 +12,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from conftest import few_of
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from live import as_written, few
 
 import mantile as mt
 from mantile.cli.application import main
-from mantile.equations.summary import _machines
 from mantile.estimates.sweep import sweep
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Named, Quantity, expression, precedents
@@ -25,7 +26,8 @@ from mantile.library.errors import InputError
 from mantile.library.models import load_model
 from mantile.library.scenario import parse_scenario
 from mantile.search.devices import assignments
-from mantile.workbook.book import ANSWERS, HEAD_ROW
+from mantile.verification.compiled_formulas import CompiledSheets
+from mantile.workbook.book import ANSWERS, FIRST, HEAD_ROW
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.write import build_workbook
@@ -87,13 +89,75 @@ def test_equal_devices_are_the_pipeline_of_equal_accelerators(
         assert not apart["checks"]["errors"]
 
 
-def test_a_device_without_layers_changes_nothing() -> None:
-    two = ask(**HOME, devices=[UNLIKE[0] | {"layers": 20}, UNLIKE[1] | {"layers": 12}])
-    three = ask(
-        **HOME, devices=[UNLIKE[0] | {"layers": 20}, UNLIKE[1] | {"layers": 12}, UNLIKE[2] | {"layers": 0}]
-    )
-    for name in ("ttft_s", "tpot_s", "output_tokens_per_s", "kv_capacity_sequences"):
-        assert three.to_dict()[name] == pytest.approx(two.to_dict()[name], rel=1e-12), name
+PRICED = [{"accelerator": "h100-sxm", "layers": 20}, {"accelerator": "a100-80gb-sxm", "layers": 12}]
+IDLE: dict[str, dict[str, Any]] = {
+    "heads do not divide": {"accelerator": "rtx-4090", "count": 3},
+    "engine does not run there": {"accelerator": "m3-ultra"},
+    "nothing fits": {"accelerator": "rtx-4090", "count": 8, "memory": 1.0},
+    "of a larger machine": {"accelerator": "h100-sxm", "count": 8},
+}
+OF_FIRST = (".tp", ".nearest_run", ".device", ".evidence")
+"""Beginnings of results that follow from the cells of the first device, or of each."""
+
+
+@pytest.mark.parametrize(
+    ("idle", "place"), few_of([(name, at) for name in IDLE for at in (0, 2)], ("heads do not divide", 0))
+)
+def test_a_device_without_layers_changes_nothing(idle: str, place: int) -> None:
+    """No number, no check, no title: though no layer could run on it, and nobody states its price."""
+    two = ask(**BASE, model="llama-3.1-8b", concurrency=4, devices=PRICED)
+    devices = [*PRICED[:place], IDLE[idle] | {"layers": 0}, *PRICED[place:]]
+    made = ask(**BASE, model="llama-3.1-8b", concurrency=4, devices=devices)
+    results, expected = made.to_dict(), two.to_dict()
+    found = numbers(results)
+    assert expected["usd_per_hour"] > 0 and expected["power_w"] > 0 and expected["ram_peak_bytes"] > 0
+    for name, value in numbers(expected).items():
+        if not name.startswith(OF_FIRST):
+            assert found[name] == pytest.approx(value, rel=1e-9), name
+    assert results["feasibility"] == "fits" and results["fits"]
+    codes = [[check["code"] for check in of["checks"]["alerts"]] for of in (results, expected)]
+    assert not results["checks"]["errors"] and set(codes[0]) <= {*codes[1], "SPLIT_NOT_BEST"}
+    assert made.title == two.title == "Llama-3.1-8B on 1 × H100 SXM + 1 × A100 80GB SXM"
+    assert "counts neither as an accelerator nor in power and cost" in results["layers_in_words"]
+    assert "counts neither" not in expected["layers_in_words"]
+
+
+def test_the_price_that_lacks_is_that_of_a_device_with_layers() -> None:
+    held = [UNLIKE[0] | {"layers": 20}, UNLIKE[1] | {"layers": 12}]
+    made = ask(**HOME, devices=[UNLIKE[2] | {"layers": 0}, *held])
+    alerts = {check["code"]: check["message"] for check in made.to_dict()["checks"]["alerts"]}
+    assert alerts["PRICE_UNKNOWN"].startswith("nobody states a cloud price of M3 Ultra")
+
+
+def test_a_device_drops_out_of_the_workbook_and_comes_back() -> None:
+    """Its cell of layers holds 0, then what it held: by the formulas alone, and natively the same."""
+    asked = BASE | {"model": "llama-3.1-8b", "concurrency": 4, "device_split": "even"}
+    chips = [{"accelerator": "h100-sxm"}, {"accelerator": "a100-80gb-sxm"}]
+    made = mt.estimate(mt.Scenario(**asked, devices=chips), library=few())
+    book, graph = lay_out(made), made.equations
+    model = CompiledSheets(as_written(book).contents)
+    cells = [book.input_cells[f"inputs.device{number}_layers", 0] for number in (1, 2)]
+    wanted = (graph.prefill_workers.ranks.deployment, graph.cost.usd_per_hour, graph.cost.power)
+    sheet = book.sheets["Devices"]
+    (row,) = (place[0] for place, cell in sheet.cells.items() if cell.text == "All devices")
+    for layers, said in (
+        ((32, 0), "1 × H100 SXM"),
+        ((0, 32), "1 × A100 80GB SXM"),
+        ((16, 16), "1 × H100 SXM + 1 × A100 80GB SXM"),
+    ):
+        shown = model.calculate(
+            ("Summary", "Inputs", "Cost", "Devices"), dict(zip(cells, layers, strict=True))
+        )
+        assert shown["Summary", 0, 1].startswith(f"Llama-3.1-8B on {said}: ")
+        stated = [chip | {"layers": held} for chip, held in zip(chips, layers, strict=True)]
+        there = mt.estimate(mt.Scenario(**asked, devices=stated), library=few())
+        values = there.values()
+        assert there.title == f"Llama-3.1-8B on {said}"
+        for figure in wanted:
+            place = book.addresses[figure]
+            expected = values[there.equations.figures[figure.id]]
+            assert shown[place.sheet, place.row, FIRST] == pytest.approx(expected, rel=1e-9), figure.id
+        assert shown["Devices", row, 2] == sum(held > 0 for held in layers)
 
 
 def test_a_point_of_a_sweep_is_the_estimate() -> None:
@@ -387,8 +451,7 @@ def test_what_speaks_of_equal_ranks_is_not_said_of_unlike_devices() -> None:
     """Neither in a title, nor on Plan: its grid is of equal ranks."""
     made = ask(**HOME, device_split="even", devices=UNLIKE[:2])
     assert mt.plan(made)["sides"] == []
-    named = _machines(made.equations)
-    assert Program([named]).run(made.inputs(0))[named] == "1 × GeForce RTX 4090 + 1 × M3 Ultra (80 GPU cores)"
+    assert made.title.endswith(" on 1 × GeForce RTX 4090 + 1 × M3 Ultra (80 GPU cores)")
     assert "Devices" in (sheets := lay_out(made).sheets) and "Plan" not in sheets
 
 

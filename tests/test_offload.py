@@ -202,6 +202,8 @@ def test_experts_on_a_cpu_are_computed_there() -> None:
     read = (cpu[3] - cpu[0]) * 8 / 128  # experts of a token
     assert steps[3] > read / 89.6e9
     assert "with experts of 12 layers on Ryzen" in made.to_dict()["layers_in_words"]
+    assert made.title.endswith(" on 1 × Ryzen 9 9950X (16 cores, DDR5-5600) + 1 × GeForce RTX 4090")
+    assert alone.title.endswith(" on 1 × GeForce RTX 4090") and alone.to_dict()["accelerators"] == 1
 
 
 @pytest.mark.exhaustive

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 from conftest import few_of
+from live import as_written
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.sensitivity import SensitivityInput, results
 from mantile.estimates import points as estimate_points
@@ -24,6 +26,7 @@ from mantile.estimates.sensitivity import selected, sensitivity
 from mantile.graph.quantity import NOT_KNOWN, Input, Quantity
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
+from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
@@ -237,6 +240,41 @@ def test_the_most_consequential_come_first_and_the_charts_are_sorted(number: int
             ends[f"sensitivity.{name}.better.{rank}"] <= 0 <= ends[f"sensitivity.{name}.worse.{rank}"]
             for rank in range(1, 9)
         )
+
+
+def test_a_percentage_that_cannot_be_is_named_and_its_driver_not_known() -> None:
+    """Formulas and engine say the same; all other drivers stay, and put back it is as it was."""
+    book, _ = laid_out(0)
+    cells = {of: place for (of, _), place in book.input_cells.items() if place[0] == "Sensitivity"}
+    model = CompiledSheets(as_written(book).contents)
+    names = [name for name in cells if name.endswith(("inputs.input_tokens", "cost.price"))]
+    assert len(names) == 2
+    rows = range(min(row for _, row, _ in cells.values()), max(row for _, row, _ in cells.values()) + 1)
+
+    def lines(typed: dict[tuple[str, int, int], Any]) -> dict[int, list[Any]]:
+        found = model.calculate(["Sensitivity"], typed)
+        return {row: [found["Sensitivity", row, column] for column in range(LOW, 12)] for row in rows}
+
+    generated = lines({})
+    for name, wrong in itertools.product(names, ("many", -5, 91, 2.5)):
+        place, label = cells[name], book.own_inputs[name].label
+        found = model.calculate(["Sensitivity"], {place: wrong})
+        words = (
+            f"! {label}, Sensitivity!{xl_rowcol_to_cell(*place[1:])} holds '{wrong}'; expected a whole number"
+        )
+        assert words in [text[: len(words)] for text in found.values() if isinstance(text, str)], name
+        now = lines({place: wrong})
+        assert now[place[1]][:2] == [NOT_KNOWN] * 2 and NOT_KNOWN in now[place[1]][2:], (name, wrong)
+        assert {row for row in rows if now[row] != generated[row]} == {place[1]}
+        inputs = book.generated_inputs()
+        inputs[0] |= {name: wrong}
+        values = book.values(inputs)
+        for column in range(LOW, 12):
+            cell = book.sheets["Sensitivity"].cells[place[1], column]
+            native = values[cell.scenario][cell.expression]  # type: ignore[index]
+            shown = now[place[1]][column - LOW]
+            assert shown == (native if isinstance(native, str) else pytest.approx(native, rel=1e-9)), column
+    assert lines({cells[names[0]]: book.own_inputs[names[0]].value}) == generated
 
 
 @pytest.mark.exhaustive

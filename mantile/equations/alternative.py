@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from mantile.equations.decide.typed import ChoiceTyped, choice_typed
 from mantile.equations.display import Currency, Shown
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
@@ -36,8 +37,6 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     all_of,
-    count_where,
-    equal,
     index,
     is_number,
     join,
@@ -66,6 +65,7 @@ COMPARED = (
 )
 ACCELERATOR, PRICE = "alternative.accelerator", "alternative.price"
 """Ids of what is typed: the accelerator, and what an hour of it costs."""
+_WITHOUT_PLAN = (MEMORY_PER_ACCELERATOR.attribute, KV_CAPACITY_SEQUENCES.attribute)  # known without a plan
 _OF_HOURS = ("price_cloud", "price_rental", "price_owned")  # what a price typed stands for
 _A, _B = "of A", "of B"
 _FOUND = {
@@ -116,7 +116,8 @@ class Alternative:
     Args:
         accelerator, price: what is typed: which it is, and what an hour of one costs if the library's price
             does not hold.
-        used: what holds of both where something else was typed.
+        guards: what the cells hold, and whether it can be.
+        used: what holds of both where something else was typed, and what it makes impossible or unknown.
         finding: what it comes to, in words.
         names: what both are: name, system, feasibility, by what it is.
         lines: results.
@@ -126,6 +127,7 @@ class Alternative:
 
     accelerator: Input
     price: Input
+    guards: ChoiceTyped
     used: tuple[Quantity, ...]
     finding: tuple[Quantity, ...]
     names: Mapping[str, tuple[Quantity, Quantity]]
@@ -168,7 +170,8 @@ def alternative(
         case: the number of the case.
     """
     accelerator, price = inputs
-    used = _used(graph, accelerator, price)
+    guards = choice_typed(inputs, graph.prefill_workers.hardware.accelerators, "Alternative")
+    used = _used(graph, accelerator, price, guards)
     results = {
         metric.attribute: metric.on(graph.figures, metric.attribute, currency, metric.label)
         for metric in COMPARED
@@ -182,24 +185,46 @@ def alternative(
     wanted: dict[str, Named] = {key: of.figure for key, of in results.items()}
     possible = graph.checks.possible
     variation = Variations(
-        graph, wanted | texts | prices | {"possible": possible, "invalid": graph.figures["checks.invalid"]}
-    ).vary(dict(_replaced(graph, *used[1:])), "alternative.", " · B")
+        graph,
+        wanted
+        | texts
+        | prices
+        | {
+            "possible": possible,
+            "invalid": graph.figures["checks.invalid"],
+            "faults": graph.checks.faults.count,
+        },
+    ).vary(dict(_replaced(graph, used)), "alternative.", " · B")
+    is_known, is_price = (InCase(guards.valid[cell.id], case, "as typed") > 0 for cell in inputs)
     names = {
         name: (
             _told(f"a.{name.lower()}", f"{name}, A", InCase(figure, 0, _A)),
-            _told(f"b.{name.lower()}", f"{name}, B", variation.in_case(name, case, _B)),
+            _told(
+                f"b.{name.lower()}",
+                f"{name}, B",
+                where(is_known, variation.in_case(name, case, _B), NOT_KNOWN),
+            ),
         )
         for name, figure in texts.items()
     }
     shown_prices = {
         key: Shown(key, figure.label, figure.unit, figure, currency, 2) for key, figure in prices.items()
     }
-    lines = tuple(
-        _compared(key, of, variation.in_case(key, case, _B)) for key, of in (shown_prices | results).items()
-    )
+    shown = shown_prices | results
+    shown_there = {key: of.of(variation.in_case(key, case, _B)) for key, of in shown.items()}
+    unmasked = {  # what stands there whether or not the plan can be
+        key: Quantity(f"alternative.there.{key}", f"{of.label}, there", of.unit, shown_there[key])
+        for key, of in shown.items()
+        if key in shown_prices or key in _WITHOUT_PLAN
+    }
+    of_b = {*shown_prices} if graph.devices is None else {"price"}  # other devices are those of A
+    shown_there |= {
+        key: where(all_of(is_known, is_price) if key in of_b else is_known, of, NOT_KNOWN)
+        for key, of in unmasked.items()
+    }
+    lines = tuple(_compared(key, of, shown_there[key]) for key, of in shown.items())
     change = {line.result.key: line.change for line in lines}
     is_possible = variation.in_case("possible", case, _B) > 0
-    known = equal(InCase(used[1], case, _B), InCase(accelerator, case, "as typed"))
     words, meanings = _words(change), _meanings(graph)
     of_inputs, last = (
         Input(f"alternative.meanings.{name}", f"Place of {name}", "number", number, shared=True, fixed=True)
@@ -207,49 +232,76 @@ def alternative(
     )
     first = match(names["Plan"][1], span(graph.checks.codes))
     invalid = variation.in_case("invalid", case, _B) > 0
-    faults = InCase(graph.checks.faults.count, 0, _A) > 0
+    faults = variation.in_case("faults", case, _B)
     of_check = Quantity(
         "alternative.check",
         "Place of the plan check",
         "number",
-        where(all_of(invalid, InCase(graph.checks.faults.count, 0, _A) <= 0), first, last),
+        where(all_of(invalid, faults <= 0), first, last),
         "that of memory where all hold",
     )
-    place = Quantity("alternative.place", "Place of the reason", "number", where(faults, of_inputs, of_check))
+    place = Quantity(
+        "alternative.place", "Place of the reason", "number", where(faults > 0, of_inputs, of_check)
+    )
     why = _told("why", "Why it cannot be", index(span(meanings), place))
     return Alternative(
         accelerator=accelerator,
         price=price,
         used=used,
-        finding=tuple(_finding(known, is_possible, names, why, words, change)),
+        guards=guards,
+        finding=tuple(
+            _finding(
+                (is_known, is_price),
+                InCase(guards.faults.message, case, "as typed"),
+                is_possible,
+                names,
+                why,
+                words,
+                change,
+            )
+        ),
         constants=(NO_OVERRIDE, USUAL_SYSTEM, *meanings, of_inputs, last),
-        worked_out=(of_check, place, why, *words.values()),
+        worked_out=(*unmasked.values(), of_check, place, why, *words.values()),
         names=names,
         lines=lines,
         variation=variation,
     )
 
 
-def _used(graph: EstimateGraph, accelerator: Input, price: Input) -> tuple[Quantity, ...]:
-    """What holds of what is typed: an accelerator of the library, else that of A; a price above 0."""
-    known = count_where(span(graph.prefill_workers.hardware.accelerators), accelerator)
-    chosen = where(known > 0, accelerator, graph.inputs.accelerator)
+def _used(
+    graph: EstimateGraph, accelerator: Input, price: Input, guards: ChoiceTyped
+) -> tuple[Quantity, ...]:
+    """What holds of what is typed: an accelerator of the library, else that of A; a price that can be, else
+    that of the library. Cells that cannot be count among those of B.
+    """
+    is_known, is_price = (guards.valid[cell.id] for cell in (accelerator, price))
+    chosen = where(is_known > 0, accelerator, graph.inputs.accelerator)
     number = Quantity(
         "alternative.price_typed",
         "Price typed, 0 where there is none",
         price.unit,
-        where(is_number(price), price, 0),
+        where(all_of(is_number(price), is_price > 0), price, 0),
     )
     offered = where(number > 0, number, NO_OVERRIDE)
     return (
         number,
         _told("accelerator_used", "Accelerator B, as it is used", chosen),
         Quantity("alternative.price_used", "Price of an accelerator B, as it is used", price.unit, offered),
+        _faults("inputs", graph.typed.faults.count, is_known),
+        _faults("money", graph.typed.of_money.count, is_price),
     )
 
 
-def _replaced(graph: EstimateGraph, accelerator: Named, price: Named) -> Iterator[tuple[Named, Named]]:
+def _faults(name: str, of_base: Quantity, valid: Quantity) -> Quantity:
+    """Cells that cannot be: those of A, and what is typed of B."""
+    return Quantity(f"alternative.faults.{name}", f"{of_base.label}, with B", "flag", of_base + (1 - valid))
+
+
+def _replaced(graph: EstimateGraph, used: tuple[Quantity, ...]) -> Iterator[tuple[Named, Named]]:
     """What stands for inputs of the base scenario, for all of its accelerators."""
+    _, accelerator, price, faults, of_money = used
+    yield graph.typed.faults.count, faults
+    yield graph.typed.of_money.count, of_money
     for workers in graph.workers:
         yield workers.inputs.accelerator, accelerator
         yield workers.inputs.system, USUAL_SYSTEM
@@ -258,11 +310,11 @@ def _replaced(graph: EstimateGraph, accelerator: Named, price: Named) -> Iterato
             yield overridable.cell, price if is_price else NO_OVERRIDE
 
 
-def _compared(key: str, result: Shown, there: InCase) -> Compared:
+def _compared(key: str, result: Shown, there: Node) -> Compared:
     base = Quantity(
         f"alternative.a.{key}", f"{result.label}, A", result.unit, result.of(InCase(result.figure, 0, _A))
     )
-    other = Quantity(f"alternative.b.{key}", f"{result.label}, B", result.unit, result.of(there))
+    other = Quantity(f"alternative.b.{key}", f"{result.label}, B", result.unit, there)
     known = all_of(is_number(base), is_number(other), base > 0)
     change = Quantity(
         f"alternative.change.{key}",
@@ -278,18 +330,23 @@ def _told(name: str, label: str, value: Node) -> Quantity:
 
 
 def _finding(
-    known: Node,
+    can_be: tuple[Node, Node],
+    fault: Node,
     possible: Node,
     names: Mapping[str, tuple[Quantity, Quantity]],
     why: Quantity,
     words: Mapping[str, Quantity],
     change: Mapping[str, Quantity],
 ) -> Iterator[Quantity]:
-    """What the alternative comes to: which it is, whether it can be, cost, speed and throughput."""
+    """What the alternative comes to: which it is, whether it can be, cost, speed and throughput.
+
+    Args:
+        can_be: accelerator and price, as they are typed; `fault` the first of them that cannot be, in words.
+    """
+    is_known, is_price = can_be
     name_a, name_b = names["Accelerator"]
     which = join(name_b, " in place of ", name_a)
-    unknown = "! this accelerator is not in the library: B is A"
-    yield _told("finding.name", "Which", where(known, which, unknown))
+    yield _told("finding.name", "Which", where(all_of(is_known, is_price), which, join("! ", fault)))
     verdict = where(possible, join("✓ possible: ", names["Plan"][1]), join("! not possible: ", why))
     yield _told("finding.plan", "Whether it can be", verdict)
     for key, label in _FOUND.items():

@@ -5,7 +5,7 @@ What the checks are, and what it means where one does not hold, stands in the ta
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import mul
@@ -73,12 +73,14 @@ class Check:
 
     Args:
         of: the workers it is of: "decode", or nothing.
+        counted: ranks of the device it is of, 0 where that holds no part of the model: then it holds.
     """
 
     reason: str
     left: Named
     right: Named
     of: str = ""
+    counted: Quantity | None = None
 
     @property
     def code(self) -> str:
@@ -119,7 +121,10 @@ class Check:
                 holds = left <= right
             case "at least":
                 holds = left >= right
-        return Quantity(f"check.{self.code}", self.label, "flag", if_error(where(holds, 1, 0), 0))
+        held: Node = if_error(where(holds, 1, 0), 0)
+        if self.counted is not None:
+            held = maximum(held, where(self.counted > 0, 0, 1))
+        return Quantity(f"check.{self.code}", self.label, "flag", held)
 
     @cached_property
     def difference(self) -> Quantity:
@@ -230,15 +235,17 @@ def standing(estimate: Checked) -> Standing:
     """The checks of one scenario but for those of what is typed into cells."""
     sides = _Sides()
     rows = sides.of()
-    devices = estimate.workers[0].inputs.devices
-    names = tuple(f"device{device.number}" for device in devices) or ("", "decode")
+    counted = estimate.workers[0].ranks.counted
+    of_pools: Iterable[tuple[str, Quantity | None]] = [("", None), ("decode", None)]
+    if counted:
+        of_pools = [(f"device{number}", ranks) for number, ranks in enumerate(counted, start=1)]
     found = (
         *passes(rows, estimate),
         *structure(rows, estimate),
         *(
             check
-            for name, workers in zip(names, estimate.pools, strict=False)
-            for check in _of_workers(sides, name, workers, estimate.ir)
+            for (name, ranks), workers in zip(of_pools, estimate.pools, strict=False)
+            for check in _of_workers(_Of(sides, name, workers, estimate.ir, ranks))
         ),
         *workload(sides, estimate),
         *disaggregation(sides, estimate),
@@ -338,7 +345,7 @@ def feasibility(
         where(on_host > 0, WITH_OFFLOAD, FITS),
         "offload if anything lies on the host",
     )
-    room = minimum(*(pool.memory.fits for pool in workers)) > 0
+    room = minimum(*(check.result for check in checks if check.reason == "MEMORY_EXCEEDED")) > 0
     has_room = rows("has_room", "By memory, as a flag", "flag", where(room, 1, 0))
     by_memory = rows("room", "By memory", "1", where(room, in_memory, INSUFFICIENT))
     fixed_cause = rows(
@@ -562,7 +569,7 @@ def kv_cache(rows: Rows, workers: Workers) -> Check:
         note = "padded heads are in no model: what the ranks hold counts"
         body = where(pads > 0, maximum(left, right), right)
         right = rows("kv_padded", "KV bytes of a token, with copies and padding", "B/token", body, note)
-    return Check("KV_DIFFERS", left, right)
+    return Check("KV_DIFFERS", left, right, counted=next(iter(workers.ranks.counted), None))
 
 
 def _layers(layers: Node | None) -> Node:
@@ -618,6 +625,7 @@ class _Of:
     name: str
     workers: Workers
     ir: ModelGraph
+    counted: Quantity | None
 
     @cached_property
     def row(self) -> Rows:
@@ -632,12 +640,11 @@ class _Of:
 
     def check(self, reason: str, left: Named, right: Named) -> Check:
         """A check of these workers."""
-        return Check(reason, left, right, self.name)
+        return Check(reason, left, right, self.name, self.counted)
 
 
-def _of_workers(sides: _Sides, name: str, workers: Workers, ir: ModelGraph) -> Iterator[Check]:
+def _of_workers(of: _Of) -> Iterator[Check]:
     """Whether accelerators can hold and run the model as it is spread over them."""
-    of = _Of(sides, name, workers, ir)
     yield from plan(of)
     yield from experts_and_states(of)
     yield from memory(of)

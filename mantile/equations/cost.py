@@ -10,7 +10,7 @@ of 1 this is the InferenceX convention.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from mantile.equations.break_even import BreakEven, break_even
@@ -137,11 +137,13 @@ class _Deployment:
     """All accelerators: of one kind, of prefill and of decode workers, or of devices that are not alike.
 
     Args:
+        counted: of devices that are not alike, the ranks that hold a part of the model.
         apart: 1 where decode workers count beside those that prefill; None where there are none.
     """
 
     pools: tuple[Workers, ...]
     costs: tuple[AcceleratorCost, ...]
+    counted: tuple[Quantity, ...]
     apart: Quantity | None
 
     def sum_of(self, rows: Rows, name: str, figure: Callable[[AcceleratorCost], Quantity]) -> Node:
@@ -155,14 +157,34 @@ class _Deployment:
             return if_known(each[0] + self.apart * each[-1], *dict.fromkeys((each[0], each[-1])))
         counted: list[Quantity] = [
             rows(
-                f"{name}.of_device.{device.number}",
-                f"{own.label}, counted for device {device.number}",
+                f"{name}.of_device.{number}",
+                f"{own.label}, counted for device {number}",
                 own.unit,
-                where(device.count > 0, own, 0),
+                where(count > 0, own, 0),
             )
-            for device, own in zip(self.pools[0].inputs.devices, each, strict=False)
+            for number, (count, own) in enumerate(zip(self.counted, each, strict=False), start=1)
         ] or each
         return if_known(sum_of(counted), *dict.fromkeys(counted))
+
+    def pue_default(self, rows: Rows) -> Quantity:
+        """PUE by the class of the machine that prefills, or of the first device that counts."""
+        each = [of.pue_default for of in self.costs]
+        if not self.counted:
+            return each[0]
+        pue = each[-1]
+        for place in reversed(range(len(each) - 1)):
+            label = f"PUE by the class of the first machine in use, from device {place + 1} on"
+            pue = rows(f"pue_from.{place + 1}", label, "1", where(self.counted[place] > 0, each[place], pue))
+        return pue
+
+    def young(self, rows: Rows) -> Iterator[Quantity]:
+        """1 for each accelerator of which the price is not old, and for a device that does not count."""
+        for place, of in enumerate(self.costs):
+            young, label = of.price_young, f"The price of device {place + 1} is not old, if it counts"
+            if self.counted:
+                body = where(self.counted[place] > 0, young, 1)
+                young = rows(f"prices_young.of_device.{place + 1}", label, "flag", body)
+            yield young
 
 
 def cost(
@@ -203,7 +225,8 @@ def cost(
                 accelerator_cost("decode.cost", ", decode", decode_workers, load.decode, names)
             )
     prefill_cost = accelerators[0]
-    deployment = _Deployment(pools, tuple(accelerators), prefill_workers.ranks.disaggregated)
+    ranks = prefill_workers.ranks
+    deployment = _Deployment(pools, tuple(accelerators), ranks.counted, ranks.disaggregated)
     per_second, of_power, of_cost = Rows("cost"), Rows("cost"), Rows("cost")
     mean = tokens(per_second, prefill_workers.inputs, served)
     drawn = power(of_power, deployment, mean, served)
@@ -221,7 +244,7 @@ def cost(
         "prices_young",
         "No price is old",
         "flag",
-        where(price_known > 0, minimum(*[of.price_young for of in accelerators], 1), 1),
+        where(price_known > 0, minimum(*deployment.young(of_cost), 1), 1),
         "or one is not known",
     )
     results = number_of(drawn.total) * number_of(hourly) * number_of(per_million["output"])
@@ -244,7 +267,7 @@ def cost(
         power_known=drawn.known,
         prices_young=young,
         errors=errors,
-        pue_default=prefill_cost.pue_default,
+        pue_default=deployment.pue_default(of_power),
         accelerators=tuple(accelerators),
         sections=(
             Section("Assumed of machines", ASSUMED, "where nobody states the figure"),

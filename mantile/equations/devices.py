@@ -163,7 +163,8 @@ def unlike(
     table = link_table(library)
     listed = {figure.id: figure for section in base.sections() for figure in section.figures()}
     figures = (*listed.values(), *base.ranks.rows(), *base.plan.copied.values())
-    pinned = {entry: entry for entry in (*_pinned(inputs), base.ranks.replica, base.ranks.deployment)}
+    pinned = {entry: entry for entry in (*_pinned(inputs), *base.ranks.counted, base.ranks.replica)}
+    pinned[base.ranks.deployment] = base.ranks.deployment
     cells = tuple(overridable.cell for overridable in base.overridable())
     rows = Rows("devices")
     chips = [

@@ -100,19 +100,30 @@ def finding(devices: Devices, numbers: Sequence[Input], rate: Quantity, stages: 
     )
 
 
-def held_in_words(devices: Devices) -> Section:
-    """Rows of who holds how many layers, in words."""
+def held_in_words(devices: Devices, counted: Sequence[Quantity]) -> Section:
+    """Rows of who holds how many layers, in words.
+
+    Args:
+        counted: of each device, the ranks that hold a part of the model.
+    """
     rows = Rows("devices")
     parts: list[Node] = []
-    for device in devices.devices:
+    for device, count in zip(devices.devices, counted, strict=True):
         name = device.workers.hardware.name
         said = join(device.layers, " layers run on ", name, *_away_in_words(rows, devices, device), ". ")
+        unused = ": it counts neither as an accelerator nor in power and cost. "
+        none = rows(
+            f"{device.number}.words.none",
+            f"Where device {device.number} has no layers, in words",
+            "1",
+            join("No layers run on ", name, where(count > 0, ". ", unused)),
+        )
         parts.append(
             rows(
                 f"{device.number}.words",
                 f"Layers of device {device.number}, in words",
                 "1",
-                where(device.layers > 0, said, join("No layers run on ", name, ". ")),
+                where(device.layers > 0, said, none),
             )
         )
     rows(WORDS.removeprefix("devices."), "Layers of devices, in words", "1", join(*parts))
@@ -220,10 +231,13 @@ def _way(device: Device) -> Node:
     )
 
 
-def totals(devices: Devices) -> tuple[Node, Node]:
-    """Accelerators and layers of all devices."""
-    inputs = [device.inputs for device in devices.devices]
-    return sum_of([each.count for each in inputs]), sum_of([each.layers for each in inputs])
+def totals(devices: Devices, counted: Sequence[Quantity]) -> tuple[Node, Node]:
+    """Accelerators and layers of all devices.
+
+    Args:
+        counted: of each device, the ranks that hold a part of the model.
+    """
+    return sum_of(list(counted)), sum_of([device.inputs.layers for device in devices.devices])
 
 
 def splits_told(devices: Devices, possible: Quantity) -> Iterator[SplitTold]:

@@ -8,7 +8,7 @@ from mantile.equations.formats import Formats
 from mantile.equations.forward import Pass
 from mantile.equations.workers import Workers
 from mantile.floors import Core, Dimensions, Machine, Weights
-from mantile.graph.quantity import Node, maximum, sum_of
+from mantile.graph.quantity import Node, maximum, sum_of, where
 from mantile.ir.modules import Attention, Indexer, LatentAttention, ModelGraph
 
 
@@ -83,9 +83,10 @@ def _machine(workers: Workers, ranks: Node) -> Machine:
 
 
 def _best(pools: tuple[Workers, ...], ranks: Node) -> Machine:
-    """The best peak and bandwidth of several devices: no device works faster."""
+    """The best peak and bandwidth of several devices that hold any of the model: no device works faster."""
+    held = list(zip(pools[0].ranks.counted, pools, strict=True))
     return Machine(
-        maximum(*(of.formats.best_peak for of in pools)),
-        maximum(*(of.hardware.memory_bandwidth for of in pools)),
+        maximum(*(where(count > 0, of.formats.best_peak, 0) for count, of in held)),
+        maximum(*(where(count > 0, of.hardware.memory_bandwidth, 0) for count, of in held)),
         ranks,
     )

@@ -221,17 +221,22 @@ def _all_seen(
     Equal lengths were measured in benchmarks, whose requests start together; a service of them was not. All
     runs held everything on accelerators that are alike.
     """
-    memory, others = workers.memory, workers.inputs.devices[1:]
+    memory, devices, counted = workers.memory, workers.inputs.devices, workers.ranks.counted
     client = workers.inputs.length_range_ratio + workers.inputs.prompts_per_slot
     needs = [like["family"] > 0, like["format"] > 0, workers.ranks.continuous > 0, client > 0]
     if workers.speculation is not None:
         needs.append(workers.speculation.on <= 0)  # what was fitted were runs without drafts
-    needs.append(memory.host_weights + memory.host_kv <= 0)
     rows = Rows("evidence")
-    if others:
+    on_host: Node = memory.host_weights + memory.host_kv
+    if devices:
         first, label = workers.inputs.accelerator, "Accelerators that are not as the first"
-        unlike = [where(equal(device.accelerator, first), 0, device.count) for device in others]
+        unlike = [
+            where(equal(device.accelerator, first), 0, count)
+            for device, count in zip(devices[1:], counted[1:], strict=True)
+        ]
+        on_host = rows("on_host", "What lies on the host", "B", on_host)
         needs.append(rows("unlike", label, "rank", rows.added("unlike", label, "rank", unlike, most=2)) <= 0)
+    needs.append(on_host <= 0)
     return rows.quantities(), Quantity(
         "evidence.alike_runs",
         "Measured runs of the pair, for the like of this case",

@@ -50,7 +50,6 @@ class Fullest:
 
     Args:
         capacity: of the accelerator; `usable` what of it a framework may use.
-        fits: 1 where accelerators hold their part: those that decode, or all devices.
         kv_tokens, requests: for which the KV cache of a rank has room: of those that decode, or of the device
             with least room.
         peak: in use when the server has started; `ranges` p10 and p90 of weights, KV tokens and peak.
@@ -68,7 +67,6 @@ class Fullest:
     free: Quantity
     outside: Quantity
     capacity: Quantity
-    fits: Quantity
     kv_tokens: Quantity
     requests: Quantity
     peak: Quantity
@@ -87,7 +85,6 @@ def fullest(sets: tuple[Workers, ...]) -> Fullest:
             **parts,
             **_started(first.memory.startup),
             capacity=first.hardware.memory_capacity,
-            fits=first.memory.fits,
             host=first.memory.startup.host,
             host_range=first.memory.startup.host_range,
             section=None,
@@ -120,7 +117,6 @@ def fullest(sets: tuple[Workers, ...]) -> Fullest:
         **parts,
         **_started(last.memory.startup),
         capacity=capacity,
-        fits=last.memory.fits,
         host=host,
         host_range=host_range,
         section=section,
@@ -157,17 +153,19 @@ def _host(
 def _together(rows: Rows, sets: Sequence[Workers]) -> list[Quantity]:
     """Of each device the ranks on its machine, of all devices that are alike, against its own there."""
     found = []
+    counted = sets[0].ranks.counted
     for number, of in enumerate(sets, start=1):
         alike = [
             where(
                 all_of(
+                    count > 0,
                     equal(of.inputs.accelerator, other.inputs.accelerator),
                     equal(of.inputs.system, other.inputs.system),
                 ),
                 other.ranks.deployment,
                 0,
             )
-            for other in sets
+            for other, count in zip(sets, counted, strict=True)
         ]
         label = f"Ranks of devices like device {number}"
         all_alike = rows(
@@ -182,7 +180,11 @@ def _together(rows: Rows, sets: Sequence[Workers]) -> list[Quantity]:
                 f"together.{number}",
                 f"Ranks on the machine of device {number}, against its own",
                 "1",
-                minimum(all_alike, room) / minimum(of.ranks.deployment, room),
+                where(
+                    counted[number - 1] > 0,
+                    minimum(all_alike, room) / minimum(of.ranks.deployment, room),
+                    0,
+                ),
             )
         )
     return found
@@ -202,13 +204,14 @@ def _of_devices(sets: tuple[Workers, ...]) -> Fullest:
             f"share.{number}",
             f"Share of usable memory, device {number}",
             "1",
-            where(
+            where(count > 0, 1, 0)
+            * where(
                 of.memory.usable > 0,
                 of.memory.used / of.memory.usable,
                 1 + of.memory.used / of.hardware.memory_capacity,
             ),
         )
-        for number, of in enumerate(sets, start=1)
+        for number, (of, count) in enumerate(zip(sets, sets[0].ranks.counted, strict=True), start=1)
     ]
     place = rows("device", "Fullest device", "number", match(maximum(*shares), span(shares)))
 
@@ -218,7 +221,6 @@ def _of_devices(sets: tuple[Workers, ...]) -> Fullest:
     parts = {name: chosen(name, [getattr(of.memory, name) for of in sets]) for name in _PARTS}
     capacity = _capacity(choose(place, *(of.hardware.memory_capacity for of in sets)))
     rows.add(capacity)
-    fits = rows("fits", "Every device fits", "flag", minimum(*(of.memory.fits for of in sets)))
     started = [of.memory.startup for of in sets]
     after = Rows(f"{FULLEST}startup", rows=rows.rows)
     kv_tokens = after(
@@ -245,7 +247,6 @@ def _of_devices(sets: tuple[Workers, ...]) -> Fullest:
     return Fullest(
         **parts,
         capacity=capacity,
-        fits=fits,
         kv_tokens=kv_tokens,
         requests=requests,
         peak=peak,

@@ -30,6 +30,7 @@ from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.link import LinkTable, link_table
 from mantile.equations.load import Concurrency, StepTimes, step_times
+from mantile.equations.machines import machines
 from mantile.equations.measured import Measured, measured
 from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
 from mantile.equations.model import ModelSize, model
@@ -81,6 +82,7 @@ class EstimateGraph:
         steps, concurrency: what follows from a request rate; None where none may be given.
         devices: those of a pipeline that are not alike; None where accelerators are alike.
         links: between machines; None where a deployment has no use for them.
+        machines: what it runs on, in words, with its rows.
     """
 
     ir: ModelGraph
@@ -114,6 +116,8 @@ class EstimateGraph:
     measured: Measured
     gain: Gain | None
     checks: Checks
+    machines: Quantity
+    of_machines: Section
     headlines: Mapping[Metric, Quantity]
     per_day: tuple[Quantity, ...]
     capacity: Capacity | None = None
@@ -279,7 +283,7 @@ def build_graph(
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
         work = {"prefill": prefill_pass, "decode": decode_pass}
         parts = other_splits(ir, prefill_workers, parts, decoding, work)
-        parts = replace(parts, passes={**parts.passes, "words": (held_in_words(parts),)})
+        parts = replace(parts, passes={**parts.passes, "words": (held_in_words(parts, ranks.counted),)})
     table = link_table(library) if disaggregated else None
     alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass, table)
     if alone.known_bandwidth is not None:
@@ -385,8 +389,11 @@ def build_graph(
             "usd_per_million_output_tokens": money.usd_per_million_output,
         },
     )
+    runs_on, of_machines = machines(sets, parts)
     return EstimateGraph(
         ir=ir,
+        machines=runs_on,
+        of_machines=of_machines,
         library=library,
         frameworks=known,
         limits=bounds,
@@ -572,6 +579,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         ),
         "Serving": (
             *graph.serving.sections,
+            graph.of_machines,
             graph.evidence.section,
             *(() if graph.drift is None else (graph.drift.section,)),
             *(() if graph.correction is None else (graph.correction.section,)),

@@ -6,7 +6,7 @@ stated there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 
@@ -20,6 +20,7 @@ from mantile.graph.quantity import (
     Section,
     all_of,
     equal,
+    minimum,
     sum_of,
     where,
 )
@@ -277,6 +278,7 @@ class Ranks:
         disaggregated: 1 if prefill and decode have workers of their own; None in a workbook without.
         groups: attention groups of a stage: attention-DP x CP, each with a copy of the attention weights.
         stage: ranks of a pipeline stage: TP x groups. FFNs and experts are spread over all of them.
+        counted: of each of unlike devices, the ranks that hold a part of the model.
         replica: all stages.
         deployment: accelerators of all replicas.
     """
@@ -285,12 +287,13 @@ class Ranks:
     disaggregated: Quantity | None
     groups: Quantity
     stage: Quantity
+    counted: tuple[Quantity, ...]
     replica: Quantity
     deployment: Quantity
 
     def rows(self) -> tuple[Quantity, ...]:
         """The rows of the Inputs sheet."""
-        return (self.groups, self.stage, self.replica, self.deployment)
+        return (self.groups, self.stage, *self.counted, self.replica, self.deployment)
 
 
 def workload(
@@ -518,12 +521,12 @@ def _ranks(inputs: Workload) -> Ranks:
         inputs.tp * groups,
         note="FFNs and experts are spread over all of them",
     )
-    of_devices = [device.count * groups for device in inputs.devices]
+    counted = tuple(_counted(inputs.devices, place, groups) for place in range(len(inputs.devices)))
     replica = Quantity(
         "plan.ranks_per_replica",
         "Ranks of a replica",
         "rank",
-        sum_of(of_devices) if of_devices else stage * inputs.pp,
+        sum_of(list(counted)) if counted else stage * inputs.pp,
     )
     deployment = Quantity(
         "plan.accelerators", "Accelerators", "accelerator", replica * inputs.dp * RANKS_TO_ACCELERATORS
@@ -533,8 +536,25 @@ def _ranks(inputs: Workload) -> Ranks:
         disaggregated=disaggregated,
         groups=groups,
         stage=stage,
+        counted=counted,
         replica=replica,
         deployment=deployment,
+    )
+
+
+def _counted(devices: Sequence[DeviceInputs], place: int, groups: Quantity) -> Quantity:
+    """The ranks of a device; 0 where it holds neither layers nor a part of those of the next device."""
+    device = devices[place]
+    held: list[Node] = [device.layers]
+    for following in devices[place + 1 : place + 2]:
+        parts = (part for part in (following.experts_away, following.kv_away) if part is not None)
+        held += [minimum(part, following.layers) for part in parts]
+    return Quantity(
+        f"plan.counted.{device.number}",
+        f"Ranks of device {device.number} that hold a part of the model",
+        "rank",
+        where(sum_of(held) > 0, device.count * groups, 0),
+        note="without any it counts neither as accelerators nor in power and cost",
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE
+from mantile.equations.decide.typed import ChoiceTyped, choice_typed
 from mantile.equations.display import Currency, Shown, told, usual, usual_text, usual_unit
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
@@ -193,6 +194,8 @@ class Sensitivity:
     labels: tuple[Quantity, ...]
     rankings: Mapping[str, Ranking]
     effects: Mapping[str, Mapping[str, Quantity]]
+    guards: ChoiceTyped
+    fault: Quantity
 
 
 def results(graph: EstimateGraph, currency: Currency | None = None) -> dict[str, Shown]:
@@ -213,7 +216,12 @@ def sensitivity(
     """How far inputs move the results."""
     judged = results(graph, currency)
     variations = Variations(graph, {key: result.figure for key, result in judged.items()})
-    both = tuple(input_ends(variations, item, cases, judged) for item in inputs)
+    percents = [range_percent(item) for item in inputs]
+    guards = choice_typed(percents, (), "Sensitivity")
+    both = tuple(
+        input_ends(variations, item, (percent, guards.valid[percent.id]), cases, judged)
+        for item, percent in zip(inputs, percents, strict=True)
+    )
     numbers = tuple(
         _constant(f"number.{number}", f"Number {number}", "number", number)
         for number in range(1, len(inputs) + 1)
@@ -227,7 +235,17 @@ def sensitivity(
     rankings = {
         key: ranking(result, base[key], both, numbers, names, labels) for key, result in judged.items()
     }
+    message = Quantity(
+        "sensitivity.fault",
+        "The first percentage that cannot be",
+        "1",
+        where(
+            guards.faults.count > 0, join("! ", guards.faults.message), "± percent: type over yellow cells"
+        ),
+    )
     return Sensitivity(
+        guards=guards,
+        fault=message,
         results=tuple(judged.values()),
         base=base,
         inputs=both,
@@ -247,12 +265,17 @@ def sensitivity(
 def input_ends(
     variations: Variations,
     item: SensitivityInput,
+    typed: tuple[Input, Quantity],
     cases: Cases,
     judged: Mapping[str, Shown],
 ) -> InputEnds:
-    """An input at both ends of its range, and the results there."""
-    percent = range_percent(item)
-    varied = input_values(item, percent)
+    """An input at both ends of its range, and the results there.
+
+    Args:
+        typed: the percentage of its range, and 1 where that can be.
+    """
+    percent, valid = typed
+    varied = input_values(item, percent, valid)
     variation = variations.vary(varied, f"sensitivity.{item.name}.", f" · {item.label}")
     low, high = (
         _quoted(
@@ -275,14 +298,20 @@ def input_ends(
     )
 
 
-def input_values(item: SensitivityInput, percent: Input) -> dict[Named, Quantity]:
-    """What stands for the figures of an input: so many percent lower or higher, as the case says."""
+def input_values(
+    item: SensitivityInput, percent: Input, valid: Quantity | None = None
+) -> dict[Named, Quantity]:
+    """What stands for the figures of an input: so many percent lower or higher, as the case says.
+
+    Args:
+        valid: 1 where the percentage can be: else the figure is not known; None where it is not typed.
+    """
     return {
         figure: Quantity(
             f"sensitivity.{item.name}.value{number or ''}",
             f"{figure.label} · varied{f', {item.label}' if number else ''}",
             figure.unit,
-            _scaled(item, figure, HUNDRED + SIGN * percent),
+            _scaled(item, figure, HUNDRED + SIGN * percent, valid),
         )
         for number, figure in enumerate(item.figures)
     }
@@ -345,16 +374,20 @@ def _constant(name: str, label: str, unit: str, value: str | int) -> Input:
     return Input(f"sensitivity.{name}", label, unit, value, shared=True, fixed=True)
 
 
-def _scaled(item: SensitivityInput, figure: Named, percent: Node) -> Node:
+def _scaled(item: SensitivityInput, figure: Named, percent: Node, valid: Quantity | None) -> Node:
     """A figure at so many percent of the base scenario's, as far as it can be that."""
+    value: Node = figure * (percent / HUNDRED)
     if isinstance(figure, Input) and figure.integer:
-        return maximum(floor(figure * percent / HUNDRED), 1)
-    value = figure * (percent / HUNDRED)
-    if item.is_price:
-        return where(is_number(figure), value, figure)
-    if item.at_most_one:
-        return minimum(value, 1)
-    return maximum(value, 1) if item.at_least_one else value
+        value = maximum(floor(figure * percent / HUNDRED), 1)
+    elif item.at_most_one:
+        value = minimum(value, 1)
+    elif item.at_least_one:
+        value = maximum(value, 1)
+    known = [is_number(figure)] if item.is_price else []
+    known += [] if valid is None else [valid > 0]
+    if not known:
+        return value
+    return where(all_of(*known) if len(known) > 1 else known[0], value, NOT_KNOWN)
 
 
 def _as_it_is(figure: Named) -> InCase:
@@ -368,7 +401,13 @@ def _at(end: str) -> str:
 
 def _quoted(name: str, label: str, figure: Named, value: Node) -> Quantity:
     """A value of a figure in the unit in which the figure is quoted."""
-    return Quantity(f"sensitivity.{name}", label, usual_unit(figure.unit), usual(value, figure.unit))
+    return Quantity(f"sensitivity.{name}", label, usual_unit(figure.unit), _usual(value, figure))
+
+
+def _usual(value: Node, figure: Named) -> Node:
+    """A value of a figure in the unit in which it is quoted, if it is known."""
+    quoted = usual(value, figure.unit)
+    return quoted if quoted is value else where(is_number(value), quoted, NOT_KNOWN)
 
 
 def _base(result: Shown) -> Quantity:
@@ -400,9 +439,7 @@ def _label(number: int, ends: InputEnds, cases: Cases) -> Quantity:
     figure, varied = ends.input.figure, ends.varied[ends.input.figure]
     values = (usual(InCase(varied, case, _at(end)), figure.unit) for end, case in cases.items())
     texts = [(value, usual_text(value * (1 + TOLERANCE), usual_unit(figure.unit))) for value in values]
-    low, high = (
-        where(is_number(value), words, NOT_KNOWN) if ends.input.is_price else words for value, words in texts
-    )
+    low, high = (where(is_number(value), words, NOT_KNOWN) for value, words in texts)
     label = join(f"{ends.input.label} ", low, " – ", high)
     return Quantity(f"sensitivity.label.{number}", "Label", "1", label)
 

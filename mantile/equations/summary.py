@@ -216,7 +216,7 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     if (overload := _overload(graph)) is not None:
         why.append(where(overload, ", overloaded", ""))
     in_full = _text(
-        "in_full", "The answer in full", join(f"{model} on ", _machines(graph), ": ", told_first, *why)
+        "in_full", "The answer in full", join(f"{model} on ", graph.machines, ": ", told_first, *why)
     )
     parts = (*parts, in_full)
     found = graph.prefill_workers.memory.prefix
@@ -568,22 +568,6 @@ def _above_floors(graph: EstimateGraph) -> Node:
         share = figure / graph.figures[f"floor.{metric.attribute}"]
         times.append(told(figure, join(rounded(share, 1), " ×")))
     return join("Above the independent floor: TTFT ", times[0], ", TPOT ", times[1])
-
-
-def _machines(graph: EstimateGraph) -> Node:
-    """How many accelerators of which name; then those that decode, or each device, where they are others."""
-    if graph.devices is not None:
-        each = [
-            join(text(device.inputs.count, "0"), " × ", device.workers.hardware.name)
-            for device in graph.devices.devices
-        ]
-        return join(each[0], *(part for named in each[1:] for part in (" + ", named)))
-    first, second = (
-        join(text(workers.ranks.deployment, "0"), " × ", workers.hardware.name)
-        for workers in (graph.prefill_workers, graph.decode_workers)
-    )
-    disaggregated = graph.prefill_workers.ranks.disaggregated
-    return first if disaggregated is None else join(first, where(disaggregated > 0, join(" → ", second), ""))
 
 
 def _memory_part(name: str, amount: Node) -> MemoryPart:

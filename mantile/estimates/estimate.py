@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import cached_property, partial
-from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
@@ -27,10 +26,8 @@ from mantile.graph.quantity import Named, Node
 from mantile.library.architecture import Model
 from mantile.library.columns import Column, columns
 from mantile.library.dates import serial
-from mantile.library.device import machines
 from mantile.library.documents import json_data
 from mantile.library.errors import InputError, naming, near, unknown
-from mantile.library.fields import DECODE
 from mantile.library.given import (
     Usage,
     given_profiles,
@@ -49,7 +46,7 @@ from mantile.library.scenario import (
     with_fields,
     with_own_accelerators,
 )
-from mantile.library.scenario_fields import FORMER_IDS, WORKER_FIELDS
+from mantile.library.scenario_fields import FORMER_IDS
 from mantile.library.template import Template, load_template
 
 if TYPE_CHECKING:
@@ -247,18 +244,7 @@ class Estimate:
         """What the workbook is called: the template's or the scenario's title, or model and accelerators."""
         if self.template.title or self.scenario.title:
             return str(self.template.title or self.scenario.title)
-        values = self.columns[0].values
-        unlike = machines(values)
-        if unlike:
-            names = [(count, self.library.accelerator(chip).name) for count, chip in unlike]
-            return f"{self.model.name} on {' + '.join(f'{count} × {name}' for count, name in names)}"
-        prefixes = ("", DECODE) if values.get("serving") == "disaggregated" else ("",)
-        parts = []
-        for prefix in prefixes:
-            stated = {field: values.get(f"{prefix}{field}", values[field]) for field in WORKER_FIELDS}
-            count = prod(int(stated[field]) for field in ("tp", "attention_dp", "cp", "pp", "dp"))
-            parts.append(f"{count} × {self.library.accelerator(str(stated['accelerator'])).name}")
-        return f"{self.model.name} on {' → '.join(parts)}"
+        return f"{self.model.name} on {self.values()[self.equations.machines]}"
 
     def inputs(self, column: int) -> dict[str, Any]:
         """Values of all inputs that differ from the graph's own, for one column."""

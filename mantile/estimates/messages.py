@@ -284,9 +284,16 @@ def _overload(raised: Raised) -> dict[str, str]:
 
 
 def _unpriced(raised: Raised, basis: str) -> str:
-    """The first of the accelerators whose price nobody states; the first of all where each has one."""
-    sets = raised.graph.pools
-    chips = [str(raised.values[workers.inputs.accelerator]) for workers in sets]
+    """The first of the accelerators whose price nobody states; the first of all where each has one.
+
+    A device that holds no part of the model is not asked.
+    """
+    sets, counted = raised.graph.pools, raised.graph.prefill_workers.ranks.counted
+    chips = [
+        str(raised.values[workers.inputs.accelerator])
+        for place, workers in enumerate(sets)
+        if not counted or raised.values[counted[place]] > 0
+    ]
     for chip in chips:
         price = raised.graph.library.price(chip)
         if getattr(price, "purchase" if basis == "owned" else basis, None) is None:

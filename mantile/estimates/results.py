@@ -39,7 +39,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         **_texts(graph, values),
         **_nested(metric_values(graph, values)),
         **_memory(graph, values),
-        "fits": all(float(values[workers.memory.fits]) for workers in graph.pools),
+        "fits": bool(values[graph.figures["checks.has_room"]]),
         "split": {
             phase.phase.id: {
                 kind: float(values[part]) / float(values[phase.time]) for kind, part in phase.parts.items()

@@ -260,21 +260,3 @@ def flat(devices: tuple[Device, ...]) -> dict[str, Any]:
         for name in DEVICE_FIELDS
         if (value := getattr(device, name)) is not None
     }
-
-
-def machines(values: Mapping[str, Any]) -> list[tuple[int, str]]:
-    """How many accelerators of which id the devices of a column are, equal neighbours together; empty where
-    accelerators are alike.
-
-    >>> machines({"accelerator": "a", "tp": 1, "device2_count": 2, "device2_accelerator": "b"})
-    [(1, 'a'), (2, 'b')]
-    """
-    found = [(int(values.get("tp", 1)), str(values["accelerator"]))]
-    for number in range(2, MOST_DEVICES + 1):
-        count = int(values.get(f"{DEVICE}{number}_count", 0))
-        chip = str(values.get(f"{DEVICE}{number}_accelerator", values["accelerator"]))
-        if count and found[-1][1] == chip:
-            found[-1] = found[-1][0] + count, chip
-        elif count:
-            found.append((count, chip))
-    return found if f"{DEVICE}2_count" in values else []

@@ -128,6 +128,12 @@ class EstimateBook(Book):
                         value = NONE if isnan(value) else float(value)
                     stamps[held.id] = NONE if value is None else value
 
+    def store_place(self, entry: Input, cell: Input, case: int) -> None:
+        """Store words for the place of an input of a further case."""
+        sheet, row, at = self.input_cells[entry.id, case]
+        for stamps in self.stamps:
+            stamps[cell.id] = f"{entry.label}, {sheet}!{xl_rowcol_to_cell(row, at)}"
+
     def store_tables(self, tables: FigureTables) -> None:
         """Store where tables of figures stand: words for all cells and for the column, and the first row."""
         for table, place, column, first in zip(

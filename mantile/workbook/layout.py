@@ -15,7 +15,7 @@ from mantile.equations.stamp import Stamp, stamp
 from mantile.equations.trace import Trace, trace
 from mantile.estimates.estimate import Estimate
 from mantile.estimates.sensitivity import InputEffects, selected, sensitivity
-from mantile.graph.quantity import Input, Quantity, Section
+from mantile.graph.quantity import Input, Named, Quantity, Section
 from mantile.workbook.book import Family, Sheet, reference
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
@@ -248,9 +248,11 @@ def _names(book: EstimateBook, inputs: Workload, master: Quantity, error: Quanti
         for name, figure in inputs.named().items()
     }
     equations = book.estimate.equations
-    results = {metric.defined_name: metric.of(equations.figures) for metric in METRICS if metric.defined_name}
+    results: dict[str, Named] = {
+        metric.defined_name: metric.of(equations.figures) for metric in METRICS if metric.defined_name
+    }
     results |= {
-        "fits": equations.fullest.fits,
+        "fits": equations.figures["checks.has_room"],
         "feasibility": equations.checks.feasibility,
         "master_check": master,
         "calibration_error": error,

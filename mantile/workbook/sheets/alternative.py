@@ -135,6 +135,17 @@ def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int,
         look = style.value(constant.unit, is_text=isinstance(constant.value, str), role="fixed")
         book.add_constant(sheet, row, _B, constant, look)
         row += 1
+    for cell in (figures.accelerator, figures.price):
+        book.store_place(cell, figures.guards.places[cell.id], case)
+    for guard in figures.guards.rows:
+        add_labels(sheet, row, guard, guard.label)
+        look = style.value(guard.unit, is_text=guard.unit == "1")
+        if isinstance(guard, Quantity):
+            book.register(guard, CellAddress(sheet.name, row))
+            sheet.set_formula(row, _B, guard.body, look, scenario=case)
+        else:
+            book.add_constant(sheet, row, _B, guard, look, book.stamps[0].get(guard.id))
+        row += 1
     for figure in figures.worked_out:
         add_labels(sheet, row, figure, figure.label)
         look = style.value(figure.unit, is_text=figure.unit == "1")
@@ -143,7 +154,7 @@ def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int,
     for used in figures.used:
         book.register(used, CellAddress(sheet.name, row))
         add_labels(sheet, row, used, used.label)
-        look = style.value(used.unit, is_text=used is not figures.used[0])
+        look = style.value(used.unit, is_text=used.unit == "1")
         sheet.set_formula(row, _B, used.body, look, scenario=case)
         row += 1
     for name, pairs in figures.variation.rows.items():

@@ -125,7 +125,7 @@ def _table(book: EstimateBook, sheet: Sheet, found: Devices) -> int:
     total = row + 1
     look = style.emphasised(whole, 1)
     sheet.set_text(total, 1, "All devices", style.emphasised(style.ROW_LABEL, 1))
-    count, layers = totals(found)
+    count, layers = totals(found, book.estimate.equations.prefill_workers.ranks.counted)
     sheet.set_formula(total, 2, count, look)
     sheet.set_formula(total, 3, layers, look)
     sheet.set_style(total, 0, _LAST, look)

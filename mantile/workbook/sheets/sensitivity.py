@@ -24,7 +24,7 @@ from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import add_varied_row
-from mantile.workbook.sheets.frame import add_title_rows
+from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
 
 # Columns of the table of inputs; those of low and high are also the columns of all figures worked out again.
 _BASE, _RANGE, LOW, HIGH, _FIRST_RESULT, _SOURCE = 2, 3, 4, 5, 6, 12
@@ -88,7 +88,10 @@ class SensitivitySheet:
         for ends in self.figures.inputs:
             row = self._block(row, ends)
         self.sheet.print_area = (0, 0, row - 1, _LAST)
-        self._chart_data(row + 2)
+        self._typed(self._chart_data(row + 2) + 1)
+        fault = style.Style(size=style.SMALL, colour=style.GREY)
+        self.book.add_quantity(self.sheet, _TABLE - 1, 0, self.figures.fault, fault, scenario=ACROSS)
+        mark_beginning(self.sheet, _TABLE - 1, 0, "!", style.FAIL)
         title = style.Style(size=10.5, bold=True)
         for column, ranking in zip((0, 4, 9), self.figures.rankings.values(), strict=True):
             self.book.add_quantity(self.sheet, 3, column, ranking.title, title, scenario=ACROSS)
@@ -197,8 +200,10 @@ class SensitivitySheet:
         sheet.folds.append((row + 2, row + len(rows) + 1))
         return row + len(rows) + 2
 
-    def _chart_data(self, row: int) -> None:
-        """What the charts show: inputs with their ranges, the change of each result, and the sorted rows."""
+    def _chart_data(self, row: int) -> int:
+        """What the charts show: inputs with their ranges, the change of each result, and the sorted rows; the
+        row after them.
+        """
         book, sheet, figures = self.book, self.sheet, self.figures
         bold = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
         sheet.set_text(row, 0, "Chart data (live, not printed)", bold)
@@ -215,6 +220,20 @@ class SensitivitySheet:
         for place, ranking in enumerate(figures.rankings.values()):
             self._changes(row, 3 + 3 * place, ranking)
             self._ranked(row + len(figures.inputs) + 2 + place * (len(figures.inputs) + 3), ranking)
+        return row + len(figures.inputs) + 2 + len(figures.rankings) * (len(figures.inputs) + 3)
+
+    def _typed(self, row: int) -> None:
+        """Whether the percentages that are typed can be."""
+        book, guards = self.book, self.figures.guards
+        percents = (ends.range_percent for ends in self.figures.inputs)
+        book.store_inputs((percent, guards.places[percent.id], None) for percent in percents)
+        for below, guard in enumerate(guards.rows, row):
+            self.sheet.set_text(below, 0, guard.label, _SMALL)
+            if isinstance(guard, Quantity):
+                book.register(guard, CellAddress(self.sheet.name, below, 1, absolute=True))
+                self.sheet.set_formula(below, 1, guard.body, _SMALL)
+            else:
+                book.add_constant(self.sheet, below, 1, guard, _SMALL, book.stamps[0].get(guard.id))
 
     def _changes(self, row: int, column: int, ranking: Ranking) -> None:
         """The change of a result at both ends of every input, and what inputs are ranked by."""
