@@ -76,6 +76,12 @@ def optimize(
         str | None,
         typer.Option(metavar="cp,disaggregated,offload", help="What is looked at beyond the usual."),
     ] = None,
+    per_layer_type: Annotated[
+        bool,
+        typer.Option(
+            "--per-layer-type", help="Try FFNs over fewer or more ranks than attention, where an engine can."
+        ),
+    ] = False,
     host_memory: Annotated[
         float | None,
         typer.Option(
@@ -129,6 +135,8 @@ def optimize(
             )
         assign(what, flags, objective, output, as_json)
         return
+    from mantile.search.space import PER_LAYER_TYPE
+
     question = question_of(
         what,
         flags,
@@ -137,7 +145,7 @@ def optimize(
         limits,
         gpus_max,
         parts_of(makers),
-        parts_of(search),
+        (*parts_of(search), *([PER_LAYER_TYPE] if per_layer_type else [])),
         plans,
         host_memory,
         default_limits,
