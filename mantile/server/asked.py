@@ -179,7 +179,9 @@ class EstimateAsked(Body):
     hardware: Hardware | None = None
     workload: Workload | None = None
     objective: Words = Field(
-        default="cost", description="What is wanted: a measure of `mantile optimize --objective`."
+        default="cost",
+        description="What is wanted: a measure of `mantile optimize --objective`; largest_model, without "
+        "model_id: the largest model of the catalogue that fits.",
     )
     plan: dict[str, Any] | None = Field(
         default=None,
