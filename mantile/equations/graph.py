@@ -383,6 +383,7 @@ def build_graph(
             "prefill_rate": alone.rate,
             "interactivity": served.interactivity,
             "usd_per_million_output_tokens": money.usd_per_million_output,
+            "power": money.power,
         },
     )
     return EstimateGraph(

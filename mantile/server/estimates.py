@@ -370,6 +370,7 @@ def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
             "median": scaled(whole.get("e2e_p50_s"), _MS),
             "p95": scaled(whole.get("e2e_p95_s"), _MS),
         },
+        "power_w": {**band("power"), "mean": whole["power_w"], "basis": whole["power_range_basis"]},
         "vram_peak_gb": memory("peak_memory", "peak_memory_bytes"),
         "vram_needed_gb": scaled(whole["memory_per_accelerator_bytes"], _GB),
         "vram_capacity_gb": scaled(whole["memory_capacity_bytes"], _GB),
