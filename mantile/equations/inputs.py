@@ -214,6 +214,8 @@ class Workload:
     decode_ep: Input | None = None
     decode_attention_dp: Input | None = None
     decode_cp: Input | None = None
+    decode_token_budget: Input | None = None
+    decode_max_requests: Input | None = None
     devices: tuple[DeviceInputs, ...] = ()
 
     @property
