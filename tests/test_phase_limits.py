@@ -1,4 +1,4 @@
-"""What a step of prefill workers and of decode workers holds at most: each may have limits of its own."""
+"""What prefill and decode workers have to themselves: limits of a step, and how a KV cache is divided."""
 
 from __future__ import annotations
 
@@ -99,9 +99,35 @@ def test_prefill_alone_beside_defaults_of_the_engine_names_the_way_out() -> None
     assert both["batch"] == 8
 
 
+LATENT: dict[str, Any] = {"model": "deepseek-v2-lite", "tp": 4, "decode": {"tp": 4}}
+
+
+def test_ranks_of_decode_workers_alone_divide_the_tokens_of_a_cache() -> None:
+    """Their caches hold more requests; prefill workers keep theirs. Stated for both it is that of each."""
+    plain, both = results(**LATENT), results(**LATENT, dcp=2)
+    decode, prefill = results(**LATENT, decode_dcp=2), results(**LATENT, prefill_dcp=2)
+    for key in ("tpot_s", "kv_capacity_sequences"):
+        assert decode[key] == both[key] != plain[key] == prefill[key], key
+    assert decode["kv_capacity_sequences"] > 1.9 * plain["kv_capacity_sequences"]
+    assert decode["ttft_s"] == pytest.approx(plain["ttft_s"], rel=0.05)
+
+
+def test_ranks_that_hold_other_heads_divide_no_tokens() -> None:
+    """Refused of decode workers by themselves."""
+    made = results(tp=2, decode_tp=2, decode_dcp=2)
+    assert [one["code"] for one in made["checks"]["errors"]] == ["DECODE_DCP_NOT_DIVISOR"]
+
+
+def test_the_launch_line_of_decode_workers_says_it() -> None:
+    data = merge_fields(APART | LATENT, {"decode_dcp": 2}, "test")
+    first, last = launch(estimate(parse_scenario(data, "test"))).servers
+    said = [{flag.flag: flag.value for flag in server.flags} for server in (first, last)]
+    assert [of.get("--decode-context-parallel-size") for of in said] == [None, "2"]
+
+
 @pytest.mark.exhaustive
-def test_the_workbook_holds_them(tmp_path: Path) -> None:
-    data = merge_fields(
-        APART | {"decode": {}}, {"decode_max_requests": 8, "decode_token_budget": 2048}, "test"
-    )
+@pytest.mark.parametrize("fields", [{}, LATENT | {"decode_dcp": 2}])
+def test_the_workbook_holds_them(tmp_path: Path, fields: dict[str, Any]) -> None:
+    limits = {"decode_max_requests": 8, "decode_token_budget": 2048}
+    data = merge_fields(APART | {"decode": {}}, fields | limits, "test")
     assert verify(estimate(parse_scenario(data, "test")).to_excel(tmp_path / "a.xlsx")).ok

@@ -49,7 +49,7 @@ from mantile.library.scenario import (
     with_fields,
     with_own_accelerators,
 )
-from mantile.library.scenario_fields import FORMER_IDS, WORKER_FIELDS
+from mantile.library.scenario_fields import FORMER_IDS, Spread
 from mantile.library.template import Template, load_template
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ class Estimate:
         prefixes = ("", DECODE) if values.get("serving") == "disaggregated" else ("",)
         parts = []
         for prefix in prefixes:
-            stated = {field: values.get(f"{prefix}{field}", values[field]) for field in WORKER_FIELDS}
+            stated = {name: values.get(f"{prefix}{name}", values[name]) for name in Spread.model_fields}
             count = prod(int(stated[field]) for field in ("tp", "attention_dp", "cp", "pp", "dp"))
             parts.append(f"{count} × {self.library.accelerator(str(stated['accelerator'])).name}")
         return f"{self.model.name} on {' → '.join(parts)}"

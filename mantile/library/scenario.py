@@ -371,6 +371,7 @@ class Scenario(Case):
             or (need == "devices" and self.device_count)
             or _of_class(self.classes, need)
             or any(getattr(case, name) is not None for case in (self, *self.variants))
+            or any(getattr(case.decode, name, None) is not None for case in (self, *self.variants))
         ) | frozenset(
             need
             for name, need in AWAY.items()

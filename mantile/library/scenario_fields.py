@@ -1117,10 +1117,11 @@ def _as_shared(name: str) -> Any:
 
 
 class Deployment(Spread):
-    """What decode workers may have to themselves: accelerators, and how much a step of theirs holds."""
+    """What decode workers may have to themselves."""
 
     token_budget: Whole | None = _as_shared("token_budget")
     max_requests: Whole | None = _as_shared("max_requests")
+    dcp: Whole | None = _as_shared("dcp")
 
 
 WORKER_FIELDS: tuple[str, ...] = tuple(Deployment.model_fields)
