@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from mantile.roundtrip.compare import compare
     from mantile.roundtrip.import_workbook import import_workbook
     from mantile.search.hardware_first import fits
+    from mantile.search.largest import largest_model
     from mantile.search.optimize import optimize
     from mantile.search.size import size
     from mantile.verification.verify import verify
@@ -49,6 +50,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "explain": "mantile.estimates.explain",
     "fits": "mantile.search.hardware_first",
     "import_workbook": "mantile.roundtrip.import_workbook",
+    "largest_model": "mantile.search.largest",
     "launch_files": "mantile.estimates.launch_files",
     "launch_line": "mantile.library.launch_line",
     "lint": "mantile.workbook.lint",
@@ -82,6 +84,7 @@ __all__ = [
     "explain",
     "fits",
     "import_workbook",
+    "largest_model",
     "launch_files",
     "launch_line",
     "lint",

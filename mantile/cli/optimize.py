@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,6 +39,8 @@ _LISTED = ("accelerator", "framework", "weights_dtype", "kv_dtype", "system")  #
         "--tpot-max 0.04 --gpu h100-sxm,b200-sxm",
         "mantile optimize llama-3.1-8b --device dgx-spark --device m3-ultra --framework exo --isl 8k "
         "--osl 32 --concurrency 1",
+        "mantile optimize all --objective largest-model --gpu rtx-4090 --gpus 2 --isl 2k --osl 300 "
+        "--concurrency 4 --tpot-max 0.05",
     ),
 )
 @with_flags
@@ -47,7 +49,11 @@ _LISTED = ("accelerator", "framework", "weights_dtype", "kv_dtype", "system")  #
 def optimize(
     what: Annotated[
         str,
-        typer.Argument(metavar="MODEL_OR_SCENARIO", help="As in `mantile estimate`, for its workload."),
+        typer.Argument(
+            metavar="MODEL_OR_SCENARIO",
+            help="As in `mantile estimate`, for its workload; with --objective largest-model: all, or models "
+            "with commas.",
+        ),
     ],
     flags: dict[str, Any],
     limits: list[Any],
@@ -58,7 +64,7 @@ def optimize(
             metavar="MEASURE",
             help="What is wanted: cost, throughput, throughput-per-accelerator, tpot, ttft-p95, e2e, power, "
             "tokens-per-kwh, accelerators, perf-per-dollar; several in order with commas, or weighted: "
-            "0.7*cost+0.3*e2e.",
+            "0.7*cost+0.3*e2e. largest-model, with `all` or models with commas: the largest that fits.",
         ),
     ] = "cost",
     default_limits: DefaultLimits = True,
@@ -76,6 +82,12 @@ def optimize(
         str | None,
         typer.Option(metavar="cp,disaggregated,offload", help="What is looked at beyond the usual."),
     ] = None,
+    per_layer_type: Annotated[
+        bool,
+        typer.Option(
+            "--per-layer-type", help="Try FFNs over fewer or more ranks than attention, where an engine can."
+        ),
+    ] = False,
     host_memory: Annotated[
         float | None,
         typer.Option(
@@ -129,29 +141,46 @@ def optimize(
             )
         assign(what, flags, objective, output, as_json)
         return
-    question = question_of(
-        what,
-        flags,
-        over or [],
-        objective,
-        limits,
-        gpus_max,
-        parts_of(makers),
-        parts_of(search),
-        plans,
-        host_memory,
-        default_limits,
-    )
+    from mantile.search.largest import SPEED
+    from mantile.search.objective import LARGEST, is_largest
+    from mantile.search.question import ALL
+    from mantile.search.space import PER_LAYER_TYPE
+
+    searched = (*parts_of(search), *([PER_LAYER_TYPE] if per_layer_type else []))
+
+    def asked_for(what: str, objective: str, host_memory: float | None) -> Question:
+        return question_of(
+            what,
+            dict(flags),
+            over or [],
+            objective,
+            limits,
+            gpus_max,
+            parts_of(makers),
+            searched,
+            plans,
+            host_memory,
+            default_limits,
+        )
+
+    if is_largest(objective):
+        if any(parts.values()):
+            raise InputError(f"--objective {LARGEST}: expected no --scheduler or --keep beside it")
+        best = _largest(what, lambda model: asked_for(model, SPEED, host_memory or 0.0), as_json)
+        if best is None:
+            raise typer.Exit(1)
+        _hand_over(best, output, launch, kubernetes)
+        return
+    if what == ALL:
+        raise InputError(f"all: expected a model; --objective {LARGEST} looks at all models")
+    question = asked_for(what, objective, host_memory)
     from mantile.cli.output.optimize import print_optimum
     from mantile.cli.output.tables import print_json, working
     from mantile.search.optimize import solve
 
     with working("looking at plans"), going_on(parts["keep"]):
         found = solve(question, **parts)
-        if output is not None:
-            _write(found, output)
-    if launch is not None and found.has_winner:
-        _launch(found, launch, kubernetes)
+        _hand_over(found, output, launch, kubernetes)
     if as_json:
         print_json(found.to_dict())
     else:
@@ -223,6 +252,40 @@ def question_of(
         host_memory,
         default_limits,
     )
+
+
+def _largest(what: str, asked_for: Callable[[str], Question], as_json: bool) -> Optimum | None:
+    """Print which of several models is the largest that fits; its best plan, None where none fits.
+
+    Args:
+        what: all, or models with commas.
+    """
+    from mantile.cli.flags import NO_DOCUMENT, document_of
+    from mantile.cli.output.optimize import print_largest
+    from mantile.cli.output.tables import print_json, working
+    from mantile.search.largest import find_largest
+    from mantile.search.objective import LARGEST
+    from mantile.search.question import ALL
+
+    if document_of(what)[0] is not NO_DOCUMENT:
+        raise InputError(
+            f"{what}: --objective {LARGEST} chooses the model; expected all, or models with commas"
+        )
+    with working("looking at models"):
+        found = find_largest(asked_for, None if what == ALL else parts_of(what))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_largest(found)
+    return None if found.winner is None else found.winner.best
+
+
+def _hand_over(found: Optimum, output: Path | None, launch: Path | None, kubernetes: bool) -> None:
+    """Write the files that are asked for."""
+    if output is not None:
+        _write(found, output)
+    if launch is not None and found.has_winner:
+        _launch(found, launch, kubernetes)
 
 
 def _write(found: Optimum, path: Path) -> None:

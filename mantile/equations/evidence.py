@@ -12,6 +12,7 @@ from mantile.equations.metrics import (
     INTERACTIVITY,
     OF_COST,
     OUTPUT_TOKENS_PER_S,
+    POWER,
     PREFILL_TOKENS_PER_S,
     TPOT,
     TTFT,
@@ -28,6 +29,7 @@ from mantile.graph.quantity import (
     Section,
     Span,
     all_of,
+    as_node,
     defined,
     equal,
     index,
@@ -40,7 +42,7 @@ from mantile.graph.quantity import (
 )
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
-from mantile.library.evidence import EVIDENCE_LEVELS, EvidenceBase, Pair, Seen
+from mantile.library.evidence import EVIDENCE_LEVELS, Drawn, EvidenceBase, Pair, Seen
 from mantile.library.profiles import Library
 
 BANDED = {"tpot": TPOT, "ttft": TTFT, "throughput": OUTPUT_TOKENS_PER_S}
@@ -67,14 +69,16 @@ class Evidence:
         level: 1 if no run of the framework was measured, 2 if some, 3 if some on the accelerator; 4 if
             prefill and decode have workers of their own.
         name: the level in words.
-        bands: by metric of `BANDED` and `INVERSE`, the result at its tenth, fiftieth and ninetieth
-            percentile.
+        bands: by metric of `BANDED` and `INVERSE`, of e2e and of power, the result at its tenth, fiftieth and
+            ninetieth percentile.
+        power_basis: what the range of power rests on, or why it is not known.
         money: the ranges that stand with costs.
     """
 
     level: Quantity
     name: Quantity
     bands: dict[str, tuple[Quantity, Quantity, Quantity]]
+    power_basis: Quantity
     section: Section
     money: Section
 
@@ -109,17 +113,84 @@ def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mappin
         rows += added
     bands["e2e"] = _end_to_end(bands["ttft"], results, ratios["tpot"], level)
     rows += bands["e2e"]
-    money: list[Quantity] = []
+    money: list[Input | Quantity] = []
     for inverse, (metric_of, other) in INVERSE.items():
         bands[inverse] = _inverse(inverse, metric_of, results[inverse], ratios[other], level)
         (money if metric_of.id.startswith(OF_COST) else rows).extend(bands[inverse])
+    bands["power"], basis, measured_power = _power(base, results["power"], workers)
+    money += (*measured_power, *bands["power"], basis)
     section = Section(
         "Evidence",
         (*measured, *seen, *of_disaggregated, level, *names, name, *rows),
         "80 % of the measured runs that were not fitted lie between p10 and p90",
     )
-    costs = Section("Range of costs", tuple(money), "by the measured runs that were not fitted; see Serving")
-    return Evidence(level=level, name=name, bands=bands, section=section, money=costs)
+    costs = Section(
+        "Range of costs and power", tuple(money), "by the measured runs that were not fitted; see Serving"
+    )
+    return Evidence(level=level, name=name, bands=bands, power_basis=basis, section=section, money=costs)
+
+
+def _power(
+    base: EvidenceBase, result: Quantity, workers: Workers
+) -> tuple[tuple[Quantity, Quantity, Quantity], Quantity, tuple[Input, ...]]:
+    """Power at its percentiles, what they rest on, and what was measured.
+
+    Known where GPUs of the accelerator were measured with the framework at a request rate, one server for
+    prefill and decode; host and building follow as stated.
+    """
+    inputs, apart = workers.inputs, workers.ranks.disaggregated
+    where_measured = ", ".join(
+        f"{entry.accelerator} with {entry.framework} ({entry.runs} runs)" for entry in base.power
+    )
+    unknown = f"{NOT_KNOWN}: power of GPUs was measured " + (
+        f"at request rates alone, of {where_measured}" if base.power else "in no public run"
+    )
+    facts: list[Input] = []
+    ratios: dict[str, Node] = {}
+    basis: Node = as_node(unknown)
+    if inputs.request_rate is not None and base.power and not inputs.devices:
+        pairs = [_drawn(base, entry, "pair") for entry in base.power]
+        here = join(inputs.accelerator, "/", inputs.framework)
+        asked: Node = (
+            inputs.request_rate > 0 if apart is None else all_of(inputs.request_rate > 0, apart <= 0)
+        )
+        facts += pairs
+        for percentile in PERCENTILES:
+            each = [_drawn(base, entry, percentile) for entry in base.power]
+            facts += each
+            ratios[percentile] = where(asked, sum_where(span(each), span(pairs), here), 0)
+        known = ", ".join(f"{entry.runs} runs of {entry.framework}" for entry in base.power)
+        basis = where(ratios["p50"] > 0, f"GPUs measured at request rates, {known}; host as stated", unknown)
+    first, middle, last = (
+        Quantity(
+            f"evidence.power.{percentile}",
+            f"{POWER.label}, {percentile}",
+            POWER.unit,
+            where(all_of(is_number(result), ratios[percentile] > 0), result * ratios[percentile], NOT_KNOWN)
+            if ratios
+            else as_node(NOT_KNOWN),
+            note="as far off as the power of GPUs; host and building as stated",
+        )
+        for percentile in PERCENTILES
+    )
+    words = Quantity("evidence.power_basis", "Range of power rests on", "1", basis)
+    return (first, middle, last), words, tuple(facts)
+
+
+def _drawn(base: EvidenceBase, entry: Drawn, what: str) -> Input:
+    """The pair whose power was measured, or a percentile of measured ÷ estimated."""
+    key = f"{entry.accelerator}/{entry.framework}"
+    is_pair = what == "pair"
+    return defined(
+        f"evidence.power.{what}.{entry.accelerator}.{entry.framework}",
+        f"Power measured: {key}" if is_pair else f"Power, {what}, {key}",
+        "1",
+        key if is_pair else getattr(entry, what),
+        "accelerator/framework" if is_pair else "measured ÷ estimated power of a GPU",
+        base.power_source,
+        name="pair whose power was measured" if is_pair else f"measured ÷ estimated power, {what}",
+        status="defined" if is_pair else "measured",
+    )
 
 
 def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tuple[Named, ...]]:

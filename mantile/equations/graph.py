@@ -387,6 +387,7 @@ def build_graph(
             "prefill_rate": alone.rate,
             "interactivity": served.interactivity,
             "usd_per_million_output_tokens": money.usd_per_million_output,
+            "power": money.power,
         },
     )
     runs_on, of_machines = machines(sets, parts)

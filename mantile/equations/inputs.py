@@ -215,6 +215,9 @@ class Workload:
     decode_ep: Input | None = None
     decode_attention_dp: Input | None = None
     decode_cp: Input | None = None
+    decode_token_budget: Input | None = None
+    decode_max_requests: Input | None = None
+    decode_dcp: Input | None = None
     devices: tuple[DeviceInputs, ...] = ()
 
     @property
@@ -420,6 +423,7 @@ def _decode_inputs(shared: Mapping[str, Input], library: Library) -> dict[str, I
             SCENARIO_FIELDS[name], library, _always(shared[name]), id_prefix=DECODE, label_suffix=", decode"
         )
         for name in WORKER_FIELDS
+        if name in shared
     }
     same_accelerator = equal(decode["accelerator"], shared["accelerator"])
     system = Quantity(

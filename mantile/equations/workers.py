@@ -163,7 +163,7 @@ def of_decode(prefill_workers: Workers) -> Workers:
     )
     figures = [figure for section in prefill_workers.sections() for figure in section.figures()]
     rewrite = GraphRewrite(
-        {**own, of_prefill: requests, **{entry: entry for entry in inputs.following()}},
+        {**{entry: entry for entry in inputs.following()}, **own, of_prefill: requests},
         tuple(overridable.cell for overridable in prefill_workers.overridable()),
         DECODE,
         ", decode",

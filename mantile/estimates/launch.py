@@ -298,7 +298,8 @@ def _wanted(estimate: Estimate, role: str) -> dict[str, Any]:
     """The fields of the base column as they hold for a role."""
     values: dict[str, Any] = dict(estimate.columns[0].values)
     if role == "decode":
-        values |= {name: values.get(f"{DECODE}{name}", values[name]) for name in WORKER_FIELDS}
+        own = ((name, values.get(f"{DECODE}{name}")) for name in WORKER_FIELDS)
+        values |= {name: value for name, value in own if value is not None}
     results = estimate.results(0)
     for name in ("input_tokens", "output_tokens"):  # where classes of requests state them
         values.setdefault(name, ceil(results[name]))

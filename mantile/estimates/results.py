@@ -13,7 +13,7 @@ from mantile.equations.devices import Devices
 from mantile.equations.devices_told import WORDS
 from mantile.equations.evidence import BANDED, INVERSE, PERCENTILES
 from mantile.equations.graph import EstimateGraph
-from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
+from mantile.equations.metrics import E2E, POWER, TTFT, Metric, metrics_of
 from mantile.equations.nearest import DEGREES, Nearest
 from mantile.estimates.messages import message
 from mantile.graph.quantity import Input, Named, Node
@@ -47,6 +47,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             for phase in (graph.prefill, graph.decode)
         },
         "range_80": _ranges(graph, values),
+        "power_range_basis": str(values[graph.evidence.power_basis]),
         **({} if graph.drift is None else {"engine_day": _engine_day(graph, values)}),
         **({} if graph.correction is None else {"correction": _corrected(graph, values)}),
         "nearest_run": _nearest_run(graph.nearest, values),
@@ -307,10 +308,12 @@ def _put(nested: dict[str, Any], key: str, value: Any) -> None:
 def _ranges(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, dict[str, float | None]]:
     """The ranges that hold 80 % of runs; of a metric that nobody knows there are none."""
     metrics = metric_values(graph, values)
-    ranged = BANDED | {"e2e": E2E} | {name: metric for name, (metric, _) in INVERSE.items()}
+    ranged = BANDED | {"e2e": E2E, "power": POWER} | {name: metric for name, (metric, _) in INVERSE.items()}
     return {
         name: {
-            percent: None if metrics[ranged[name]] is None else float(values[figure])
+            percent: None
+            if metrics[ranged[name]] is None or isinstance(values[figure], str)
+            else float(values[figure])
             for percent, figure in zip(PERCENTILES, band, strict=True)
         }
         for name, band in graph.evidence.bands.items()

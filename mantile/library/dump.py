@@ -16,7 +16,7 @@ from mantile.library.efficiency import EfficiencyProfile, FitReport
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.library.scenario import Case, Scenario
-from mantile.library.scenario_fields import WORKER_FIELDS
+from mantile.library.scenario_fields import Spread
 
 _WIDTH = 150
 _HEAD = ("title", "date", "why", "template", "name", "model")
@@ -47,8 +47,8 @@ _TAIL = (
 )
 _ORDER = (
     *_HEAD,
-    *WORKER_FIELDS,
-    *(name for name in Case.model_fields if name not in (*_HEAD, *WORKER_FIELDS, *_TAIL)),
+    *Spread.model_fields,
+    *(name for name in Case.model_fields if name not in (*_HEAD, *Spread.model_fields, *_TAIL)),
     *_TAIL,
 )
 assert set(_ORDER) == set(Scenario.model_fields)

@@ -56,6 +56,18 @@ class Band(Strict):
     p90: float = Field(gt=0)
 
 
+class Drawn(Strict):
+    """Percentiles of measured ÷ estimated power of a GPU, in runs at a request rate below saturation of an
+    accelerator and a framework; each model and format has the same weight."""
+
+    accelerator: str
+    framework: str
+    runs: int = Field(ge=1)
+    p10: float = Field(gt=0)
+    p50: float = Field(gt=0)
+    p90: float = Field(gt=0)
+
+
 class Changed(Strict):
     """How much TPOT of the same configuration changed between two days, with one framework.
 
@@ -84,6 +96,8 @@ class EvidenceBase(Strict):
         for level in EVIDENCE_LEVELS
     )
 
+    power: tuple[Drawn, ...] = ()
+    power_source: str = ""
     drift: tuple[Changed, ...] = ()
     drift_source: str = ""
 

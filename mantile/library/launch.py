@@ -348,7 +348,7 @@ class _Reading:
         flag = given.flag
         if flag.fact in ("memory", "static_memory", "free_memory"):
             return self._real(given, 0.05, 1)
-        if flag.fact == "longest":
+        if flag.fact in ("longest", "dense_tp"):
             return self._whole(given, 1, None)
         if flag.field is None or SCENARIO_FIELDS[flag.field].kind is str:
             return given.value
@@ -455,7 +455,36 @@ class _Reading:
         elif "all_experts" in self.facts:
             self.ignored.append(self.called["all_experts"].called)
         plan = {"tp": ranks, "pp": stages, "dp": copies, "attention_dp": groups, "ep": experts}
-        return {name: degree for name, degree in plan.items() if degree > 1}
+        return {name: degree for name, degree in plan.items() if degree > 1} | self._ffns(plan)
+
+    def _ffns(self, plan: Mapping[str, int]) -> dict[str, int]:
+        """TP of dense FFNs, which the engine takes in models that have experts too.
+
+        Each rank holds them whole, for tokens of its own. Shared experts stay as they are: over all ranks, or
+        whole where tokens are sent to experts.
+        """
+        given, architecture = self.called.get("dense_tp"), self.architecture
+        if given is None:
+            return {}
+        if self.facts["dense_tp"] not in (1, plan["tp"] * plan["attention_dp"]):
+            raise given.wrong("1")
+        has_both = architecture is None or {"ffn", "moe"} <= {
+            part for of in architecture.sequence() for part in of
+        }
+        if self.facts["dense_tp"] > 1 or not has_both:
+            self.ignored.append(given.called)
+            return {}
+        sent = plan["ep"] == plan["attention_dp"]
+        shared = architecture is None or bool(architecture.value("shared_expert_size"))
+        if plan["tp"] == 1 and plan["attention_dp"] > 1 and (sent or not shared):
+            return {"ffn_tp": 1}
+        self.not_modelled.append(
+            Remark(
+                given.called,
+                "each rank holds dense FFNs whole for a share of the tokens; Mantile divides them as usual.",
+            )
+        )
+        return {}
 
     def _has_experts(self) -> bool:
         """Whether the model has experts; a line that divides them says so."""

@@ -247,6 +247,10 @@ def _groups(table: LaunchTable, values: dict[str, Any], groups: int) -> Iterator
         if of_groups:
             copies = groups * values.pop("dp", 1)
             yield from _flag(table, of_groups[0], copies, "attention_dp")
+    dense = table.of_fact("dense_tp")
+    if dense is not None and values.get("ffn_tp") == 1:
+        del values["ffn_tp"]
+        yield Said(dense.name, "1", "ffn_tp", table.source(dense))
     experts = table.of_fact("all_experts")
     if experts is not None and values.get("ep") == ranks:
         del values["ep"]

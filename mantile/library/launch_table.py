@@ -33,6 +33,7 @@ Fact = Literal[
     "adapters",  # of LoRA are served, so many at once unless a field says how many
     "all_experts",  # experts are divided among all ranks that share them
     "all_to_all",  # so they are with this exchange of tokens
+    "dense_tp",  # ranks that share a dense FFN of a model with experts
     "dp_attention",  # groups hold attention each and share FFNs and experts
     "gpu_layers",  # layers on the accelerators
     "split_mode",  # how several accelerators share the model

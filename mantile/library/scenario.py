@@ -50,6 +50,7 @@ from mantile.library.scenario_fields import (
     STATED_FIELDS,
     Deployment,
     Inputs,
+    Spread,
     field_name,
     own_names,
     renamed,
@@ -389,6 +390,7 @@ class Scenario(Case):
             if (need == "devices" and self.device_count)
             or _of_class(self.classes, need)
             or any(getattr(case, name) is not None for case in (self, *self.variants))
+            or any(getattr(case.decode, name, None) is not None for case in (self, *self.variants))
         ) | frozenset(
             need
             for name, need in AWAY.items()
@@ -512,6 +514,13 @@ def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any], where: str)
     if prefill or decode:
         stated = merged.get("decode") or {}
         stated = stated.model_dump(exclude_none=True) if isinstance(stated, Deployment) else stated
+        if merged.get("engine_defaults") not in (None, "general"):
+            own = {*own_names(Deployment, stated), *decode}
+            for name in (name for name in prefill if _follows_engine(name) and name not in own):
+                raise InputError(
+                    f"{where}: {PREFILL}{name}: decode workers follow it with engine_defaults "
+                    f"{merged['engine_defaults']}; expected {DECODE}{name} beside it"
+                )
         shared = {name: merged.get(name, _default(name)) for name in prefill}
         shared = {name: value for name, value in shared.items() if value is not None}
         merged |= prefill | {"decode": shared | own_names(Deployment, stated) | decode}
@@ -537,6 +546,10 @@ def with_device_field(devices: Iterable[Any], name: str, value: Any, where: str)
     return found
 
 
+def _follows_engine(name: str) -> bool:
+    return name in SCENARIO_FIELDS and SCENARIO_FIELDS[name].follows == "engine defaults"
+
+
 def _default(name: str) -> Any:
     return SCENARIO_FIELDS[name].default if name in SCENARIO_FIELDS else None
 
@@ -551,7 +564,7 @@ def with_fields(scenario: Scenario, fields: Mapping[str, Any], name: str) -> Sce
     return validate(Scenario, merge_fields(data, fields, name), name)
 
 
-_Case = TypeVar("_Case", bound=Deployment)
+_Case = TypeVar("_Case", bound=Spread)
 
 
 def with_own_accelerators(scenario: Scenario, library: Library) -> tuple[Scenario, Library]:

@@ -88,8 +88,8 @@ def renamed(data: Mapping[Any, Any], name_of: Callable[[Any], Any]) -> dict[Any,
     return found
 
 
-class Deployment(Strict):
-    """Accelerators and how a model is spread over them: fields that decode workers may have to themselves."""
+class Spread(Strict):
+    """Accelerators and how a model is spread over them."""
 
     accelerator: Name | None = field(
         "Accelerator",
@@ -215,7 +215,7 @@ class Deployment(Strict):
         return own_names(cls, data) if isinstance(data, Mapping) else data
 
 
-class Inputs(Deployment):
+class Inputs(Spread):
     """All fields of a scenario that are rows of the Inputs sheet and flags of the command line."""
 
     framework_support: Literal["documented", "own build"] | None = field(
@@ -886,7 +886,10 @@ class Inputs(Deployment):
     )
     max_requests: Whole | None = field(
         "Most requests in a batch",
-        "of a replica, as the engine is told; 0: as many as memory holds",
+        (
+            "of a replica, as the engine is told; 0: as many as memory holds. Of prefill workers prompts "
+            "in a pass; each attention group has one at most"
+        ),
         unit="request",
         default=0,
         follows="engine defaults",
@@ -1101,6 +1104,20 @@ class Inputs(Deployment):
 
 SCENARIO_FIELDS: Mapping[str, ScenarioField] = {declared.name: declared for declared in read_fields(Inputs)}
 """The table of fields, in the order in which a reader meets them."""
+
+
+def _as_shared(name: str) -> Any:
+    """The field of decode workers that is declared as that of a scenario."""
+    return Inputs.model_fields[name]
+
+
+class Deployment(Spread):
+    """What decode workers may have to themselves."""
+
+    token_budget: Whole | None = _as_shared("token_budget")
+    max_requests: Whole | None = _as_shared("max_requests")
+    dcp: Whole | None = _as_shared("dcp")
+
 
 WORKER_FIELDS: tuple[str, ...] = tuple(Deployment.model_fields)
 """What decode workers may have to themselves, as decode_<field>."""

@@ -32,7 +32,7 @@ FEWEST_BITS = 4.0
 """Bits of a weight at least, where nobody states them: below, answers change more than speed tells."""
 _OFFLOADED = 8  # steps in which weights move to the host
 _MOST_ACCELERATORS = 72
-_BITS_PER_BYTE = cast("float", BITS_PER_BYTE.value)
+BITS_OF_A_BYTE = cast("float", BITS_PER_BYTE.value)
 _WANTED = "ttft,interactivity"
 
 
@@ -163,14 +163,14 @@ def fits(
     room = capacity * count + (ram_gb or 0)  # GiB at most: a GB is less
     found: list[Fit] = []
     too_large: list[str] = []
-    for model, total, least in _largest_first(models or model_ids()):
+    for model, total, least in largest_first(models or model_ids()):
         if len(found) == top:
             break
         step(model.name)
         formats = _formats(model, library, chip.id, bits_min)
         smallest = min(library.datatype(name, "weights").bits for of in formats.values() for name in of)
         fit = None
-        if number_in(least * smallest / _BITS_PER_BYTE, "B", "GiB") <= room:
+        if number_in(least * smallest / BITS_OF_A_BYTE, "B", "GiB") <= room:
             lengths = {"input_tokens": input_tokens, "output_tokens": output_tokens}
             fit = _fit(model, total, chip.id, count, lengths, ram_gb, formats, library)
         if fit is None:
@@ -189,8 +189,8 @@ def fits(
     )
 
 
-def _largest_first(names: Sequence[str]) -> Iterator[tuple[Model, int, int]]:
-    """Models, their parameters, and those of them that lie on an accelerator in any case."""
+def largest_first(names: Sequence[str]) -> Iterator[tuple[Model, int, int]]:
+    """Models from the largest on, their parameters, and those that lie on an accelerator in any case."""
     counted = []
     for name in names:
         model = load_model(name)

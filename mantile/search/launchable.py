@@ -18,7 +18,7 @@ from mantile.library.launch_table import LaunchTable, launch_tables
 from mantile.library.profiles import CHECKPOINT, Library
 from mantile.library.scenario_fields import DEFAULT_SYSTEM
 from mantile.search.evaluate import Array, unique
-from mantile.search.space import DEGREES, OFFLOADED, TOGETHER, published
+from mantile.search.space import DEGREES, FFN_TP, OFFLOADED, TOGETHER, published
 
 NO_LAUNCH_LINE = "NO_LAUNCH_LINE"
 """The code of a plan that `launch` refuses."""
@@ -69,6 +69,8 @@ def accepted(plans: pd.DataFrame, model: Model, library: Library) -> Array:
     for role in ("", DECODE) if f"{DECODE}tp" in plans else ("",):
         degrees = [f"{role}{name}" for name in DEGREES]
         require(degrees, said(DEGREES))
+        if FFN_TP in plans:
+            require([*degrees, FFN_TP], said((*DEGREES, FFN_TP)))
         require([*degrees, "machine"], _starts, plans.assign(machine=_machines(plans, role, library)))
     if "serving" in plans:
         require(["serving"], lambda table, serving: serving == TOGETHER or table.server.apart is not None)

@@ -18,6 +18,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 DEFAULT = "cost"
 """What is wanted where nobody says it."""
+LARGEST = "largest-model"
+"""What is wanted where a model shall be chosen too: the largest that fits and keeps the limits."""
 _WAITS = ("ttft", "e2e")  # what attributes of metrics begin with that limit the wait
 _ATTENTION, _MOST_WAIT, _TOKENS_PER_S = 10.0, 60.0, 1000.0
 _LATER = 1e-5  # weight of what decides among equals, against that of what is before it
@@ -116,6 +118,11 @@ class Objective:
         return score([(nodes[of.key], of.lower, weight(of, self.weights[of.key])) for of in self.measures])
 
 
+def is_largest(text: str) -> bool:
+    """Whether a model shall be chosen too, in any spelling: largest-model, largest_model."""
+    return text.strip().lower().replace("_", "-") == LARGEST
+
+
 def read_objective(text: str, place: str = "--objective") -> Objective:
     """What is wanted, as it is typed.
 
@@ -129,6 +136,11 @@ def read_objective(text: str, place: str = "--objective") -> Objective:
     Example:
         read_objective("usd-per-million").words    # USD per million output tokens
     """
+    if is_largest(text):
+        raise InputError(
+            f"{place}: {LARGEST} chooses among models: expected `mantile optimize all`, POST /v1/estimate "
+            "without model_id, or mantile.largest_model(); or a measure of one model, such as cost"
+        )
     parts = [part.strip() for part in text.split("+")]
     if len(parts) == 1 and "*" not in text:
         names = [name.strip() for name in text.split(",")]

@@ -26,6 +26,7 @@ from mantile.library.version import __version__
 from mantile.search.chips import ChipAnswer, chips_of
 from mantile.search.launchable import unpublished
 from mantile.search.objective import DEFAULT, Limit, limit
+from mantile.search.per_layer import notes_of
 from mantile.search.question import (
     CANDIDATES,
     OF_PAIRS,
@@ -40,7 +41,7 @@ from mantile.search.question import (
 )
 from mantile.search.scheduled import in_parts
 from mantile.search.search import FRONT, NOT_KNOWN_CODE, Found, Search, measures_of, silent
-from mantile.search.space import CHOSEN, DEGREES, Space
+from mantile.search.space import CHOSEN, DEGREES, FFN_TP, OFFLOADED, Space
 from mantile.search.turned import turned
 
 _SHOWN = 300  # points of a picture
@@ -81,12 +82,14 @@ class Optimum:
         scenario: the winner, with the best other plans as variants and with the decision.
         found: every plan that was looked at.
         space: what was looked at.
+        of_layers: sentences about FFNs over other ranks than attention, where that is asked for.
     """
 
     question: Question
     scenario: Scenario
     found: Found
     space: Space
+    of_layers: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         ranked = self.found.ranked
@@ -183,10 +186,10 @@ class Optimum:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is to be said of weights that somebody asked for and nobody publishes."""
+        """What is to be said of weights that nobody publishes, and of FFNs with a degree of their own."""
         model, library = self.question.model, self.question.library
         said = (unpublished(one.plan, model, library) for one in self.candidates)
-        return tuple(dict.fromkeys(note for note in said if note))
+        return (*dict.fromkeys(note for note in said if note), *self.of_layers)
 
     def nearest_miss(self) -> tuple[Candidate, Limit, float] | None:
         """Of plans that miss a limit the one that misses by least, that limit, and by how much as a share.
@@ -305,7 +308,8 @@ def optimize(
         over: fields to choose from: accelerators, frameworks, data types, degrees. What is neither there nor
             among the fields is chosen among what is usual.
         makers: whose accelerators may be chosen; all without.
-        search: what is looked at beyond the usual: cp, disaggregated, offload.
+        search: what is looked at beyond the usual: cp, disaggregated, offload; per-layer-type for FFNs over
+            other ranks than attention.
         model, library, name: as for `estimate`.
         plans: of the answer, at most 24; the workbook holds each as a live column.
         host_memory: GB of host memory for each accelerator. Where no plan of an accelerator fits, weights and
@@ -381,7 +385,8 @@ def solve(
         raise InputError(f"{question.name}: {_nothing(Optimum(question, base, found, space))}")
     rows = _selected(found, question.plans)
     could = [*turned(evaluator, question.objective, rows)] if len(found.ranked) else []
-    return Optimum(question, scenario_of(question, base, found, rows, could), found, space)
+    notes = notes_of(question, search, found)
+    return Optimum(question, scenario_of(question, base, found, rows, could), found, space, notes)
 
 
 def _nothing(lost: Optimum) -> str:
@@ -410,7 +415,8 @@ def _selected(found: Found, count: int) -> pd.DataFrame:
     Of plans that differ in the number of replicas alone the best stands for all.
     """
     ranked = found.ranked
-    kinds = [name for name in (*CHOSEN, *DEGREES, *OF_PAIRS) if name in found.plans and name != f"{DECODE}dp"]
+    names = (*CHOSEN, *DEGREES, FFN_TP, *OF_PAIRS)
+    kinds = [name for name in names if name in found.plans and name != f"{DECODE}dp"]
     alike = ranked.drop_duplicates(kinds)
     of_chips = alike.drop_duplicates("accelerator")
     first = alike.head(3)
@@ -453,10 +459,12 @@ def scenario_of(
         plans.append(plan)
     data = base.model_dump(exclude_none=True, exclude_defaults=True, exclude={"decode", "serving"})
     data |= _fields(plans[0])
+    plain: dict[str, Any] = {"system": "default"}
+    plain |= {name: 0 for name in (*OFFLOADED, FFN_TP) if name in plans[0]}
     data["variants"] = [
         {
             "name": plan_name(plan, question.model, question.library)[:120],
-            **_fields({"system": "default", **plan}),
+            **_fields(plain | plan),
         }
         for plan in plans
     ]

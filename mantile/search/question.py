@@ -28,9 +28,11 @@ from mantile.search.space import (
     CHOSEN,
     CONTEXT,
     DEGREES,
+    FFN_TP,
     OF_DECODE,
     OFFLOAD,
     OFFLOADED,
+    PER_LAYER_TYPE,
     TOGETHER,
     Space,
     usual_space,
@@ -43,11 +45,11 @@ PLANNED = (*CHOSEN, *DEGREES, "dp", *OFFLOADED)
 CANDIDATES = 12
 """Plans of an answer where nobody asks for more or fewer; a workbook holds each as live columns."""
 USUAL_MOST = 8  # accelerators, where nobody states a limit
-SEARCHED = ("cp", APART, OFFLOAD)
+SEARCHED = ("cp", APART, OFFLOAD, PER_LAYER_TYPE)
 """What is looked at beyond the usual, where somebody asks for it."""
 ALL = "all"
 """In place of accelerators: every one of the library."""
-_PLAIN = {"system": "default", "offload_weights": 0.0, "offload_kv": 0.0}
+_PLAIN = {"system": "default", "offload_weights": 0.0, "offload_kv": 0.0, FFN_TP: 0}
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,6 +129,8 @@ def ask(
     if host_memory is not None and not (np.isfinite(host_memory) and host_memory >= 0):
         raise InputError(f"{name}: host_memory: expected GB from 0 on, found {host_memory!r:.40}")
     given = dict(fields)
+    if PER_LAYER_TYPE in search and (given.get(FFN_TP) is not None or FFN_TP in map(field_name, over)):
+        raise InputError(f"{name}: {FFN_TP}: stated, and {PER_LAYER_TYPE} searches it; expected one of both")
     varied = _varied(over, given, name)
     library = library or load_library(tuple(given.get("profiles", ())))
     if "model" not in given and model is None:
@@ -198,10 +202,10 @@ def _varied(
     varied: dict[str, tuple[Any, ...]] = {}
     for key, listed in over.items():
         field = field_name(key)
-        if field not in (*PLANNED, CONTEXT, f"{DECODE}accelerator"):
+        if field not in (*PLANNED, CONTEXT, FFN_TP, f"{DECODE}accelerator"):
             known = field in INPUT_NAMES
             raise InputError(
-                f"{name}: {key}: expected a field of a plan: {', '.join((*PLANNED, CONTEXT))}"
+                f"{name}: {key}: expected a field of a plan: {', '.join((*PLANNED, CONTEXT, FFN_TP))}"
                 + ("; other fields have one value" if known else "")
             )
         if field in given:
@@ -252,6 +256,7 @@ def _base(question: Question, space: Space) -> Scenario:
     fields |= {"model": question.fields.get("model", question.model.id)}
     fields["accelerator"] = space.chosen["accelerator"][0]
     fields |= {CONTEXT: space.contexts[0]} if space.contexts else {}
+    fields |= {FFN_TP: 0} if space.ffns else {}
     fields |= {"serving": APART} if space.apart else {}
     return parse_scenario(merge_fields({}, fields, question.name), question.name)
 
@@ -261,7 +266,7 @@ def plan_of(row: Mapping[str, Any]) -> dict[str, Any]:
     plan = {}
     flat = dict(row) | {f"{DECODE}{key}": value for key, value in (row.get("decode") or {}).items()}
     row = flat
-    for name in (*PLANNED, *OF_PAIRS, CONTEXT, "concurrency"):
+    for name in (*PLANNED, FFN_TP, *OF_PAIRS, CONTEXT, "concurrency"):
         if name not in row or row[name] is None or row[name] == _PLAIN.get(name):
             continue
         value = row[name]
@@ -277,6 +282,7 @@ def plan_name(plan: Mapping[str, Any], model: Model, library: Library) -> str:
         for field, short in (("tp", "TP"), ("attention_dp", "DPA"), ("cp", "CP"), ("ep", "EP"), ("pp", "PP"))
         if field == "tp" or int(plan.get(field, 1)) > 1
     ]
+    degrees += [f"FFN TP{int(plan[FFN_TP])}"] if plan.get(FFN_TP) else []
     copies = f"{int(plan['dp'])} × " if int(plan.get("dp", 1)) > 1 else ""
     if plan.get("serving") == APART:
         decode = {key.removeprefix(DECODE): value for key, value in plan.items() if key.startswith(DECODE)}

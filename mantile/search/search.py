@@ -37,7 +37,7 @@ from mantile.search.evaluate import Array, Evaluator, numbers
 from mantile.search.launchable import NO_LAUNCH_LINE, accepted
 from mantile.search.objective import Limit, Objective
 from mantile.search.offload import fullest, others
-from mantile.search.space import APART, CONTEXT, DEGREES, OF_DECODE, OFFLOADED, TOGETHER, Space
+from mantile.search.space import APART, CONTEXT, DEGREES, FFN_TP, OF_DECODE, OFFLOADED, TOGETHER, Space
 
 USED = "accelerators_used"
 """The column of plans that says how many accelerators they have."""
@@ -131,6 +131,7 @@ class Search:
             load, and every number of replicas is looked at.
         step: is told how many plans are done.
         helped: works plans out in parts: given the search, one of `WORK` and plans; None: in one piece.
+        launched: whether a plan must have a launch line.
     """
 
     evaluator: Evaluator
@@ -140,6 +141,7 @@ class Search:
     searches_load: bool
     step: Callable[[str], None] = silent
     helped: Callable[[Search, str, pd.DataFrame], pd.DataFrame] | None = None
+    launched: bool = True
 
     def bare(self) -> Search:
         """The same question for another process: without what it has been told so far."""
@@ -252,9 +254,9 @@ class Search:
 
     def _by_rules(self, plans: pd.DataFrame, infeasible: Counter[str]) -> pd.DataFrame:
         """Plans that keep the rules of the checker, those of single ranks first."""
-        names = [name for name in plans if name not in (*DEGREES, "dp", *OF_DECODE)]
-        numbers_ = [name for name in plans if name not in names]
-        single = plans.drop_duplicates(names).assign(**dict.fromkeys(numbers_, 1))
+        names = [name for name in plans if name not in (*DEGREES, FFN_TP, "dp", *OF_DECODE)]
+        ones = {name: int(name != FFN_TP) for name in plans if name not in names}
+        single = plans.drop_duplicates(names).assign(**ones)
         codes = self._broken(single)
         broken = {
             tuple(row): code for row, code in zip(single[names].itertuples(index=False), codes, strict=True)
@@ -279,8 +281,10 @@ class Search:
         """
         checks = self.evaluator.plan_checks
         results = self.evaluator.run(plans, {check.code: check.result for check in checks})
-        told = accepted(plans, self.evaluator.model, self.evaluator.library)
-        codes = np.where(told, "", NO_LAUNCH_LINE).astype(object)
+        codes = np.full(len(plans), "", object)
+        if self.launched:
+            told = accepted(plans, self.evaluator.model, self.evaluator.library)
+            codes[~told] = NO_LAUNCH_LINE
         for check in reversed(checks):
             codes[results[check.code] <= 0] = check.code
         return pd.DataFrame({"code": codes}, index=plans.index)

@@ -25,6 +25,8 @@ CHOSEN = ("accelerator", "system", "framework", "weights_dtype", "kv_dtype")
 OFFLOADED = ("offload_weights", "offload_kv")
 CONTEXT = "max_model_len"
 """The longest request that the engine takes: chosen where somebody lists it, or leaves it to be chosen."""
+FFN_TP = "ffn_tp"
+"""Ranks that share a dense FFN or a shared expert: chosen where somebody asks; 0: as the engine has it."""
 AUTO = "auto"
 """In place of values of a field: those that are usual."""
 APART, TOGETHER = "disaggregated", "aggregated"
@@ -38,6 +40,8 @@ HOST_SHARE = 2.0
 """GB of host memory for each GiB of an accelerator's own, where nobody states it: an assumption."""
 OFFLOAD = "offload"
 """What is searched for where host memory shall be looked at of every accelerator."""
+PER_LAYER_TYPE = "per-layer-type"
+"""What is searched for where FFNs may have another tensor degree than attention."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ class Space:
         host_for_all: whether it is looked at too where an accelerator has plans without.
         contexts: tokens of the longest request that the engine takes, the most first: of plans that are equal
             otherwise the first wins. Empty: nobody asks.
+        ffns: ranks that share a dense FFN, 0 first: as the engine has it. Empty: nobody asks.
     """
 
     chosen: Mapping[str, tuple[str, ...]]
@@ -73,6 +78,7 @@ class Space:
     host: Mapping[str, float] = field(default_factory=dict)
     host_for_all: bool = False
     contexts: tuple[int, ...] = ()
+    ffns: tuple[int, ...] = ()
 
     def replica_degrees(self) -> pd.DataFrame:
         """The degrees of every replica within the limit of accelerators, each once; a column for each."""
@@ -93,12 +99,13 @@ class Space:
         Raises:
             InputError: where there are too many.
         """
-        return self._crossed(self.replica_degrees())
+        return self._crossed(self.replica_degrees(), self.ffns)
 
     def pairs(self) -> pd.DataFrame:
         """All plans with prefill and decode workers of their own, so many of each as there may be.
 
-        Workers have no pipeline and share no prompt: they are split by TP or by attention-DP.
+        Workers have no pipeline and share no prompt: they are split by TP or by attention-DP. FFNs of both
+        have the first TP of `ffns`.
         """
         kinds = [row for row in self._rows() if row[1] == row[2] == 1 and 1 in (row[0], row[3])]
         rows = []
@@ -108,15 +115,18 @@ class Space:
                 for others in range(1, (self.most - count * sizes[0]) // sizes[1] + 1):
                     rows.append((*first, count, *last, others))
         degrees = pd.DataFrame(rows, columns=[*DEGREES, "dp", *OF_DECODE]).astype(int)
-        plans = self._crossed(degrees)
+        plans = self._crossed(degrees, self.ffns[:1])
         if not self.decode_chips:
             return plans.assign(**{f"{DECODE}accelerator": plans["accelerator"]})
         plans = plans.merge(pd.DataFrame({f"{DECODE}accelerator": self.decode_chips}), how="cross")
         rows = plans[[f"{DECODE}accelerator", "framework", "weights_dtype"]].itertuples(index=False)
         return plans[[weights in self.formats[chip, name] for chip, name, weights in rows]]
 
-    def _crossed(self, degrees: pd.DataFrame) -> pd.DataFrame:
+    def _crossed(self, degrees: pd.DataFrame, ffns: tuple[int, ...]) -> pd.DataFrame:
         """Every choice of names with all degrees."""
+        if ffns:
+            degrees = degrees.merge(pd.DataFrame({FFN_TP: ffns}), how="cross")
+            degrees = degrees[_divides_ffns(degrees)]
         rows = [
             (*names, weights)
             for names in product(*self.chosen.values())
@@ -139,6 +149,15 @@ class Space:
             for framework, names in self.single.items()
         ]
         return plans[~np.logical_or.reduce(split)].reset_index(drop=True) if split else plans
+
+
+def _divides_ffns(degrees: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Whether TP of FFNs divides TP, or is all ranks of a stage, and differs from what it is unstated."""
+    ffn, tp = degrees[FFN_TP], degrees["tp"]
+    stage = degrees[["tp", "cp", "attention_dp"]].prod(axis=1)
+    sends = (degrees["ep"] > 1) & (stage > tp)
+    possible = (tp % ffn.clip(lower=1) == 0) | (ffn == stage)
+    return np.asarray((ffn == 0) | (possible & (ffn != tp.where(sends, stage))))
 
 
 def usual_space(
@@ -164,7 +183,7 @@ def usual_space(
         scenario: fields that are fixed.
         over: fields with values to choose from.
         most: accelerators at most.
-        searched: what is looked at beyond the usual: cp, disaggregated, offload.
+        searched: what is looked at beyond the usual: cp, disaggregated, offload, per-layer-type.
         makers: whose accelerators may be chosen; all without.
         host_memory: GB of the host for each accelerator; None: twice what the accelerator has; 0: none.
 
@@ -226,7 +245,30 @@ def usual_space(
         host={} if given.keys() & {*OFFLOADED} else _host(chosen["accelerator"], host_memory, library),
         host_for_all=OFFLOAD in searched,
         contexts=_contexts(given.get(CONTEXT, ()), scenario, model),
+        ffns=_ffns(given.get(FFN_TP, ()), PER_LAYER_TYPE in searched, degrees, model),
     )
+
+
+def shares_ffns(model: Model) -> bool:
+    """Whether a model has dense FFNs or shared experts, of which TP may differ from that of attention."""
+    architecture = model.architecture
+    return any("ffn" in layer for layer in architecture.sequence()) or bool(
+        architecture.value("shared_expert_size")
+    )
+
+
+def _ffns(
+    listed: Sequence[Any], searched: bool, degrees: Mapping[str, tuple[int, ...]], model: Model
+) -> tuple[int, ...]:
+    """Ranks that share a dense FFN, 0 first; usual are the degrees of attention and what they come to."""
+    if listed:
+        return tuple(sorted(_whole(FFN_TP, listed)))
+    if not searched or not shares_ffns(model):
+        return ()
+    stages = {
+        tp * groups * cp for tp, groups, cp in product(*(degrees[n] for n in ("tp", "attention_dp", "cp")))
+    }
+    return (0, *sorted({*degrees["tp"], *stages}))
 
 
 def _contexts(listed: Sequence[Any], scenario: Mapping[str, Any], model: Model) -> tuple[int, ...]:
@@ -282,7 +324,7 @@ def _chips(names: Sequence[Any], makers: Sequence[str], library: Library) -> tup
 
 
 def _whole(name: str, values: Sequence[Any]) -> tuple[int, ...]:
-    least = 0 if name == "ep" else 1
+    least = 0 if name in ("ep", FFN_TP) else 1
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise InputError(f"{name}: expected whole numbers from {least} on, found {value!r:.40}")

@@ -179,7 +179,9 @@ class EstimateAsked(Body):
     hardware: Hardware | None = None
     workload: Workload | None = None
     objective: Words = Field(
-        default="cost", description="What is wanted: a measure of `mantile optimize --objective`."
+        default="cost",
+        description="What is wanted: a measure of `mantile optimize --objective`; largest_model, without "
+        "model_id: the largest model of the catalogue that fits.",
     )
     plan: dict[str, Any] | None = Field(
         default=None,
@@ -345,7 +347,11 @@ class OptimizeAsked(Body):
     )
     gpus_max: Degree = Field(default=8, description="Accelerators of a deployment, at most.")
     plans: int = Field(default=12, ge=1, le=24)
-    search: list[Literal["cp", "disaggregated", "offload"]] = Field(default=[], max_length=3)
+    search: list[Literal["cp", "disaggregated", "offload", "per-layer-type"]] = Field(
+        default=[],
+        max_length=4,
+        description="What is looked at beyond the usual; per-layer-type: FFNs with a TP of their own.",
+    )
     host_memory: Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)] | None = Field(
         default=None, description="GB of the host for each accelerator; 0 for none."
     )

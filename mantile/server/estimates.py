@@ -21,9 +21,10 @@ from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.scenario_fields import field_name
 from mantile.search.devices import MOST_MACHINES, assignments
 from mantile.search.devices import OBJECTIVES as OF_MACHINES
-from mantile.search.objective import read_objective
+from mantile.search.largest import SPEED, find_largest
+from mantile.search.objective import LARGEST, is_largest, read_objective
 from mantile.search.optimize import Optimum, solve
-from mantile.search.question import ask
+from mantile.search.question import Question, ask
 from mantile.server.asked import EstimateAsked
 from mantile.server.documents import NAME, asked_as, estimate_of, fields_of, in_fields
 from mantile.server.errors import Refused
@@ -61,7 +62,14 @@ def answer(asked: EstimateAsked, hub: bool, *folders: Path) -> dict[str, Any]:
         if asked.model_id or asked.hardware or asked.workload or asked.plan:
             raise InputError("field scenario: expected it alone, or model_id, hardware and workload")
         return _told(estimate_of(asked.scenario, hub), None, None)
-    if asked.model_id is None or asked.hardware is None or asked.workload is None:
+    chooses = is_largest(asked.objective)
+    if chooses and (asked.model_id is not None or asked.plan is not None):
+        field = "plan" if asked.model_id is None else "model_id"
+        raise InputError(
+            f"field {field}: stated, and objective {LARGEST} chooses it; expected it left out, or another "
+            "objective such as cost"
+        )
+    if asked.hardware is None or asked.workload is None or (asked.model_id is None and not chooses):
         raise InputError("field model_id: expected it with hardware and workload, or a scenario")
     library = load_library()
     with naming("field runtime_id", "unknown "):
@@ -71,15 +79,47 @@ def answer(asked: EstimateAsked, hub: bool, *folders: Path) -> dict[str, Any]:
         named |= dict.fromkeys((name, field_name(name)), f"plan.{name}")
     with asked_as(named):
         fields = {
-            "model": asked.model_id,
+            **({} if chooses else {"model": asked.model_id}),
             **runtime,
             "input_tokens": asked.workload.context_tokens,
             "output_tokens": asked.workload.output_tokens,
             "concurrency": asked.workload.concurrency,
         }
         found = hardware(asked.hardware, library, *folders)
-        answered = _on_hardware(asked, fields, found, hub)
+        answered = (_largest if chooses else _on_hardware)(asked, fields, found, hub)
         return _without_money(answered) if found.is_own else answered
+
+
+def _largest(
+    asked: EstimateAsked, workload: Mapping[str, Any], found: Configuration, hub: bool
+) -> dict[str, Any]:
+    """The answer for the largest model of the catalogue that fits; the models that fit are the plans of it.
+
+    Raises:
+        InputError: for accelerators that are not alike; where no model fits and keeps the limits.
+    """
+    if "devices" in found.fields:
+        raise InputError(
+            f"field hardware.gpus: expected GPUs of one kind with objective {LARGEST}; ask for each by itself"
+        )
+
+    def ask_for(model: str) -> Question:
+        stated, own = fields_of({**found.scenario, **workload, "model": model}, hub)
+        host = 0.0 if found.ram is None else found.ram / found.count
+        most = min(found.count, 1024)
+        return ask(stated, SPEED, [], most, {}, model=own, name=NAME, plans=2, host_memory=host)
+
+    models = find_largest(ask_for)
+    if models.winner is None:
+        raise InputError(f"field hardware: {models.words}; expected more memory, or another runtime_id")
+    answered = _told(_winner(models.winner.best), found, models.winner.best, 0, chosen=True)
+    configs = [
+        recommendations(one.best)[0] | {"rank": rank, "model_id": one.best.question.model.id}
+        for rank, one in enumerate(models.models[: asked.recommend], start=1)
+    ]
+    larger = [f"{one.model}: {one.why}" for one in models.too_large[-3:]]
+    words = [f"{models.words}.", *answered["explanations"], *larger]
+    return answered | {"recommended_configs": configs, "explanations": words}
 
 
 def _without_money(answer: Any) -> Any:
@@ -334,6 +374,7 @@ def _estimates(whole: Mapping[str, Any]) -> dict[str, Any]:
             "median": scaled(whole.get("e2e_p50_s"), _MS),
             "p95": scaled(whole.get("e2e_p95_s"), _MS),
         },
+        "power_w": {**band("power"), "mean": whole["power_w"], "basis": whole["power_range_basis"]},
         "vram_peak_gb": memory("peak_memory", "peak_memory_bytes"),
         "vram_needed_gb": scaled(whole["memory_per_accelerator_bytes"], _GB),
         "vram_capacity_gb": scaled(whole["memory_capacity_bytes"], _GB),

@@ -39,7 +39,8 @@ from mantile.library.version import __version__
 # say the version, tokenizer and checkpoints of a model; 9 knew no decision, no capacity and no class of
 # machine; 10 had no signature; 11 knew no links between any two devices, no correction, no engine date, no
 # disks of machines; 12 knew no bandwidth of a handover, and no steps of a correction that hold everywhere;
-# 13 knew no prices of single chips, and no degrees of one kind of layer.
+# 13 knew no prices of single chips, no degrees of one kind of layer, no power of measured GPUs, and no
+# limits of decode workers of their own.
 FORMAT = 14
 GENERATOR = f"mantile {__version__}"
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden

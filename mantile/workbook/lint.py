@@ -128,7 +128,7 @@ MAX_LENGTH, MAX_REFERENCES, MAX_RANGE, MAX_CHUNK = 120, 8, 100_000, 32_000
 _MAX_NESTING = 64
 # Results that nobody inside the book has to use.
 OUTPUTS = re.compile(
-    r"^(metrics\.|load\.(state|in_flight|seats|wait\w*|served)$|serving\.|break_even\.|evidence\.\w+\.p\d+$|stamp\.|floor\.|check"
+    r"^(metrics\.|load\.(state|in_flight|seats|wait\w*|served)$|serving\.|break_even\.|evidence\.(\w+\.p\d+|power_basis)$|stamp\.|floor\.|check"
     r"|drift\.(p\d+|months)$"
     r"|correction\.(version|digest|\w+\.(p\d+|newest))$"
     r"|framework\.[\w.-]+\.(cache_policy|pads_\w+)$|((decode|fullest)\.)?startup\.\w+|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"

@@ -103,6 +103,9 @@ _ROWS: tuple[_Row, ...] = (
     _of(metrics.PREFILL_MFU),
     _of(metrics.DECODE_MBU),
     _of(metrics.POWER),
+    ("Power, 80 % from", "range_80.power.p10", metrics.POWER.text),
+    ("to", "range_80.power.p90", metrics.POWER.text),
+    ("Range of power", "power_range_basis", number),
     _of(metrics.USD_PER_HOUR),
     _of(metrics.USD_PER_MILLION_OUTPUT_TOKENS),
     (

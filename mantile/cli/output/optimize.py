@@ -20,6 +20,7 @@ from mantile.equations.metrics import (
 
 if TYPE_CHECKING:
     from mantile.search.devices import Assignment
+    from mantile.search.largest import LargestModel
     from mantile.search.optimize import Candidate, Optimum
     from mantile.search.question import Question
 
@@ -52,6 +53,34 @@ def print_assignments(found: Sequence[Assignment], written: Path | None) -> None
     out.print(table)
     if written is not None and not best.refused:
         out.print(f"{written}: written")
+
+
+def print_largest(found: LargestModel) -> None:
+    """The largest models that fit, at most 80 columns wide, and which larger ones do not."""
+    out = open_console()
+    out.print(Text(f"{found.words}.", style="bold"))
+    if found.models:
+        table = new_table("model", "G param.", "weights", "chips", "tokens/s/user", right=(1, 3, 4))
+        for one in found.models:
+            winner = one.best.winner
+            assert winner is not None
+            table.add_row(
+                one.best.question.model.id,
+                number(one.parameters / 1e9, 4),
+                str(winner.plan["weights_dtype"]),
+                number(winner.results["accelerators"]),
+                number(one.speed, 3),
+            )
+        out.print(table)
+        for one in found.models:
+            assert one.best.winner is not None
+            out.print(f"{one.best.question.model.id}: {one.best.winner.name}")
+        for line in held(found.models[0].best.question):
+            out.print(line)
+        larger = [one for one in found.too_large if one.parameters > found.models[0].parameters]
+        if larger:
+            last = larger[-1]
+            out.print(f"{len(larger)} larger models do not do; the smallest is {last.model}: {last.why}.")
 
 
 def print_optimum(found: Optimum, top: int, written: Path | None) -> None:
