@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.typed.cells import Bounds, Faults, Guard, Typed, first_fault
-from mantile.graph.quantity import Input, Section, is_number, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, equal, is_number, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 
@@ -23,10 +23,9 @@ def dimensions_typed(ir: ModelGraph) -> Dimensions:
     """The rows of the Model sheet about what the cells of its dimensions hold."""
     bounds, rows = Bounds("dimensions"), Rows("typed.dimensions")
     of_vision = tuple(ir.vision.facts.values()) if ir.vision else ()
-    figures = (*ir.facts.values(), *of_vision, *ir.sizes)
-    found = tuple(
-        _typed(figure, bounds) for figure in figures if isinstance(figure, Input) and not figure.fixed
-    )
+    dimensions = (figure for figure in (*of_vision, *ir.sizes) if isinstance(figure, Input))
+    figures = (*ir.facts.values(), *(figure for figure in dimensions if not figure.fixed))
+    found = tuple(_typed(figure, bounds) for figure in figures)
     faults = first_fault(
         rows,
         "dimensions",
@@ -61,12 +60,18 @@ def dimensions_typed(ir: ModelGraph) -> Dimensions:
 def _typed(figure: Input, bounds: Bounds) -> Typed:
     guard = Guard(figure.id, figure)
     content = guard.content(figure)
-    in_range = guard.in_range(content, bounds)
+    if figure.fixed:  # the structure follows it
+        assert figure.minimum is not None
+        in_range: Quantity | None = None
+        holds: Node = where(equal(content, bounds.of(figure.minimum, figure.unit)), 1, 0)
+    else:
+        in_range = guard.in_range(content, bounds)
+        holds = in_range
     return Typed(
         input=figure,
         content=content,
         place=guard.place(),
         in_range=in_range,
-        valid=guard.valid(where(is_number(content), in_range, 0)),
+        valid=guard.valid(where(is_number(content), holds, 0)),
         expected=guard.expected(),
     )
