@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.typed.cells import Bounds, Faults, Guard, Typed, first_fault
-from mantile.graph.quantity import Input, Node, Quantity, Section, equal, is_number, where
+from mantile.graph.quantity import (
+    Input,
+    Quantity,
+    Section,
+    at_least,
+    at_most,
+    count_where,
+    is_number,
+    span,
+    where,
+)
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 
@@ -60,18 +70,19 @@ def dimensions_typed(ir: ModelGraph) -> Dimensions:
 def _typed(figure: Input, bounds: Bounds) -> Typed:
     guard = Guard(figure.id, figure)
     content = guard.content(figure)
+    in_range: Quantity | None = None
     if figure.fixed:  # the structure follows it
         assert figure.minimum is not None
-        in_range: Quantity | None = None
-        holds: Node = where(equal(content, bounds.of(figure.minimum, figure.unit)), 1, 0)
+        here, bound = span([content]), bounds.of(figure.minimum, figure.unit)
+        valid = guard.valid(count_where(here, at_least(bound), here, at_most(bound)))
     else:
         in_range = guard.in_range(content, bounds)
-        holds = in_range
+        valid = guard.valid(where(is_number(content), in_range, 0))
     return Typed(
         input=figure,
         content=content,
         place=guard.place(),
         in_range=in_range,
-        valid=guard.valid(where(is_number(content), holds, 0)),
+        valid=valid,
         expected=guard.expected(),
     )
