@@ -144,6 +144,8 @@ def random_value(figure: Input, dice: random.Random) -> Any:
         return dice.choice(figure.choices)
     if figure.unit == "date":
         return dice.randint(int(figure.minimum or 0), int(figure.maximum or 0))
+    if figure.id.startswith("model.") and (figure.maximum or 0) < 10:  # yes or no, or matrices
+        return float(dice.randint(int(figure.minimum or 0), int(figure.maximum or 0)))
     if figure.id.startswith("model."):
         return float(max(1, round(float(figure.value or 500) * dice.uniform(0.5, 2))))
     if figure.integer:

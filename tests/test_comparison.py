@@ -95,9 +95,10 @@ def test_exactly_the_change_is_found() -> None:
     Each alone, with results that follow from it and none that do not.
     """
     plain = _made()
-    found = compare(plain, _made(concurrency=8, overrides=[{"id": "cost.life", "value": 7}]))
+    life = {"id": "cost.life", "value": 7, "reason": "our books"}
+    found = compare(plain, _made(concurrency=8, overrides=[life]))
     assert found.inputs == (
-        {"id": "cost.life", "scenario": None, "a": 4, "b": 7.0},
+        {"id": "cost.life", "scenario": None, "a": 4, "b": 7.0, "why": "user override in B: our books"},
         {"id": "inputs.concurrency", "scenario": "A", "a": 4, "b": 8},
     )
     assert found.formulas == ()

@@ -149,7 +149,7 @@ def test_every_yellow_cell_counts_in_its_scenario(book: EstimateBook) -> None:
         assert now[edits.all] >= 1 and then[column][edits.all] == 0, said
         assert cell in now[edits.told], (said, now[edits.told])
         assert not is_entry or now[edits.listed[0].cell].endswith(f", {cell}"), said
-    assert seen == looked_at
+    assert seen == {figure for figure in looked_at if not figure.fixed}, "locked facts of the model apart"
 
 
 def _order(book: EstimateBook) -> list[str]:

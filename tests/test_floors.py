@@ -334,8 +334,8 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
 ) -> None:
     """Twice the concurrency: a longer gap between tokens, no lower throughput; longer prompts: the reverse.
     At full speed: a static batch at a hundredth of it was seen to lose 2e-5, as it waits for all requests.
-    Of plans that can be, and while no cache lies on the host. Outputs are equally long, as a static batch waits
-    for the longest, which is longer in a larger one. Prompts are not held back to fill a step: there
+    Of plans that can be, and while no cache lies on the host. Outputs are equally long, as a static batch
+    waits for the longest, which is longer in a larger one. Prompts are not held back to fill a step: there
     more and longer ones wait less.
 
     Where the token budget is what limits, requests pass at the rate of full steps; those grow with what

@@ -10,7 +10,7 @@ from html import unescape
 from itertools import product
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import openpyxl
 import pytest
@@ -411,6 +411,26 @@ def test_assumptions_name_every_field_with_its_effect(client: Client) -> None:
     text = shown(client, state.link("/assumptions"))
     assert "our contract" in text and "KV cache" in text and "Prefill interference" in text
     assert "3 fields or figures" in text  # tp, kv_dtype, the price
+
+
+def test_facts_of_the_model_are_replaced_on_assumptions(client: Client) -> None:
+    """Several at once, with a reason; one of them is taken back; what no model can have is refused."""
+    address = STATE.link("/assumptions", set="model.tied_embeddings=1 model.layers=30", why="our finetune")
+    text = shown(client, address)
+    assert "our finetune" in text and "Tied embeddings" in text and "model.ffn_input_matrices" in text
+    state = state_of(parse_qsl(urlsplit(address).query))
+    assert state.fields["overrides"] == [
+        {"id": "model.tied_embeddings", "value": 1, "reason": "our finetune"},
+        {"id": "model.layers", "value": 30, "reason": "our finetune"},
+    ]
+    back = state_of(parse_qsl(urlsplit(state.link("/assumptions", set="model.layers=")).query))
+    assert [item["id"] for item in back.fields["overrides"]] == ["model.tied_embeddings"]
+    for wrong, said in (
+        ("model.experts=8", "say which layers are a mixture"),
+        ("model.tied_embeddings=2", "from 0 to 1"),
+        ("model.layers", "expected ID=VALUE"),
+    ):
+        assert said in shown(client, STATE.link("/assumptions", set=wrong), 422)
 
 
 def test_placement_and_links_that_are_typed(client: Client) -> None:

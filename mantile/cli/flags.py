@@ -168,7 +168,8 @@ def _document_flags(
         typer.Option(
             "--set",
             metavar="ID=VALUE",
-            help="Replace a figure, in its cell's unit; repeatable: efficiency.gemm_compute=0.7.",
+            help="Replace a figure, or a fact of the model such as model.layers, in its cell's unit; why may "
+            "follow: 'efficiency.gemm_compute=0.7 timed'; repeatable.",
             rich_help_panel=_BOOK,
         ),
     ] = None,
@@ -306,7 +307,7 @@ def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
             raise InputError(f"{field_flag(field)}: given twice, once under another name; leave one out")
         given[field] = value
     if "overrides" in given:
-        given["overrides"] = [_override(text) for text in given["overrides"]]
+        given["overrides"] = [override(text) for text in given["overrides"]]
     if "prices" in given:
         given["prices"] = dict(map(_price, given["prices"]))
     return given
@@ -422,9 +423,19 @@ def _values(part: str, text: str) -> Iterator[Any]:
         yield part
 
 
-def _override(text: str) -> dict[str, Any]:
-    identifier, number = replaced_figure(text)
-    return {"id": identifier, "value": number, "reason": "set on the command line"}
+def override(text: str) -> dict[str, Any]:
+    """An override of a scenario.
+
+    Raises:
+        InputError: if it is not of that form.
+
+    Example:
+        override("model.tied_embeddings=1 our finetune shares them")
+    """
+    name, equals, rest = text.partition("=")
+    value, _, why = rest.strip().partition(" ")
+    identifier, number = replaced_figure(f"{name}{equals}{value}")
+    return {"id": identifier, "value": number, "reason": why.strip() or "set on the command line"}
 
 
 def with_flags(command: Callable[..., None]) -> Callable[..., None]:

@@ -99,7 +99,7 @@ def origin(item: SensitivityInput, changed: Quantity, found: tuple[Node, Node] |
     )
 
 
-def overridden(identifier: str, label: str, cell: Input, default: Node | float) -> Assumption:
+def overridden(identifier: str, label: str, cell: Named, default: Node | float) -> Assumption:
     """What is said of an override, in the unit of its cell.
 
     Args:

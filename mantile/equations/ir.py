@@ -5,7 +5,7 @@ Built where it is shown, for the base scenario: no estimate needs it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constant import CONV_BYTES, STATE_BYTES, VECTOR_BYTES
@@ -21,6 +21,7 @@ from mantile.graph.quantity import (
     as_node,
     defined,
     equal,
+    if_error,
     index,
     join,
     match,
@@ -45,6 +46,7 @@ from mantile.ir.modules import (
 )
 from mantile.ir.words import kind_word
 from mantile.library.architecture import Fact
+from mantile.library.structure import OVERRIDE
 
 SIXTEEN_BIT = "16 bit"
 """The format of norms, biases and the vision tower, which no input changes."""
@@ -93,6 +95,7 @@ class ModuleRow:
         split: how the ranks share it, by workers.
         cache: what it keeps of each token, or of each request.
         facts: names of the facts that its dimensions follow from.
+        as_made: whether these facts, and numbers of layers, are those of the model as made; None without.
         remark: what is not as the class does it.
     """
 
@@ -112,6 +115,7 @@ class ModuleRow:
     cache: Quantity | None
     facts: tuple[str, ...]
     remark: str = ""
+    as_made: Node | None = None
 
 
 @dataclass(frozen=True)
@@ -144,10 +148,13 @@ def ir_sheet(graph: EstimateGraph) -> IrSheet:
 
 
 def weakest(facts: Sequence[Fact]) -> Fact | None:
-    """The fact that is least certain, by its origin; None without facts."""
-    return max(facts, key=lambda fact: ORIGINS.index(origin(fact)), default=None)
+    """The fact that a person states, else the least certain by its origin; None without facts."""
+    order = [name for name in ORIGINS if name != OVERRIDE] + [OVERRIDE]
+    return max(facts, key=lambda fact: order.index(origin(fact)), default=None)
 
 
+TYPED = "user override"
+"""What is said of facts that somebody typed over."""
 ORIGINS = ("config", "derived", "code", "override", "default")
 """Where facts come from, the most certain first."""
 
@@ -158,6 +165,18 @@ def origin(fact: Fact) -> str:
         return fact.origin
     silent = "class default of" in fact.source or " absent" in fact.source
     return "default" if silent else "code"
+
+
+def origin_words(row: ModuleRow, words: str) -> Node | str:
+    """Where the facts of a module come from, until one of them is typed over."""
+    return words if row.as_made is None else where(row.as_made, words, TYPED)
+
+
+def flag_words(figure: Input) -> Node | str:
+    """A flag as yes or no; live where it may be typed over."""
+    if figure.fixed:
+        return "yes" if figure.value else "no"
+    return where(figure > 0, "yes", "no")
 
 
 class _Sheet:
@@ -243,7 +262,16 @@ class _Sheet:
             cache=self._cache(module),
             facts=_facts(module),
             remark=module.remark,
+            as_made=self._as_made((*(_fact(kind.count) for kind in kinds), *_facts(module))),
         )
+
+    def _as_made(self, names: Iterable[str]) -> Node | None:
+        facts = [self.ir.facts[name] for name in dict.fromkeys(names) if name in self.ir.facts]
+        typed = [fact for fact in facts if not fact.fixed]
+        if not typed:
+            return None
+        now = join(*[part for fact in typed for part in (" ", text(fact, "0"))][1:])
+        return if_error(equal(now, " ".join(str(fact.value) for fact in typed)), 0)
 
     def _vision(self, number: int, parameters: Quantity) -> ModuleRow:
         """The vision tower, in 16 bit on every rank of the first stage; or towers that no text runs."""

@@ -64,7 +64,11 @@ def model(ir: ModelGraph) -> ModelSize:
         parameters=parameters,
         active_parameters=active,
         sections=(
-            Section("Architecture", tuple(ir.facts.values()), "facts of the checkpoint; structure is grey"),
+            Section(
+                "Architecture",
+                tuple(ir.facts.values()),
+                "type another number, and why beside it; grey ones change in a scenario file",
+            ),
             *_vision(ir),
             Section("Dimensions", ir.sizes, "made of the facts above"),
             *typed.sections,
@@ -115,6 +119,8 @@ def _matrices(module: Module) -> list[Node]:
     """Values of the matrices of a module, in one layer and of one expert, by what it multiplies."""
     work = module.operation
     values: list[Node] = []
+    if module.step == "lm_head":  # none of its own where it is the embedding
+        return [of_layer(tensor) for tensor in module.tensors if tensor.matrix]
     if isinstance(work, MatMul | GroupedMatMul) and any(tensor.matrix for tensor in module.tensors):
         values.append(work.inputs * work.outputs)
     if isinstance(work, Elementwise) and work.kind == "embedding":

@@ -51,6 +51,6 @@ def override_cell(identifier: str, label: str, unit: str, low: float, high: floa
     )
 
 
-def unless_overridden(cell: Input, default: Node) -> Apply:
+def unless_overridden(cell: Node, default: Node) -> Apply:
     """The figure of a cell once it is filled, the default until then."""
     return where(is_number(cell), cell, default)

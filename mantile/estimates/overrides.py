@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mantile.equations.metrics import Metric
 from mantile.equations.sensitivity import results
 from mantile.estimates.estimate import Estimate
+from mantile.estimates.estimate import estimate as estimate_of
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Node
+from mantile.library.architecture import Fact
+from mantile.library.errors import InputError
+from mantile.library.scenario import Override
+from mantile.library.structure import MODEL
 
 SOURCE = "override"
 """The source and the status of a figure that an override states."""
@@ -23,7 +28,8 @@ class OverrideInUse:
 
     Args:
         id: as a scenario calls it.
-        cell: the input that holds it, one for all scenarios where `cell.shared`.
+        cell: what holds it: an input, one for all scenarios where `cell.shared`; or the sum of layers of
+            several kinds.
         figures: in use, that it stands for; the cell itself for a fact of the model or a shared figure.
         value: in the unit of the cell.
         defaults: of each of the figures without it, in the unit of the cell.
@@ -34,7 +40,7 @@ class OverrideInUse:
     """
 
     id: str
-    cell: Input
+    cell: Named
     figures: tuple[Named, ...]
     value: float
     defaults: tuple[float, ...]
@@ -114,20 +120,59 @@ def shared_overrides(estimate: Estimate, inputs: Mapping[str, Any] | None = None
         inputs: values of the inputs of the base scenario where somebody has edited them since.
     """
     values = estimate.inputs(0) if inputs is None else dict(inputs)
-    return [
-        _override(
+    items = []
+    for item in estimate.scenario.overrides:
+        cell = estimate.equations.figures.get(item.id)
+        if cell is None and item.id.startswith(f"{MODEL}layers."):
+            cell = estimate.equations.figures["model.layers"]  # all layers are of that kind
+        if not (isinstance(cell, Input) or (cell is not None and item.id.startswith(MODEL))):
+            continue
+        default = _fact(estimate, cell, item.id)
+        found = _override(
             estimate,
             identifier=item.id,
             cell=cell,
             figures=[cell],
             defaults=[cell],
             inputs=values,
-            without={**values, cell.id: _fact(estimate, cell)},
+            without={**values, cell.id: default},
             reason=item.reason,
         )
-        for item in estimate.scenario.overrides
-        if isinstance(cell := estimate.equations.figures.get(item.id), Input)
+        if item.id.startswith(MODEL) and not _is_dimension(estimate, item.id):
+            known = 0.0 if default is None else default
+            before = _before(estimate, item, found.after)
+            found = replace(found, defaults=(known,), without={cell: known}, before=before)
+        items.append(found)
+    return items
+
+
+def _is_dimension(estimate: Estimate, identifier: str) -> bool:
+    """Whether a fact is a number that formulas follow: the config has it, and no tensor depends on it."""
+    figure = estimate.equations.figures.get(identifier)
+    return isinstance(figure, Input) and not figure.fixed and identifier in _facts_of(estimate)
+
+
+def _before(
+    estimate: Estimate, item: Override, after: Mapping[str, float | None]
+) -> Mapping[str, float | None]:
+    """The results without an override that other formulas follow from, by an estimate of its own.
+
+    Without layers of a kind nothing reads the facts that the config lacks; these have no effect of theirs.
+    """
+    of_layers = item.id.startswith(f"{MODEL}layers.") and item.id not in _facts_of(estimate)
+    kept = [
+        other
+        for other in estimate.scenario.overrides
+        if other is not item
+        and not (of_layers and other.id.startswith(MODEL) and other.id not in _facts_of(estimate))
     ]
+    fields = {"overrides": [other.model_dump() for other in kept]}
+    try:
+        plain = estimate_of(estimate.scenario.replace(**fields), estimate.model, estimate.library)
+    except InputError:
+        return dict.fromkeys(after)
+    values = plain.values()
+    return {key: Metric.known(values[result.figure]) for key, result in results(plain.equations).items()}
 
 
 def by_scenario(estimate: Estimate) -> Iterator[tuple[tuple[int, ...], OverrideInUse]]:
@@ -146,7 +191,7 @@ def _override(
     estimate: Estimate,
     *,
     identifier: str,
-    cell: Input,
+    cell: Named,
     figures: Sequence[Named],
     defaults: Sequence[Node],
     inputs: Mapping[str, Any],
@@ -171,13 +216,18 @@ def _override(
     )
 
 
-def _fact(estimate: Estimate, cell: Input) -> float | None:
-    """A shared figure without an override: the checkpoint's fact, or what the graph has."""
+def _facts_of(estimate: Estimate) -> dict[str, Fact]:
+    """The facts that the checkpoint's config states, by their ids."""
     architecture = estimate.model.architecture
-    facts = dict(architecture.facts)
+    facts = {f"{MODEL}{name}": fact for name, fact in architecture.facts.items()}
     if architecture.vision is not None:
-        facts |= {f"vision.{name}": fact for name, fact in architecture.vision.facts.items()}
-    fact = facts.get(cell.id.removeprefix("model."))
-    if cell.id.startswith("model.") and fact is not None:
-        return float(fact.value)
-    return None if cell.value is None else float(cell.value)
+        facts |= {f"{MODEL}vision.{name}": fact for name, fact in architecture.vision.facts.items()}
+    return facts
+
+
+def _fact(estimate: Estimate, cell: Named, identifier: str) -> float | None:
+    """A shared figure without an override: the checkpoint's fact, 0 if it has none, or what the graph has."""
+    if identifier.startswith(MODEL):
+        fact = _facts_of(estimate).get(identifier)
+        return 0.0 if fact is None else float(fact.value)
+    return None if not isinstance(cell, Input) or cell.value is None else float(cell.value)

@@ -168,6 +168,8 @@ class Input(Node):
             more = f" or another of its list of {len(self.choices)}" if len(self.choices) > _LISTED else ""
             return f"one of {listed}{more}" if not more else f"{listed}{more}"
         low, high = self.minimum, self.maximum
+        if self.fixed and low is not None and low == high:
+            return f"{low:,.15g}, as generated: a scenario file changes it"
         kind = "a whole number" if self.integer else "a number"
         limits = (
             f" from {low:,.15g} to {high:,.15g}"

@@ -262,9 +262,8 @@ def _after_layers(builder: DecoderBuilder) -> list[Module]:
         Tensor(f"{names.top}{names['final_norm']}.{suffix}", (hidden,), matrix=False) for suffix in suffixes
     )
     stem = f"{names.head_prefix}{names['head']}"
-    head: tuple[Tensor, ...] = ()
-    if not architecture.value("tied_embeddings"):
-        head += (Tensor(f"{stem}.weight", (vocabulary, hidden), weights="head"),)
+    own = 1 - builder.facts["tied_embeddings"]
+    head: tuple[Tensor, ...] = (Tensor(f"{stem}.weight", (vocabulary, hidden), copies=own, weights="head"),)
     if architecture.value("head_bias"):
         head += (Tensor(f"{stem}.bias", (vocabulary,), matrix=False),)
     return [

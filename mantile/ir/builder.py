@@ -39,9 +39,12 @@ class DecoderBuilder:
     widths: dict[str, Width] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        recorded = any(block.kind == "recorded" for block in self.architecture.blocks.values())
         for name, fact in self.architecture.facts.items():
             kind = fact_kind(name)
             assert kind is not None
+            fixed = kind.structural or (kind.most is not None and recorded)
+            said = "user override" if fact.origin == "override" else fact.origin
             self.facts[name] = Input(
                 id=f"model.{name}",
                 label=kind.label,
@@ -50,11 +53,11 @@ class DecoderBuilder:
                 note=kind.note,
                 shared=True,
                 integer=True,
-                source=f"{fact.origin}: {fact.source}",
+                source=f"{said}: {fact.source}",
                 status=fact.origin,
-                fixed=kind.structural,
-                minimum=min(kind.least, 1),
-                maximum=100_000_000,
+                fixed=fixed,
+                minimum=fact.value if fixed else min(kind.least, 1),
+                maximum=fact.value if fixed else kind.most or 100_000_000,
             )
 
     def width(self, name: str, label: str, units: Input, size: Input, split: Split, called: str = "") -> Node:

@@ -55,7 +55,11 @@ def tensor_entries(tensors: Sequence[Tensor]) -> list[dict[str, Any]]:
         layers = 1 if tensor.layers is None else values[tensor.layers]
         copies = 1 if tensor.copies is None else values[tensor.copies]
         counts[tensor.name, tuple(values[dimension] for dimension in tensor.shape)] += layers * copies
-    return [{"name": name, "shape": list(shape), "count": count} for (name, shape), count in counts.items()]
+    return [
+        {"name": name, "shape": list(shape), "count": count}
+        for (name, shape), count in counts.items()
+        if count  # none is stored of a tied LM head
+    ]
 
 
 def tensor_list(ir: ModelGraph) -> list[dict[str, Any]]:

@@ -15,8 +15,9 @@ def ffn(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
     if gated and builder.names.fused_gate_up:
         inputs = builder.matrix("gate_up", matrices * inner, hidden, "ffn", bias)
     else:
-        inputs = builder.matrix("gate", inner, hidden, "ffn", bias) if gated else ()
-        inputs += builder.matrix("up", inner, hidden, "ffn", bias)
+        gates, ups = _stored_apart(facts)
+        inputs = builder.matrix("gate", inner, hidden, "ffn", bias, copies=gates) if gated else ()
+        inputs += builder.matrix("up", inner, hidden, "ffn", bias, copies=ups)
     return [
         build_module(
             "ffn_up",
@@ -73,6 +74,15 @@ def moe(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
 
 def _gated(facts: BlockFacts) -> bool:
     return facts.value("ffn_input_matrices") == 2
+
+
+def _stored_apart(facts: BlockFacts) -> tuple[Node, Node | None]:
+    """How many matrices there are of the gate's name, and of the other; None for one.
+
+    They follow the fact when somebody types another number of input matrices.
+    """
+    matrices = facts["ffn_input_matrices"]
+    return matrices - 1, None if _gated(facts) else matrices
 
 
 def _branch_norm(builder: DecoderBuilder, facts: BlockFacts, key: str, *, label: str, short: str) -> Module:
@@ -193,16 +203,23 @@ def _expert_inputs(
     if builder.names.experts != "separate":
         outputs = facts["ffn_input_matrices"] * inner
         return _fused_experts(builder, facts, "experts_gate_up", outputs, width)
-    gate = _expert_matrix(builder, facts, "expert_gate", inner, width) if _gated(facts) else ()
-    return gate + _expert_matrix(builder, facts, "expert_up", inner, width)
+    gates, ups = _stored_apart(facts)
+    gate = _expert_matrix(builder, facts, "expert_gate", inner, width, gates) if _gated(facts) else ()
+    return gate + _expert_matrix(builder, facts, "expert_up", inner, width, ups)
 
 
 def _expert_matrix(
-    builder: DecoderBuilder, facts: BlockFacts, key: str, outputs: Node, inputs: Node
+    builder: DecoderBuilder,
+    facts: BlockFacts,
+    key: str,
+    outputs: Node,
+    inputs: Node,
+    each: Node | None = None,
 ) -> tuple[Tensor, ...]:
-    """A matrix of [outputs, inputs] for every expert, each stored by itself."""
+    """A matrix of [outputs, inputs] for every expert, or `each` of them, stored by themselves."""
     experts, bias = facts["experts"], facts.value("expert_bias")
-    return builder.matrix(key, outputs, inputs, "experts", bias, copies=experts, routed=True)
+    copies = experts if each is None else experts * each
+    return builder.matrix(key, outputs, inputs, "experts", bias, copies=copies, routed=True)
 
 
 def _fused_experts(
@@ -222,13 +239,14 @@ def _shared(builder: DecoderBuilder, facts: BlockFacts) -> list[Module]:
     """The experts that every token goes through, as one FFN of their common width."""
     hidden, matrices = facts["hidden_size"], facts["ffn_input_matrices"]
     inner = builder.columns(facts["shared_expert_size"])
-    gate = builder.matrix("shared_gate", inner, hidden, "ffn") if _gated(facts) else ()
+    gates, ups = _stored_apart(facts)
+    gate = builder.matrix("shared_gate", inner, hidden, "ffn", copies=gates) if _gated(facts) else ()
     modules = [
         build_module(
             "shared_up",
             MatMul(hidden, matrices * inner, "ffn"),
             gate,
-            builder.matrix("shared_up", inner, hidden, "ffn"),
+            builder.matrix("shared_up", inner, hidden, "ffn", copies=ups),
             label="Shared expert gate + up" if _gated(facts) else "Shared expert up",
             short="shared up",
             part="ffn",

@@ -248,10 +248,12 @@ class Architecture(Strict):
             kind = fact_kind(name)
             if kind is None:
                 raise ValueError(f"facts.{name}: there is no such fact")
-            if fact.value < kind.least:
+            if fact.value < kind.least or (kind.most is not None and fact.value > kind.most):
+                bounds = (
+                    f"of at least {kind.least}" if kind.most is None else f"from {kind.least} to {kind.most}"
+                )
                 raise ValueError(
-                    f"{name}: expected a whole number of at least {kind.least}, "
-                    f"found {fact.value} ({fact.source})"
+                    f"{name}: expected a whole number {bounds}, found {fact.value} ({fact.source})"
                 )
         return self
 

@@ -12,7 +12,7 @@ from mantile.library.errors import InputError, naming, near
 from mantile.library.fields import DECODE, ScenarioField
 from mantile.library.links import INFERRED, NO_PORT, LinkKind
 from mantile.library.profiles import CHECKPOINT, Accelerator, DataType, Framework, Library, System
-from mantile.library.scenario import Case, Measured, Override, Scenario
+from mantile.library.scenario import Case, Measured, Override, Scenario, apply_model_overrides
 from mantile.library.scenario_fields import (
     DEFAULT_SYSTEM,
     DEVICE_INPUTS,
@@ -49,6 +49,7 @@ def columns(
     Raises:
         InputError: for an unknown accelerator, framework or data type, or a replica larger than its system.
     """
+    model = apply_model_overrides(model, scenario.overrides, name)
     followed = scenario.stated | ({"classes"} if scenario.classes else set())
     defaults: dict[str, Any] = {
         field.name: field.default

@@ -12,7 +12,7 @@ class FactKind:
     Args:
         note: what it means, in one sentence.
         structural: it decides which tensors and modules exist, so a workbook cannot change it.
-        least: the smallest value.
+        least, most: the smallest and the largest value; None where there is no largest.
     """
 
     label: str
@@ -20,10 +20,11 @@ class FactKind:
     note: str
     structural: bool = False
     least: int = 1
+    most: int | None = None
 
 
-def _flag(label: str, note: str) -> FactKind:
-    return FactKind(label, "flag", note, structural=True, least=0)
+def _flag(label: str, note: str, most: int = 1) -> FactKind:
+    return FactKind(label, "flag", note, structural=True, least=0, most=most)
 
 
 FACTS: dict[str, FactKind] = {
@@ -131,7 +132,10 @@ FACTS: dict[str, FactKind] = {
     # feed-forward network and experts
     "ffn_size": FactKind("FFN size", "channel", "width inside the feed-forward network"),
     "ffn_input_matrices": FactKind(
-        "FFN input matrices", "matrix", "2 in a gated FFN (gate and up), 1 in a plain one", structural=True
+        "FFN input matrices",
+        "matrix",
+        "2 in a gated FFN (gate and up), 1 in a plain one",
+        most=2,
     ),
     "experts": FactKind("Experts", "expert", "routed experts of a layer"),
     "experts_per_token": FactKind("Experts per token", "expert", "routed experts that a token goes through"),
@@ -166,7 +170,9 @@ FACTS: dict[str, FactKind] = {
     "residual_streams": FactKind(
         "Residual streams", "number", "copies of the residual stream that hyper-connections mix"
     ),
-    "tied_embeddings": _flag("Tied embeddings", "1 if the LM head is the embedding itself"),
+    "tied_embeddings": FactKind(
+        "Tied embeddings", "flag", "1 if the LM head is the embedding itself", least=0, most=1
+    ),
     "learned_positions": _flag("Learned positions", "1 if a table of positions is added to the embedding"),
     "qkv_bias": _flag("QKV bias", "1 if query, key and value projections have a bias"),
     "output_bias": _flag("Output bias", "1 if the attention output projection has a bias"),
@@ -178,10 +184,11 @@ FACTS: dict[str, FactKind] = {
         "QK norm",
         "1 if every query and key head is normalised, 2 if their whole width is, 3 if every head has weights "
         "of its own, 4 if no weights are stored",
+        most=4,
     ),
     "qk_norm_bias": _flag("QK norm bias", "1 if the norm of queries and keys has a bias"),
     "chunked_qk_norm": _flag(
-        "QK norm, chunked layers", "as QK norm, in layers whose attention stays inside chunks"
+        "QK norm, chunked layers", "as QK norm, in layers whose attention stays inside chunks", most=4
     ),
     "output_gate": _flag("Output gate", "1 if the query projection also makes a gate of its width"),
     "head_gate": _flag("Head gate", "1 if a projection makes a gate for the result of every head"),

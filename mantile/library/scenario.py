@@ -21,7 +21,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
-from mantile.library.architecture import Architecture, Model
+from mantile.library.architecture import Model
 from mantile.library.capacity import CapacityAsked
 from mantile.library.correction import NO_CORRECTION
 from mantile.library.decision import MOST_PLANS, Decision
@@ -56,6 +56,7 @@ from mantile.library.scenario_fields import (
     renamed,
 )
 from mantile.library.since import Since, Version
+from mantile.library.structure import MODEL, override_model
 from mantile.library.template import STANDARD
 from mantile.library.typed_numbers import typed
 
@@ -589,37 +590,11 @@ def with_own_accelerators(scenario: Scenario, library: Library) -> tuple[Scenari
     return named(scenario), library
 
 
-_VISION = "vision."  # after "model." in the ids of facts of the vision tower
-
-
 def apply_model_overrides(model: Model, overrides: tuple[Override, ...], name: str) -> Model:
-    """The model with facts replaced by those of a scenario, marked as overrides."""
-    stated = model.architecture.facts
-    if model.architecture.vision is not None:
-        stated = stated | {
-            f"{_VISION}{fact}": figure for fact, figure in model.architecture.vision.facts.items()
-        }
-    facts: dict[str, Any] = {}
-    for override in overrides:
-        fact = override.id.removeprefix("model.")
-        if not override.id.startswith("model."):
-            continue
-        if fact not in stated or not float(override.value).is_integer():
-            raise InputError(
-                f"{name}: overrides: {override.id} = {override.value}: expected a whole number for one of "
-                + ", ".join(f"model.{fact}" for fact in stated)
-            )
-        facts[fact] = {
-            "value": int(override.value),
-            "origin": "override",
-            "source": f"{override.reason}; was {stated[fact].value} ({stated[fact].source})",
-        }
-    if not facts:
-        return model
-    data = model.architecture.model_dump()
-    data["facts"] |= {fact: figure for fact, figure in facts.items() if not fact.startswith(_VISION)}
-    if data["vision"]:
-        data["vision"]["facts"] |= {
-            fact.removeprefix(_VISION): figure for fact, figure in facts.items() if fact.startswith(_VISION)
-        }
-    return model.model_copy(update={"architecture": validate(Architecture, data, f"{name}: overrides")})
+    """The model with facts replaced by those of a scenario, marked as overrides.
+
+    Raises:
+        InputError: naming the fact and what was expected.
+    """
+    stated = {item.id: (item.value, item.reason) for item in overrides if item.id.startswith(MODEL)}
+    return override_model(model, stated, name)

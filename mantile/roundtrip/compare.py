@@ -14,6 +14,7 @@ from signal import SIG_IGN, SIGINT, signal
 from typing import Any
 
 from mantile.equations.display import LETTERS
+from mantile.equations.override import OVERRIDE
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.estimates.explain import formulas
 from mantile.estimates.results import headline
@@ -39,8 +40,8 @@ class Comparison(Brief):
 
     Args:
         a, b: what they are called.
-        inputs: `id`, `scenario` (None where all share it), `a` and `b`; None on the side that has no such
-            input or scenario.
+        inputs: `id`, `scenario` (None where all share it), `a` and `b`, None on the side that has no such
+            input or scenario; of overrides `why`, their reasons. Facts of the model come first.
         formulas: `id`, `cell` where somebody typed it, `a` and `b` as formulas over ids; None on the side
             that has no such figure.
         other_versions: by `a` and `b` what cannot be told of a workbook that another version made: of it
@@ -218,7 +219,9 @@ def input_differences(left: Estimate, right: Estimate) -> Iterator[dict[str, Any
             ]
             yield {"id": "name", "scenario": scenario, "a": names[0], "b": names[1]}
             continue
-        for identifier in dict.fromkeys((*mine, *theirs)):
+        reasons = _reasons(left, number), _reasons(right, number)
+        facts_first = sorted(dict.fromkeys((*mine, *theirs)), key=lambda each: not each.startswith("model."))
+        for identifier in facts_first:
             if not (
                 identifier in mine and identifier in theirs and same(mine[identifier], theirs[identifier])
             ):
@@ -227,7 +230,21 @@ def input_differences(left: Estimate, right: Estimate) -> Iterator[dict[str, Any
                     "scenario": scenario,
                     "a": mine.get(identifier),
                     "b": theirs.get(identifier),
-                }
+                } | _why(identifier, reasons)
+
+
+def _reasons(estimates: Estimate, number: int) -> dict[str, str]:
+    """Why figures are overridden, by id: those that all scenarios share, or those of one."""
+    of = estimates.scenario if number == 0 else estimates.columns[number - 1]
+    return {item.id: item.reason for item in of.overrides}
+
+
+def _why(identifier: str, reasons: tuple[dict[str, str], dict[str, str]]) -> dict[str, str]:
+    """The reasons of an override in A and in B, as `why`; nothing where neither has one."""
+    name = identifier.removesuffix(OVERRIDE)
+    said = [(letter, of[name]) for letter, of in zip(LETTERS, reasons, strict=False) if name in of]
+    words = "; ".join(f"user override in {letter}: {reason}" for letter, reason in said)
+    return {"why": words} if words else {}
 
 
 def _formulas(left: _Side, right: _Side) -> Iterator[dict[str, Any]]:

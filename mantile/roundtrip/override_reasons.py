@@ -44,7 +44,8 @@ def typed_reasons(file: File) -> dict[str, TypedReason]:
     reasons: dict[str, TypedReason] = {}
     for figure in file.book.estimate.equations.all_inputs():
         address = file.book.addresses.get(figure)
-        if not figure.id.endswith(OVERRIDE) or address is None:
+        of_model = figure.id.startswith("model.") and not figure.fixed
+        if not (figure.id.endswith(OVERRIDE) or of_model) or address is None:
             continue
         content = file.content(address.sheet, address.row, HOW)
         generated = file.book.sheets[address.sheet].cells[address.row, HOW].text

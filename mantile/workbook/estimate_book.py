@@ -118,7 +118,7 @@ class EstimateBook(Book):
         for entry, cell, held in entries:
             for column, (stamps, values) in enumerate(zip(self.stamps, self.estimate_values, strict=True)):
                 of_book = entry.id in self.own_inputs
-                sheet, row, at = self.input_cells[entry.id, 0 if of_book else column]
+                sheet, row, at = self._cell(entry, 0 if of_book else column)
                 value: Value | None = entry.value if of_book else values[entry]
                 stamps[cell.id] = f"{entry.label}, {sheet}!{xl_rowcol_to_cell(row, at)}"
                 if held is not None and follow and self.sheets[sheet].cells[row, at].follows is not None:
@@ -133,6 +133,14 @@ class EstimateBook(Book):
         sheet, row, at = self.input_cells[entry.id, case]
         for stamps in self.stamps:
             stamps[cell.id] = f"{entry.label}, {sheet}!{xl_rowcol_to_cell(row, at)}"
+
+    def _cell(self, entry: Input, column: int) -> tuple[str, int, int]:
+        """Sheet, row and column of what is typed, or of a fact that is locked as the structure follows it."""
+        if entry.fixed:
+            address = self.addresses[entry]
+            assert address.column is not None
+            return address.sheet, address.row, address.column
+        return self.input_cells[entry.id, column]
 
     def store_tables(self, tables: FigureTables) -> None:
         """Store where tables of figures stand: words for all cells and for the column, and the first row."""

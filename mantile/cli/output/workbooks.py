@@ -73,7 +73,8 @@ def print_comparison(comparison: Comparison) -> None:
         return
     console.print(f"A: {comparison.a}\nB: {comparison.b}")
     _headlines(console, comparison.headlines)
-    _differences(console, "Inputs", comparison.inputs, ("id", "scenario", "a", "b"), _LISTED)
+    why = ("why",) if any("why" in item for item in comparison.inputs[:_LISTED]) else ()
+    _differences(console, "Inputs", comparison.inputs, ("id", "scenario", "a", "b", *why), _LISTED)
     _differences(
         console,
         "Other figures",
@@ -128,7 +129,7 @@ def _differences(
                 _relative(item[key])
                 if key == "relative"
                 else ""
-                if key in ("scenario", "cell") and item[key] is None
+                if key in ("scenario", "cell", "why") and item.get(key) is None
                 else number(item[key], _DIGITS)
                 for key in keys
             )

@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.typed.cells import Bounds, Faults, Guard, Typed, first_fault
-from mantile.graph.quantity import Input, Section, is_number, where
+from mantile.graph.quantity import (
+    Input,
+    Quantity,
+    Section,
+    at_least,
+    at_most,
+    count_where,
+    is_number,
+    span,
+    where,
+)
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 
@@ -23,10 +33,9 @@ def dimensions_typed(ir: ModelGraph) -> Dimensions:
     """The rows of the Model sheet about what the cells of its dimensions hold."""
     bounds, rows = Bounds("dimensions"), Rows("typed.dimensions")
     of_vision = tuple(ir.vision.facts.values()) if ir.vision else ()
-    figures = (*ir.facts.values(), *of_vision, *ir.sizes)
-    found = tuple(
-        _typed(figure, bounds) for figure in figures if isinstance(figure, Input) and not figure.fixed
-    )
+    dimensions = (figure for figure in (*of_vision, *ir.sizes) if isinstance(figure, Input))
+    figures = (*ir.facts.values(), *(figure for figure in dimensions if not figure.fixed))
+    found = tuple(_typed(figure, bounds) for figure in figures)
     faults = first_fault(
         rows,
         "dimensions",
@@ -61,12 +70,19 @@ def dimensions_typed(ir: ModelGraph) -> Dimensions:
 def _typed(figure: Input, bounds: Bounds) -> Typed:
     guard = Guard(figure.id, figure)
     content = guard.content(figure)
-    in_range = guard.in_range(content, bounds)
+    in_range: Quantity | None = None
+    if figure.fixed:  # the structure follows it
+        assert figure.minimum is not None
+        here, bound = span([content]), bounds.of(figure.minimum, figure.unit)
+        valid = guard.valid(count_where(here, at_least(bound), here, at_most(bound)))
+    else:
+        in_range = guard.in_range(content, bounds)
+        valid = guard.valid(where(is_number(content), in_range, 0))
     return Typed(
         input=figure,
         content=content,
         place=guard.place(),
         in_range=in_range,
-        valid=guard.valid(where(is_number(content), in_range, 0)),
+        valid=valid,
         expected=guard.expected(),
     )

@@ -119,9 +119,9 @@ class TensorNames:
         """A name without prefix and suffix, by our key.
 
         Raises:
-            KeyError: if neither the family nor llama has such a tensor.
+            KeyError: if neither the family, llama nor a layer of linear attention has such a tensor.
         """
-        return self.table.get(key) or LLAMA[key]
+        return self.table.get(key) or LLAMA.get(key) or DELTA[key]
 
     def __contains__(self, key: str) -> bool:
         """Whether the family, or llama, has such a tensor."""

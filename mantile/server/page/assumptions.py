@@ -29,6 +29,7 @@ def panel(found: Answer, state: State) -> dict[str, Any]:
     moved = sensitivity(found.estimate)
     return {
         "stated": stated,
+        "facts": [f"model.{name}" for name in found.estimate.equations.ir.facts],
         "overrides": [
             {
                 "label": item.cell.label,

@@ -188,8 +188,30 @@ def state_of(query: Iterable[tuple[str, str]]) -> State:
     for key, text in texts.items():
         if is_link(key):
             fields = _with_link(fields, key, text)
+    if texts.get("set"):
+        fields = _with_overrides(fields, texts["set"], texts.get("why", "").strip() or TYPED)
     state = State(fields, pins)
     return state.by_auto() if texts.get("plan") == AUTO else state
+
+
+def _with_overrides(fields: dict[str, Any], text: str, why: str) -> dict[str, Any]:
+    """Fields with the overrides of a text, each ID=VALUE; ID= takes one away.
+
+    Raises:
+        InputError: for a word of another form.
+    """
+    stated = fields.get("overrides")
+    listed = [item for item in (stated if isinstance(stated, list) else []) if isinstance(item, dict)]
+    for word in text.split():
+        identifier, equals, value = word.partition("=")
+        if not (identifier and equals):
+            raise InputError(f"{word:.60}: expected ID=VALUE, such as model.tied_embeddings=1")
+        listed = [item for item in listed if item.get("id") != identifier]
+        if value:
+            number = _value("electricity_price", value)
+            listed.append({"id": identifier, "value": number, "reason": why})
+    kept = {key: one for key, one in fields.items() if key != "overrides"}
+    return kept | ({"overrides": listed} if listed else {})
 
 
 def is_link(name: str) -> bool:

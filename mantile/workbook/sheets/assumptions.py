@@ -260,7 +260,13 @@ def _overrides(book: EstimateBook, sheet: Sheet, row: int, used: Mapping[Named, 
         default = item.default if overridable is None else overridable.defaults[0]
         figures = overridden(f"override.{number}.{item.id}", label, item.cell, default)
         _figures(
-            book, sheet, row, figures, item.cell.integer, book.link_to(item.cell, columns[0]), columns[0]
+            book,
+            sheet,
+            row,
+            figures,
+            getattr(item.cell, "integer", True),
+            book.link_to(item.cell, columns[0]),
+            columns[0],
         )
         _effects(book, sheet, row, item.effects, {})
         sheet.ids[row] = f"override.{number}.{item.id}"

@@ -270,7 +270,7 @@ def _limits(estimate: Estimate) -> list[str]:
     limits.append("Percentiles take the parts of a request to be independent of each other.")
     if estimate.scenario.classes:
         limits.append("The running batch holds requests of mean length, whatever their class.")
-    if estimate.model.architecture.value("experts"):
+    if estimate.equations.ir.model.architecture.value("experts"):
         limits.append("Experts are chosen evenly.")
     if estimate.scenario.disaggregated:
         limits.append(
@@ -326,5 +326,5 @@ def _extent(book: EstimateBook, name: str) -> str:
     if name == "Tensors":
         return f"{sum(tensor['count'] for tensor in tensor_list(book.estimate.equations.ir)):,} tensors"
     if name == "Layers":
-        return f"{len(book.estimate.model.architecture.sequence())} layers"
+        return f"{len(book.estimate.equations.ir.model.architecture.sequence())} layers"
     return f"{len(sheet.ids):,} rows" if sheet.ids else ""

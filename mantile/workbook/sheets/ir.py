@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from mantile.equations.ir import ORIGINS, IrSheet, ModuleRow, origin, weakest
+from mantile.equations.ir import (
+    ORIGINS,
+    TYPED,
+    IrSheet,
+    ModuleRow,
+    flag_words,
+    origin,
+    origin_words,
+    weakest,
+)
 from mantile.graph.quantity import Input, Literal, Node, Quantity
 from mantile.library.architecture import Choice, Fact
 from mantile.library.facts import FACTS
@@ -69,7 +78,7 @@ class _Layout:
 
     def __init__(self, book: EstimateBook, sheet: Sheet, shown: IrSheet) -> None:
         self.book, self.sheet, self.shown = book, sheet, shown
-        self.architecture = book.estimate.model.architecture
+        self.architecture = book.estimate.equations.ir.model.architecture
         self.apart = len(book.estimate.equations.workers) > 1
         sheet.widths = [*_WIDTHS, *(_APART_WIDTHS if self.apart else _LAST_WIDTHS)]
         self.last = len(sheet.widths) - 1
@@ -186,8 +195,10 @@ class _Layout:
             link = self._link(self.decode.get(row.id))
             self.book.add_quantity(sheet, at, self.cache, row.cache, look, link=link)
         if fact is not None:
-            words = row.remark or self._words(fact)
-            sheet.set_text(at, self.origin, words, _TEXT.but(fill=_tint(fact), wrap=bool(row.remark)))
+            words = origin_words(row, row.remark or self._words(fact))
+            if row.as_made is not None:
+                mark_beginning(sheet, at, self.origin, TYPED, style.ALERT)
+            self._live(at, self.origin, words, _TEXT.but(fill=_tint(fact), wrap=bool(row.remark)))
         sheet.set_style(at, 0, self.last, style.LABEL.but(**_LINE))
         of_name = needed_height(str(row.name.value), _NAME, sheet.widths[MODULE])
         of_remark = needed_height(row.remark, _TEXT, sheet.widths[self.origin]) if row.remark else 0
@@ -197,6 +208,8 @@ class _Layout:
     def _words(self, fact: Fact) -> str:
         """Where a fact comes from, and as much as fits of the reason where no field says it."""
         word = origin(fact)
+        if word == "override":
+            return self._cut(f"{TYPED}: {fact.source}", self.origin, self.last + 1)
         if word in ("config", "derived") or self.apart:
             return word
         reason = fact.source.partition(": ")[2] or fact.source.partition("default of ")[2].rpartition(".")[2]
@@ -299,7 +312,8 @@ class _Layout:
         for label, value, fact in self._choices():
             shown = self._cut(label, SPLIT, self.cache)
             self.sheet.set_text(at, SPLIT, shown, _TEXT.but(colour=style.GREY))
-            self.sheet.set_text(at, self.cache, self._cut(value, self.cache, self.origin), _TEXT)
+            said = self._cut(value, self.cache, self.origin) if isinstance(value, str) else value
+            self._live(at, self.cache, said, _TEXT)
             look = _TEXT.but(fill=_tint(fact))
             self.sheet.set_text(at, self.origin, self._words(fact), look)
             if self.apart:
@@ -307,13 +321,13 @@ class _Layout:
             at += 1
         return at
 
-    def _choices(self) -> Iterator[tuple[str, str, Fact]]:
+    def _choices(self) -> Iterator[tuple[str, Node | str, Fact]]:
         for name, choice in sorted(self.architecture.choices.items()):
             yield name.replace("_", " "), choice.value, _as_fact(choice)
         for name, fact in self.architecture.facts.items():
             kind = FACTS.get(name)
             if kind is not None and kind.unit == "flag":
-                yield kind.label, "yes" if fact.value else "no", fact
+                yield kind.label, flag_words(self.book.estimate.equations.ir.facts[name]), fact
 
 
 _BAR = {

@@ -275,6 +275,7 @@ def _labels(
 ) -> None:
     worked_out, source = _how(figure)
     is_override = identifier.endswith(OVERRIDE)
+    of_model = isinstance(figure, Input) and identifier.startswith("model.") and not figure.fixed
     how, source = how or worked_out, "‹ type why" if is_override else source
     styles = _LOOKS
     if total:
@@ -283,7 +284,7 @@ def _labels(
     label = figure.label.replace(" in use", "") if title == ANSWERS else figure.label
     texts = (cut_to(title, style.SECTION.size, sheet.widths[0]), label, shown, how, source, identifier)
     for column, (text, look) in enumerate(zip(texts, styles, strict=True)):
-        if is_override and column == HOW:
+        if (is_override or of_model) and column == HOW:
             sheet.set_cell(row, column, Cell(style.reason(look), text=text, room=WHY))
         else:
             sheet.set_text(row, column, text, look)
