@@ -131,3 +131,26 @@ def test_the_workbook_holds_them(tmp_path: Path, fields: dict[str, Any]) -> None
     limits = {"decode_max_requests": 8, "decode_token_budget": 2048}
     data = merge_fields(APART | {"decode": {}}, fields | limits, "test")
     assert verify(estimate(parse_scenario(data, "test")).to_excel(tmp_path / "a.xlsx")).ok
+
+
+def test_decode_workers_may_hold_other_weights() -> None:
+    """Their memory and step are those of a deployment in that format, the prompt of workers apart stays as it
+    was; the launch line of decode workers names it.
+    """
+    lengths = {"input_tokens": 4000, "output_tokens": 500}
+    asked = {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 4, "concurrency": 8, **lengths}
+    apart, own = (
+        estimate(parse_scenario(asked | {"decode": {"weights_dtype": dtype}}, "test"))
+        for dtype in ("bf16", "fp8")
+    )
+
+    def at(made: Estimate, name: str) -> float:
+        return float(made.values()[made.figure(name)])
+
+    assert at(own, "memory.weights") == at(apart, "memory.weights")
+    assert at(own, "prefill.time") == at(apart, "prefill.time")
+    whole = estimate(parse_scenario(asked | {"weights_dtype": "fp8", "activation_dtype": "bf16"}, "test"))
+    assert at(own, "decode.memory.weights") == pytest.approx(at(whole, "memory.weights"), rel=1e-9)
+    assert at(own, "decode.memory.weights") < 0.6 * at(apart, "decode.memory.weights")
+    assert own.results()["tpot_s"] < 0.9 * apart.results()["tpot_s"]
+    assert ["FP8" in server.model for server in launch(own).servers] == [False, True]

@@ -215,6 +215,7 @@ class Workload:
     decode_ep: Input | None = None
     decode_attention_dp: Input | None = None
     decode_cp: Input | None = None
+    decode_weights_dtype: Input | None = None
     decode_token_budget: Input | None = None
     decode_max_requests: Input | None = None
     decode_dcp: Input | None = None

@@ -1114,6 +1114,7 @@ def _as_shared(name: str) -> Any:
 class Deployment(Spread):
     """What decode workers may have to themselves."""
 
+    weights_dtype: Text | None = _as_shared("weights_dtype")
     token_budget: Whole | None = _as_shared("token_budget")
     max_requests: Whole | None = _as_shared("max_requests")
     dcp: Whole | None = _as_shared("dcp")
