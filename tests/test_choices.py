@@ -94,10 +94,10 @@ def test_auto_takes_no_plan_with_a_wait_of_minutes_where_another_keeps_the_limit
     fields |= {"input_tokens": 8000, "output_tokens": 300, "concurrency": 40}
     made, found = chosen(fields, "auto")
     results = estimate(parse_scenario(made, "auto")).results()
-    assert results["ttft_p95_s"] <= 10 and "TTFT, p95 ≤ 10,000.0 ms by default" in found.words
+    assert results["ttft_p95_s"] <= 10 and "TTFT, p95 ≤ 10.0 s by default" in found.words
     assert found.found.infeasible["LIMIT_TTFT_P95_S"] > 0
     made, found = chosen(fields | {"concurrency": 400}, "auto")
-    assert not found.has_winner and "comes nearest: TTFT, p95 ≤ 10,000.0 ms is missed by" in found.words
+    assert not found.has_winner and "comes nearest: TTFT, p95 ≤ 10.0 s is missed by" in found.words
     waits = found.found.plans["ttft_p95_s"]
     assert estimate(parse_scenario(made, "auto")).results()["ttft_p95_s"] == pytest.approx(waits.min())
 

@@ -303,7 +303,7 @@ def test_a_limit_of_p95_is_kept_at_the_rate_that_a_replica_carries() -> None:
     rate = found["requests_per_s_per_replica"]
     assert 1 < rate < 10
     there = estimate(parse_scenario(free | {"request_rate": rate}, "test")).results()
-    assert there["ttft_p95_s"] == pytest.approx(p95 * 0.9, rel=0.05)
+    assert 0.93 < there["ttft_p95_s"] / (p95 * 0.9) < 1.02  # all else of TTFT is shorter at that rate
     assert ask(ttft_p95=1e-4).results()["capacity"]["requests_per_s_per_replica"] is None
 
 

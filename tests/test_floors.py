@@ -29,7 +29,7 @@ DEGREES = (1, 1, 1, 2, 3, 4, 8)  # of attention-DP, CP and EP
 CASES = 120  # of each model
 UNKNOWN = re.compile(
     r"network\.|evidence\.usd_|metrics\.|measured\.|cost\.|token_cost\.|break_even\.|grid\.|.*\.by\.|.*\.cheapest$"
-    r"|nearest\.(?:measured|estimated)\."
+    r"|nearest\.(?:measured|estimated)\.|machines\."
 )
 """What may be a text: ways that no link allows, results of plans that cannot be, prices nobody states, times
 that a measured run does not report."""

@@ -16,7 +16,19 @@ from office import asked_of_office, needs_office
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.cli import main
-from mantile.equations.metrics import DECODE_MBU, DECODE_MFU, INTERACTIVITY, METRICS, TPOT, TTFT, metrics_of
+from mantile.equations.metrics import (
+    DECODE_MBU,
+    DECODE_MFU,
+    INTERACTIVITY,
+    ITL_P50,
+    ITL_P90,
+    ITL_P95,
+    ITL_P99,
+    METRICS,
+    TPOT,
+    TTFT,
+    metrics_of,
+)
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.estimates.sweep import Digest, grid
 from mantile.graph.quantity import NOT_KNOWN, Quantity
@@ -106,7 +118,8 @@ def test_a_single_output_token_has_no_time_per_further_token(
     asked = ["llama-3.1-8b", "--accelerator", "h100-sxm", "--isl", "500", "--osl", "1", "--concurrency", "4"]
     made = make(model="llama-3.1-8b", tp=1, input_tokens=500, output_tokens=1, concurrency=4)
     none = {name for name, value in of_plan(made).items() if value == NOT_KNOWN}
-    assert none == {metric.attribute for metric in (TPOT, INTERACTIVITY, DECODE_MFU, DECODE_MBU)}
+    gaps = (TPOT, INTERACTIVITY, DECODE_MFU, DECODE_MBU, ITL_P50, ITL_P90, ITL_P95, ITL_P99)
+    assert none == {metric.attribute for metric in gaps}
     assert made.tpot is None and made.e2e == pytest.approx(made.ttft)
     for command in (
         ["estimate", *asked],

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mantile import estimate
+from mantile.estimates.estimate import Estimate
 from mantile.estimates.launch import launch
 from mantile.library.errors import InputError
 from mantile.library.scenario import merge_fields, parse_scenario

@@ -226,7 +226,7 @@ def _computed_spread(
         "Spread of what is worked out of prompts, over all classes",
         "1",
         maximum(0, sum_of(squares) - 1) ** HALF,
-        "standard deviation ÷ mean; who waits, waits behind that",
+        "standard deviation against the mean; who waits, waits behind that",
     )
 
 
@@ -270,7 +270,7 @@ def _spread(
         f"Spread of {label} over all classes",
         "1",
         maximum(0, sum_of(squares) - 1) ** HALF,
-        "standard deviation ÷ mean",
+        "standard deviation against the mean",
     )
 
 

@@ -119,10 +119,12 @@ def _matrices(module: Module) -> list[Node]:
     """Values of the matrices of a module, in one layer and of one expert, by what it multiplies."""
     work = module.operation
     values: list[Node] = []
-    if module.step == "lm_head":  # none of its own where it is the embedding
-        return [of_layer(tensor) for tensor in module.tensors if tensor.matrix]
-    if isinstance(work, MatMul | GroupedMatMul) and any(tensor.matrix for tensor in module.tensors):
-        values.append(work.inputs * work.outputs)
+    held = [tensor for tensor in module.tensors if tensor.matrix]
+    if isinstance(work, MatMul | GroupedMatMul) and held:
+        product = work.inputs * work.outputs
+        # an LM head has none of its own where it is the embedding
+        own = held[0].copies if module.step == "lm_head" else None
+        values.append(product if own is None else product * own)
     if isinstance(work, Elementwise) and work.kind == "embedding":
         values += [of_layer(tensor) for tensor in module.tensors if tensor.matrix and not tensor.buffer]
     return values

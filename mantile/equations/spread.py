@@ -56,7 +56,7 @@ def spread(inputs: Workload) -> Spread:
         "Spread of lengths drawn evenly",
         "1",
         HALF * inputs.length_range_ratio / (1 - HALF * inputs.length_range_ratio) * THIRD**HALF,
-        "standard deviation ÷ mean",
+        "standard deviation against the mean",
     )
     usual = rows(
         "usual",
@@ -83,7 +83,7 @@ def spread(inputs: Workload) -> Spread:
         prompts_squared=prompts,
         outputs_squared=outputs,
         waits=waits,
-        section=rows.section("Spread of lengths", "standard deviation ÷ mean"),
+        section=rows.section("Spread of lengths", "standard deviation against the mean"),
     )
 
 

@@ -28,7 +28,7 @@ from mantile.library.files import replacing
 from mantile.library.models import model_ids
 from mantile.library.profiles import Library, is_file
 from mantile.library.scenario import Scenario, parse_scenario
-from mantile.library.scenario_fields import Deployment
+from mantile.library.scenario_fields import Spread
 from mantile.library.signing import Signature, Verdict, check, read_private_key, sign
 from mantile.library.template import Template
 from mantile.library.version import __version__
@@ -260,7 +260,7 @@ def _require_no_files(scenario: Scenario, name: str) -> None:
     cases = (("", scenario), *((f"variants.{place}.", case) for place, case in enumerate(scenario.variants)))
     for where, case in cases:
         for field, workers in (("", case), ("decode.", case.decode)):
-            if isinstance(workers, Deployment) and is_file(workers.accelerator or ""):
+            if isinstance(workers, Spread) and is_file(workers.accelerator or ""):
                 raise InputError(
                     f"{name}: field {where}{field}accelerator: {quoted(workers.accelerator)} names a file; "
                     "expected an id of the bundle's library"

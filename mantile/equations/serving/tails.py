@@ -383,6 +383,7 @@ def _slots(rows: Rows, stages: Stages) -> Quantity:
     setting, ttft, slots = stages.setting, stages.start.steady, stages.slots
     batch = setting.memory.batch / ONE_REQUEST
     [slot, *_] = slots.waits
+    in_batch = maximum(slots.in_batch, SMALLEST * ttft)  # decode workers hold no request of one token
     held = rows(
         "held_varies",
         "Variance of the time a request holds its slot, against its square",
@@ -390,15 +391,15 @@ def _slots(rows: Rows, stages: Stages) -> Quantity:
         minimum(
             1,
             stages.lengths.outputs_squared
-            * (stages.waits.generation / slots.in_batch)
-            * (stages.waits.generation / slots.in_batch),
+            * (stages.waits.generation / in_batch)
+            * (stages.waits.generation / in_batch),
         ),
     )
     ends = rows(
         "ends_vary",
         "Variance of the time between two slots that end, against its square",
         "1",
-        held + (1 - held) * (1 - 1 / batch) / (1 + slot / slots.in_batch),
+        held + (1 - held) * (1 - 1 / batch) / (1 + slot / in_batch),
     )
     return rows(
         "variance_slot",
