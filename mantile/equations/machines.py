@@ -25,15 +25,28 @@ def machines(workers: Sequence[Workers], devices: Devices | None) -> tuple[Quant
         said = rows("words", "What it runs on", "1", both)
         return said, rows.section("What it runs on", "accelerators by name")
     told: Quantity | None = None
-    for device, count in zip(devices.devices, workers[0].ranks.counted, strict=True):
-        own = _counted(device.workers, count)
+    alike: Quantity | None = None
+    held = [*zip(devices.devices, workers[0].ranks.counted, strict=True)]
+    for place, (device, count) in enumerate(held):
+        name, number = device.workers.hardware.name, device.number
+        before = None if place == 0 else held[place - 1][0].workers.hardware.name
+        more: Node = count
+        if before is not None and alike is not None:
+            more = count + where(equal(before, name), alike, 0)
+        alike = rows(f"alike.{number}", f"Accelerators alike up to device {number}", "accelerator", more)
+        last: Node = alike
+        if place + 1 < len(held):
+            last = where(equal(held[place + 1][0].workers.hardware.name, name), 0, alike)
+        ended = rows(
+            f"ended.{number}", f"Accelerators of a kind that ends there, {number}", "accelerator", last
+        )
+        own: Node = join(ended, " × ", name)
         if told is not None:
             several = where(equal(told, NONE), own, join(told, " + ", own))
-            label = f"Devices up to {device.number}, if it holds any of the model"
-            own = rows(f"with.{device.number}", label, "1", several)
-        body = where(count > 0, own, NONE if told is None else told)
-        label = f"What it runs on, devices up to {device.number}"
-        told = rows(f"words.{device.number}", label, "1", body)
+            label = f"Devices up to {number}, if it holds any of the model"
+            own = rows(f"with.{number}", label, "1", several)
+        body = where(ended > 0, own, NONE if told is None else told)
+        told = rows(f"words.{number}", f"What it runs on, devices up to {number}", "1", body)
     assert told is not None
     return told, rows.section("What it runs on", "accelerators by name, devices that hold any")
 
