@@ -91,6 +91,13 @@ def test_progress_is_told_and_a_stream_is_kept_whole(client: Client) -> None:
     assert client.get(taken.json()["result"]).content == client.post("/v1/sweep", body).content
 
 
+def test_a_search_tells_its_steps(client: Client) -> None:
+    body = {"scenario": CHAT, "gpus_max": 2}
+    found = ended(client, client.post("/v1/optimize", body, headers=LATER).headers["location"])
+    assert found["progress"]["done"] >= 1 and found["progress"]["total"] is None
+    assert "plans" in found["progress"]["what"]
+
+
 @pytest.mark.parametrize("name", ["", "0" * 32, "../state", "%2e%2e", "x" * 200])
 def test_a_job_that_there_is_not_is_not_found(client: Client, name: str) -> None:
     assert client.get(f"/v1/jobs/{name}").status_code in (404, 422)

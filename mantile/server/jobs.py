@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,8 @@ def optimized(body: Mapping[str, Any], hub: bool) -> dict[str, Any]:
         body["host_memory"],
         body["default_limits"],
     )
-    return solve(question).to_dict()
+    steps = count(1)
+    return solve(question, lambda what: report(next(steps), None, what)).to_dict()
 
 
 def fields_over(over: Mapping[str, Any], hub: bool) -> dict[str, list[Any]]:

@@ -15,8 +15,8 @@ PROGRESS: ContextVar[Path | None] = ContextVar("PROGRESS", default=None)
 """The file for the progress of this request; None where nobody can ask for it."""
 
 
-def report(done: int, total: int, what: str) -> None:
-    """Write how many of how many steps are done, and of what.
+def report(done: int, total: int | None, what: str) -> None:
+    """Write how many of how many steps are done, and of what; None where nobody knows how many there will be.
 
     Example: report(3, 12, "points")
     """
