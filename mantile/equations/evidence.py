@@ -132,7 +132,7 @@ def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mappin
 
 def _power(
     base: EvidenceBase, result: Quantity, workers: Workers
-) -> tuple[tuple[Quantity, Quantity, Quantity], Quantity, tuple[Input, ...]]:
+) -> tuple[tuple[Quantity, Quantity, Quantity], Quantity, tuple[Input | Quantity, ...]]:
     """Power at its percentiles, what they rest on, and what was measured.
 
     Known where GPUs of the accelerator were measured with the framework at a request rate, one server for
@@ -145,22 +145,40 @@ def _power(
     unknown = f"{NOT_KNOWN}: power of GPUs was measured " + (
         f"at request rates alone, of {where_measured}" if base.power else "in no public run"
     )
-    facts: list[Input] = []
-    ratios: dict[str, Node] = {}
+    facts: list[Input | Quantity] = []
+    ratios: dict[str, Quantity] = {}
     basis: Node = as_node(unknown)
     if inputs.request_rate is not None and base.power and not inputs.devices:
         pairs = [_drawn(base, entry, "pair") for entry in base.power]
         here = join(inputs.accelerator, "/", inputs.framework)
-        asked: Node = (
-            inputs.request_rate > 0 if apart is None else all_of(inputs.request_rate > 0, apart <= 0)
+        at_rate: Node = inputs.request_rate > 0
+        asked = Quantity(
+            "evidence.power.asked",
+            "As GPUs were measured: at a request rate, one server",
+            "flag",
+            where(at_rate if apart is None else all_of(at_rate, apart <= 0), 1, 0),
         )
-        facts += pairs
+        facts += [*pairs, asked]
         for percentile in PERCENTILES:
             each = [_drawn(base, entry, percentile) for entry in base.power]
-            facts += each
-            ratios[percentile] = where(asked, sum_where(span(each), span(pairs), here), 0)
+            ratios[percentile] = Quantity(
+                f"evidence.power.ratio.{percentile}",
+                f"Measured ÷ estimated power, {percentile}, in use",
+                "1",
+                asked * sum_where(span(each), span(pairs), here),
+                note="0 where none was measured",
+            )
+            facts += [*each, ratios[percentile]]
         known = ", ".join(f"{entry.runs} runs of {entry.framework}" for entry in base.power)
-        basis = where(ratios["p50"] > 0, f"GPUs measured at request rates, {known}; host as stated", unknown)
+        words = [
+            defined(f"evidence.power.words.{name}", f"Range of power, {label}", "1", text, "in words")
+            for name, label, text in (
+                ("known", "where it is known", f"GPUs measured at request rates, {known}; host as stated"),
+                ("unknown", "where it is not", unknown),
+            )
+        ]
+        facts += words
+        basis = where(ratios["p50"] > 0, *words)
     first, middle, last = (
         Quantity(
             f"evidence.power.{percentile}",
@@ -173,8 +191,8 @@ def _power(
         )
         for percentile in PERCENTILES
     )
-    words = Quantity("evidence.power_basis", "Range of power rests on", "1", basis)
-    return (first, middle, last), words, tuple(facts)
+    rests_on = Quantity("evidence.power_basis", "Range of power rests on", "1", basis)
+    return (first, middle, last), rests_on, tuple(facts)
 
 
 def _drawn(base: EvidenceBase, entry: Drawn, what: str) -> Input:

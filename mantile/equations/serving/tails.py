@@ -383,7 +383,13 @@ def _slots(rows: Rows, stages: Stages) -> Quantity:
     setting, ttft, slots = stages.setting, stages.start.steady, stages.slots
     batch = setting.memory.batch / ONE_REQUEST
     [slot, *_] = slots.waits
-    in_batch = maximum(slots.in_batch, SMALLEST * ttft)  # decode workers hold no request of one token
+    in_batch = rows(
+        "slot_time",
+        "Time a request holds its slot, never none",
+        "s",
+        maximum(slots.in_batch, SMALLEST * ttft),
+        "decode workers hold no request of one token",
+    )
     held = rows(
         "held_varies",
         "Variance of the time a request holds its slot, against its square",
