@@ -268,7 +268,7 @@ def test_sessions_are_live_in_the_workbook(tmp_path: Path) -> None:
     assert back.scenario.sessions == 400
     again = estimate(back.scenario).results()
     assert again["sessions"] == pytest.approx(400, rel=0.05)
-    assert again["request_rate"] > made.results()["request_rate"]
+    assert again["requests_per_s"] > made.results()["requests_per_s"]
 
 
 @pytest.mark.parametrize("load", [{"request_rate": 8.0}, {"concurrency": 64}, {"sessions": 200}])
