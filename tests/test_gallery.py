@@ -32,7 +32,7 @@ def test_a_scenario_of_the_gallery_can_be_run(name: str) -> None:
             "STAGE_CROSSES_DOMAINS",
             "PRICE_OLD",
         }, (name, found["name"])
-    most = 37_500 if made.scenario.open_loop else 28_000  # both kinds of workers, each with power by load
+    most = 37_000 if made.scenario.open_loop else 28_000  # both kinds of workers, each with power by load
     assert sum(1 for _ in lay_out(made).formulas()) <= most
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.graph import EstimateGraph
-from mantile.graph.quantity import InCase, Named, Quantity, Section
+from mantile.graph.quantity import InCase, Input, Named, Quantity, Section
 from mantile.graph.rewrite import GraphRewrite, order
 
 
@@ -52,12 +52,15 @@ class Variations:
             replacements: figures and what stands for them.
             id_prefix, label_suffix: what ids of the new figures begin with and labels end in.
         """
-        rewrite = GraphRewrite(replacements, (), id_prefix, label_suffix, self._order)
+        rewrite = GraphRewrite(replacements, (), id_prefix, label_suffix, self._order, once=True)
         results = {name: (figure, rewrite.rewrite(figure)) for name, figure in self.results.items()}
         varied = {
             original: again
             for original, again in rewrite.rewritten.items()
-            if isinstance(again, Quantity) and again is not original and original not in replacements
+            if isinstance(original, Input | Quantity)
+            and isinstance(again, Quantity)
+            and again.id == f"{id_prefix}{original.id}"  # else it says what another one does
+            and original not in replacements
         }
         results_of_checks = Section("Checks", tuple(check.result for check in self.graph.checks.checks))
         rows = {

@@ -46,6 +46,8 @@ class GraphRewrite:
             of the originals, which nobody asks for any more.
         roots: all figures that may be asked for, or their `order` where it is known.
         copied: figures that are made again though nothing that they follow from is replaced.
+        once: whether what is made again the same way is one figure, and what only repeats another is that
+            one; members of spans stay, as they stand below each other.
     """
 
     def __init__(
@@ -56,13 +58,17 @@ class GraphRewrite:
         label_suffix: str,
         roots: tuple[Node, ...] | Order,
         copied: tuple[Quantity, ...] = (),
+        once: bool = False,
     ) -> None:
         self.id_prefix, self.label_suffix = id_prefix, label_suffix
         self._rewritten: dict[Node, Node] = dict(replacements)
         for figure in private_inputs:
             self._rewritten[figure] = self._private(figure)
         self._copied = frozenset(copied)
-        self._affected = self._followers(roots if isinstance(roots, list) else order(*roots))
+        nodes = roots if isinstance(roots, list) else order(*roots)
+        self._affected = self._followers(nodes)
+        self._once: dict[str, Node] | None = {} if once else None
+        self._in_spans = {member for node, _ in nodes if isinstance(node, Span) for member in node.members}
 
     @property
     def rewritten(self) -> Mapping[Node, Node]:
@@ -143,13 +149,21 @@ class GraphRewrite:
             return node
         other: Node
         if isinstance(node, Quantity):
-            other = replace(self._private(node), body=self._node(node.body))
+            other = self._again(node, self._node(node.body))
         elif isinstance(node, Input):
             other = self._following(node)
         else:
             other = rebuilt(node, self._node)
         self._rewritten[node] = other
         return other
+
+    def _again(self, figure: Quantity, body: Node) -> Node:
+        """A figure with another body, or one that is there already and says the same."""
+        if self._once is None or figure in self._in_spans:
+            return replace(self._private(figure), body=body)
+        if isinstance(body, Named):
+            return body
+        return self._once.setdefault(repr(body), replace(self._private(figure), body=body))
 
     def _following(self, figure: Input) -> Quantity:
         """An input that follows another figure that was made again: unless somebody typed over it."""
