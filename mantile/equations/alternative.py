@@ -1,7 +1,7 @@
 """The base scenario on another accelerator: a further case, worked out again beside it.
 
-The alternative stands in its usual system, with the figures of the library. What was typed over figures of
-the base scenario's hardware and efficiency says nothing of another accelerator, and does not hold for it.
+The alternative stands in its usual system, with the figures of the library. Overrides of the base scenario
+say nothing of another accelerator, and do not hold for it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ NO_OVERRIDE = Input(
     "Overrides of the alternative",
     "1",
     "none",
-    "what was typed over figures of A does not hold for B",
+    "overrides of A do not hold for B",
     shared=True,
     fixed=True,
 )

@@ -25,7 +25,7 @@ from mantile.equations.roofline import Block
 from mantile.equations.serving import Serving
 from mantile.equations.speculation import MTP
 from mantile.equations.tensors import VECTORS, RankWeights
-from mantile.equations.typed import Faults, FigureTables, TypedInputs
+from mantile.equations.typed import Faults, SharedCells, TypedInputs
 from mantile.equations.workers import Workers
 from mantile.floors import Floors
 from mantile.graph.quantity import (
@@ -258,15 +258,17 @@ def standing(estimate: Checked) -> Standing:
     return Standing(tuple(ordered), sides)
 
 
-def checks(estimate: Checked, found: Standing, typed: TypedInputs, tables: FigureTables) -> Checks:
+def checks(
+    estimate: Checked, found: Standing, typed: TypedInputs, assumed: tuple[SharedCells, SharedCells | None]
+) -> Checks:
     """All checks of one scenario, and the verdict.
 
     Args:
         typed: what the cells of inputs and overrides hold.
-        tables: of figures of the library that headline results depend on.
+        assumed: what those of assumptions hold that times follow from, and those that only cost follows from.
     """
     sides = found.sides
-    verdict = feasibility(sides, found.checks, estimate, typed, tables)
+    verdict = feasibility(sides, found.checks, estimate, typed, assumed)
     none = sides.fixed(0, "flag")
     return Checks(
         checks=(
@@ -301,11 +303,15 @@ class _Feasibility:
 
 
 def feasibility(
-    sides: _Sides, checks: Sequence[Check], estimate: Checked, of_cells: TypedInputs, figures: FigureTables
+    sides: _Sides,
+    checks: Sequence[Check],
+    estimate: Checked,
+    of_cells: TypedInputs,
+    assumed: tuple[SharedCells, SharedCells | None],
 ) -> _Feasibility:
     """The verdict on the plan, by its inputs, the plan checks and memory."""
     rows, typed, dimensions = sides.of(), of_cells.faults, estimate.model.typed.faults
-    workers, tables = estimate.pools, figures.faults
+    workers, assumptions, of_cost = estimate.pools, assumed[0].faults, assumed[1]
     plan = [check.result for check in checks if check.group == PLAN]
     codes = tuple(
         Input(f"checks.code.{check.code}", "Code", "1", check.code, shared=True, fixed=True, name="codes")
@@ -315,15 +321,15 @@ def feasibility(
     holds = rows("plan_holds", "Plan checks that hold", "flag", sum_range(span(plan)))
     faults = rows(
         "faults",
-        "Inputs, dimensions and figures that cannot be",
+        "Inputs, dimensions and assumptions that cannot be",
         "flag",
-        typed.count + dimensions.count + tables.count,
+        typed.count + dimensions.count + assumptions.count,
     )
     fixed_message = rows(
         "message.fixed",
-        "The first of dimensions and figures, in words",
+        "The first of dimensions and assumptions, in words",
         "1",
-        where(dimensions.count > 0, dimensions.message, tables.message),
+        where(dimensions.count > 0, dimensions.message, assumptions.message),
     )
     message = rows(
         "message",
@@ -377,7 +383,7 @@ def feasibility(
     )
     words = rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory))
     possible = rows("possible", "The plan can be", "flag", where(invalid > 0, 0, has_room))
-    of_money = _of_money(rows, of_cells.of_money, figures.of_money)
+    of_money = _of_money(rows, of_cells.of_money, None if of_cost is None else of_cost.faults)
     payable = rows(
         "payable",
         "The plan can be, and what it costs be known",
@@ -409,13 +415,13 @@ def feasibility(
     )
 
 
-def _of_money(rows: Rows, cells: Faults, tables: Faults | None) -> Faults:
+def _of_money(rows: Rows, cells: Faults, assumptions: Faults | None) -> Faults:
     """Cells that cannot be from which only power and cost follow."""
-    if tables is None:
+    if assumptions is None:
         return cells
     label = "Cells of power and price that cannot be"
-    count = rows("faults.money", label, "flag", cells.count + tables.count)
-    words = where(cells.count > 0, cells.message, tables.message)
+    count = rows("faults.money", label, "flag", cells.count + assumptions.count)
+    words = where(cells.count > 0, cells.message, assumptions.message)
     return Faults(count, rows("message.money", "The first of them, in words, power and price", "1", words))
 
 
@@ -1201,7 +1207,7 @@ def verdict(
     """The verdict over all checks of a number of scenarios.
 
     Args:
-        readable: that overrides, and the tables of figures, hold what can be read.
+        readable: that overrides and assumptions hold what can be read.
         others: cells of all scenarios that do not, and that no headline result depends on.
         unchanged: the alert that inputs changed; `edited` the first edit in words, a dash without one.
     """

@@ -59,9 +59,6 @@ class DataTypes:
         return tuple(section for section in sections if section.rows)
 
 
-LEAST_BITS, MOST_BITS = 0.25, 64  # of a value that is stored
-
-
 def datatypes(library: Library, tied: bool) -> DataTypes:
     """The data types of the library.
 
@@ -103,8 +100,7 @@ def datatypes(library: Library, tied: bool) -> DataTypes:
                 kind.source,
                 "defined",
                 shared=True,
-                minimum=LEAST_BITS,
-                maximum=MOST_BITS,
+                fixed=True,
                 name="bits per value",
             )
             for kind in kinds

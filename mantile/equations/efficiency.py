@@ -382,8 +382,7 @@ def _library_figure(kind: FactorKind, key: str, factor: Factor, suffix: str) -> 
         f"{factor.status} {factor.date:%Y-%m}: {factor.source}",
         factor.status,
         shared=True,
-        minimum=kind.low,
-        maximum=kind.high,
+        fixed=True,
         name=f"{lowered(kind.label)} in the library",
     )
 

@@ -44,7 +44,7 @@ from mantile.equations.serving.alone import Prompt, prompt
 from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
 from mantile.equations.spread import spread
-from mantile.equations.typed import FigureTables, TypedInputs, figure_tables, typed_inputs
+from mantile.equations.typed import SharedCells, TypedInputs, assumptions_typed, typed_inputs
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
 from mantile.graph.evaluate import Program
@@ -70,6 +70,8 @@ class EstimateGraph:
             `scheduler` how prompts get their turn.
         workers: the accelerators: those that do everything, or prefill and decode workers.
         input_sections: blocks of what is asked; `typed` what the cells of inputs hold.
+        assumed: what the cells of assumptions hold that times and memory follow from; `paid` of those from
+            which only power and cost follow.
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
         decoding: what that step works on; `prompt` a prompt by itself.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
@@ -94,7 +96,8 @@ class EstimateGraph:
     workers: tuple[Workers, ...]
     input_sections: tuple[Section, ...]
     typed: TypedInputs
-    tables: FigureTables
+    assumed: SharedCells
+    paid: SharedCells | None
     fullest: Fullest
     model: ModelSize
     prefill: Pass
@@ -205,7 +208,7 @@ class EstimateGraph:
         return cells | {
             figure.id: figure
             for figure in self.all_inputs()
-            if figure.shared and not figure.fixed and not figure.id.startswith(("model.", *PROFILED))
+            if figure.shared and not figure.fixed and not figure.id.startswith("model.")
         }
 
     def quantities(self) -> tuple[Quantity, ...]:
@@ -351,7 +354,8 @@ def build_graph(
     results = {metric: metric.worked_out(by_id) for metric in metrics_of(by_id)}
     of_plan = [number for metric, number in results.items() if not metric.id.startswith(OF_COST)]
     of_plan += [check.result for check in found_checks.checks if check.group in (PLAN, FEASIBILITY)]
-    plan = {figure for figure in ancestors(*of_plan) if isinstance(figure, Input | Quantity)}
+    needed = [figure for figure in ancestors(*of_plan) if isinstance(figure, Input | Quantity)]
+    plan = set(needed)
     costs = ancestors(*(figure for section in money.sections for figure in section.figures()))
     paid = {figure for figure in costs if isinstance(figure, Input)} - plan
     checked = (check.result for check in found_checks.checks)
@@ -367,13 +371,12 @@ def build_graph(
         () if parts is None else parts.table.kinds,
         () if profile is None else (profile,),
     )
-    headline = ancestors(*of_plan, *results.values())
-    tables = figure_tables(
-        [figure for figure in headline if isinstance(figure, Input | Quantity)],
-        {item.input for item in typed.inputs},
-        plan=plan,
-    )
-    verdict = checks(asked, found_checks, typed, tables)
+    guarded: set[Named] = {item.input for item in typed.inputs}
+    assumed = assumptions_typed(needed, guarded)
+    assert assumed is not None  # the scheduler has some
+    of_money = [figure for figure in ancestors(*results.values()) if isinstance(figure, Input)]
+    of_cost = assumptions_typed(of_money, guarded | plan, "assumptions, power and price")
+    verdict = checks(asked, found_checks, typed, (assumed, of_cost))
     shown = dict(headlines(by_id, verdict.possible, verdict.payable, inputs.output_tokens))
     known_by = evidence(
         library,
@@ -403,7 +406,8 @@ def build_graph(
         workers=sets,
         input_sections=input_sections,
         typed=typed,
-        tables=tables,
+        assumed=assumed,
+        paid=of_cost,
         fullest=memory,
         model=size,
         prefill=prefill_pass,

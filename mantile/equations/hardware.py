@@ -128,7 +128,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         where(is_number(chip.cell("hardware.price_owned")), 1, 0),
         note="1 where the cell above is filled: it then stands for what is worked out",
     )
-    own_prices = _own_prices(library, chip, prices, owned_stated)
+    own_prices = _own_prices(library, chip, owned_stated)
     offers = stated.offers(library)
     chip.sections.extend(
         Section(kind.label, offers[part], kind.note) for part, kind in stated.OFFER_PARTS.items()
@@ -275,26 +275,17 @@ class _Chosen:
         return cell, used
 
 
-def _own_prices(
-    library: Library, chip: _Chosen, prices: Mapping[str, Quantity], owned_stated: Quantity
-) -> dict[str, Quantity]:
+def _own_prices(library: Library, chip: _Chosen, owned_stated: Quantity) -> dict[str, Quantity]:
     """By basis, whether the price that it rests on is another than the library tells."""
     found = {}
     for basis, price in (("cloud", "cloud"), ("rental", "rental"), ("owned", "purchase")):
-        kind = next(kind for kind in stated.PRICES if kind.name == f"price_{price}")
-        rows = stated.told_prices(library, kind)
-        told = Quantity(
-            f"hardware.price_{basis}_told",
-            f"{kind.label} as told",
-            prices[price].unit,
-            index(span(rows), chip.place),
+        kind = FactKind(f"price_{price}_own", f"{basis.capitalize()}: one's own price", "flag", "1 if so")
+        in_library = chip.flag(kind, stated.own_prices(library, kind))
+        typed = where(is_number(chip.cell(f"hardware.price_{price}")), 1, in_library)
+        body = maximum(typed, owned_stated) if basis == "owned" else typed
+        found[basis] = Quantity(
+            f"hardware.price_{basis}_typed", f"The price was typed, {basis}", "flag", body
         )
-        chip.sections.append(
-            Section(f"{kind.label} as told", (*rows, told), "to see whether it was typed over")
-        )
-        same = where(equal(prices[price], told), 0, 1)
-        body = maximum(same, owned_stated) if basis == "owned" else same
-        found[basis] = Quantity(f"hardware.price_{basis}_own", f"The price was typed, {basis}", "flag", body)
     chip.sections.append(Section("Owned", (owned_stated, *found.values())))
     return found
 

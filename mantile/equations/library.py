@@ -111,21 +111,12 @@ def prices(library: Library, kind: FactKind) -> tuple[Input, ...]:
     return fact_rows("library", kind, values)
 
 
-def told_prices(library: Library, kind: FactKind) -> tuple[Input, ...]:
-    """A price of every accelerator as the library has it, 0 where it has none: to see what was typed over."""
-    basis = kind.name.removeprefix("price_")
+def own_prices(library: Library, kind: FactKind) -> tuple[Input, ...]:
+    """1 for every accelerator whose price the reader stated, as with `--price`."""
+    basis = kind.name.removeprefix("price_").removesuffix("_own")
     facts = {chip.id: getattr(library.price(chip.id), basis, None) for chip in library.accelerators}
-    return tuple(
-        defined(
-            f"library.{key}.{kind.name}_told",
-            f"{kind.label} as told, {key}",
-            kind.unit,
-            (fact.value or 0.0) if fact is not None and fact.provider != OWN_PRICE else 0.0,
-            "as the library has it",
-            "library",
-        )
-        for key, fact in facts.items()
-    )
+    own = {key: fact is not None and fact.provider == OWN_PRICE for key, fact in facts.items()}
+    return flag_rows("library", kind, own)
 
 
 def offers(library: Library) -> dict[str, tuple[Input, ...]]:
@@ -224,7 +215,6 @@ def flag_rows(prefix: str, kind: FactKind, values: Mapping[str, bool]) -> tuple[
 
 def fact_rows(prefix: str, kind: FactKind, values: Mapping[str, ProfileFact | None]) -> tuple[Input, ...]:
     """A fact of every profile, by id, with its source; 0 where there is none or nobody states it."""
-    least = kind.least if all(fact and fact.value for fact in values.values()) else 0
     return tuple(
         Input(
             f"{prefix}.{key}.{kind.name}",
@@ -235,8 +225,7 @@ def fact_rows(prefix: str, kind: FactKind, values: Mapping[str, ProfileFact | No
             f"{fact.status} {fact.date:%Y-%m}: {fact.source}" if fact else "no source",
             fact.status if fact else "defined",
             shared=True,
-            minimum=least,
-            maximum=MOST,
+            fixed=True,
             name=f"{lowered(kind.label)} in the library",
         )
         for key, fact in values.items()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.tensors import of_layer
-from mantile.equations.typed import Dimensions, dimensions_typed
+from mantile.equations.typed import SharedCells, dimensions_typed
 from mantile.graph.quantity import Node, Quantity, Row, Section, expression, is_named, span, sum_of, sum_range
 from mantile.graph.rows import Rows
 from mantile.ir.modules import Elementwise, GroupedMatMul, MatMul, ModelGraph, Module, Tensor
@@ -28,7 +28,7 @@ class ModelSize:
     parameters: Quantity
     active_parameters: Quantity
     experts: Quantity | None
-    typed: Dimensions
+    typed: SharedCells
     sections: tuple[Section, ...]
 
 

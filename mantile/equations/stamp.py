@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mantile.equations.altered import Altered, altered
 from mantile.equations.checks import NO_EDIT, TOLERANCE, Check
 from mantile.equations.constant import HALF
 from mantile.equations.display import sum_across
@@ -18,7 +17,7 @@ from mantile.equations.metrics import (
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
-from mantile.equations.typed import AN_ERROR, NONE, OTHERS, Faults, FigureTables, Typed, figure_tables
+from mantile.equations.typed import AN_ERROR, NONE, Faults, SharedCells, Typed, assumptions_typed
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -77,8 +76,7 @@ class Edits:
             out the file fills in both.
         of_base: 1 in the base scenario, 0 in others; whoever lays out the file fills it in.
         invalid: how many overrides and measured values cannot be.
-        told: the first that holds something else in words, in the base else of tables of the library; a dash
-            where there is none.
+        told: the first that holds something else in words; a dash where there is none.
         count: how many hold something else now; `all` with the headline results that do. Cells of all
             scenarios, those of dimensions and assumptions, count in the base.
         listed: the first of these, of a scenario.
@@ -107,20 +105,20 @@ class Stamp:
     Args:
         figures: live results; `stored` their values at generation, per scenario, in the same order.
         edits: inputs and overrides that hold something else now.
-        tables: of figures that may be typed over; first those that headline results depend on, then, if
-            there are any, all others. `altered` are those that hold something else. `of_tables` are the
-            blocks of both. `of_demand`: cells that cannot be, without which nobody knows what a demand costs.
-        readable: that overrides and these tables hold what can be read; `unchanged` the alert that inputs or
+        assumptions: their cells; `others` those that no headline result depends on; `of_assumptions` the
+            blocks about all. `of_demand`: cells that cannot be, without which nobody knows what a demand
+            costs.
+        readable: that overrides and assumptions hold what can be read; `unchanged` the alert that inputs or
             results changed.
     """
 
     figures: tuple[Quantity, ...]
     stored: tuple[Input, ...]
     edits: Edits
-    tables: tuple[FigureTables, ...]
-    altered: Altered
+    assumptions: tuple[Typed, ...]
+    others: SharedCells | None
     of_demand: Faults
-    of_tables: tuple[Section, ...]
+    of_assumptions: tuple[Section, ...]
     readable: tuple[Check, ...]
     unchanged: Check
     section: Section
@@ -156,12 +154,11 @@ def stamp(
     changed = rows("changed", "Headline results that changed", "flag", sum_range(span(flags)))
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
     rows.add(none)
-    of_results, others = graph.tables, _others(graph)
-    tables = [of_results, *([] if others is None else [others])]
-    faults = [kind for of in tables for kind in (of.faults, of.of_money) if kind is not None]
-    in_all = Rows("stamp.figures")
-    words = "Tables of figures that cannot be, of all"
-    count = in_all("faults", words, "flag", sum_of([kind.count for kind in faults]))
+    others = _others(graph)
+    kinds = [of for of in (graph.assumed, graph.paid, others) if of is not None]
+    in_all = Rows("stamp.assumptions")
+    words = "Cells of assumptions that cannot be, of all"
+    count = in_all("faults", words, "flag", sum_of([of.faults.count for of in kinds]))
     of_demand = graph.checks.of_money
     if graph.capacity is not None and others is not None:
         both = others.faults.count + of_demand.count
@@ -170,8 +167,8 @@ def stamp(
             in_all("demand.faults", "Cells that cannot be, behind what a demand costs", "flag", both),
             in_all("demand.message", "The first of them in words", "1", first),
         )
-    library = altered(tables)
-    edited = edits(graph, changed, library, measured, of_choice)
+    assumptions = tuple(cell for of in kinds for cell in of.typed)
+    edited = edits(graph, changed, assumptions, measured, of_choice)
     readable = [Check("OVERRIDE_INVALID", edited.invalid, none), Check("FIGURE_INVALID", count, none)]
     if choice is not None:
         words = "Cells of Decide that hold what cannot be, in the base"
@@ -184,13 +181,12 @@ def stamp(
         figures=figures,
         stored=stored,
         edits=edited,
-        tables=tuple(tables),
-        altered=library,
+        assumptions=assumptions,
+        others=others,
         of_demand=of_demand,
-        of_tables=(
-            *(section for each in tables for section in each.sections),
-            in_all.section("All tables of figures"),
-            *library.sections,
+        of_assumptions=(
+            *(section for of in kinds for section in of.sections),
+            in_all.section("All assumptions"),
         ),
         readable=tuple(readable),
         unchanged=Check("INPUTS_CHANGED", edited.all, none),
@@ -198,18 +194,19 @@ def stamp(
     )
 
 
-def _others(graph: EstimateGraph) -> FigureTables | None:
-    """Tables of figures that no headline result depends on."""
-    known = {figure for table in graph.tables.tables for figure in table}
-    guarded = known | {item.input for item in graph.typed.inputs}
-    found = figure_tables(graph.figures.values(), guarded, OTHERS)
-    return found if found.tables else None
+def _others(graph: EstimateGraph) -> SharedCells | None:
+    """What the cells of assumptions hold that no headline result depends on."""
+    paid = () if graph.paid is None else graph.paid.typed
+    items = (*graph.typed.inputs, *graph.assumed.typed, *paid)
+    return assumptions_typed(
+        graph.figures.values(), {item.input for item in items}, "assumptions, not behind results"
+    )
 
 
 def edits(
     graph: EstimateGraph,
     results: Quantity,
-    library: Altered,
+    assumptions: Sequence[Typed],
     measured: bool,
     of_choice: Sequence[Input],
 ) -> Edits:
@@ -217,16 +214,14 @@ def edits(
 
     Args:
         results: how many headline results changed.
-        library: tables of the library that hold something else, which count in the base.
+        assumptions: their cells.
         measured: whether there are cells for what was measured.
         of_choice: what is typed where plans are chosen among; all scenarios share it.
     """
     values = graph.measured.values.values() if measured else ()
-    of_all_scenarios = (*graph.model.typed.typed, *graph.typed.shared)
-    told = {item.input.id for item in (*graph.typed.own, *of_all_scenarios)}
-    assumed = [figure for figure in graph.replaceable.values() if figure.id not in told]
+    of_all_scenarios = (*graph.model.typed.typed, *graph.typed.shared, *assumptions)
     own = _cells(graph.typed.own, map(_overridden, values))
-    shared = _cells(of_all_scenarios, [*map(_assumed, assumed), *map(_overridden, of_choice)])
+    shared = _cells(of_all_scenarios, map(_overridden, of_choice))
     rows = Rows("stamp.edit")
     invalid = _invalid(rows, graph.typed.overrides_invalid, own.live[len(graph.typed.own) :])
     of_base = _fixed_flag("of_base", "The base scenario, in which cells of all scenarios count")
@@ -244,13 +239,13 @@ def edits(
     listed = tuple(_edit(rows, number, count, own, shared) for number in range(1, _LISTED + 1))
     both = rows(
         "all",
-        "Inputs, tables of the library and headline results that changed",
+        "Inputs and headline results that changed",
         "flag",
-        count + results + library.count * of_base,
+        count + results,
     )
     most = defined("stamp.edit.most", "Edits that are listed", "flag", _LISTED, "of each scenario")
     rows.add(most)
-    first_told = _told(rows, listed[0], count, library, of_base)
+    first_told = _told(rows, listed[0], count)
     left = rows("left", "Edits that are not listed", "flag", maximum(0, count - most))
     return Edits(
         entries=(*own.entries, *shared.entries),
@@ -372,8 +367,8 @@ def _edit(rows: Rows, number: int, count: Quantity, own: _Cells, shared: _Cells)
     )
 
 
-def _told(rows: Rows, first: Edit, count: Quantity, library: Altered, of_base: Input) -> Quantity:
-    """The first edit in words, of cells or, in the base, of the library; a dash without one."""
+def _told(rows: Rows, first: Edit, count: Quantity) -> Quantity:
+    """The first edit in words; a dash without one."""
     million = defined("stamp.edit.million", "Million", "1", 1e6, "to round to six decimals")
     rows.add(million)
 
@@ -383,11 +378,10 @@ def _told(rows: Rows, first: Edit, count: Quantity, library: Altered, of_base: I
 
     was, now = shown("was", "as generated", first.was), shown("now", "now", first.now)
     words = rows("first", "The first edit", "1", join(first.cell, " held ", was, ", holds ", now))
-    either = rows("words", "The first edit of all", "1", where(count > 0, words, library.message))
-    edited = where(count + library.count * of_base > 0, join("Edited: ", either, ". "), NO_EDIT)
-    found = rows("found", "The first edit of all, where cells can be read", "1", edited)
+    edited = where(count > 0, join("Edited: ", words, ". "), NO_EDIT)
+    found = rows("found", "The first edit, where cells can be read", "1", edited)
     told = where(is_error(found), "Edited: a cell holds an error. ", found)
-    return rows("told", "The first edit of all in words", "1", told)
+    return rows("told", "The first edit in words", "1", told)
 
 
 def _fixed_flag(name: str, label: str) -> Input:
@@ -428,11 +422,6 @@ def _read(item: Typed) -> Quantity:
 def _overridden(entry: Input) -> tuple[Input, Quantity]:
     """A cell that may be empty, and what it holds."""
     return entry, _now(entry, where(is_empty(entry), NONE, entry))
-
-
-def _assumed(entry: Input) -> tuple[Input, Quantity]:
-    """The cell of a shared figure, and what it holds."""
-    return entry, _now(entry, where(is_number(entry), entry, join("'", entry, "'")))
 
 
 def _now(entry: Input, what: Node) -> Quantity:

@@ -351,8 +351,7 @@ MESSAGES: Mapping[str, Message] = {
         "{fault}", _invalid, {"fault": "Layers is empty: expected a whole number from 1"}
     ),
     "FIGURE_INVALID": Message(
-        "a figure of the library is empty or out of its range: the sheet Checks names it; type "
-        "a number there",
+        "an assumption is empty or out of its range: the sheet Checks names it; type a number there",
         _nothing,
         {},
     ),

@@ -109,7 +109,7 @@ def _read(path: Path) -> Estimate:
     now = edited(file)
     differences = diff_cells(file, len(now.added))
     require_own_formulas(file, [*differences.formulas, *differences.overwritten])
-    return file.book.estimate.again(now.scenario, now.library, str(path))
+    return file.book.estimate.again(now.scenario, file.book.estimate.library, str(path))
 
 
 def _runs(estimate: Estimate, path: Path) -> list[Run]:

@@ -97,4 +97,4 @@ def about(path: str | Path) -> About:
 def _now(file: File) -> Estimate:
     """The estimate that the inputs in the cells stand for."""
     now = edited(file)
-    return file.book.estimate.again(now.scenario, now.library, str(file.path))
+    return file.book.estimate.again(now.scenario, file.book.estimate.library, str(file.path))

@@ -145,7 +145,7 @@ def _said(what: str | Path) -> _Said:
         texts = diff_cells(file, len(now.added))
         typed = {item["cell"]: item for item in (*texts.formulas, *texts.overwritten)}
         untold = file.untold("inputs read")
-        return _Said(name, now.scenario, typed, made.model, now.library, made.template, untold)
+        return _Said(name, now.scenario, typed, made.model, made.library, made.template, untold)
     fields, bundle = read_document(what)
     scenario = parse_scenario(fields, name)
     if bundle is None:

@@ -1,4 +1,4 @@
-"""What was typed into a workbook, as the scenario and the library that it now stands for."""
+"""What was typed into a workbook, as the scenario that it now stands for."""
 
 from __future__ import annotations
 
@@ -9,26 +9,22 @@ from typing import Any
 from mantile.equations.alternative import ACCELERATOR, PRICE
 from mantile.equations.capacity import PROFILE
 from mantile.equations.decide import LIMIT, OBJECTIVE, ONE, OTHER, TAKE, WEIGHT, in_si, key_of_choice
-from mantile.equations.efficiency import unstated
-from mantile.equations.factors import KINDS
 from mantile.equations.graph import PROFILED
 from mantile.equations.measures import measure
 from mantile.equations.override import OVERRIDE
 from mantile.estimates.points import grid
+from mantile.graph.quantity import Input
 from mantile.library.columns import columns
 from mantile.library.device import of_device
-from mantile.library.documents import validate
-from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
-from mantile.library.profile_facts import OWN_PRICE
-from mantile.library.profiles import Accelerator, Library, Prices, System
 from mantile.library.scenario import Scenario, apply_model_overrides, parse_scenario, with_device_field
 from mantile.library.scenario_fields import WORKER_FIELDS
 from mantile.roundtrip.added_columns import added_columns
 from mantile.roundtrip.override_reasons import typed_reasons
+from mantile.workbook.book import SHARED
 from mantile.workbook.cell_diff import is_formula
-from mantile.workbook.read import File, followed_inputs, same, typed_inputs
+from mantile.workbook.read import File, followed_inputs, place_of, same, typed_inputs
 from mantile.workbook.sheets.sensitivity import input_of
 
 _ROUNDS = 3  # a field that is set may change what others are by default
@@ -39,28 +35,25 @@ class Edits:
     """What a workbook stands for now.
 
     Args:
-        scenario, library: with every edit; figures of the library that were typed over are in new versions of
-            their profiles.
+        scenario: with every edit.
         changes: the inputs that were edited, as `typed_inputs` lists them, columns that were added included.
-        library_cells: those of them that the library holds and a scenario cannot.
         added: names of the scenarios in columns that were added.
         reasons: cells in which somebody typed why a figure is overridden, of overrides that there are.
     """
 
     scenario: Scenario
-    library: Library
     changes: tuple[dict[str, Any], ...]
-    library_cells: tuple[dict[str, Any], ...]
     added: tuple[str, ...]
     reasons: frozenset[str]
 
 
 def edited(file: File) -> Edits:
-    """The scenario and the library with every edit of a workbook. Formulas are not looked at.
+    """The scenario with every edit of a workbook. Formulas are not looked at.
 
     Raises:
         InputError: naming the cell, for an edit that neither can hold.
     """
+    _require_library(file)
     estimate = file.book.estimate
     values, changes = typed_inputs(file)
     if file.other_version:
@@ -74,18 +67,29 @@ def edited(file: File) -> Edits:
     _of_sheets(data, [edit for edit in changes if edit["id"] in file.book.own_inputs], points, file)
     if added:
         data["variants"] = [*data.get("variants", []), *({"name": column.name} for column in added)]
-    profiled = _shared(data, changes, file)
-    library = _library(estimate.library, profiled, file)
-    _cases(data, typed, file, library)
+    _shared(data, changes, file)
+    _cases(data, typed, file)
     reasons = _reasons(data, file)
     return Edits(
         scenario=parse_scenario(data, str(file.path)),
-        library=library,
         changes=tuple(changes),
-        library_cells=tuple(profiled),
         added=tuple(column.name for column in added),
         reasons=reasons,
     )
+
+
+def _require_library(file: File) -> None:
+    """Refuse a file of another version in which figures of the library were typed over."""
+    figures = file.book.estimate.equations.figures if file.other_version else {}
+    for (sheet, row), entry in file.places.file_ids.items():
+        figure, found = figures.get(entry.id), file.contents[sheet].get((row, SHARED))
+        is_stated = isinstance(figure, Input) and figure.fixed and entry.id.startswith(PROFILED)
+        if isinstance(figure, Input) and is_stated and not entry.linked and not same(figure.value, found):
+            raise InputError(
+                f"{file.path}: {place_of(sheet, row, SHARED)} ({entry.id}): holds {str(found)!r:.60} instead "
+                f"of {figure.value!r}; a figure of the library cannot be carried over: set it back, and type "
+                "the figure into the override cell of the figure in use"
+            )
 
 
 def _reasons(data: dict[str, Any], file: File) -> frozenset[str]:
@@ -101,25 +105,19 @@ def _reasons(data: dict[str, Any], file: File) -> frozenset[str]:
     return frozenset(cells)
 
 
-def _shared(data: dict[str, Any], changes: Sequence[dict[str, Any]], file: File) -> list[dict[str, Any]]:
-    """Figures that all scenarios share as overrides of the base.
-
-    Those of the library are returned instead.
-    """
+def _shared(data: dict[str, Any], changes: Sequence[dict[str, Any]], file: File) -> None:
+    """Figures that all scenarios share as overrides of the base."""
     inputs = {figure.id: figure for figure in file.book.estimate.equations.all_inputs()}
     shared = [edit for edit in changes if edit["id"] in inputs and inputs[edit["id"]].shared]
     for edit in shared:
-        if not edit["id"].startswith(PROFILED):
-            data["overrides"] = _with(data.get("overrides", []), edit["id"], edit["found"], file.path.name)
+        data["overrides"] = _with(data.get("overrides", []), edit["id"], edit["found"], file.path.name)
     _require_model(data, [edit for edit in shared if edit["id"].startswith("model.")], file)
-    return [edit for edit in shared if edit["id"].startswith(PROFILED)]
 
 
 def _cases(
     data: dict[str, Any],
     typed: Sequence[Mapping[str, Any]],
     file: File,
-    library: Library,
 ) -> None:
     """What is typed in the column of each scenario, as fields of the base and its variants."""
     estimate = file.book.estimate
@@ -135,7 +133,7 @@ def _cases(
             for field, figure in estimate.equations.measured.values.items()
         }
         case["measured"] = {field: value for field, value in measured.items() if value}  # 0: nothing measured
-        _fields(case, data, number, typed[number], _own(file, number, typed[number]), file, library)
+        _fields(case, data, number, typed[number], _own(file, number, typed[number]), file)
 
 
 def _of_sheets(
@@ -283,7 +281,6 @@ def _fields(
     typed: Mapping[str, Any],
     own: set[str],
     file: File,
-    library: Library,
 ) -> None:
     """Fields of a column, until the scenario says of it what the cells say.
 
@@ -311,7 +308,7 @@ def _fields(
             else:
                 case[field] = typed_value
         scenario = parse_scenario(data, str(file.path))
-        column = columns(scenario, estimate.model, library, str(file.path))[number]
+        column = columns(scenario, estimate.model, estimate.library, str(file.path))[number]
         wrong = {
             field: typed.get(figure.id, values[figure])
             for field, figure in named.items()
@@ -321,94 +318,3 @@ def _fields(
         if not wrong:
             return
     raise AssertionError(f"{file.path}: scenario {number} cannot be said in fields: {wrong}")
-
-
-def _library(library: Library, edits: Sequence[Mapping[str, Any]], file: File) -> Library:
-    """The library with figures that were typed over; a profile of which one was is a version of its own."""
-    if not edits:
-        return library
-    data = library.model_dump()
-    for edit in edits:
-        if edit["id"] not in _places(data):
-            _state(data, edit["id"])
-    places = _places(data)
-    for edit in edits:
-        profile, figure = places[edit["id"]]
-        figure |= {
-            "value": edit["found"],
-            "status": "assumed",
-            "source": f"typed into {file.path.name}; was {edit['generated']:g}: {figure['source']}"[:300],
-        }
-        if figure.get("unit", "").startswith("USD"):  # what was said of the price is not said of this one
-            figure |= {"provider": OWN_PRICE, "region": None, "term": None, "others": []}
-        if not profile["version"].endswith("-edited"):
-            profile["version"] += "-edited"
-    return validate(
-        Library, data, f"{file.path}: " + ", ".join(f"{edit['cell']} ({edit['id']})" for edit in edits)
-    )
-
-
-def _state(data: dict[str, Any], identifier: str) -> None:
-    """Give a figure that nobody stated a place in its profile."""
-    kind, _, rest = identifier.partition(".")
-    item, _, field = rest.rpartition(".")
-    documents: dict[str, Any] = {"library": Accelerator, "system": System, "prices": Prices}
-    if kind == "efficiency":
-        _state_factor(data, identifier)
-        return
-    if field.startswith("price_"):
-        kind, field = "prices", field.removeprefix("price_")
-    folder = {"library": "accelerators", "system": "systems"}.get(kind, kind)
-    dated = next(
-        entry for entry in data["accelerators" if kind == "prices" else folder] if entry["id"] == item
-    )
-    profile = next((entry for entry in data[folder] if entry["id"] == item), None)
-    if profile is None:  # an accelerator without prices
-        profile = {"id": item, "version": "none", **dict.fromkeys(Prices.UNITS)}
-        data["prices"] = [*data["prices"], profile]
-    date = dated["accelerators" if kind == "system" else "memory_capacity"]["date"]
-    profile[field] = {
-        "value": None,
-        "unit": documents[kind].UNITS[field],
-        "source": "nobody stated it",
-        "date": date,
-        "status": "assumed",
-    }
-
-
-def _state_factor(data: dict[str, Any], identifier: str) -> None:
-    """Give a factor that a library does not state a place in its widest profile."""
-    kind = next(kind for kind in KINDS if identifier == f"efficiency.{kind.name}.global")
-    profile = next(
-        entry for entry in data["efficiency"] if EfficiencyProfile.model_validate(entry).key == "global"
-    )
-    profile["factors"] = [*profile["factors"], unstated(kind).model_dump()]
-
-
-def _places(data: dict[str, Any]) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
-    """By id of its cell, a profile and its figure, as plain objects."""
-    places: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}
-    for kind, folder, prefix in (
-        (Accelerator, "accelerators", "library.{}."),
-        (System, "systems", "system.{}."),
-        (Prices, "prices", "library.{}.price_"),
-    ):
-        for item in data[folder]:
-            places |= {
-                prefix.format(item["id"]) + field: (item, item[field])
-                for field in kind.UNITS
-                if item[field] is not None
-            }
-    for profile in data["efficiency"]:
-        key = EfficiencyProfile.model_validate(profile).key
-        for factor in profile["factors"]:
-            condition = next(
-                (
-                    f".{word}{factor[field]}"
-                    for field, word in (("format", ""), ("kv", ""), ("ranks", "tp"))
-                    if factor[field] is not None
-                ),
-                "",
-            )
-            places[f"efficiency.{factor['factor']}.{key}{condition}"] = (profile, factor)
-    return places

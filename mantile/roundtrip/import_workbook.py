@@ -1,7 +1,4 @@
-"""An edited workbook back to what builds it anew.
-
-A scenario, or a bundle where figures of the library were edited too.
-"""
+"""An edited workbook back to what builds it anew: a scenario, or a bundle."""
 
 from __future__ import annotations
 
@@ -28,7 +25,6 @@ from mantile.workbook.read import File, open_file
 from mantile.workbook.sheets.frame import cut
 
 _EXACT = 1e-12  # relative: what the same inputs give on another library
-_NAMED = 10  # cells that an error names
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,6 @@ class Imported:
         added: names of the scenarios in columns that were added.
         left_out: texts that no scenario holds, such as sign-off lines and notes: `cell` and `found`. They
             stay in the workbook.
-        library_cells: those of the changes that only a bundle can carry.
         made_by: the program that made the workbook, with its version.
         unknown: ids of the workbook beside which a number stands and that this version does not have.
         lacking: inputs of this version that the workbook does not have: they are as by default.
@@ -54,7 +49,6 @@ class Imported:
     changes: tuple[dict[str, Any], ...]
     added: tuple[str, ...]
     left_out: tuple[dict[str, Any], ...]
-    library_cells: tuple[dict[str, Any], ...]
     made_by: str
     unknown: tuple[str, ...]
     lacking: tuple[str, ...]
@@ -92,13 +86,6 @@ class Imported:
 
     def _require_enough(self, path: Path) -> None:
         """Refuse to write a scenario that gives other numbers with the models and profiles installed here."""
-        if self.library_cells:
-            cells = ", ".join(f"{change['cell']} ({change['id']})" for change in self.library_cells[:_NAMED])
-            more = f" and {len(self.library_cells) - _NAMED} more" if len(self.library_cells) > _NAMED else ""
-            raise InputError(
-                f"{path}: figures of the library were edited in {self.path}: {cells}{more}; a scenario does "
-                "not hold them: expected --bundle"
-            )
         try:
             rebuilt = estimate(self.scenario, name=str(self.path))
         except InputError as error:
@@ -124,7 +111,6 @@ class Imported:
             "changes": list(self.changes),
             "added": list(self.added),
             "left_out": list(self.left_out),
-            "library_edited": bool(self.library_cells),
             "made_by": self.made_by,
             "unknown": list(self.unknown),
             "lacking": list(self.lacking),
@@ -158,7 +144,7 @@ def import_workbook(path: str | Path) -> Imported:
         scenario = scenario.model_copy(
             update={"versions": (*then.scenario.versions, version(then)), "why": why}
         )
-    imported = then.again(scenario, now.library, str(path))
+    imported = then.again(scenario, then.library, str(path))
     if now.changes or now.added:
         changed = since(Before(file.path.name, then, file.book.bundle), imported)
         imported = replace(imported, scenario=scenario.model_copy(update={"since": changed}))
@@ -171,7 +157,6 @@ def import_workbook(path: str | Path) -> Imported:
         changes=tuple(map(_change, now.changes)),
         added=now.added,
         left_out=tuple({"cell": item["cell"], "found": item["found"]} for item in kept),
-        library_cells=tuple(map(_change, now.library_cells)),
         made_by=file.book.bundle.generator,
         unknown=tuple(sorted(_unknown(file))),
         lacking=tuple(

@@ -52,7 +52,7 @@ def since_workbook(estimate: Estimate, path: str | Path) -> Estimate:
     now = edited(file)
     texts = diff_cells(file, len(now.added))
     require_own_formulas(file, [*texts.formulas, *texts.overwritten])
-    then = file.book.estimate.again(now.scenario, now.library, str(path))
+    then = file.book.estimate.again(now.scenario, file.book.estimate.library, str(path))
     then = replace(then, made_on=file.book.bundle.made_on)
     return following(estimate, Before(Path(path).name, then, file.book.bundle))
 

@@ -10,14 +10,12 @@ from functools import cached_property
 from math import isnan
 from typing import Any
 
-from xlsxwriter.utility import xl_col_to_name, xl_range, xl_rowcol_to_cell
+from xlsxwriter.utility import xl_rowcol_to_cell
 
-from mantile.equations.altered import Altered
 from mantile.equations.decide import TAKE
 from mantile.equations.display import SIDE_BY_SIDE, Currency, as_known, in_unit
-from mantile.equations.typed import NONE, FigureTables, Typed, TypedInput
+from mantile.equations.typed import NONE, Typed, TypedInput
 from mantile.estimates.estimate import Estimate
-from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.device import DEVICE_FIELDS
 from mantile.library.scenario_fields import SAME, SCENARIO_FIELDS, own_name
@@ -141,27 +139,6 @@ class EstimateBook(Book):
             assert address.column is not None
             return address.sheet, address.row, address.column
         return self.input_cells[entry.id, column]
-
-    def store_tables(self, tables: FigureTables) -> None:
-        """Store where tables of figures stand: words for all cells and for the column, and the first row."""
-        for table, place, column, first in zip(
-            tables.tables, tables.places, tables.columns, tables.firsts, strict=True
-        ):
-            (sheet, row, at), (_, last, _) = (self.input_cells[table[end].id, 0] for end in (0, -1))
-            stored: dict[str, Value] = {
-                place.id: f"more than one of {place.value}, {sheet}!{xl_range(row, at, last, at)}",
-                column.id: f"{column.value}, {sheet}!{xl_col_to_name(at)}",
-                first.id: row + 1,
-            }
-            for stamps in self.stamps:
-                stamps |= stored
-
-    def store_sums(self, altered: Altered) -> None:
-        """Store the sums of tables of the library as they are now."""
-        values = Program(altered.live).run(self.estimate.inputs(0))
-        stored = {then.id: float(values[now]) for now, then in zip(altered.live, altered.stored, strict=True)}
-        for stamps in self.stamps:
-            stamps |= stored
 
     def stored(self, figure: Input, column: int) -> Value:
         """What a row holds that says what was there when the file was made."""

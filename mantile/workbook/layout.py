@@ -29,7 +29,6 @@ from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.decide import add_decide_sheet, choice, decide_sheet
 from mantile.workbook.sheets.devices import DEVICES_PURPOSE, DEVICES_SHEET, devices_sheet
 from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET
-from mantile.workbook.sheets.generated import add_generated
 from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet
@@ -117,8 +116,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     choice_faults = None if chosen is None else chosen.guards.faults
     headline_stamp = stamp(equations, calibrates, typed_choice, choice_faults)
     _store_headlines(book, headline_stamp)
-    tables = headline_stamp.tables
-    others = tables[1].faults if len(tables) > 1 else None
+    book.typed |= {item.place.id: headline_stamp.assumptions for item in headline_stamp.assumptions}
+    others = None if headline_stamp.others is None else headline_stamp.others.faults
     check_verdict = verdict(
         equations.checks,
         headline_stamp.readable,
@@ -170,14 +169,10 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True), follow=True)
     for column, stamps in enumerate(book.stamps):
         stamps[edits.of_base.id] = 0 if column else 1
-    for each in tables:
-        book.store_tables(each)
-    book.store_sums(headline_stamp.altered)
     signatures = sign_off(edits, book.digest, book.columns)
-    of_edits = (*headline_stamp.of_tables, *edits.sections, signatures.section)
+    of_edits = (*headline_stamp.of_assumptions, *edits.sections, signatures.section)
     _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
     found = _trace(book, effects, edits.entries)
-    add_generated(book, found.generated)
     origins = assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects, found)
     sensitivity_sheet.add_origins(origins)
     checks_sheet(book, check_verdict)

@@ -9,9 +9,8 @@ from typing import Any
 from mantile.graph.quantity import Cases, InCase, Node, expression
 from mantile.library.errors import InputError, unknown
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, HEAD_ROW, Sheet
+from mantile.workbook.book import FIRST, HEAD_ROW, HEADS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.generated import generated_column
 
 _ALWAYS = ("Cover", "Summary", "Checks")
 _OF_SHEET = re.compile(r"^(?:internal:|=)?'?(\w+)'?!")  # a reference, a link, or a range of a chart
@@ -51,8 +50,8 @@ def show_formulas(book: EstimateBook) -> None:
             for row, at in sheet.cells
             if at == FIRST and sheet.cells[row, at].expression is not None and row in sheet.ids
         ]
-        has_more = (HEAD_ROW, generated_column(book)) in sheet.cells  # far behind the scenarios
-        if not rows or not (has_more or len(sheet.widths) == column):  # no columns of scenarios
+        heads = sheet.cells.get((HEAD_ROW, len(HEADS) - 1))
+        if not rows or heads is None or heads.text != HEADS[-1]:  # no columns of scenarios
             continue
         sheet.widths[column : column + 1] = [330]
         sheet.set_text(HEAD_ROW, column, "formula of the base scenario", style.HEADER)

@@ -42,7 +42,7 @@ from mantile.equations.trace.lines import (
     looked_up,
 )
 from mantile.equations.trace.passes import limits, rates
-from mantile.graph.quantity import Input, Named, Node, choose, index, is_number, match, maximum, span, where
+from mantile.graph.quantity import Named, Node, choose, index, is_number, match, maximum, span, where
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,11 @@ class Trace:
 
     Args:
         sources: status and source of prices and further figures, in words, live.
-        generated: what rows of the library that sources are told of held when the file was made, by row.
     """
 
     paths: Mapping[Metric, Table]
     tables: Mapping[str, Table]
     sources: Mapping[Named, tuple[Node, Node]]
-    generated: Mapping[Input, Input]
 
 
 def trace(
@@ -96,7 +94,6 @@ def trace(
             **sources,
             **prices(graph, figures),
         },
-        generated=figures.generated,
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mantile.equations.assumption import TYPED_SOURCE
 from mantile.equations.display import HOW, converted, origin, words
 from mantile.equations.efficiency import FactorInUse
 from mantile.equations.graph import EstimateGraph
@@ -13,7 +12,6 @@ from mantile.equations.override import Overridable
 from mantile.equations.trace.lines import (
     NOTHING,
     OWN,
-    TYPED_OVER,
     WIDEST,
     Line,
     Table,
@@ -34,14 +32,11 @@ from mantile.graph.quantity import (
     Span,
     Words,
     as_node,
-    choose,
     count_where,
-    equal,
     index,
     is_number,
     join,
     match,
-    number_of,
     precedents,
     span,
     text,
@@ -57,13 +52,11 @@ class Figures:
 
     Args:
         reasons: what stands beside the cells of overrides that are set, by id of the cell.
-        generated: what the cells of rows of the library held when the file was made, by row.
     """
 
     graph: EstimateGraph
     reasons: Mapping[str, str] = field(default_factory=dict)
     lines: dict[str, Line] = field(default_factory=dict)
-    generated: dict[Input, Input] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.overridable: dict[Quantity, tuple[Overridable, Node]] = {}
@@ -149,7 +142,7 @@ class Figures:
         each, default = self.overridable[figure]
         unit = shown_unit(figure.unit)
         rows, place, found = self._row(line, figure, default)
-        stated, found["typed"] = is_number(each.cell), self._typed_over(line, rows, place)
+        stated = is_number(each.cell)
 
         def row(what: str) -> Node:
             return index(words(rows, what), place)
@@ -157,8 +150,7 @@ class Figures:
         def beside(what: str, own: Operand) -> Node:
             return where(stated, own, row(what))
 
-        told = looked(f"{line}.told", choose(1 + found["typed"], row(HOW), TYPED_SOURCE))
-        status = choose(1 + found["typed"], row("source"), TYPED_OVER)
+        told = looked(f"{line}.told", row(HOW))
 
         value = converted(figure, figure.unit, unit)
         if ".price_" in f".{each.id}" or each.id.endswith("tdp"):
@@ -171,17 +163,11 @@ class Figures:
             "value": looked(f"{line}.value", value),
             "name": looked(f"{line}.name", name if unit == "1" else join(name, f", {unit}")),
             "id": looked(f"{line}.id", beside("id", index(words((cell,), "id"), 1))),
-            "status": looked(f"{line}.status", where(stated, OWN, status)),
+            "status": looked(f"{line}.status", where(stated, OWN, row("source"))),
             "told": told,
             "said": looked(f"{line}.said", where(stated, index(why, 1), told)),
         }
         return Line(cells | found, figure)
-
-    def _typed_over(self, line: str, rows: Sequence[Input], place: Node) -> Quantity:
-        """1 if the row in use holds something else than when the file was made."""
-        then = [self.generated.setdefault(row, as_generated(row)) for row in rows]
-        same = equal(number_of(index(span(rows), place)), index(span(then), place))
-        return Quantity(f"trace.{line}.typed", f"{line}.typed", "flag", where(same, 0, 1))
 
     def _row(
         self, line: str, figure: Quantity, default: Node
@@ -244,16 +230,3 @@ def _rows_of(default: Node) -> tuple[tuple[Input, ...], Node]:
     rows, place = default.arguments
     assert isinstance(rows, Span)
     return tuple(row for row in rows.members if isinstance(row, Input)), place
-
-
-def as_generated(row: Input) -> Input:
-    """What a row of the library held when the file was made, beside it."""
-    return replace(
-        row,
-        id=f"trace.generated.{row.id}",
-        label=f"{row.label}, as generated",
-        note="when the file was made",
-        source="native engine",
-        status="defined",
-        fixed=True,
-    )

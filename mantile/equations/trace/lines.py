@@ -27,8 +27,6 @@ WIDEST = "global"
 """The profile that has the figure where others have none."""
 OWN = "override"
 """The status of a figure of one's own; the reason stands beside its cell."""
-TYPED_OVER = "typed"
-"""The status of a figure of the library over which somebody typed: what stands beside it is of the former."""
 _COUNTS = ("1", "parameter", "request", "token")
 _QUOTED = {"FLOP/s": "TFLOP/s", "W": "W"}
 
@@ -40,7 +38,7 @@ class Line:
     Args:
         cells: value; name with unit; id; status; said, who says so; lead, what it follows from: the key of a
             line elsewhere; key; place, of the line that it was looked up in; of a row of the library also
-            typed, 1 if it was typed over, and told, what is then said of it.
+            told, what is said of it.
         leads_to: the figure whose row a reader may go to; None where it is another after an edit.
         listed: what stands over the table that a step was looked up in.
     """

@@ -197,7 +197,6 @@ def told_of(report: dict[str, Any], taken: dict[str, Any], name: str, state: Sta
         ],
         "open": opened,
         "refused": taken.get("refused", ""),
-        "library": taken.get("library_edited", False),
     }
 
 

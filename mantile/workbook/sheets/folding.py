@@ -29,7 +29,7 @@ OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", CA
 """Sheets with outlines."""
 
 _NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and Model
-_FAULTS = ("typed.faults", "typed.message", "typed.figures.faults", "typed.figures.message")
+_FAULTS = ("typed.faults", "typed.message", "typed.assumptions.faults", "typed.assumptions.message")
 # On Calibration: parts of the error, where a solver starts and between what it stays.
 _OF_SOLVERS = (
     "measured.read.",

@@ -147,12 +147,6 @@ def _edits(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
         look = style.VALUE.but(bottom=_RULE, colour=style.LINK, form=f'"{letter}: "0')
         sheet.set_formula(row, 3 + place, edits.count if place else edits.left, look, scenario=place)
     sheet.set_style(row, 0, _LAST, _LINE)
-    row += 1
-    library = stamp.altered
-    sheet.set_formula(row, 2, library.message, _LINE.but(colour=style.LINK))
-    look = style.VALUE.but(bottom=_RULE, colour=style.LINK, form='[=0]"";[=1]"1 table";0" tables"')
-    sheet.set_formula(row, 3, library.count, look)
-    sheet.set_style(row, 0, _LAST, _LINE)
     return row + 1
 
 

@@ -15,10 +15,10 @@ from mantile.workbook.sheets.frame import mark_beginning
 _STEP, _VALUE, _NAME, _ID, _STATUS = range(5)
 _PATH = {"value": _VALUE, "name": _NAME, "id": _ID, "status": _STATUS}
 _TABLE = {**_PATH, "part": 0, "said": 5, "links": 6, "fixed": 7, "lead": 8, "key": 9, "place": 10}
-_OF_FIGURES = {**_TABLE, "typed": 11, "told": 12}
+_OF_FIGURES = {**_TABLE, "told": 11}
 _HEADS = {_VALUE: "value", _NAME: "what it is", _ID: "id of its row"}
 _BEHIND = {**_HEADS, _STATUS: "status", 5: "source", 8: "leads to", 9: "key", 10: "place"}
-_BEHIND_FIGURES = {**_BEHIND, 11: "typed over", 12: "said of the row"}
+_BEHIND_FIGURES = {**_BEHIND, 11: "said of the row"}
 _HEIGHT = 18
 _RULE, _END = (style.THIN, style.FAINT), (style.THIN, style.GREY)
 _LOOKS = {
@@ -30,7 +30,6 @@ _LOOKS = {
     "told": style.SOURCE.but(wrap=False),
     "fixed": style.table("whole"),
     "place": style.table("whole"),
-    "typed": style.table("whole"),
 }
 
 

@@ -1,12 +1,14 @@
-"""What was typed as dimensions of the model: whether it can be."""
+"""What was typed into cells of all scenarios, dimensions of the model and assumptions: whether it can be."""
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from mantile.equations.typed.cells import Bounds, Faults, Guard, Typed, first_fault
 from mantile.graph.quantity import (
     Input,
+    Named,
     Quantity,
     Section,
     at_least,
@@ -21,24 +23,56 @@ from mantile.ir.modules import ModelGraph
 
 
 @dataclass(frozen=True)
-class Dimensions:
-    """The dimensions of the model and of its vision tower, and their cells."""
+class SharedCells:
+    """Figures of one kind, and their cells."""
 
     typed: tuple[Typed, ...]
     faults: Faults
     sections: tuple[Section, ...]
 
 
-def dimensions_typed(ir: ModelGraph) -> Dimensions:
+def dimensions_typed(ir: ModelGraph) -> SharedCells:
     """The rows of the Model sheet about what the cells of its dimensions hold."""
-    bounds, rows = Bounds("dimensions"), Rows("typed.dimensions")
     of_vision = tuple(ir.vision.facts.values()) if ir.vision else ()
     dimensions = (figure for figure in (*of_vision, *ir.sizes) if isinstance(figure, Input))
     figures = (*ir.facts.values(), *(figure for figure in dimensions if not figure.fixed))
+    return shared_cells("dimensions", figures)
+
+
+def assumptions_typed(
+    figures: Iterable[Named], guarded: Container[Named], what: str = "assumptions"
+) -> SharedCells | None:
+    """The rows about the cells of assumptions among some figures; None where there is none.
+
+    Args:
+        guarded: inputs of which other rows say whether they can be.
+    """
+    found = dict.fromkeys(
+        figure
+        for figure in figures
+        if isinstance(figure, Input)
+        and figure.shared
+        and not figure.fixed
+        and isinstance(figure.value, int | float)
+        and not figure.id.startswith("model.")
+        and figure not in guarded
+    )
+    return shared_cells(what, found) if found else None
+
+
+def shared_cells(what: str, figures: Iterable[Input]) -> SharedCells:
+    """The rows about what some cells of all scenarios hold.
+
+    Args:
+        what: they are, in the plural.
+    """
+    name, behind, kind = what.partition(", ")
+    bounds = Bounds(f"{name}.{kind}" if kind else name)
+    rows = Rows(f"typed.{name}.{kind}" if kind else f"typed.{name}", behind + kind)
     found = tuple(_typed(figure, bounds) for figure in figures)
     faults = first_fault(
         rows,
-        "dimensions",
+        name,
         bounds.of(len(found), "flag"),
         [item.valid for item in found],
         (
@@ -47,22 +81,21 @@ def dimensions_typed(ir: ModelGraph) -> Dimensions:
             [item.expected for item in found],
         ),
     )
-    return Dimensions(
+    return SharedCells(
         typed=found,
         faults=faults,
         sections=(
-            Section("Bounds of dimensions", tuple(bounds.rows), "between which they lie"),
-            Section("Contents", tuple(item.content for item in found), "what the cells of dimensions hold"),
-            Section("Cells", tuple(item.place for item in found), "where a dimension is typed"),
+            Section(f"Bounds of {what}", tuple(bounds.rows), "between which they lie"),
+            Section(f"Contents, {what}", tuple(item.content for item in found), "what the cells hold"),
+            Section(f"Cells, {what}", tuple(item.place for item in found), "where one is typed"),
             Section(
-                "In range",
+                f"In range, {what}",
                 tuple(item.in_range for item in found if item.in_range is not None),
                 "1 if a number lies between its bounds",
             ),
-            Section(
-                "Can be", tuple((item.valid, item.expected) for item in found), "1 if a number in its range"
-            ),
-            rows.section("Dimensions that cannot be", "the plan is then invalid"),
+            Section(f"Can be, {what}", tuple(item.valid for item in found), "1 if a number in its range"),
+            Section(f"Expected, {what}", tuple(item.expected for item in found), "in words"),
+            rows.section(f"Cells of {what} that cannot be", "the first of them"),
         ),
     )
 
