@@ -44,19 +44,21 @@ class DataTypes:
     embeddings: tuple[Input, ...]
 
     def sections(self) -> tuple[Section, ...]:
-        """Their blocks."""
-        sections = (
-            Section("Data types", (self.same, *self.ids)),
-            Section("Bits per value", self.bits),
-            Section("Family of a data type", self.families),
-            Section("Peak used by a data type", self.peak),
-            Section("Kernels with 16-bit activations", self.kernels_bf16),
-            Section("Kernels with native activations", self.kernels_native),
-            Section("Activations beside weights of a data type", self.activations),
-            Section("LM head beside weights of a data type", self.heads),
-            Section("Embedding beside weights of a data type", self.embeddings),
+        """Their table."""
+        facts = (
+            self.bits,
+            self.families,
+            self.peak,
+            self.kernels_bf16,
+            self.kernels_native,
+            self.activations,
+            self.heads,
+            self.embeddings,
         )
-        return tuple(section for section in sections if section.rows)
+        rows = (self.same, *self.ids, *(figure for fact in facts for figure in fact))
+        return (
+            Section("Data types", rows, "what each takes, and which peak and kernels it uses", table=", "),
+        )
 
 
 def datatypes(library: Library, tied: bool) -> DataTypes:

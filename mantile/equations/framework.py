@@ -132,6 +132,7 @@ class Frameworks:
                 *self.large_seats,
             ),
             "what each does unless something else is asked for",
+            table=", ",
         )
 
     def of(self, figures: tuple[Input, ...], framework: Node) -> Node:
@@ -143,11 +144,9 @@ def frameworks(library: Library) -> Frameworks:
     """The rows of all frameworks."""
     return Frameworks(
         names=_of_each(library, "name", "Framework", "has what stands at its place below", "frameworks"),
-        schedulers=_of_each(
-            library, "scheduler", "Scheduler of", "by default", "schedulers of the frameworks"
-        ),
+        schedulers=_of_each(library, "scheduler", "Scheduler", "by default", "schedulers of the frameworks"),
         admissions=_of_each(
-            library, "kv_admission", "KV admission of", "by default", "KV admission of the frameworks"
+            library, "kv_admission", "KV admission", "by default", "KV admission of the frameworks"
         ),
         prompt_batches=_tokens_of_each(
             library, "prompt_batch", "in a pass", "each pass reads the weights; 0: a prompt is one pass"
@@ -155,11 +154,11 @@ def frameworks(library: Library) -> Frameworks:
         pipeline_batches=_tokens_of_each(
             library, "pipeline_batch", "in a pipeline at once", "the next ones wait; 0: all may be"
         ),
-        kv_pools=_of_each(library, "kv_pool", "KV pool of", "when it starts", "KV pools of the frameworks"),
+        kv_pools=_of_each(library, "kv_pool", "KV pool", "when it starts", "KV pools of the frameworks"),
         embeddings=_of_each(
             library,
             "embedding",
-            "Embedding of",
+            "Embedding",
             "unless it is the LM head too",
             "where the frameworks have the embedding",
         ),
@@ -168,12 +167,12 @@ def frameworks(library: Library) -> Frameworks:
         cache_policies=_of_each(
             library,
             "cache_policy",
-            "KV cache policy of",
+            "KV cache policy",
             "of its current release",
             "KV cache policies of the frameworks",
         ),
         shares=_of_each(
-            library, "memory_share", "Share of memory of", "of what it is", "shares of the frameworks"
+            library, "memory_share", "Share of memory", "of what it is", "shares of the frameworks"
         ),
         seats=_requests_of_each(library, "small", "unless told"),
         large_seats=_requests_of_each(library, "large", "on large accelerators"),
@@ -233,7 +232,7 @@ def _of_each(library: Library, attribute: str, label: str, note: str, called: st
     return tuple(
         defined(
             f"framework.{framework.id}.{attribute}",
-            f"{label} {framework.id}",
+            f"{label}, {framework.id}",
             "1",
             framework.id if attribute == "name" else getattr(framework, attribute),
             note,

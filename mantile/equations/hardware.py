@@ -112,8 +112,8 @@ class Hardware:
 def hardware(library: Library, inputs: Workload) -> Hardware:
     """The rows of the Hardware sheet about accelerator and system."""
     accelerators = stated.accelerators(library)
-    chip = _Chosen(_place("accelerator", inputs.accelerator, accelerators))
-    chip.sections.append(Section("Accelerators", (*accelerators, chip.place)))
+    place = _place("accelerator", inputs.accelerator, accelerators)
+    chip = _Chosen(place, list(accelerators), [place])
     texts = {kind.name: chip.text(kind, stated.texts(library, kind)) for kind in stated.TEXTS}
     peak_keys, peaks = _peaks(library, chip)
     facts = {kind.name: chip.fact(kind, stated.facts(library, kind)) for kind in stated.FACTS}
@@ -130,14 +130,11 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     )
     own_prices = _own_prices(library, chip, owned_stated)
     offers = stated.offers(library)
-    chip.sections.extend(
-        Section(kind.label, offers[part], kind.note) for part, kind in stated.OFFER_PARTS.items()
-    )
-
+    asked = Section("Prices", tuple(figure for part in offers.values() for figure in part), table=", ")
     systems = system.systems(library)
     chosen_system = _system(library, inputs, chip)
-    domain = _Chosen(_place("system", chosen_system, systems))
-    domain.sections.append(Section("Systems", (*systems, chosen_system, domain.place)))
+    place = _place("system", chosen_system, systems)
+    domain = _Chosen(place, list(systems), [chosen_system, place])
     of_accelerator = domain.text(system.ACCELERATOR, system.accelerators(library))
     topology = domain.text(system.TOPOLOGY, system.topologies(library))
     link = domain.text(system.LINK, system.links(library))
@@ -212,10 +209,11 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         accelerators=accelerators,
         systems=systems,
         sections=(
-            *chip.sections,
+            *chip.sections("Accelerators", "Accelerator in use"),
+            asked,
             Section("Memory that may be used", (listed, visible), "of the chosen accelerator"),
-            *domain.sections,
-            frameworks,
+            *domain.sections("Systems", "System in use"),
+            *frameworks,
             allowed,
             Section("Hosts", (hosts, on_host), "of a domain of the chosen system"),
         ),
@@ -225,41 +223,44 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Blocks of what the library states of all things of a kind, each with what holds for the chosen one.
+    """The table of what the library states of all things of a kind, and what holds for the chosen one.
 
     Args:
         place: of the chosen one among them.
-        sections, overridable: made so far.
+        table: figures of the table, first the ids.
+        rows, overridable: of the chosen one, made so far.
     """
 
     place: Quantity
-    sections: list[Section] = field(default_factory=list)
+    table: list[Input]
+    rows: list[Named]
     overridable: list[Overridable] = field(default_factory=list)
+
+    def sections(self, things: str, chosen: str) -> tuple[Section, ...]:
+        """The table and what holds for the chosen one."""
+        note = "what stands in the table above for the one chosen; an override comes first"
+        return (
+            Section(things, tuple(self.table), "datasheets; a fact that nobody states is a dash", table=", "),
+            Section(chosen, tuple(self.rows), note),
+        )
 
     def text(self, kind: FactKind, rows: Sequence[Input]) -> Quantity:
         """The text of the chosen one."""
-        chosen = Quantity(f"hardware.{kind.name}", kind.label, "1", index(span(rows), self.place))
-        self.sections.append(Section(kind.label, (*rows, chosen), kind.note))
-        return chosen
+        return self._looked_up(kind, rows, "1")
 
     def flag(self, kind: FactKind, rows: Sequence[Input]) -> Quantity:
         """The flag of the chosen one."""
-        chosen = Quantity(f"hardware.{kind.name}", kind.label, "flag", index(span(rows), self.place))
-        self.sections.append(Section(kind.label, (*rows, chosen), kind.note))
+        return self._looked_up(kind, rows, "flag")
+
+    def _looked_up(self, kind: FactKind, rows: Sequence[Input], unit: str) -> Quantity:
+        body = index(span(rows), self.place)
+        chosen = Quantity(f"hardware.{kind.name}", kind.label, unit, body, note=kind.note)
+        self.table.extend(rows)
+        self.rows.append(chosen)
         return chosen
 
     def fact(self, kind: FactKind, rows: Sequence[Input]) -> Quantity:
         """The fact of the chosen one or its override, in SI units."""
-        cell, used = self.in_use(kind, rows)
-        self.sections.append(Section(kind.label, (*rows, cell, used), kind.note, Section.SUBTOTAL))
-        return used
-
-    def cell(self, identifier: str) -> Input:
-        """The override cell of a fact, by the fact's id."""
-        return next(each.cell for each in self.overridable if each.id == identifier)
-
-    def in_use(self, kind: FactKind, rows: Sequence[Input]) -> tuple[Input, Quantity]:
-        """The override of a fact, and the fact in use in SI units."""
         cell = override_cell(f"hardware.{kind.name}", kind.label, kind.unit, kind.least, stated.MOST)
         default = index(span(rows), self.place)
         chosen = unless_overridden(cell, default)
@@ -269,10 +270,17 @@ class _Chosen:
             f"{kind.label} in use",
             unit,
             chosen if scale is None else chosen * scale,
+            note=kind.note,
             name=lowered(kind.label),
         )
+        self.table.extend(rows)
+        self.rows.extend((cell, used))
         self.overridable.append(Overridable(cell, (used,), (default,)))
-        return cell, used
+        return used
+
+    def cell(self, identifier: str) -> Input:
+        """The override cell of a fact, by the fact's id."""
+        return next(each.cell for each in self.overridable if each.id == identifier)
 
 
 def _own_prices(library: Library, chip: _Chosen, owned_stated: Quantity) -> dict[str, Quantity]:
@@ -286,7 +294,7 @@ def _own_prices(library: Library, chip: _Chosen, owned_stated: Quantity) -> dict
         found[basis] = Quantity(
             f"hardware.price_{basis}_typed", f"The price was typed, {basis}", "flag", body
         )
-    chip.sections.append(Section("Owned", (owned_stated, *found.values())))
+    chip.rows.extend((owned_stated, *found.values()))
     return found
 
 
@@ -297,24 +305,15 @@ def _place(kind: str, chosen: Node, ids: Sequence[Input]) -> Quantity:
 
 def _peaks(library: Library, chip: _Chosen) -> tuple[tuple[Input, ...], dict[str, Quantity]]:
     """The names by which data types refer to dense peaks, and the peaks in use in the same order."""
-    figures: list[Input] = []
-    cells: list[Input] = []
+    note = "without sparsity; 0 where there is no native path; int8 in TOP/s"
     peaks: dict[str, Quantity] = {}
+    cells = len(chip.rows)
     for name in PEAKS:
-        kind = FactKind(f"peak_{name}", f"Dense peak, {name}", "TFLOP/s", "")
-        rows = stated.facts(library, kind)
-        cell, peaks[name] = chip.in_use(kind, rows)
-        figures += rows
-        cells.append(cell)
+        kind = FactKind(f"peak_{name}", f"Dense peak {name}", "TFLOP/s", note)
+        peaks[name] = chip.fact(kind, stated.facts(library, kind))
+    chip.rows[cells:] = [each.cell for each in chip.overridable] + list(peaks.values())  # these are a range
     keys = stated.peak_keys()
-    chip.sections.append(
-        Section(
-            "Dense peak",
-            (*figures, *keys, *cells, *peaks.values()),
-            "without sparsity; 0 where there is no native path; int8 in TOP/s",
-            Section.SUBTOTAL,
-        )
-    )
+    chip.rows.extend(keys)
     return keys, peaks
 
 
@@ -350,7 +349,7 @@ def _memory_visible(chip: _Chosen, facts: Mapping[str, Quantity]) -> tuple[Quant
 
 def _framework_runs(
     pairs: framework.Pairs, inputs: Workload, vendor: Quantity
-) -> tuple[Quantity, Quantity, Section]:
+) -> tuple[Quantity, Quantity, tuple[Section, ...]]:
     """Whether the framework runs on chips of this maker, and whether it pads heads there."""
     runs = Quantity(
         "hardware.framework_runs",
@@ -365,11 +364,17 @@ def _framework_runs(
         "flag",
         pairs.holds(inputs.framework, vendor, framework.PADS),
     )
-    rows: tuple[Named, ...] = (*pairs.names, *pairs.ones, runs, pads)
+    rows: tuple[Named, ...] = (runs, pads)
     if inputs.tp_padding is not None:
         told, pads = _padding(inputs.tp_padding, pads)
         rows = (*rows, told, pads)
-    return runs, pads, Section("Frameworks", rows, "which framework runs on whose chips, and does what there")
+    listed = Section(
+        "Frameworks",
+        (*pairs.names, *pairs.ones),
+        "which framework runs on whose chips, and does what there",
+        table=": ",
+    )
+    return runs, pads, (listed, Section("Framework on the chosen accelerator", rows))
 
 
 def _padding(told: Input, pads: Quantity) -> tuple[Quantity, Quantity]:

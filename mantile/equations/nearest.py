@@ -273,13 +273,18 @@ def nearest(
         sections=(
             Section(
                 "Measured runs",
+                tuple(fact for column in table.values() for fact in column),
+                "those that can be near",
+                table=": ",
+            ),
+            Section(
+                "Distances to measured runs",
                 (
                     *(*_WEIGHTS.values(), _LIMIT, _DOUBLING, _BILLION, *_PLACES.values()),
-                    *(fact for column in table.values() for fact in column),
                     *here.rows,
                     *(row for step in steps for row in step),
                 ),
-                "those that can be near, and how far each is: the sum of what differs, by its weight",
+                "how far each is: the sum of what differs, by its weight",
             ),
             Section(
                 "Nearest measured run",

@@ -204,6 +204,7 @@ def support(
         "What frameworks run and cannot run",
         (*said.names, *said.flags),
         "as their documents say; what nobody settles is allowed",
+        table=": ",
     )
     chosen = rows.section("What the framework cannot run", "of what is asked; 0 where it runs or nobody says")
     return Support(

@@ -312,12 +312,15 @@ class Section:
         rows: its inputs and quantities.
         note: what the block stands for: how often, how sharded.
         total: 0 if no row is emphasised, 1 if the last row is a subtotal, 2 if it is the total of the phase.
+        table: what stands in the labels of its figures between the fact and the thing: "Memory, h100-sxm".
+            The block is then a table, a row a thing and a column a fact.
     """
 
     title: str
     rows: tuple[Row, ...]
     note: str = ""
     total: int = 0
+    table: str = ""
 
     SUBTOTAL: ClassVar[int] = 1
     TOTAL: ClassVar[int] = 2

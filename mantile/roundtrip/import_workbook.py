@@ -168,9 +168,10 @@ def import_workbook(path: str | Path) -> Imported:
 
 def _unknown(file: File) -> Iterator[str]:
     """Ids of the file that this version does not have, of rows in which a number stands."""
+    known = file.book.estimate.equations.figures  # those of tables have no row of their own
     for identifier, (sheet, row) in file.places.unknown.items():
         contents = (file.contents[sheet].get((row, column)) for column in (SHARED, FIRST))
-        if any(isinstance(content, int | float) for content in contents):
+        if identifier not in known and any(isinstance(content, int | float) for content in contents):
             yield identifier
 
 

@@ -99,6 +99,7 @@ class Sheet:
 
     Args:
         ids, sections: of rows; the cell of a section may hold only as much of its title as can be seen.
+        words: of a cell of a table, the columns of how a figure is known and of its source.
         answers: rows at the top, always open, that repeat figures.
         folds: first and last row of every group that is folded away until somebody opens its outline. Excel
             opens none on a protected sheet, so a sheet with folds is not protected: its formulas ask before
@@ -130,6 +131,7 @@ class Sheet:
     answers: dict[Named, int] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
     sections: dict[int, str] = field(default_factory=dict)
+    words: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
     default_height: float | None = 18  # None: as high as the text in a row needs
 
     def set_cell(self, row: int, column: int, cell: Cell) -> None:
@@ -413,10 +415,16 @@ class Book:
         """Where words stand that formulas look up, by their keys."""
         program = self.program[0]
         return {
-            key: replace(self.addresses[figure], column=HEADS.index(words.what))
+            key: replace(self.addresses[figure], column=self.words_column(figure, words.what))
             for words in program.words
             for key, figure in zip(words.keys, words.members, strict=True)
         }
+
+    def words_column(self, figure: Named, what: str) -> int:
+        """The column of words about a figure, by the head of their column on sheets of workings."""
+        address = self.addresses[figure]
+        beside = self.sheets[address.sheet].words.get((address.row, address.column or 0), {})
+        return beside.get(what, HEADS.index(what))
 
     def given(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """All that the values of each scenario and further case follow from.
@@ -470,7 +478,7 @@ class _Cells:
 
     def words(self, node: Words) -> str:
         first, last = self.book.block(node.span)
-        letter = xl_col_to_name(HEADS.index(node.what))
+        letter = xl_col_to_name(self.book.words_column(node.members[0], node.what))
         text = f"${letter}${first.row + 1}:${letter}${last.row + 1}"
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
 

@@ -148,7 +148,8 @@ class Figures:
             return index(words(rows, what), place)
 
         def beside(what: str, own: Operand) -> Node:
-            return where(stated, own, row(what))
+            of_table = self._of_table(rows, place, what)
+            return where(stated, own, row(what) if of_table is None else of_table)
 
         told = looked(f"{line}.told", row(HOW))
 
@@ -168,6 +169,17 @@ class Figures:
             "said": looked(f"{line}.said", where(stated, index(why, 1), told)),
         }
         return Line(cells | found, figure)
+
+    def _of_table(self, rows: Sequence[Input], place: Node, what: str) -> Node | None:
+        """Label or id of a figure in a table of chips or systems, by what the table calls that one."""
+        kind, hardware = rows[0].id.partition(".")[0], self.graph.prefill_workers.hardware
+        things = {"library": hardware.accelerators, "system": hardware.systems}.get(kind)
+        if things is None:
+            return None
+        thing = index(span(things), place)
+        if what == "id":
+            return join(f"{kind}.", thing, rows[0].id.removeprefix(f"{kind}.{things[0].value}"))
+        return join(f"{rows[0].label.rpartition(', ')[0]}, ", thing)
 
     def _row(
         self, line: str, figure: Quantity, default: Node

@@ -17,6 +17,7 @@ from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
 from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section, Span, expression
+from mantile.workbook.sheets.tables import facts
 
 LIBRARY = ("Hardware", "Efficiency")
 """Sheets with what the library states."""
@@ -100,6 +101,9 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     Args:
         used: figures of the library that are in use.
     """
+    if section.table:
+        in_use = facts(section).in_use(used if sheet in LIBRARY else ())
+        return [not any(in_use), *(not one for one in in_use)]
     rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
     if sheet == EDITS_SHEET:
         return [
@@ -126,4 +130,4 @@ def _stands_open(row: Named, used: set[Named]) -> bool:
     if not isinstance(row, Input):
         return _FOUND.match(row.id) is not None
     assumed = row.status == "assumed" and not row.id.startswith(PROFILED)
-    return assumed or row.id.endswith(OVERRIDE) or (row in used and not row.fixed)
+    return assumed or row.id.endswith(OVERRIDE) or row in used

@@ -48,6 +48,7 @@ from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
 from mantile.workbook.sheets.folding import OUTLINED, folded, folded_blocks, rows_in_use
 from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
+from mantile.workbook.sheets.tables import add_table
 from mantile.workbook.text_width import cut_to, height, letters
 
 _NARROWEST = (58, 206, 62, 294, 96, 180)  # widths of these columns
@@ -159,18 +160,12 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
     rows = answers(book, sheet.name)
     if not rows:
         return row
-    titles = {
-        figure: section.title
-        for section in book.estimate.equations.sheets[sheet.name]
-        for figure in section.figures()
-    }
     definitions = {figure: metric.definition for metric, figure in book.estimate.equations.headlines.items()}
     note = "what the rows below come to, live, in the units that people quote"
     start = row
     row = _block_head(sheet, row, ANSWERS, note, last)
     for figure, unit, shown in rows:
-        how = definitions.get(figure, f"under {titles[figure]}" if sheet.name in LIBRARY_SHEETS else "")
-        _labels(sheet, row, ANSWERS, figure, figure.id, how=how, unit=unit)
+        _labels(sheet, row, ANSWERS, figure, figure.id, how=definitions.get(figure, ""), unit=unit)
         sheet.answers[figure] = row
         for column in range(book.columns):
             value = book.estimate_values[column].get(figure)
@@ -237,6 +232,10 @@ def _block(
     """
     start = row
     row = _block_head(sheet, row, section.title, section.note + after, last)
+    if section.table:
+        row = add_table(book, sheet, row, section)
+        sheet.blocks.append((start, row - 1))
+        return row
     sheet.blocks.append((start, row + len(section.rows) - 1))
     for index, entry in enumerate(section.rows):
         total = section.total if index == len(section.rows) - 1 else 0

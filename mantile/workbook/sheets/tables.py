@@ -1,0 +1,99 @@
+"""Tables of the library on sheets of workings: a row a thing, a column a fact, sources behind all facts."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+from mantile.equations.display import HOW, origin
+from mantile.graph.quantity import Input, Named, Section
+from mantile.workbook import style
+from mantile.workbook.book import SHARED, Cell, Sheet
+from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.frame import needed_height
+
+_LOOKS = (style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER)
+_FACT, _WORDS = 96, 130  # widths of columns
+_ROW = 18
+_NOBODY = "no source"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The figures of a table, by fact and thing, both in the order of the sheet."""
+
+    of: dict[str, dict[str, Input]]
+
+    @property
+    def things(self) -> tuple[str, ...]:
+        """What the rows are about: the first fact is stated of each."""
+        return tuple(next(iter(self.of.values())))
+
+    def in_use(self, used: Container[Named]) -> list[bool]:
+        """Whether a figure of a thing is in use, for each thing."""
+        return [any(figures.get(thing) in used for figures in self.of.values()) for thing in self.things]
+
+
+def facts(section: Section) -> Facts:
+    """The figures of a block that is a table, by what their labels say."""
+    found: dict[str, dict[str, Input]] = {}
+    for figure in section.figures():
+        assert isinstance(figure, Input)
+        fact, _, thing = figure.label.rpartition(section.table)
+        found.setdefault(fact, {})[thing] = figure
+    return Facts(found)
+
+
+def add_table(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> int:
+    """Place the rows of a table, under its block head; the row after them."""
+    table = facts(section)
+    first = next(iter(table.of.values()))
+    things = {thing: row + 1 + number for number, thing in enumerate(table.things)}
+    for thing, at in things.items():
+        figure = first[thing]
+        texts = (section.title, thing, "·", *origin(figure), figure.id.rpartition(".")[0])
+        for column, (text, look) in enumerate(zip(texts, _LOOKS, strict=True)):
+            sheet.set_text(at, column, text, look.but(wrap=False))
+        sheet.ids[at], sheet.sections[at], sheet.heights[at] = texts[-1], section.title, _ROW
+    told = [fact for fact, figures in table.of.items() if _has_words(figures, first)]
+    behind = SHARED + len(table.of)
+    height = 20.0
+    for column, (fact, figures) in enumerate(table.of.items(), SHARED):
+        unit = next(iter(figures.values())).unit
+        head = fact if unit in ("1", "flag") else f"{fact}, {style.shown_unit(unit)}"
+        at_words = behind + 2 * told.index(fact) if fact in told else None
+        _widen(sheet, column, _FACT)
+        sheet.set_text(row, column, head, style.HEADER_WRAP)
+        height = max(height, needed_height(head, style.HEADER_WRAP, _FACT))
+        for thing, figure in figures.items():
+            book.add_constant(sheet, things[thing], column, figure, _look(figure))
+            if at_words is not None:
+                sheet.words[things[thing], column] = {HOW: at_words, "source": at_words + 1}
+                for place, text in enumerate(origin(figure), at_words):
+                    sheet.set_text(things[thing], place, text, style.SOURCE.but(wrap=False))
+        for place, what in enumerate(("what is known", "source"), at_words or 0):
+            if at_words is not None:
+                _widen(sheet, place, _WORDS)
+                sheet.set_text(row, place, f"{fact}: {what}", style.HEADER_WRAP)
+    sheet.set_cell(row, 0, Cell(style.HEADER_WRAP))
+    sheet.heights[row] = height
+    return row + 1 + len(things)
+
+
+def _has_words(figures: dict[str, Input], first: dict[str, Input]) -> bool:
+    """Whether what is known of a fact differs from thing to thing."""
+    return any(
+        (figure.status != "defined" or figure.source == _NOBODY)
+        and origin(figure)[1] != origin(first[thing])[1]
+        for thing, figure in figures.items()
+    )
+
+
+def _look(figure: Input) -> style.Style:
+    is_text = isinstance(figure.value, str)
+    look = style.value(figure.unit, is_text=is_text, role="fixed", integer=figure.integer)
+    return style.zero_as_dash(look) if figure.value == 0 and figure.unit not in ("1", "flag") else look
+
+
+def _widen(sheet: Sheet, column: int, width: float) -> None:
+    sheet.widths += [width] * (column + 1 - len(sheet.widths))
