@@ -105,8 +105,14 @@ def _sheets(file: File) -> tuple[str, ...]:
 
 
 def _cells(file: File, sheet: str, column: int) -> dict[int, Any]:
-    """What stands in a column of a sheet, by its row in the file."""
-    return {row: content for (row, at), content in file.contents[sheet].items() if at == column}
+    """What stands in a column of a sheet, by its row in the file, but for tables."""
+    rows = {row: content for (row, at), content in file.contents[sheet].items() if at == column}
+    places = {row: file.places.in_book(sheet, row, column) for row in rows}
+    return {
+        row: content
+        for row, content in rows.items()
+        if (place := places[row]) is None or not file.book.sheets[place[0]].is_in_table(place[1])
+    }
 
 
 class _Column:

@@ -99,6 +99,7 @@ class Sheet:
 
     Args:
         ids, sections: of rows; the cell of a section may hold only as much of its title as can be seen.
+        tables: first and last row of each, in which columns are no scenarios.
         words: of a cell of a table, the columns of how a figure is known and of its source.
         answers: rows at the top, always open, that repeat figures.
         folds: first and last row of every group that is folded away until somebody opens its outline. Excel
@@ -131,6 +132,7 @@ class Sheet:
     answers: dict[Named, int] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
     sections: dict[int, str] = field(default_factory=dict)
+    tables: list[tuple[int, int]] = field(default_factory=list)
     words: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
     default_height: float | None = 18  # None: as high as the text in a row needs
 
@@ -164,6 +166,10 @@ class Sheet:
                 self.folds.remove(fold)
                 parts = (fold[0], place - 1), (place + 1, fold[1])
                 self.folds += [(first, last) for first, last in parts if first <= last]
+
+    def is_in_table(self, row: int) -> bool:
+        """Whether a row belongs to a table, in which columns are no scenarios."""
+        return any(first <= row <= last for first, last in self.tables)
 
     def set_style(self, row: int, first: int, last: int, style: Style) -> None:
         """Empty cells that carry a style."""

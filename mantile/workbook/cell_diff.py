@@ -114,7 +114,7 @@ class _Differ:
 
     def _cell(self, sheet: Sheet, row: int, column: int, cell: Cell) -> None:
         """A cell of the book."""
-        if self.added and self._in_added_column(sheet.name, column):
+        if self.added and self._in_added_column(sheet.name, row, column):
             return
         content = self.file.content(sheet.name, row, column)
         if cell.expression is not None:
@@ -154,11 +154,13 @@ class _Differ:
                 continue
             place = self.places.in_book(name, row, column)
             has_cell = place is not None and place[1:] in self.book.sheets[place[0]].cells
-            if not has_cell and str(content).strip() and not self._in_added_column(name, column):
+            here = row if place is None else place[1]
+            if not has_cell and str(content).strip() and not self._in_added_column(name, here, column):
                 yield row, column, content
 
-    def _in_added_column(self, name: str, column: int) -> bool:
-        return column in self.added and name in self.book.estimate.equations.sheets
+    def _in_added_column(self, name: str, row: int, column: int) -> bool:
+        is_scenario = column in self.added and name in self.book.estimate.equations.sheets
+        return is_scenario and not self.book.sheets[name].is_in_table(row)
 
     def _other(self, sheet: Sheet, row: int, column: int, content: Any) -> None:
         place = (sheet.name, row, column)

@@ -494,7 +494,9 @@ def _gaps(rows: Rows, stages: Stages) -> _Gap:
             0 * none,
             "a closed loop keeps them",
         )
-        return _Gap(count, none, delay, steady, of_prompts)
+        label = "Variance of the mean gap of a request against its square"
+        of_request = rows("tpot_variance", label, "1", minimum(1, of_prompts))
+        return _Gap(count, none, delay, steady, of_request)
     load = stages.load
     slope = rows("step_slope", "Step time per further request in use", "s", load.slope)
     fixed = rows("step_fixed", "Step time without requests in use", "s", load.fixed)

@@ -20,7 +20,7 @@ _MOST = 60  # characters of a name
 def add_free_head(book: EstimateBook, sheet: Sheet) -> None:
     """Head the column; on Inputs its name is typed there."""
     letter, column = LETTERS[book.columns], FIRST + book.columns
-    sheet.widths.append(_WIDTH)
+    sheet.widths += [_WIDTH] * (column + 1 - len(sheet.widths))
     if sheet.name != "Inputs":
         sheet.set_text(
             HEAD_ROW, column, head(letter, "next scenario"), style.HEADER_WRAP.but(colour=style.GREY)

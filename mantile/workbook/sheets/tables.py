@@ -12,7 +12,7 @@ from mantile.workbook.book import SHARED, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import needed_height
 
-_LOOKS = (style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER)
+_LOOKS = (style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER)
 _FACT, _WORDS = 96, 130  # widths of columns
 _ROW = 18
 _NOBODY = "no source"
@@ -51,8 +51,8 @@ def add_table(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> i
     things = {thing: row + 1 + number for number, thing in enumerate(table.things)}
     for thing, at in things.items():
         figure = first[thing]
-        texts = (section.title, thing, "·", *origin(figure), figure.id.rpartition(".")[0])
-        for column, (text, look) in enumerate(zip(texts, _LOOKS, strict=True)):
+        texts = (thing, "·", *origin(figure), figure.id.rpartition(".")[0])
+        for column, (text, look) in enumerate(zip(texts, _LOOKS, strict=True), start=1):
             sheet.set_text(at, column, text, look.but(wrap=False))
         sheet.ids[at], sheet.sections[at], sheet.heights[at] = texts[-1], section.title, _ROW
     told = [fact for fact, figures in table.of.items() if _has_words(figures, first)]
@@ -77,6 +77,7 @@ def add_table(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> i
                 sheet.set_text(row, place, f"{fact}: {what}", style.HEADER_WRAP)
     sheet.set_cell(row, 0, Cell(style.HEADER_WRAP))
     sheet.heights[row] = height
+    sheet.tables.append((row, row + len(things)))
     return row + 1 + len(things)
 
 

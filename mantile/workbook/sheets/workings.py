@@ -32,6 +32,7 @@ from mantile.workbook.book import (
     HEAD_ROW,
     HEADS,
     LINKED_IN,
+    REPEATING,
     SHARED,
     Cell,
     CellAddress,
@@ -281,8 +282,11 @@ def _labels(
         styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
     shown = style.shown_unit(unit or figure.unit)
     label = figure.label.replace(" in use", "") if title == ANSWERS else figure.label
-    texts = (cut_to(title, style.SECTION.size, sheet.widths[0]), label, shown, how, source, identifier)
+    section = title if title in REPEATING else ""  # else its head says it
+    texts = (section, label, shown, how, source, identifier)
     for column, (text, look) in enumerate(zip(texts, styles, strict=True)):
+        if not text and not total:
+            continue
         if (is_override or of_model) and column == HOW:
             sheet.set_cell(row, column, Cell(style.reason(look), text=text, room=WHY))
         else:
