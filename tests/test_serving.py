@@ -391,11 +391,13 @@ def test_half_of_the_requests_are_not_later_than_one_in_twenty(make: Make, model
     assert (found["e2e_p95"] >= found["ttft_p95"] * tiny).all()
     steady = (varied["prompts_per_slot"] == 0) & (varied["batching"] == "continuous")
     alone, pair = ((varied["concurrency"] == number) & steady for number in (1, 2))
+    longest = 1 / (1 - varied["length_range_ratio"][pair] / 2)  # of prompts, against their mean
     assert (
-        found["ttft_p95"][pair] <= 2 * found["base"][pair]
+        found["ttft_p95"][pair] <= 2 * found["base"][pair] * longest
     ).all()  # one other prompt to wait behind, and no more
     assert (found["stall"][varied["concurrency"] == 1] == 0).all()
-    np.testing.assert_allclose(found["ttft"][alone], found["ttft_p95"][alone], rtol=1e-12)
+    own = found["ttft_p95"][alone] / found["ttft"][alone]  # the own prompt alone may be longer
+    assert ((own >= tiny) & (own * tiny <= 1 / (1 - varied["length_range_ratio"][alone] / 2))).all()
 
 
 @pytest.mark.parametrize(

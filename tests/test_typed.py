@@ -13,6 +13,7 @@ from live import few
 from office import asked_of_office, needs_office
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from mantile.equations.graph import PROFILED
 from mantile.equations.metrics import OF_COST
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import stamp
@@ -99,22 +100,12 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
     ("model.kv_heads", ERROR, "holds an error; expected a whole number from 1"),
     ("model.head_dim", 127.5, "holds '127.5'; expected a whole number from 1"),
 )
-# What is typed over a figure of the library or an assumption: what it is called beside its cell.
+# What is typed over an assumption: what is said of it.
 FIGURES = (
-    ("library.h100-sxm.memory_bandwidth", EMPTY, "Memory bandwidth"),
-    ("library.h100-sxm.memory_bandwidth", 0, "expected a number from 0.001 to 1,000,000,000 in GB/s"),
-    ("library.h100-sxm.memory_bandwidth", -5, "Memory bandwidth"),
-    ("library.h100-sxm.memory_bandwidth", "3.350 GB", "Memory bandwidth"),
-    ("library.h100-sxm.memory_capacity", 0, "expected a number from 0.001 to 1,000,000,000 in GiB"),
-    ("library.mi300x.memory_bandwidth", EMPTY, "Memory bandwidth"),
-    ("system.hgx-h100.accelerators", 0, "Accelerators in a domain"),
-    ("efficiency.gemm_bandwidth.hopper.bf16", 7, "bf16 · GEMM bandwidth efficiency"),
-    ("efficiency.gemm_launch.global.bf16", -7, "expected a number from 0 to 500 in us"),
-    ("library.h100-sxm.peak_bf16", "fast", "Dense peak, bf16"),
-    ("library.h100-sxm.tdp", -700, "Power limit"),
-    ("efficiency.gemm_compute.global.bf16", 70, "bf16 · GEMM compute efficiency"),
-    ("efficiency.gemm_launch.global.fp8", EMPTY, "fp8 · GEMM launch overhead"),
-    ("datatype.bf16.bits", ERROR, "Bits per value"),
+    ("network.one_shot_ranks", EMPTY, "holds ''; expected a"),
+    ("network.one_shot_ranks", "eight", "holds 'eight'; expected a"),
+    ("scheduler.mean.factor.mixed", ERROR, "holds an error; expected a number"),
+    ("scheduler.mean.share.mixed", 70, "holds '70'; expected a number"),
     ("evidence.tpot.p50.unseen", 0, "TPOT, p50"),
     ("cost.idle_share", EMPTY, "Idle power, share of the limit"),
     ("cost.life", "four", "expected a number from 0.5 to 20"),
@@ -125,28 +116,12 @@ NOT_BEHIND = ("evidence.", "offer.")
 # Cells from which only power and cost follow.
 OF_MONEY = re.compile(
     r"inputs\.(price_basis|utilisation|electricity_price|pue|as_of|hours_per_day)$"
-    r"|cost\.|(decode\.)?hardware\.(price_\w+|tdp|idle|node_power)\.|\w+\.[\w-]+\.(price_\w+|tdp|idle|node_power)$"
+    r"|cost\.|(decode\.)?hardware\.(price_\w+|tdp|idle|node_power)\."
 )
 # Bandwidths of 0: no path, and the cell is named.
-NO_PATH = (
-    ("hardware.link_bandwidth.override", "Override, Link bandwidth"),
-    ("system.hgx-h100.link_bandwidth", "Link bandwidth"),
-)
-# Figures of the library typed over: two of them with each other's, and the words about them.
-MOVED = (
-    (
-        {"library.h100-sxm.memory_bandwidth": 5300.0, "library.mi300x.memory_bandwidth": 3350.0},
-        "more than one of Memory bandwidth, Hardware!G",
-    ),
-    ({"library.h100-sxm.memory_bandwidth": 3000.0}, "Memory bandwidth, {} changed by -350"),
-    ({"library.a10.tdp": 151.0}, "Power limit, {} changed by 1"),
-    ({"library.a10.tdp": 150.00003}, "Power limit, {} changed by 30 millionths"),
-    ({"offer.most_days": 31.0}, "{}"),
-)
-TWO_FIGURES = (
-    ("library.h100-sxm.memory_bandwidth", EMPTY),
-    ("library.mi300x.memory_bandwidth", EMPTY),
-)
+NO_PATH = (("hardware.link_bandwidth.override", "Override, Link bandwidth"),)
+# Assumptions that are other than as generated, and the words about them.
+MOVED = (({"offer.most_days": 31.0}, "{}"), ({"cost.life": 5.0}, "{}"))
 # What is typed into the cell of an override, and the check that fails.
 OVERRIDES = (
     ("efficiency.gemm_compute.override", "70%", "OVERRIDE_INVALID"),
@@ -255,23 +230,35 @@ def test_every_cell_that_cannot_be_makes_the_plan_impossible_or_its_cost_unknown
     assert NOT_KNOWN not in times.values() and NOT_KNOWN not in costs.values()
 
 
-def test_every_figure_of_the_library_that_cannot_be_does_the_same() -> None:
-    """One of each table that results follow from: with a wrong price nobody knows what it costs."""
+def test_every_assumption_that_cannot_be_does_the_same() -> None:
+    """With one that times follow from no plan can be; with one of power or price money is unknown."""
     one = estimate(parse_scenario(ASKED | {"variants": []}, "test"), library=few())
-    checks = one.equations.checks
-    program = Program([*one.equations.headlines.values(), checks.reason, checks.possible, checks.payable])
+    checks, graph = one.equations.checks, one.equations
+    assert graph.paid is not None
+    items = (*graph.assumed.typed, *graph.paid.typed)
+    program = Program(
+        [
+            *graph.headlines.values(),
+            *(item.valid for item in items),
+            *(checks.reason, checks.possible, checks.payable),
+            *(checks.faults.message, checks.of_money.message),
+        ]
+    )
     then = program.run(one.inputs(0))
     times, _ = told(then, one)
-    for table in one.equations.tables.tables:
-        figure, paid = table[-1], OF_MONEY.match(table[-1].id) is not None
-        for wrong in wrongs(figure):
-            if isinstance(wrong, str) or wrong >= min(other.minimum or 0 for other in table):
-                continue  # sums of places are worked out of numbers
-            found = program.vary(then, {figure: wrong})
+    for item in items:
+        paid = OF_MONEY.match(item.input.id) is not None
+        for wrong in wrongs(item.input):
+            found = program.vary(then, {item.input: wrong})
             seen, of_cost = told(found, one)
-            assert set(of_cost.values()) == {NOT_KNOWN} and not found[checks.payable], figure.id
-            assert seen == times if paid else set(seen.values()) == {NOT_KNOWN}, figure.id
-            assert found[checks.possible] == paid or found[checks.reason] == "FIGURE_INVALID", figure.id
+            said = (item.input.id, wrong)
+            assert found[item.valid] == 0 and not found[checks.payable], said
+            assert set(of_cost.values()) == {NOT_KNOWN}, said
+            assert seen == times if paid else set(seen.values()) == {NOT_KNOWN}, said
+            assert found[checks.possible] == paid, said
+            assert found[checks.reason] == (then[checks.reason] if paid else "FIGURE_INVALID"), said
+            faults = checks.of_money if paid else checks.faults
+            assert f"{item.input.label} holds " in found[faults.message], said
 
 
 def test_every_dimension_is_looked_at() -> None:
@@ -294,17 +281,18 @@ def test_every_dimension_is_looked_at() -> None:
         assert found[one.equations.checks.reason] == "DIMENSION_INVALID"
 
 
-def test_every_figure_stands_in_a_table() -> None:
-    """Each that may be typed over, once; a table with a figure out of its range is a fault."""
+def test_every_assumption_is_looked_at() -> None:
+    """Each that may be typed over, once; figures of the library are looked up, and overridden."""
     one = worked_out()
-    tables = [table for kind in stamp(one.equations).tables for table in kind.tables]
-    members = [figure for table in tables for figure in table]
+    members = [item.input for item in stamp(one.equations).assumptions]
     assert len(set(members)) == len(members)
     assert set(members) == {
         figure
         for figure in one.equations.all_inputs()
         if figure.shared and not figure.fixed and not figure.id.startswith("model.")
     }
+    stated = [figure for figure in one.equations.all_inputs() if figure.id.startswith(PROFILED)]
+    assert all(figure.fixed for figure in stated if not figure.id.endswith(OVERRIDE))
 
 
 @pytest.mark.parametrize(("tp", "fuller"), [((1, 8), "prefill"), ((8, 1), "decode")])
@@ -375,8 +363,6 @@ def looked_at(profile: Path) -> list[dict[str, Any]]:
         + [("inputs.accelerator", chip) for chip in chips]
     )
     edits = [[[*place(identifier), what]] for identifier, what in (*deleted, *wrong)]
-    after_figures = len(deleted) + len(WRONG) + len(FIGURES)
-    edits.insert(after_figures, [[*place(identifier), what] for identifier, what in TWO_FIGURES])
     edits += moved + [[[*place(identifier), what]] for identifier, what in others]
     look = [
         ["Summary", cell] for cell in ("B1", "B2", "J1", "J2", *(f"{column}11" for column in "BCDEFGHIJ"))
@@ -436,7 +422,7 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
     for identifier, _, words in FIGURES:
         one = next(after)
         assert "FIGURE_INVALID" in one.failed and one.verdict.startswith("✗"), (identifier, one.failed)
-        sentence = f"{'!'.join(place(identifier))} is missing or cannot be; expected "
+        sentence = f"{'!'.join(place(identifier))} holds "
         assert sentence in one.message and words in one.message, (identifier, one.message)
         assert "#" not in one.title + one.plan, (identifier, one.title, one.plan)
         if OF_MONEY.match(identifier):
@@ -446,10 +432,6 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
         assert one.title.endswith(": not possible, FIGURE_INVALID") == behind, (identifier, one.title)
         assert (set(one.tiles[1:]) == {"not known"}) == behind, (identifier, one.tiles)
         assert (sentence in one.plan) == behind, (identifier, one.plan)
-    one = next(after)
-    for identifier, _ in TWO_FIGURES:
-        sheet, cell = place(identifier)
-        assert f"more than one of Memory bandwidth, {sheet}!{cell[0]}" in one.message
     for identifier, what, code in OVERRIDES:
         one = next(after)
         assert code in one.failed and one.verdict.startswith("✗"), (identifier, what, one.failed)
@@ -467,7 +449,7 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
         assert f"{words}, {'!'.join(place(identifier))}" in one.message, (identifier, one.message)
     for _, code in PLANS:
         one = next(after)
-        assert not one.errors and (code in one.failed and code in one.title if code else "ms to" in one.title)
+        assert not one.errors and (code in one.failed and code in one.title if code else "to first" in one.title)
     for chip in book.estimate.library.accelerators:
         one = next(after)
         assert all(error.startswith("Sweep!") for error in one.errors), (chip.id, one.errors)
@@ -539,7 +521,7 @@ def test_edits_of_classes_drafts_and_settings(tmp_path: Path) -> None:
         assert words.format(cell(identifier)[1]) in texts["Summary!B2"], told
         assert "holds '0'" not in texts["Checks!A7"] or what == 0, told
     texts = seen[-1]["texts"]
-    assert f"{'!'.join(cell(broken))} is missing or cannot be" in texts["Checks!A7"]
+    assert f"{'!'.join(cell(broken))} holds 'fast'" in texts["Checks!A7"]
     assert texts["Summary!B1"].endswith("not possible, FIGURE_INVALID"), texts
     assert "!".join(cell(broken)) in texts["Summary!B2"] and "#" not in texts["Summary!B2"], texts
 

@@ -421,7 +421,7 @@ def _of_money(rows: Rows, cells: Faults, assumptions: Faults | None) -> Faults:
         return cells
     label = "Cells of power and price that cannot be"
     count = rows("faults.money", label, "flag", cells.count + assumptions.count)
-    words = where(cells.count > 0, cells.message, assumptions.message)
+    words = where(assumptions.count > 0, assumptions.message, cells.message)  # cells may follow them
     return Faults(count, rows("message.money", "The first of them, in words, power and price", "1", words))
 
 

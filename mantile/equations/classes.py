@@ -417,7 +417,8 @@ def _told(rows: Rows, number: int, one: OneClass, shared: _Shared) -> Told:
         varies * start * start + gaps * length * length,
     )
     request = lognormal(rows, f"{number}.e2e", f"End to end, {name}", e2e, whole)
-    of_ttft = ttft_percentiles(rows, f"{number}.ttft", f"TTFT, {name}", first, burst)
+    longest = ttft + mean.spare, own["input_spread"] * own["input_spread"]
+    of_ttft = ttft_percentiles(rows, f"{number}.ttft", f"TTFT, {name}", first, burst, longest)
     late = of_ttft["p50"] - first.median
     of_e2e = e2e_percentiles(rows, f"{number}.e2e", f"End to end, {name}", request, late, of_ttft)
     told = {f"ttft_{percentile}": figure for percentile, figure in of_ttft.items()}

@@ -204,14 +204,6 @@ MOST_REQUESTS = _constant(
 MOST_LOAD = _constant(
     "most_load", "Largest load", "1", 0.8, "beyond it waits are far longer than closed forms say", "0.8"
 )
-P95 = _constant(
-    "nineteen_in_twenty",
-    "Share up to p95",
-    "1",
-    0.95,
-    "share of requests that wait no longer than the 95th percentile",
-    "0.95",
-)
 SATURATED = _constant(
     "saturated",
     "Mean tokens of an expert after which all are touched",

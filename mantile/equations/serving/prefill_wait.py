@@ -41,9 +41,11 @@ class PrefillWait:
     """Seconds that a prompt waits for a prefill worker.
 
     Args:
+        before: prompts of all others: no wait is longer.
         backlog: that all wait because prefill is too slow.
     """
 
+    before: Quantity
     backlog: Quantity
     mean: Quantity
 
@@ -123,4 +125,4 @@ def prefill_wait(
         "the mean; who waits sends no other prompt, so a longer wait makes for fewer: a quadratic equation",
         source="single server, fixed service time, requests that come again",
     )
-    return PrefillWait(backlog, mean)
+    return PrefillWait(before, backlog, mean)

@@ -18,6 +18,7 @@ from mantile.equations.constant import (
     BEYOND_P90,
     BEYOND_P95,
     BEYOND_P99,
+    FAR,
     HALF,
     ONE_REQUEST,
     SMALLEST,
@@ -91,6 +92,7 @@ class Parts:
         variance: of TTFT against its square; `gaps` of the mean gap of a request against the square of TPOT.
         prompt: what grows with a request's own prompt, against TTFT.
         wait: behind prompts, against TTFT; its variance is wait x (wait + `wait_varies`).
+        spare: by which the longest wait behind prompts is longer than the mean, seconds.
     """
 
     ttft: Quantity
@@ -100,6 +102,7 @@ class Parts:
     prompt: Quantity
     wait: Quantity
     wait_varies: Quantity
+    spare: Quantity
 
 
 @dataclass(frozen=True)
@@ -140,10 +143,11 @@ class Percentiles:
 def percentiles(stages: Stages) -> Percentiles:
     """All percentiles."""
     rows = Rows("serving")
-    variance, prompt, wait, wait_varies = _before_first_token(rows, stages)
+    variance, prompt, wait, wait_varies, spare = _before_first_token(rows, stages)
     first = lognormal(rows, "ttft", "TTFT", stages.start.steady, variance)
     burst = _burst(rows, stages)
-    of_ttft = ttft_percentiles(rows, "ttft", "TTFT", first, burst)
+    longest = stages.start.steady + spare, stages.lengths.prompts_squared
+    of_ttft = ttft_percentiles(rows, "ttft", "TTFT", first, burst, longest)
     sections = [rows.section("Percentiles of TTFT", "mean and variance of its parts; lognormal")]
     rows = Rows("serving")
     gap = _gaps(rows, stages)
@@ -167,7 +171,14 @@ def percentiles(stages: Stages) -> Percentiles:
         tpot=per_token,
         e2e=request,
         parts=Parts(
-            stages.start.steady, stages.token.tpot, variance, gap.of_request, prompt, wait, wait_varies
+            stages.start.steady,
+            stages.token.tpot,
+            variance,
+            gap.of_request,
+            prompt,
+            wait,
+            wait_varies,
+            spare,
         ),
         burst=burst,
         sections=tuple(sections),
@@ -255,10 +266,27 @@ def e2e_percentiles(
     )
 
 
-def ttft_percentiles(rows: Rows, name: str, label: str, time: Lognormal, burst: Burst) -> dict[str, Quantity]:
-    """The percentiles of TTFT: the requests of a warm-up burst are the late ones."""
+def ttft_percentiles(
+    rows: Rows, name: str, label: str, time: Lognormal, burst: Burst, longest: tuple[Node, Node]
+) -> dict[str, Quantity]:
+    """The percentiles of TTFT: the requests of a warm-up burst are the late ones.
+
+    Args:
+        longest: TTFT behind the prompts of all others, seconds, and the variance of the own prompt against
+            the square of its length.
+    """
+    last = rows(f"{name}_last", f"{label}, behind the prompts of all others", "s", longest[0])
+    own = rows(
+        f"{name}_own",
+        f"{label}, standard deviation of the logarithm by the own prompt",
+        "1",
+        logarithm(1 + longest[1]) ** HALF,
+    )
 
     def told(steady: Node, percentile: str) -> Node:
+        at = SHARES[percentile][1]
+        if at is not None:
+            steady = minimum(steady, last * exponential(at * own))
         return maximum(steady, burst.late[percentile])
 
     return _percentiles(rows, name, label, time, told)
@@ -282,9 +310,9 @@ def _percentiles(
 # --- before the first token ---------------------------------------------------------------------------------
 
 
-def _before_first_token(rows: Rows, stages: Stages) -> tuple[Quantity, Quantity, Quantity, Quantity]:
+def _before_first_token(rows: Rows, stages: Stages) -> tuple[Quantity, ...]:
     """Variance of TTFT against its square; against TTFT what grows with a request's own prompt, and the wait
-    behind prompts with what it varies by.
+    behind prompts with what it varies by; by how many seconds the longest wait exceeds the mean.
     """
     setting, ttft = stages.setting, stages.start.steady
     batch = setting.memory.batch / ONE_REQUEST
@@ -302,7 +330,7 @@ def _before_first_token(rows: Rows, stages: Stages) -> tuple[Quantity, Quantity,
         stages.lengths.prompts_squared * prefill * prefill / where(setting.continuous > 0, 1, batch),
         "of all variances against the square of TTFT; in a static batch prompts are prefilled together",
     )
-    *behind, wait, wait_varies = _waits_behind(rows, stages, interrupts)
+    *behind, wait, wait_varies, spare = _waits_behind(rows, stages, interrupts)
     parts = [own, *behind, _slots(rows, stages), _rest(rows, stages)]
     if stages.first.any_time is not None:
         varies = rows("varies_step", "Step against TTFT", "1", stages.token.step / ttft)
@@ -315,12 +343,12 @@ def _before_first_token(rows: Rows, stages: Stages) -> tuple[Quantity, Quantity,
         )
         parts.append(step)
     whole = rows("ttft_variance", "Variance of TTFT against its square", "1", sum_of(parts))
-    return whole, prefill, wait, wait_varies
+    return whole, prefill, wait, wait_varies, spare
 
 
 def _waits_behind(rows: Rows, stages: Stages, interrupts: Quantity) -> tuple[Quantity, ...]:
     """Variance of waits behind prompts: of the rest, as at a single server, and of the part that all have;
-    then the rest against TTFT, and what it varies by.
+    then the rest against TTFT, and what it varies by; last by how much the longest exceeds the mean.
 
     The wait w of a server with service time s and random arrivals has the variance w² + 2/3 w s x (third by
     second moment of s). Where there are more prompts than are served, all wait for the same backlog at least,
@@ -329,8 +357,7 @@ def _waits_behind(rows: Rows, stages: Stages, interrupts: Quantity) -> tuple[Qua
     ttft, service = stages.start.steady, stages.setting.prompt.service
     of_prefill = stages.slots.of_prefill
     behind: Node = stages.waits.mean
-    elsewhere = stages.first.base + stages.waits.generation
-    backlog: Node = interrupts * maximum(0, stages.waits.line - elsewhere)
+    backlog: Node = interrupts * maximum(0, stages.waits.mean - stages.waits.random)
     if of_prefill is not None:
         behind, backlog = behind + of_prefill.mean, backlog + of_prefill.backlog
     if stages.load is not None:
@@ -357,12 +384,31 @@ def _waits_behind(rows: Rows, stages: Stages, interrupts: Quantity) -> tuple[Qua
         "at a rate with the step that it has to wait for",
     )
     squared = stages.lengths.prompts_squared
+    single = rows(
+        "wait_single",
+        "What waits for a single server vary by, against TTFT",
+        "1",
+        (THIRD + THIRD) * occupied * (1 + squared + squared),
+        source="single server, random arrivals",
+    )
+    line: Node = stages.waits.line
+    if of_prefill is not None:
+        line = line + of_prefill.before
+    longest = rows("wait_longest", "Prompts of all others, against TTFT", "1", line / ttft)
+    most = rows(
+        "wait_most",
+        "Largest variance of these waits, against the square of TTFT",
+        "1",
+        waited * maximum(0, longest - waited),
+        "none is below 0 or beyond the prompts of all others",
+    )
+    in_line = minimum(single, most / maximum(SMALLEST, rest) - rest)
     varies_by = rows(
         "wait_varies",
         "What the rest of these waits varies by, against TTFT",
         "1",
-        (THIRD + THIRD) * occupied * (1 + squared + squared),
-        source="single server, random arrivals",
+        in_line if stages.load is None else where(stages.load.open > 0, single, in_line),
+        "in a closed loop no wait is longer than the prompts of all others",
     )
     of_rest = rows(
         "variance_wait", "Variance of TTFT by the rest of these waits", "1", rest * (rest + varies_by)
@@ -371,7 +417,17 @@ def _waits_behind(rows: Rows, stages: Stages, interrupts: Quantity) -> tuple[Qua
     if stages.load is not None:
         varies = where(stages.load.open > 0, THIRD * common, varies)
     of_common = rows("variance_common", "Variance of TTFT by the part that all have", "1", common * varies)
-    return of_rest, of_common, rest, varies_by
+    beyond: Node = maximum(0, longest - waited) * ttft
+    if stages.load is not None:
+        beyond = where(stages.load.open > 0, FAR * FAR * ttft, beyond)
+    spare = rows(
+        "wait_spare",
+        "The longest of these waits beyond the mean",
+        "s",
+        beyond,
+        "prompts of all others; at a rate there is no longest",
+    )
+    return of_rest, of_common, rest, varies_by, spare
 
 
 def _slots(rows: Rows, stages: Stages) -> Quantity:

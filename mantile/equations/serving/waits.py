@@ -22,7 +22,7 @@ class Waits:
         full_step: seconds of a step full of prompts; `saturation` wait where they fill every step;
             `saturated` for which a prompt then occupies the replica.
         line: prefills of all others.
-        mean: wait behind prompts.
+        mean: wait behind prompts; `random` without what all wait where prompts fill every step.
     """
 
     generation: Quantity
@@ -31,6 +31,7 @@ class Waits:
     saturated: Quantity
     line: Quantity
     mean: Quantity
+    random: Quantity
     section: Section
 
 
@@ -76,6 +77,7 @@ def queue(setting: Setting, loop: ClosedLoop, token: Tpot, first: Base, load: Ar
         saturated=service,
         line=line,
         mean=behind_prompts,
+        random=mean,
         section=rows.section("Waits", "behind prompts of other requests"),
     )
 

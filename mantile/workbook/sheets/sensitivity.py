@@ -177,7 +177,7 @@ class SensitivitySheet:
                 figure = grid.cells[percent, price]
                 look = style.VALUE.but(form=style.amount(3), colour=style.LINK, bold=price == "same")
                 shown = book.displayed(figure, figure.unit)
-                sheet.set_formula(row, column, shown, look, link=book.link_to(figure))
+                sheet.set_formula(row, column, shown, look)
             row += 1
         return row
 
