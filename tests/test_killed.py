@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import one_in
 
 MOMENTS = int(os.environ.get("MANTILE_KILLED", "16"))
 """Of all commands together: MANTILE_KILLED=200 pytest tests/test_killed.py -s shows the table of so many."""
@@ -165,7 +164,6 @@ def test_no_half_file_whenever_a_run_is_killed(tmp_path: Path, command: str) -> 
 SEARCH = ["llama-3.2-1b", "--accelerator", "h100-sxm,l40s", "--isl", "1000", "--osl", "100", "--tpot", "0.02"]
 IN_PARTS = ["--keep", "parts", "--partition-points", "20", "--json"]
 SEARCHES = {
-    "optimize": ["optimize", *SEARCH],
     "size": ["size", *SEARCH, "--users", "20"],
     "optimize on workers": ["optimize", *SEARCH, "--scheduler", "local", "--workers", "1"],
 }
@@ -173,7 +171,7 @@ SEARCHES = {
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(find_spec("pyarrow") is None, reason="pyarrow is not installed")
-@pytest.mark.parametrize("name", one_in(2, SEARCHES))
+@pytest.mark.parametrize("name", SEARCHES)
 def test_a_search_that_was_killed_goes_on(tmp_path: Path, name: str) -> None:
     """kill -9, twice, then to the end: the answer of a search in one piece; no part is worked out twice."""
     if "workers" in name and find_spec("distributed") is None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import examples, few_of
+from conftest import few_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -735,7 +735,7 @@ def dividing(draw: st.DrawFn, name: str) -> Plan:
 
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))
-@settings(max_examples=examples(25))
+@settings(max_examples=8)
 @given(data=st.data())
 def test_all_ranks_hold_the_model_and_the_copies_they_need(name: str, data: st.DataObject) -> None:
     """Weights of every rank of a replica add up to the model's bytes times their copies.
@@ -812,7 +812,7 @@ def test_slices_of_all_accelerators_are_the_whole_model(name: str) -> None:
         plan for plan in starmap(Plan, degrees) if plan.stage % plan.ep == 0 and (plan.ep == 1 or not dense)
     ]
     plans = [plan for plan in plans if 2 * plan.stage * plan.pp <= most]
-    for plan in random.Random(13).sample(plans, examples(40)):
+    for plan in random.Random(13).sample(plans, 14):
         values = program.run(
             model.base | {f"inputs.{key}": of for key, of in (vars(plan) | {"dp": 2}).items()}
         )
@@ -840,7 +840,7 @@ def test_slices_of_all_accelerators_are_the_whole_model(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))
-@settings(max_examples=examples(25))
+@settings(max_examples=8)
 @given(data=st.data())
 def test_odd_plans_never_hold_less_than_the_model(name: str, data: st.DataObject) -> None:
     """Where a degree does not divide, the fullest rank counts.
@@ -876,7 +876,7 @@ def test_odd_plans_never_hold_less_than_the_model(name: str, data: st.DataObject
 
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))
-@settings(max_examples=examples(25))
+@settings(max_examples=8)
 @given(data=st.data())
 def test_all_ranks_do_the_work_of_the_model(name: str, data: st.DataObject) -> None:
     """FLOPs of every rank add up to those of the model.
