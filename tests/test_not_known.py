@@ -163,7 +163,7 @@ def test_the_sheets_say_so_verify_agrees_and_an_edit_brings_the_numbers_back(tmp
         },
         "test",
     )
-    made = estimate(scenario, library=few(("h100-sxm",)))
+    made = estimate(scenario, library=few(("h100-sxm", "l40s")))
     path = build_workbook(made, tmp_path / "faulty.xlsx")
     assert not lint(path)
     found = verify(path)

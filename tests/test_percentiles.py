@@ -321,7 +321,7 @@ def test_classes_are_live_in_the_workbook(tmp_path: Path) -> None:
     asked = {name: value for name, value in ASKED.items() if not name.endswith(("tokens", "spread"))}
     static = {"name": "static", "request_rate": 0, "concurrency": 16, "batching": "static"}
     scenario = parse_scenario(asked | {"classes": CLASSES, "variants": [static]}, "test")
-    made = estimate(scenario, library=few(("b300-sxm",)))
+    made = estimate(scenario, library=few(("b300-sxm", "h100-sxm")))
     file = tmp_path / "classes.xlsx"
     build_workbook(made, file)
     assert lint(file) == []
@@ -434,7 +434,7 @@ def test_percentiles_are_live_in_the_workbook(tmp_path: Path) -> None:
     ]
     limits = {"ttft_limit": 0.5, "tpot_limit": 0.02, "e2e_limit": 8}
     scenario = parse_scenario(ASKED | limits | {"accelerator": "h100-sxm", "variants": variants}, "test")
-    made = estimate(scenario, library=few(("h100-sxm",)))
+    made = estimate(scenario, library=few(("b300-sxm", "h100-sxm")))
     file = tmp_path / "spread.xlsx"
     build_workbook(made, file)
     assert lint(file) == []

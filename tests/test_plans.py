@@ -497,15 +497,7 @@ def _signed(figure: Quantity) -> bool:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("name", "apart"),
-    [
-        ("llama-3.1-8b", False),
-        pytest.param("gpt-oss-120b", False, marks=pytest.mark.exhaustive),
-        pytest.param("gpt-oss-120b", True, marks=pytest.mark.exhaustive),
-        pytest.param("nemotron-3-nano", False, marks=pytest.mark.exhaustive),
-    ],
-)
+@pytest.mark.parametrize(("name", "apart"), [("gpt-oss-120b", True), ("nemotron-3-nano", False)])
 def test_a_plan_that_is_possible_has_a_number_in_every_cell(name: str, apart: bool) -> None:
     """Any system, degrees for which it has accelerators, any workload: no error value, no negative time, and
     no error but lacking memory, unless the plan is said to be invalid.
@@ -513,7 +505,7 @@ def test_a_plan_that_is_possible_has_a_number_in_every_cell(name: str, apart: bo
     made, dice = ask(model=name, **({"decode": {}} if apart else {})), random.Random(11)
     wrong: dict[str, object] = {}
     judged = 0
-    for _ in range(300):
+    for _ in range(150):
         asked: dict[str, Any] = {field: dice.choice(choices) for field, choices in WORKLOADS.items()}
         for prefix in ("", "decode_") if apart else ("",):
             system = dice.choice([system for system in made.library.systems if system.domains or not apart])
@@ -792,7 +784,7 @@ def piece(text: str) -> range:
     return range(low, high + 1)
 
 
-@pytest.mark.parametrize("name", few_of(MODELS, "llama-3.1-8b", "deepseek-v3.2"))
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "deepseek-v3.2"])
 def test_slices_of_all_accelerators_are_the_whole_model(name: str) -> None:
     """Every column, head, row and expert of a stage lies on as many ranks as it has copies."""
     model, most = built(name), 64
@@ -958,20 +950,8 @@ def test_stages_hold_every_layer_once_and_none_more_than_one_above_another(name:
         assert max(on_stage) == values[plan.stages.fullest] == ceil(total / stages)
 
 
-SAMPLE = (
-    "llama-3.3-70b",
-    "deepseek-r1",
-    "gemma-3-27b",
-    "deepseek-v4-flash",
-    "nemotron-3-nano",
-    "jamba-v0.1",
-    "kimi-linear-48b-a3b",
-    "mimo-v2-flash",
-)
-
-
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("name", ["gemma-3-27b", "deepseek-v4-flash", "jamba-v0.1"])
 def test_plan_and_memory_tell_the_same_layers_of_each_stage(name: str) -> None:
     """Layers go to stages in order and as evenly as can be, the first stages take one more.
 

@@ -9,17 +9,16 @@ import math
 import re
 import warnings
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
-from live import edit
+from live import edit, few
 
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
-from mantile.library.profiles import Library, load_library
+from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
 from mantile.measured.calibrate_workbook import calibrate_workbook
 from mantile.roundtrip.edits import edited
@@ -43,30 +42,9 @@ VARIANTS = {"variants": [{"name": "busy", "concurrency": 64}]}
 SLOWER, LATER = 1.2, 1.15  # measured over predicted: TPOT, and TTFT of the base
 
 
-@cache
 def small() -> Library:
-    """The library with two of its accelerators and what belongs to them: workbooks of a fifth of the size."""
-    whole = load_library()
-    chips = [chip for chip in whole.accelerators if chip.id in ("h100-sxm", "l40s")]
-    systems = [system for system in whole.systems if system.accelerator in {chip.id for chip in chips}]
-    known = {
-        None,
-        *(name for chip in chips for name in (chip.id, chip.generation)),
-        *(system.link for system in systems),
-    }
-    return Library.model_validate(
-        dict(whole)
-        | {
-            "accelerators": chips,
-            "systems": systems,
-            "prices": [price for price in whole.prices if price.id in known],
-            "efficiency": [
-                profile
-                for profile in whole.efficiency
-                if {profile.accelerator, profile.generation, profile.link} <= known
-            ],
-        }
-    )
+    """Of two accelerators."""
+    return few(("h100-sxm", "l40s"))
 
 
 @pytest.fixture(scope="module")

@@ -241,7 +241,7 @@ def test_closed_forms_follow_a_simulation(closed: Closed, scheduler: str) -> Non
         medians.append(ours["ttft_p50"] / np.median(first) - 1)
         tails.append(ours["ttft_p95"] / np.quantile(first, 0.95) - 1)
     assert np.median(np.abs(medians)) < 0.08
-    assert np.median(np.abs(tails)) < 0.25 and np.median(tails) < 0
+    assert np.median(np.abs(tails)) < 0.25 and abs(np.median(tails)) < 0.2
     assert np.abs(gaps).max() < 0.02
     assert np.median(np.abs(firsts)) < 0.15
     assert np.max(np.abs(firsts)) < 0.35

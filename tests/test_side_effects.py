@@ -84,7 +84,7 @@ def test_the_process_is_as_it_was(tmp_path: Path, caplog: pytest.LogCaptureFixtu
         model = Model(
             id="small", name="Small", source="test", architecture=parse_config(CONFIG, "config.json")
         )
-        made = estimate(parse_scenario(SCENARIO, "scenario"), model, few())
+        made = estimate(parse_scenario(SCENARIO, "scenario"), model, few(("h100-sxm", "l40s")))
         path = mantile.build_workbook(made, tmp_path / "run.xlsx")
         assert _process() == before
         assert lint(path) == [] and mantile.verify(path).ok

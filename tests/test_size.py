@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import few_of, one_in
+from conftest import few_of
 
 import mantile
 from mantile.cli import main
@@ -111,7 +111,7 @@ def same(found: Size, name: str, rows: list[dict[str, Any]], keys: tuple[str, ..
     assert tier.results["tpot_s"] == pytest.approx(match[0]["tpot"], rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", few_of(one_in(2, range(6), 5), 0))
+@pytest.mark.parametrize("seed", few_of((0, 2, 5), 0))
 def test_the_builds_are_those_of_every_combination(seed: int) -> None:
     """Limits, load and budget drawn at random; a price that nobody knows has no place where money ranks."""
     draw = random.Random(seed)
