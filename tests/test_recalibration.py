@@ -20,6 +20,7 @@ from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
+from mantile.library.template import Template
 from mantile.measured.calibrate_workbook import calibrate_workbook
 from mantile.roundtrip.edits import edited
 from mantile.verification.engines import soffice
@@ -39,6 +40,7 @@ BASE = {
     "date": "2026-11-21",
 }
 VARIANTS = {"variants": [{"name": "busy", "concurrency": 64}]}
+TEMPLATE = Template.model_validate({"drivers": 2})  # a smaller Sensitivity
 SLOWER, LATER = 1.2, 1.15  # measured over predicted: TPOT, and TTFT of the base
 
 
@@ -50,7 +52,7 @@ def small() -> Library:
 @pytest.fixture(scope="module")
 def made() -> Estimate:
     """A small model on one accelerator, in two scenarios."""
-    return estimate(parse_scenario(BASE | VARIANTS, "scenario"), library=small())
+    return estimate(parse_scenario(BASE | VARIANTS, "scenario"), library=small(), template=TEMPLATE)
 
 
 @pytest.fixture(scope="module")
@@ -350,7 +352,7 @@ def test_workers_apart_and_throughput_alone(tmp_path: Path) -> None:
     A scenario file may hold what was measured.
     """
     fields = BASE | {"decode": {"tp": 2}, "measured": {"output_tokens_per_s": 900}}
-    made = estimate(parse_scenario(fields, "scenario"), library=small())
+    made = estimate(parse_scenario(fields, "scenario"), library=small(), template=TEMPLATE)
     source = build_workbook(made, tmp_path / "apart.xlsx")
     found = calibrate_workbook(source, tmp_path / "new.xlsx")
     before, after = (

@@ -92,6 +92,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "rated": {key: value for key, value in BASE.items() if key != "concurrency"}
     | {"request_rate": 90, "variants": [{"name": "calm", "request_rate": 30}]},
 }
+LIBRARY = few(("a100-80gb-sxm", "b200-sxm", "h100-sxm", "l40s"))
 libreoffice = pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
 
 
@@ -100,7 +101,7 @@ def _estimate(kind: str) -> Estimate:
     return estimate(
         parse_scenario(ASKED[kind], "scenario"),
         Model(id="small", name="Small", source="test", architecture=config),
-        few(),
+        LIBRARY,
     )
 
 
@@ -640,14 +641,14 @@ def test_a_scenario_is_written_only_where_it_suffices(
     monkeypatch.setattr(
         sys.modules["mantile.estimates.estimate"], "load_model", lambda name: file.book.estimate.model
     )
-    other = few().model_dump()
+    other = LIBRARY.model_dump()
     next(chip for chip in other["accelerators"] if chip["id"] == "h100-sxm")["memory_bandwidth"]["value"] = (
         3000
     )
     monkeypatch.setattr(
         sys.modules["mantile.estimates.estimate"],
         "load_library",
-        lambda pins=(): type(few()).model_validate(other),
+        lambda pins=(): type(LIBRARY).model_validate(other),
     )
     with pytest.raises(
         InputError,
@@ -656,10 +657,10 @@ def test_a_scenario_is_written_only_where_it_suffices(
     ):
         plain.write(tmp_path / "run.yaml")
     assert list(tmp_path.iterdir()) == []
-    monkeypatch.setattr(sys.modules["mantile.estimates.estimate"], "load_library", lambda pins=(): few())
+    monkeypatch.setattr(sys.modules["mantile.estimates.estimate"], "load_library", lambda pins=(): LIBRARY)
     _require_same(
         file,
-        estimate(load_scenario(str(plain.write(tmp_path / "run.yaml"))), file.book.estimate.model, few()),
+        estimate(load_scenario(str(plain.write(tmp_path / "run.yaml"))), file.book.estimate.model, LIBRARY),
     )
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import few_of
 from live import as_written
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
@@ -42,7 +41,6 @@ BASE: dict[str, Any] = {
 }
 MODELS: tuple[dict[str, Any], ...] = (
     {},
-    {"model": "deepseek-r1", "accelerator": "b200-sxm", "tp": 8, "ep": 8},
     {"model": "llama-3.1-8b", "decode": {"tp": 2}},
     {"request_rate": 4.0},
 )
@@ -102,7 +100,7 @@ def plain(value: object) -> float:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("number", range(len(MODELS)))
+@pytest.mark.parametrize("number", [0, 1])
 def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
     """TTFT, TPOT and cost at the lower and the higher end, in the units of the table."""
     book, values = laid_out(number)
@@ -125,7 +123,7 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("number", range(len(MODELS)))
+@pytest.mark.parametrize("number", [0, 1])
 def test_effects_mean_one_thing_everywhere(number: int) -> None:
     """The live effect on Assumptions is the change between both ends on Sensitivity.
 
@@ -201,7 +199,7 @@ def test_a_price_moves_the_cost_alone() -> None:
     )
 
 
-@pytest.mark.parametrize("number", few_of(range(len(MODELS)), 0, 2))
+@pytest.mark.parametrize("number", [0, 1])
 def test_the_most_consequential_come_first_and_the_charts_are_sorted(number: int) -> None:
     """Drivers by how much they move a result; bars of every tornado by the distance between their ends."""
     book, values = laid_out(number)
@@ -276,10 +274,9 @@ def test_a_percentage_that_cannot_be_is_named_and_its_driver_not_known() -> None
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("number", [2])
-def test_one_formula_per_row_and_no_more_rows_than_follow(number: int, tmp_path: Path) -> None:
+def test_one_formula_per_row_and_no_more_rows_than_follow(tmp_path: Path) -> None:
     """Low and high hold the same formula; every row there is needed; the rules hold."""
-    book, _ = laid_out(number)
+    book, _ = laid_out(1)
     sheet = book.sheets["Sensitivity"]
     low, high = (get_column_letter(column + 1) for column in (LOW, HIGH))
     for row, identifier in sheet.ids.items():
@@ -382,7 +379,7 @@ def test_stored_points_say_when_they_are_no_longer_those_of_the_scenario() -> No
 @pytest.mark.exhaustive
 def test_arrivals_at_a_rate_are_swept_by_the_rate() -> None:
     """Every point with the concurrency that follows from its rate."""
-    book, values = laid_out(3)
+    book, values = laid_out(2)
     lines = points(book, values)[1:]
     rates = [4 * share for share in (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1)]
     for line, rate in zip(lines, rates, strict=True):

@@ -95,7 +95,10 @@ def listed(facts: dict[str, Any]) -> list[dict[str, Any]]:
 
 def made(facts: dict[str, Any], **fields: Any) -> Estimate:
     """An estimate of a model with facts overridden."""
-    return estimate(parse_scenario(FIELDS | fields | {"overrides": listed(facts)}, "scenario"), library=few())
+    return estimate(
+        parse_scenario(FIELDS | fields | {"overrides": listed(facts)}, "scenario"),
+        library=few(("h100-sxm", "l40s")),
+    )
 
 
 @pytest.mark.parametrize(("model", "facts", "growth"), SIZES, ids=str)
