@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import as_written
+from live import as_written, few
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 from xlsxwriter.utility import xl_rowcol_to_cell
@@ -48,7 +48,8 @@ MODELS: tuple[dict[str, Any], ...] = (
 
 def made(**fields: Any) -> Estimate:
     """An estimate of the base with changes."""
-    return estimate(parse_scenario(BASE | fields, "scenario"))
+    scenario = parse_scenario(BASE | fields, "scenario")
+    return estimate(scenario, library=few(("h100-sxm", "h200-sxm")))
 
 
 @cache
