@@ -120,7 +120,7 @@ def test_versions_are_shown_and_compared(shelved: Path, run: Callable[..., str])
 def test_a_workbook_names_the_version_it_was_made_from(
     shelved: Path, tmp_path: Path, run: Callable[..., str]
 ) -> None:
-    """On Cover, as it is opened and verified and in JSON; also when the entry has changed since or is gone."""
+    """On Cover, as it is opened and verified and in JSON; also when the entry is gone."""
     path = build_workbook(made(f"{MODEL}@1"), tmp_path / "run.xlsx")
     assert f"{MODEL}@1, meta-llama/Meta-Llama-3.1-8B" in _texts(path)
     (shelved / f"{MODEL}.yaml").unlink()

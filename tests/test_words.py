@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import KINDS, Make
-from live import loaded
+from conftest import DEFAULTS, KINDS, Make
+from live import few, loaded
 
 from mantile.equations import prefill
+from mantile.estimates.estimate import estimate
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -37,6 +38,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.sentence import called, how_worked_out, names, sentence
+from mantile.library.scenario import parse_scenario
 from mantile.workbook.write import build_workbook
 
 HOW = re.compile(r"[×÷−+]|\bsum of\b|\brounded up\b|\bthe largest of\b|\blargest of\b|\bthe rows above\b")
@@ -173,9 +175,10 @@ def test_sentences_name_every_precedent_and_notes_say_why(make: Make, fields: di
 
 
 @pytest.mark.exhaustive
-def test_sheets_show_the_sentences(make: Make, tmp_path: Path) -> None:
+def test_sheets_show_the_sentences(tmp_path: Path) -> None:
     """The fourth column of a workings sheet, "how it is worked out", found by the id beside it."""
-    made = make(model="qwen3-next-80b", decode={"tp": 4})
+    fields = DEFAULTS | {"model": "qwen3-next-80b", "decode": {"tp": 4}}
+    made = estimate(parse_scenario(fields, "scenario"), library=few(("h100-sxm", "l40s")))
     book = loaded(build_workbook(made, tmp_path / "run.xlsx"))
     shown: dict[str, str] = {}
     for sheet in book.worksheets:
