@@ -10,7 +10,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from live import TOGETHER, follow_edits, loaded, possible_value, random_value
+from live import TOGETHER, few, follow_edits, loaded, possible_value, random_value
 
 from mantile.equations.signature import SIGNATURE
 from mantile.estimates.estimate import Estimate, estimate
@@ -47,6 +47,7 @@ CONFIGS: dict[str, dict[str, Any]] = {
     },
     "plain": {"model_type": "starcoder2", "num_key_value_heads": 1, "sliding_window": None},
 }
+LIBRARY = few(("b200-sxm", "h100-sxm", "h200-sxm", "l40s"))
 SETS = 7  # of edits, for each of the three workbooks
 FEWER = 3  # for each of the others
 SERVED: dict[str, dict[str, Any]] = {
@@ -80,7 +81,7 @@ def _book(kind: str) -> EstimateBook:
         "output_tokens": 100,
         "concurrency": 10,
     }
-    return lay_out(estimate(parse_scenario(fields, "scenario"), model))
+    return lay_out(estimate(parse_scenario(fields, "scenario"), model, LIBRARY))
 
 
 @pytest.mark.exhaustive
@@ -140,7 +141,9 @@ def test_workbooks_of_other_architectures_are_as_live(model: str, tmp_path: Path
             for identifier, count in layers.items()
         ]
     }
-    touched, _ = follow_edits(lay_out(estimate(parse_scenario(short, "scenario"))), tmp_path, FEWER, model)
+    touched, _ = follow_edits(
+        lay_out(estimate(parse_scenario(short, "scenario"), library=LIBRARY)), tmp_path, FEWER, model
+    )
     assert len(touched) > min(25, 2.5 * FEWER), "the sets should reach across all kinds of inputs"
 
 
@@ -159,7 +162,7 @@ def _from_code(model: str, short: bool = False) -> Estimate:
     if short:
         layers = load_model(named).architecture.groups().values()
         fields["overrides"] = [{"id": f"model.{name}", "value": 2, "reason": "short"} for name in layers]
-    return estimate(parse_scenario(fields, "scenario"))
+    return estimate(parse_scenario(fields, "scenario"), library=LIBRARY if short else None)
 
 
 @pytest.mark.exhaustive
