@@ -549,7 +549,7 @@ def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Call
         ),
         (
             _at("library.h100-sxm.memory_capacity", 0),
-            r"Hardware!G\d+ \(library\.h100-sxm\.memory_capacity\): .*expected a number of at least 0.001",
+            r"Hardware!G\d+ \(library\.h100-sxm\.memory_capacity\): .*expected a number from 0.001 to",
         ),
         (
             _at("system.hgx-h100.pair_bandwidth", 50),
