@@ -491,7 +491,7 @@ def test_parts_of_plans_on_workers_are_the_same_answer(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys.modules["mantile.search.scheduled"], "connected", lambda *_: nullcontext(client))
     stated = SPREAD | {"concurrency": 2}
     same(optimize(**stated), optimize(**stated, cluster="local"))
-    assert len(client.parts) == 8 and max(client.parts) == 4
+    assert len(client.parts) == 6 and max(client.parts) == 4
 
 
 @pytest.mark.exhaustive

@@ -560,7 +560,7 @@ def test_decide_says_what_holds_and_what_becomes_of_each_accelerator(client: Cli
     """The most GPUs, the limit where no wait is typed, why an accelerator has no build; prices of each."""
     address = STATE.link("/decide", go=1, chips="l4", users=40, ttft="", tpot="20", budget="", most=2)
     told = shown(client, address)
-    assert "at most 2 accelerators each. TTFT, p95 ≤ 10,000.0 ms by default" in told
+    assert "at most 2 accelerators each. TTFT, p95 ≤ 10.0 s by default" in told
     assert re.search(
         r"is missed by .* \(at most 2 accelerators\); (\d+ keep|up to 64 do not keep) every", told
     )
