@@ -51,11 +51,8 @@ LIBRARY = few(("b200-sxm", "h100-sxm", "h200-sxm", "l40s"))
 SETS = 7  # of edits, for each of the three workbooks
 FEWER = 3  # for each of the others
 SERVED: dict[str, dict[str, Any]] = {
-    "gemma-2-27b": {"input_tokens": 6000},
-    "deepseek-v3": {
-        **{"tp": 8, "speculation": "mtp", "draft_tokens": 2},
-        **{"turns": 3, "shared_prefix": 500, "prefixes": 900, "prefix_host": 10},
-    },
+    "llama-3.1-8b": {"shared_prefix": 500, "prefixes": 900, "prefix_host": 10},
+    "deepseek-v3": {"tp": 8, "speculation": "mtp", "draft_tokens": 2},
     "llama-4-scout": {"input_tokens": 10_000, "image_tokens": 800},
 }
 OWN_FILES = Path(__file__).parent / "data" / "models_from_code"

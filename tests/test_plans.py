@@ -505,7 +505,7 @@ def test_a_plan_that_is_possible_has_a_number_in_every_cell(name: str, apart: bo
     made, dice = ask(model=name, **({"decode": {}} if apart else {})), random.Random(11)
     wrong: dict[str, object] = {}
     judged = 0
-    for _ in range(150):
+    for _ in range(300 if apart else 120):  # most pairs of workers cannot be
         asked: dict[str, Any] = {field: dice.choice(choices) for field, choices in WORKLOADS.items()}
         for prefix in ("", "decode_") if apart else ("",):
             system = dice.choice([system for system in made.library.systems if system.domains or not apart])
