@@ -21,6 +21,7 @@ import pytest
 from conftest import few_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from live import few
 
 from mantile.equations.placement import placement
 from mantile.estimates import results
@@ -957,7 +958,8 @@ def test_plan_and_memory_tell_the_same_layers_of_each_stage(name: str) -> None:
 
     On every sheet, for every PP.
     """
-    made = ask(model=name, accelerator="gb200-nvl72")
+    asked = ASKED | {"model": name, "accelerator": "gb200-nvl72"}
+    made = estimate(parse_scenario(asked, "test"), library=few(("gb200-nvl72", "h100-sxm")))
     book = lay_out(made)
     on_sheets = {figure.id: figure for figure in book.addresses if isinstance(figure, Quantity)}
     sequence = made.model.architecture.sequence()
