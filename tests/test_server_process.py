@@ -73,7 +73,7 @@ def test_requests_that_are_made_up_break_nothing(tmp_path: Path) -> None:
         )
     assert found.returncode == 0, found.stdout[-6000:]
     cases = re.search(r"(\d+) generated, (\d+) passed", found.stdout)
-    assert cases is not None and cases[1] == cases[2] and int(cases[1]) > 100, found.stdout[-2000:]
+    assert cases is not None and cases[1] == cases[2] and int(cases[1]) > 80, found.stdout[-2000:]
 
 
 @pytest.mark.exhaustive
