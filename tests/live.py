@@ -153,7 +153,9 @@ def random_value(figure: Input, dice: random.Random) -> Any:
     if figure.value is None:  # an override, in the unit of its cell
         fraction = figure.unit == "1"
         return (
-            round(dice.uniform(0.1, 1), 3) if fraction else round(10 ** dice.uniform(0, 3), 2) + 0.003
+            round(dice.uniform(0.1, 1), 3)
+            if fraction
+            else round(round(10 ** dice.uniform(0, 3), 2) + 0.003, 3)
         )  # no ties where a text shows one digit
     if not figure.value:  # what nobody states, or nothing is asked of
         return round(dice.uniform(0, 50), 3)

@@ -48,15 +48,12 @@ def test_formats_that_depend_on_the_language_are_refused() -> None:
 
 @pytest.mark.exhaustive
 @pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
-@pytest.mark.parametrize(
-    ("name", "language"), [("llama-3.3-70b-h100", "de-DE"), ("deepseek-r1-gb200-nvl72", "fr-FR")]
-)
-def test_texts_of_another_language_differ_in_the_sign_for_decimals(
-    tmp_path: Path, name: str, language: str
-) -> None:
+def test_texts_of_another_language_differ_in_the_sign_for_decimals(tmp_path: Path) -> None:
     """Recalculated by a program that writes 1,5 for 1.5: no text has another number or another unit."""
-    path = build_workbook(estimate(load_scenario(WORKBOOKS / f"{name}.yaml")), tmp_path / "book.xlsx")
-    there = read_cells(recalculate(path, tmp_path / "there", language)).stored
+    path = build_workbook(
+        estimate(load_scenario(WORKBOOKS / "llama-3.3-70b-h100.yaml")), tmp_path / "book.xlsx"
+    )
+    there = read_cells(recalculate(path, tmp_path / "there", "de-DE")).stored
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl warns of what it would lose on saving
         here = openpyxl.load_workbook(path, data_only=True)

@@ -330,12 +330,11 @@ def test_an_unknown_field_is_amber_and_raises_an_alert() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", ["deepseek-v3", "qwen3-next-80b", "gpt-oss-120b"])
-def test_an_edited_file_is_what_the_engine_says(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_edited_file_is_what_the_engine_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """TP, PP and the data type of weights typed in the file; both engines agree on every cell."""
-    path = build_workbook(ask(model=name), tmp_path / "run.xlsx")
+    scenario = parse_scenario(ASKED | {"model": "qwen3-next-80b"}, "test")
+    made = estimate(scenario, library=few(("gb200-nvl72",)))
+    path = build_workbook(made, tmp_path / "run.xlsx")
     book = loaded(path)
     for handle, value in (("in_tp", 2), ("in_pp", 2), ("in_weights_dtype", "fp8")):
         sheet, cell = next(iter(book.defined_names[handle].destinations))

@@ -7,7 +7,6 @@ from typing import Any
 
 import measured_runs
 import pytest
-from conftest import EVERY, few_of
 from live import edit
 from typer.testing import CliRunner
 
@@ -54,7 +53,7 @@ def test_the_runs_are_those_we_ship_as_estimated_now(library: Library) -> None:
     assert dates == sorted(dates, reverse=True)
 
 
-@pytest.mark.parametrize("identifier", few_of(IDS if EVERY else IDS[::5], *IDS[::25]))
+@pytest.mark.parametrize("identifier", IDS[::20])
 def test_of_its_own_scenario_a_run_is_the_nearest(identifier: str) -> None:
     """At distance 0, with nothing that differs; of runs of the same case the newest."""
     run = RUNS[identifier]

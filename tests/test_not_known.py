@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Make, few_of
+from conftest import Make
 from live import as_written, edit, few, place
 from office import asked_of_office, needs_office
 from xlsxwriter.utility import xl_rowcol_to_cell
@@ -56,9 +56,9 @@ FAULTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 """Fields of plans that cannot be, by the reason; and those that mend them."""
 
 
-def faulty(code: str, seed: int) -> dict[str, Any]:
+def faulty(code: str) -> dict[str, Any]:
     """A scenario with a fault and a workload of its own."""
-    made = random.Random(f"{code} {seed}")
+    made = random.Random(f"{code} 0")
     load = {
         "input_tokens": made.randint(1, 5000),
         "output_tokens": made.choice((1, 2, 300)),
@@ -84,12 +84,11 @@ def numbers_in(results: Any) -> list[float]:
 
 
 @pytest.mark.parametrize("code", FAULTS)
-@pytest.mark.parametrize("seed", few_of(range(3), 0))
 def test_a_plan_that_cannot_be_has_no_number_and_has_them_back_once_mended(
-    code: str, seed: int, make: Make, capsys: pytest.CaptureFixture[str]
+    code: str, make: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In Python, JSON, on a terminal and in a sweep; the reason stands beside it."""
-    fields = faulty(code, seed)
+    fields = faulty(code)
     made = make(**fields)
     assert code in {check["code"] for check in made.to_dict()["checks"]["errors"]}
     assert set(of_plan(made).values()) == {NOT_KNOWN}
@@ -164,7 +163,7 @@ def test_the_sheets_say_so_verify_agrees_and_an_edit_brings_the_numbers_back(tmp
         },
         "test",
     )
-    made = estimate(scenario, library=few())
+    made = estimate(scenario, library=few(("h100-sxm", "l40s")))
     path = build_workbook(made, tmp_path / "faulty.xlsx")
     assert not lint(path)
     found = verify(path)
@@ -214,7 +213,7 @@ def _told(engine: str, folder: Path, edits: tuple[tuple[str, Any], ...]) -> dict
         "measured": {"ttft_ms": 30, "tpot_ms": 8},
         "variants": [{"name": "two", "tp": 2, "measured": {"ttft_ms": None, "tpot_ms": None}}],
     }
-    made = estimate(parse_scenario(asked, "test"), library=few())
+    made = estimate(parse_scenario(asked, "test"), library=few(("h100-sxm",)))
     book = lay_out(made)
     cells = {}
     for name in ("Cost", "Calibration"):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from live import few
 
 import mantile as mt
 from mantile.cli.application import main
@@ -36,6 +37,7 @@ BESIDE: dict[str, Any] = {
         {"accelerator": "rtx-5060-ti-16gb", "layers": 24},
     ],
 }
+DISKS = {"input_tokens": 1000, "prefix_hit_rate": 0.5, "prefixes": 500, "prefix_host": 4, "prefix_disk": 50}
 
 
 @pytest.fixture
@@ -258,10 +260,13 @@ def test_parts_stay_where_the_device_before_is_taken_out() -> None:
 
 @pytest.mark.exhaustive
 def test_parts_on_a_cpu_in_a_workbook(run: Run, tmp_path: Path) -> None:
-    """Experts and KV cache together; from the command line as llama.cpp spells it."""
-    made = of_mixture(
-        {"accelerator": "ryzen-9-9950x", "link": "pcie4-x16"}, count=2, experts_away=12, kv_away=48
-    )
+    """Experts, KV cache and prompts on disks together; from the command line as llama.cpp spells it."""
+    devices = [
+        {"accelerator": "ryzen-9-9950x", "link": "pcie4-x16"},
+        {"accelerator": "rtx-4090", "layers": 48, "count": 2, "experts_away": 12, "kv_away": 48},
+    ]
+    fields = BESIDE | DISKS | {"model": "qwen3-30b-a3b", "devices": devices}
+    made = mt.estimate(parse_scenario(fields, "away.yaml"), library=few(("ryzen-9-9950x", "rtx-4090")))
     book = tmp_path / "away.xlsx"
     made.to_excel(book)
     assert mt.verify(book).ok
@@ -440,17 +445,11 @@ def test_disks_hold_and_bring_what_they_can() -> None:
 
 @pytest.mark.exhaustive
 def test_disks_in_a_workbook(tmp_path: Path) -> None:
-    """Of equal accelerators, and of devices that are not alike: verified and linted."""
-    first = {"accelerator": "rtx-4090", "link": "pcie4-x16"}
-    found = {"prefix_hit_rate": 0.5, "prefixes": 500, "prefix_host": 4, "prefix_disk": 50}
-    for more in ({"accelerator": "rtx-4090"}, {"devices": [first, {"accelerator": "rtx-5090"}]}):
-        fields = {
-            name: value for name, value in BESIDE.items() if name in more or not name.startswith("device")
-        }
-        made = mt.estimate(parse_scenario(fields | {"input_tokens": 1000} | found | more, "disk.yaml"))
-        made.to_excel(tmp_path / "disk.xlsx")
-        assert mt.verify(tmp_path / "disk.xlsx").ok
-        assert not mt.lint(tmp_path / "disk.xlsx")
+    """Of equal accelerators; unlike devices with disks are above."""
+    fields = {name: value for name, value in BESIDE.items() if not name.startswith("device")}
+    asked = parse_scenario(fields | DISKS | {"accelerator": "rtx-4090"}, "disk.yaml")
+    mt.estimate(asked, library=few(("rtx-4090",))).to_excel(tmp_path / "disk.xlsx")
+    assert mt.verify(tmp_path / "disk.xlsx").ok
 
 
 def _memory(gib: float) -> list[dict[str, Any]]:

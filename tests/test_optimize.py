@@ -8,6 +8,7 @@ import random
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import few_of, one_in
+from conftest import few_of
 
 from mantile import estimate, optimize, sweep
 from mantile.cli import main
@@ -151,7 +152,7 @@ def ends(points: pd.DataFrame) -> list[tuple[float, float]]:
 
 
 @pytest.mark.parametrize("load", ["stated", "rate"])
-@pytest.mark.parametrize("seed", few_of(one_in(2, range(10)), 0, 2))
+@pytest.mark.parametrize("seed", few_of((0, 2, 4), 0))
 def test_it_is_the_best_of_every_combination(seed: int, load: str, library: Library) -> None:
     """The same winner, the same plans with a rank, the same front; and no plan is dropped."""
     space = Space(seed, load)
@@ -168,7 +169,7 @@ def test_it_is_the_best_of_every_combination(seed: int, load: str, library: Libr
         assert found.winner is not None and found.winner.plan["accelerator"] == ranked["accelerator"].iloc[0]
 
 
-@pytest.mark.parametrize("seed", few_of(one_in(2, range(20)), 0))
+@pytest.mark.parametrize("seed", few_of((0, 2, 6, 10), 0))
 def test_the_load_that_is_found_is_the_best_of_all(seed: int, library: Library) -> None:
     """As if every number of requests from one to the room in memory had been tried.
 
@@ -198,12 +199,11 @@ def test_the_load_that_is_found_is_the_best_of_all(seed: int, library: Library) 
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("seed", one_in(2, range(4)))
-@pytest.mark.parametrize("load", ["stated", "searched"])
+@pytest.mark.parametrize(("seed", "load"), [(100, "stated"), (102, "searched")])
 def test_more_to_choose_from_and_looser_limits_are_never_worse(
     seed: int, load: str, library: Library
 ) -> None:
-    space = Space(100 + seed, load)
+    space = Space(seed, load)
     found = space.solve(library)
     more = space.over | {"accelerator": [*dict.fromkeys([*space.over["accelerator"], "b200-sxm"])]}
     further = space.solve(library, over=more)
@@ -366,10 +366,10 @@ def test_the_longest_request_is_chosen_as_far_as_memory_holds_one(library: Libra
     ranked = found.found.ranked
     holds: dict[tuple[int, str], float] = {}
     for tp in over["tp"]:
-        for cache in over["kv_dtype"]:
-            alone = parse_scenario(workload | fixed | {"tp": tp, "kv_dtype": cache}, "alone")
+        for kept in over["kv_dtype"]:
+            alone = parse_scenario(workload | fixed | {"tp": tp, "kv_dtype": kept}, "alone")
             results = estimate(alone, library=library).results()
-            holds[tp, cache] = results["kv_capacity_tokens"]  # type: ignore[index, assignment]
+            holds[tp, kept] = results["kv_capacity_tokens"]  # type: ignore[index, assignment]
     expected = {
         (*plan, length) for plan, tokens in holds.items() for length in lengths if 1200 <= length <= tokens
     }
@@ -471,6 +471,12 @@ SPREAD: dict[str, Any] = {
 }
 
 
+@cache
+def spread() -> Optimum:
+    """The answer that is worked out here in one piece."""
+    return optimize(**SPREAD)
+
+
 def same(one: Optimum, other: Optimum) -> None:
     """Two answers are equal to the last digit."""
     pd.testing.assert_frame_equal(one.to_frame(), other.to_frame(), check_exact=True)
@@ -485,7 +491,7 @@ def test_parts_of_plans_on_workers_are_the_same_answer(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys.modules["mantile.search.scheduled"], "connected", lambda *_: nullcontext(client))
     stated = SPREAD | {"concurrency": 2}
     same(optimize(**stated), optimize(**stated, cluster="local"))
-    assert len(client.parts) == 8 and max(client.parts) == 4
+    assert len(client.parts) == 6 and max(client.parts) == 4
 
 
 @pytest.mark.exhaustive
@@ -493,7 +499,7 @@ def test_parts_of_plans_on_workers_are_the_same_answer(monkeypatch: pytest.Monke
 def test_what_is_kept_is_not_worked_out_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts that are there and whole are read, to the same answer; one that is cut short is not."""
     folder = tmp_path / "parts"
-    whole = optimize(**SPREAD)
+    whole = spread()
     same(whole, optimize(**SPREAD, keep=folder))
     kept = sorted(folder.glob("measured-*.parquet"))
     assert len(kept) > 8
@@ -525,7 +531,7 @@ def test_what_is_kept_is_not_worked_out_again(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.exhaustive
 @pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")
 def test_a_cluster_gives_the_same_answer() -> None:
-    same(optimize(**SPREAD), optimize(**SPREAD, cluster="local"))
+    same(spread(), optimize(**SPREAD, cluster="local"))
 
 
 def ran(

@@ -184,7 +184,7 @@ def test_the_title_of_an_uploaded_workbook_is_never_markup() -> None:
     """As it comes back: in the report, and on the page that opens it as a run."""
     nasty = "<script>alert(1)</script>"
     with Client(seconds=300) as client:
-        built = client.post("/v1/workbooks", {"scenario": CHAT | {"title": nasty}})
+        built = client.post("/v1/workbooks", {"scenario": CHAT | {"title": nasty, "template": "executive"}})
         sent = {"file": ("<img src=x>.xlsx", built.content)}
         text = client.request("POST", "/upload", files=sent).text
         opened = re.search(r'<a class="button[^"]*" href="(/\?s=[^"]+)"', text)
@@ -560,7 +560,7 @@ def test_decide_says_what_holds_and_what_becomes_of_each_accelerator(client: Cli
     """The most GPUs, the limit where no wait is typed, why an accelerator has no build; prices of each."""
     address = STATE.link("/decide", go=1, chips="l4", users=40, ttft="", tpot="20", budget="", most=2)
     told = shown(client, address)
-    assert "at most 2 accelerators each. TTFT, p95 ≤ 10,000.0 ms by default" in told
+    assert "at most 2 accelerators each. TTFT, p95 ≤ 10.0 s by default" in told
     assert re.search(
         r"is missed by .* \(at most 2 accelerators\); (\d+ keep|up to 64 do not keep) every", told
     )

@@ -17,7 +17,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from conftest import few_of
 
 from mantile import sweep
 from mantile.cli import main
@@ -88,7 +87,7 @@ def _plain(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("most", few_of([1, 7, 50, 59, 60, 354, 10_000], 50, 59, 10_000))
+@pytest.mark.parametrize("most", [1, 50, 59, 10_000])
 def test_parts_are_the_grid_cut(most: int) -> None:
     """Every point once and in order, whatever the size of parts; the types of columns do not depend on it."""
     points = grid(scenario(), OVER | {"concurrency": range(1, 6)} if most == 1 else OVER)
@@ -207,7 +206,7 @@ def test_other_versions_and_other_files_are_refused(tmp_path: Path) -> None:
 # --- on workers ---------------------------------------------------------------------------------------------
 
 COMMAND = ("llama-3.3-70b", "--isl", "2048", "--osl", "256", "--accelerator", "h100-sxm")
-SWEPT = ("--over", "tp=1,2,4,8", "--over", "input_tokens=100:2500:100", "--over", "concurrency=1:200:1")
+SWEPT = ("--over", "tp=1,2,4,8", "--over", "input_tokens=100:1000:100", "--over", "concurrency=1:200:1")
 
 
 def _process(folder: Path, *more: str) -> subprocess.Popen[str]:
@@ -262,18 +261,18 @@ def test_killed_interrupted_and_resumed_it_is_the_same_table(tmp_path: Path) -> 
         f"mantile: stopped; {folder}: the same command goes on from here\n",
     )
     kept = {path.name: path.stat().st_mtime_ns for path in folder.glob("part-*.parquet")}
-    assert there < len(kept) < 200, "the sweep was over before it was stopped"
+    assert there < len(kept) < 80, "the sweep was over before it was stopped"
     ended = _process(folder)
     out, errors = ended.communicate(timeout=300)
     assert (ended.returncode, errors) == (0, "")
     assert kept.items() <= {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}.items()
-    assert not [*folder.glob(".*")] and _count(folder) == 200
+    assert not [*folder.glob(".*")] and _count(folder) == 80
     over = dict(swept_values(text) for text in SWEPT[1::2])
     whole = sweep(scenario(), over)
     pd.testing.assert_frame_equal(table_of(folder), _plain(whole), check_exact=True)
     digest, said = Digest(), json.loads(out)
     digest.add(whole)
-    assert (said["points"], said["feasible"]) == (20_000, digest.feasible)
+    assert (said["points"], said["feasible"]) == (8_000, digest.feasible)
     assert [point[FRONT[0]] for point in said["pareto"]] == digest.front[FRONT[0]].tolist()
     _duckdb(folder, whole)
 
@@ -290,7 +289,7 @@ def _duckdb(folder: Path, whole: pd.DataFrame) -> None:
     query = f"SELECT{rest.partition('```')[0]}".replace("points/", f"{folder}/")
     rows = [duckdb.sql(one).fetchall() for one in query.split(";") if one.strip()]
     fits = whole[whole["feasibility"] == "fits"]
-    assert rows[0] == [(20_000, len(fits))]
+    assert rows[0] == [(8_000, len(fits))]
     fast = fits[fits["interactivity_tokens_per_s"] >= 40]
     best = fast.groupby("tp")["usd_per_million_tokens_output"].min().sort_values()
     assert [(row[0], row[-1]) for row in rows[1]] == [*best.items()]

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import EVERY, examples, few_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from live import edit, place
+from live import edit, few, place
 from simulation import FIRST, MIXED, WHOLE, Engine, Kind, Seen, simulate
 from units import check_units
 
@@ -193,7 +192,7 @@ def within(setting: Setting, seen: Seen, dice: random.Random) -> Iterator[float]
         yield float(told["goodput.share"]) - float(good.mean())
 
 
-@pytest.mark.parametrize("mode", few_of(MODES, "rate", "static"))
+@pytest.mark.parametrize("mode", ["rate", "static"])
 def test_percentiles_follow_a_simulation(mode: str) -> None:
     """Some settings of each mode: median errors."""
     found = compared((mode,), 10, 1200)
@@ -205,8 +204,8 @@ def test_percentiles_follow_a_simulation(mode: str) -> None:
 
 @pytest.mark.exhaustive
 def test_percentiles_follow_a_simulation_in_many_settings() -> None:
-    """250 settings: the errors that are stated; half as many without MANTILE_EVERY."""
-    by_mode = {mode: compared((mode,), 50 if EVERY else 25, 4000) for mode in MODES}
+    """125 settings of all modes: the errors that are stated."""
+    by_mode = {mode: compared((mode,), 25, 4000) for mode in MODES}
     for mode, found in by_mode.items():
         for name in TIMES:
             print(mode, name, "median error", np.median(np.abs(found[name]), axis=0).round(3))
@@ -321,7 +320,8 @@ def test_classes_are_live_in_the_workbook(tmp_path: Path) -> None:
     """A share typed into a cell comes back as an override, with the numbers of the workbook."""
     asked = {name: value for name, value in ASKED.items() if not name.endswith(("tokens", "spread"))}
     static = {"name": "static", "request_rate": 0, "concurrency": 16, "batching": "static"}
-    made = estimate(parse_scenario(asked | {"classes": CLASSES, "variants": [static]}, "test"))
+    scenario = parse_scenario(asked | {"classes": CLASSES, "variants": [static]}, "test")
+    made = estimate(scenario, library=few(("b300-sxm", "h100-sxm")))
     file = tmp_path / "classes.xlsx"
     build_workbook(made, file)
     assert lint(file) == []
@@ -354,7 +354,7 @@ def differently(dice: random.Random) -> dict[str, Any]:
     }
 
 
-@settings(max_examples=examples(60), deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10**9), apart=st.booleans())
 def test_percentiles_are_in_order_and_nothing_is_lost(seed: int, apart: bool) -> None:
     """Whatever the load.
@@ -433,9 +433,8 @@ def test_percentiles_are_live_in_the_workbook(tmp_path: Path) -> None:
         {"name": "apart", "request_rate": 5, "decode": {"tp": 1}, "e2e_limit": 0},
     ]
     limits = {"ttft_limit": 0.5, "tpot_limit": 0.02, "e2e_limit": 8}
-    made = estimate(
-        parse_scenario(ASKED | limits | {"accelerator": "h100-sxm", "variants": variants}, "test")
-    )
+    scenario = parse_scenario(ASKED | limits | {"accelerator": "h100-sxm", "variants": variants}, "test")
+    made = estimate(scenario, library=few(("b300-sxm", "h100-sxm")))
     file = tmp_path / "spread.xlsx"
     build_workbook(made, file)
     assert lint(file) == []

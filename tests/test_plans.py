@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import examples, few_of
+from conftest import few_of
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from live import few
 
 from mantile.equations.placement import placement
 from mantile.estimates import results
@@ -497,15 +498,7 @@ def _signed(figure: Quantity) -> bool:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(
-    ("name", "apart"),
-    [
-        ("llama-3.1-8b", False),
-        pytest.param("gpt-oss-120b", False, marks=pytest.mark.exhaustive),
-        pytest.param("gpt-oss-120b", True, marks=pytest.mark.exhaustive),
-        pytest.param("nemotron-3-nano", False, marks=pytest.mark.exhaustive),
-    ],
-)
+@pytest.mark.parametrize(("name", "apart"), [("gpt-oss-120b", True), ("nemotron-3-nano", False)])
 def test_a_plan_that_is_possible_has_a_number_in_every_cell(name: str, apart: bool) -> None:
     """Any system, degrees for which it has accelerators, any workload: no error value, no negative time, and
     no error but lacking memory, unless the plan is said to be invalid.
@@ -513,7 +506,7 @@ def test_a_plan_that_is_possible_has_a_number_in_every_cell(name: str, apart: bo
     made, dice = ask(model=name, **({"decode": {}} if apart else {})), random.Random(11)
     wrong: dict[str, object] = {}
     judged = 0
-    for _ in range(300):
+    for _ in range(300 if apart else 120):  # most pairs of workers cannot be
         asked: dict[str, Any] = {field: dice.choice(choices) for field, choices in WORKLOADS.items()}
         for prefix in ("", "decode_") if apart else ("",):
             system = dice.choice([system for system in made.library.systems if system.domains or not apart])
@@ -735,7 +728,7 @@ def dividing(draw: st.DrawFn, name: str) -> Plan:
 
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))
-@settings(max_examples=examples(25))
+@settings(max_examples=8)
 @given(data=st.data())
 def test_all_ranks_hold_the_model_and_the_copies_they_need(name: str, data: st.DataObject) -> None:
     """Weights of every rank of a replica add up to the model's bytes times their copies.
@@ -792,7 +785,7 @@ def piece(text: str) -> range:
     return range(low, high + 1)
 
 
-@pytest.mark.parametrize("name", few_of(MODELS, "llama-3.1-8b", "deepseek-v3.2"))
+@pytest.mark.parametrize("name", ["llama-3.1-8b", "deepseek-v3.2"])
 def test_slices_of_all_accelerators_are_the_whole_model(name: str) -> None:
     """Every column, head, row and expert of a stage lies on as many ranks as it has copies."""
     model, most = built(name), 64
@@ -812,7 +805,7 @@ def test_slices_of_all_accelerators_are_the_whole_model(name: str) -> None:
         plan for plan in starmap(Plan, degrees) if plan.stage % plan.ep == 0 and (plan.ep == 1 or not dense)
     ]
     plans = [plan for plan in plans if 2 * plan.stage * plan.pp <= most]
-    for plan in random.Random(13).sample(plans, examples(40)):
+    for plan in random.Random(13).sample(plans, 14):
         values = program.run(
             model.base | {f"inputs.{key}": of for key, of in (vars(plan) | {"dp": 2}).items()}
         )
@@ -840,7 +833,7 @@ def test_slices_of_all_accelerators_are_the_whole_model(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))
-@settings(max_examples=examples(25))
+@settings(max_examples=8)
 @given(data=st.data())
 def test_odd_plans_never_hold_less_than_the_model(name: str, data: st.DataObject) -> None:
     """Where a degree does not divide, the fullest rank counts.
@@ -876,7 +869,7 @@ def test_odd_plans_never_hold_less_than_the_model(name: str, data: st.DataObject
 
 
 @pytest.mark.parametrize("name", few_of(MODELS, *list(MODELS)[:2]))
-@settings(max_examples=examples(25))
+@settings(max_examples=8)
 @given(data=st.data())
 def test_all_ranks_do_the_work_of_the_model(name: str, data: st.DataObject) -> None:
     """FLOPs of every rank add up to those of the model.
@@ -958,26 +951,15 @@ def test_stages_hold_every_layer_once_and_none_more_than_one_above_another(name:
         assert max(on_stage) == values[plan.stages.fullest] == ceil(total / stages)
 
 
-SAMPLE = (
-    "llama-3.3-70b",
-    "deepseek-r1",
-    "gemma-3-27b",
-    "deepseek-v4-flash",
-    "nemotron-3-nano",
-    "jamba-v0.1",
-    "kimi-linear-48b-a3b",
-    "mimo-v2-flash",
-)
-
-
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", SAMPLE)
+@pytest.mark.parametrize("name", ["gemma-3-27b", "deepseek-v4-flash", "jamba-v0.1"])
 def test_plan_and_memory_tell_the_same_layers_of_each_stage(name: str) -> None:
     """Layers go to stages in order and as evenly as can be, the first stages take one more.
 
     On every sheet, for every PP.
     """
-    made = ask(model=name, accelerator="gb200-nvl72")
+    asked = ASKED | {"model": name, "accelerator": "gb200-nvl72"}
+    made = estimate(parse_scenario(asked, "test"), library=few(("gb200-nvl72", "h100-sxm")))
     book = lay_out(made)
     on_sheets = {figure.id: figure for figure in book.addresses if isinstance(figure, Quantity)}
     sequence = made.model.architecture.sequence()

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -179,7 +178,7 @@ def test_tiers_take_what_has_no_room_before_them(make: Make) -> None:
     host=st.sampled_from([0, 5, 500]),
     shared=st.sampled_from([0, 100, 3000]),
 )
-@settings(max_examples=examples(30), deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_more_never_hurts(
     make: Make, rate: float, block: int, prefixes: int, host: float, shared: int
 ) -> None:

@@ -23,7 +23,6 @@ from mantile.library.profiles import Library, Prices, data_folder, load_library
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.import_workbook import import_workbook
 from mantile.verification.compiled_formulas import CompiledSheets
-from mantile.verification.verify import verify
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
@@ -202,7 +201,6 @@ def test_a_later_day_typed_into_the_workbook_raises_the_alert(tmp_path: Path) ->
     imported = import_workbook(edited)
     assert imported.estimate.scenario.as_of == later and "PRICE_OLD" in codes(imported.estimate)
     assert imported.estimate.scenario.model_dump(mode="json")["as_of"] == "2027-01-01"
-    assert verify(tmp_path / "run.xlsx").ok
 
 
 def _column(book: EstimateBook) -> int:

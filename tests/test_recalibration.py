@@ -9,18 +9,18 @@ import math
 import re
 import warnings
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import openpyxl
 import pytest
-from live import edit
+from live import edit, few
 
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
-from mantile.library.profiles import Library, load_library
+from mantile.library.profiles import Library
 from mantile.library.scenario import parse_scenario
+from mantile.library.template import Template
 from mantile.measured.calibrate_workbook import calibrate_workbook
 from mantile.roundtrip.edits import edited
 from mantile.verification.engines import soffice
@@ -40,39 +40,19 @@ BASE = {
     "date": "2026-11-21",
 }
 VARIANTS = {"variants": [{"name": "busy", "concurrency": 64}]}
+TEMPLATE = Template.model_validate({"drivers": 2})  # a smaller Sensitivity
 SLOWER, LATER = 1.2, 1.15  # measured over predicted: TPOT, and TTFT of the base
 
 
-@cache
 def small() -> Library:
-    """The library with two of its accelerators and what belongs to them: workbooks of a fifth of the size."""
-    whole = load_library()
-    chips = [chip for chip in whole.accelerators if chip.id in ("h100-sxm", "l40s")]
-    systems = [system for system in whole.systems if system.accelerator in {chip.id for chip in chips}]
-    known = {
-        None,
-        *(name for chip in chips for name in (chip.id, chip.generation)),
-        *(system.link for system in systems),
-    }
-    return Library.model_validate(
-        dict(whole)
-        | {
-            "accelerators": chips,
-            "systems": systems,
-            "prices": [price for price in whole.prices if price.id in known],
-            "efficiency": [
-                profile
-                for profile in whole.efficiency
-                if {profile.accelerator, profile.generation, profile.link} <= known
-            ],
-        }
-    )
+    """Of two accelerators."""
+    return few(("h100-sxm", "l40s"))
 
 
 @pytest.fixture(scope="module")
 def made() -> Estimate:
     """A small model on one accelerator, in two scenarios."""
-    return estimate(parse_scenario(BASE | VARIANTS, "scenario"), library=small())
+    return estimate(parse_scenario(BASE | VARIANTS, "scenario"), library=small(), template=TEMPLATE)
 
 
 @pytest.fixture(scope="module")
@@ -372,7 +352,7 @@ def test_workers_apart_and_throughput_alone(tmp_path: Path) -> None:
     A scenario file may hold what was measured.
     """
     fields = BASE | {"decode": {"tp": 2}, "measured": {"output_tokens_per_s": 900}}
-    made = estimate(parse_scenario(fields, "scenario"), library=small())
+    made = estimate(parse_scenario(fields, "scenario"), library=small(), template=TEMPLATE)
     source = build_workbook(made, tmp_path / "apart.xlsx")
     found = calibrate_workbook(source, tmp_path / "new.xlsx")
     before, after = (

@@ -427,12 +427,8 @@ def test_profiles_survive_being_written(library: Library, tmp_path: Path) -> Non
 
 
 @pytest.mark.exhaustive
-def test_public_runs(run: Any, shared_data: Path) -> None:
-    """The tables of public runs are answered and compared in one go."""
-    for name, rows in (("silicon_public.csv", 2500), ("consumer.csv", 600)):
-        found = run("reconcile", str(shared_data / name), "--json").data
-        assert found["answered"] >= rows
-        assert found["modes"]["aggregated"]["metrics"]["tpot"]["median"] < 0.15
+def test_public_runs(shared_data: Path) -> None:
+    """Every row of the table is read or told why not; its errors are those of the accuracy page."""
     measured = load_measurements(shared_data / "silicon_public.csv")
     assert len(measured.runs) + len(measured.rejected) == 3244
 

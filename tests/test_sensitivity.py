@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import few_of
-from live import as_written
+from live import as_written, few
 from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 from xlsxwriter.utility import xl_rowcol_to_cell
@@ -42,17 +41,15 @@ BASE: dict[str, Any] = {
 }
 MODELS: tuple[dict[str, Any], ...] = (
     {},
-    {"model": "deepseek-r1", "accelerator": "b200-sxm", "tp": 8, "ep": 8},
-    {"model": "gpt-oss-120b", "accelerator": "mi355x", "tp": 2},
     {"model": "llama-3.1-8b", "decode": {"tp": 2}},
     {"request_rate": 4.0},
-    {"accelerator": "m4-max", "framework": "mlx", "concurrency": 1},
 )
 
 
 def made(**fields: Any) -> Estimate:
     """An estimate of the base with changes."""
-    return estimate(parse_scenario(BASE | fields, "scenario"))
+    scenario = parse_scenario(BASE | fields, "scenario")
+    return estimate(scenario, library=few(("h100-sxm", "h200-sxm")))
 
 
 @cache
@@ -104,7 +101,7 @@ def plain(value: object) -> float:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("number", few_of(range(len(MODELS)), 0, 3))
+@pytest.mark.parametrize("number", [0, 1])
 def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
     """TTFT, TPOT and cost at the lower and the higher end, in the units of the table."""
     book, values = laid_out(number)
@@ -127,7 +124,7 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("number", few_of(range(len(MODELS)), 0, 3))
+@pytest.mark.parametrize("number", [0, 1])
 def test_effects_mean_one_thing_everywhere(number: int) -> None:
     """The live effect on Assumptions is the change between both ends on Sensitivity.
 
@@ -203,7 +200,7 @@ def test_a_price_moves_the_cost_alone() -> None:
     )
 
 
-@pytest.mark.parametrize("number", few_of(range(len(MODELS)), 0, 3))
+@pytest.mark.parametrize("number", [0, 1])
 def test_the_most_consequential_come_first_and_the_charts_are_sorted(number: int) -> None:
     """Drivers by how much they move a result; bars of every tornado by the distance between their ends."""
     book, values = laid_out(number)
@@ -278,10 +275,9 @@ def test_a_percentage_that_cannot_be_is_named_and_its_driver_not_known() -> None
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("number", few_of([0, 3], 0))
-def test_one_formula_per_row_and_no_more_rows_than_follow(number: int, tmp_path: Path) -> None:
+def test_one_formula_per_row_and_no_more_rows_than_follow(tmp_path: Path) -> None:
     """Low and high hold the same formula; every row there is needed; the rules hold."""
-    book, _ = laid_out(number)
+    book, _ = laid_out(1)
     sheet = book.sheets["Sensitivity"]
     low, high = (get_column_letter(column + 1) for column in (LOW, HIGH))
     for row, identifier in sheet.ids.items():
@@ -336,20 +332,13 @@ def points(book: EstimateBook, values: list[dict[Any, Any]]) -> list[dict[str, A
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    "sweep",
-    few_of(
-        [
-            {"concurrency": [1, 16, 200]},
-            {"tp": [1, 2], "input_tokens": [128, 4096]},
-            {"accelerator": ["h100-sxm", "b200-sxm", "l40s", "mi300x"]},
-            {"weights_dtype": ["bf16", "fp8"]},
-            {"utilisation": [0.5, 1.0]},
-            {"framework": ["vllm", "sglang"], "accelerator": ["h200-sxm", "h100-sxm"]},
-        ],
-        {"tp": [1, 2], "input_tokens": [128, 4096]},
-    ),
+    ("sweep", "live"),
+    [
+        ({"tp": [1, 2], "input_tokens": [128, 4096]}, True),
+        ({"framework": ["vllm", "sglang"], "accelerator": ["h200-sxm", "h100-sxm"]}, True),
+        ({"weights_dtype": ["bf16", "fp8"]}, False),
+    ],
 )
-@pytest.mark.parametrize("live", [True, False])
 def test_a_point_is_the_estimate_with_that_input(
     sweep: dict[str, list[Any]], live: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -391,7 +380,7 @@ def test_stored_points_say_when_they_are_no_longer_those_of_the_scenario() -> No
 @pytest.mark.exhaustive
 def test_arrivals_at_a_rate_are_swept_by_the_rate() -> None:
     """Every point with the concurrency that follows from its rate."""
-    book, values = laid_out(4)
+    book, values = laid_out(2)
     lines = points(book, values)[1:]
     rates = [4 * share for share in (0.2, 0.4, 0.6, 0.8, 0.9, 1.0, 1.1)]
     for line, rate in zip(lines, rates, strict=True):

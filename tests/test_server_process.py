@@ -14,13 +14,12 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from conftest import EVERY
 from serving import serving
 from test_documents import COLUMNS, FILES, blocks
 
 README = "mantile/server/README.md"
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
-SECONDS = 150 if EVERY else 60  # of requests that are made up
+EXAMPLES = 4  # of each operation, beside those that the schema has
 SCHEMATHESIS = shutil.which("schemathesis", path=str(Path(sys.executable).parent))
 
 
@@ -64,8 +63,8 @@ def test_requests_that_are_made_up_break_nothing(tmp_path: Path) -> None:
             [
                 SCHEMATHESIS,
                 *("run", f"http://{place}/openapi.json", "--checks", CHECKS, "--no-color"),
-                *("--phases", "examples,coverage,fuzzing", "--max-examples", "8", "--seed", "14"),
-                *("--request-timeout", "200", "--max-time", str(SECONDS)),
+                *("--phases", "examples,fuzzing", "--max-examples", str(EXAMPLES), "--seed", "14"),
+                *("--request-timeout", "200"),
             ],
             cwd=tmp_path,
             capture_output=True,
@@ -74,7 +73,7 @@ def test_requests_that_are_made_up_break_nothing(tmp_path: Path) -> None:
         )
     assert found.returncode == 0, found.stdout[-6000:]
     cases = re.search(r"(\d+) generated, (\d+) passed", found.stdout)
-    assert cases is not None and cases[1] == cases[2] and int(cases[1]) > SECONDS / 1.5, found.stdout[-2000:]
+    assert cases is not None and cases[1] == cases[2] and int(cases[1]) > 80, found.stdout[-2000:]
 
 
 @pytest.mark.exhaustive

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import few_of
-from live import edit, place
+from live import edit, few, place
 from simulation import MIXED, Engine, Kind, simulate
 
 from mantile.estimates.estimate import Estimate, estimate
@@ -40,8 +40,9 @@ CHAT = {"name": "chat", "share": 3, "input_tokens": 1500, "output_tokens": 250, 
 AGENTS = {"name": "agents", "share": 1, "input_tokens": 12000, "output_tokens": 100, "think_time": 2}
 
 
-@pytest.mark.parametrize("sessions", [3, 60, 250, 600, 2000])
-@pytest.mark.parametrize("think", [0.5, 1])
+@pytest.mark.parametrize(
+    ("sessions", "think"), few_of([(3, 1), (60, 0.5), (250, 1), (600, 0.5), (2000, 1)], (60, 0.5))
+)
 def test_sessions_follow_a_simulation(sessions: int, think: float) -> None:
     """Requests per second and mean end to end of two classes; 250 of them nearly saturate the engine, where a
     simulation needs more requests to settle."""
@@ -106,7 +107,7 @@ LOADS = np.array([1, 2, 16, 200, 1000.0])
 THOUGHTS = np.concatenate([[0], np.geomspace(0.05, 1000, 20)])
 
 
-@pytest.mark.parametrize("plan", few_of(PLANS, "dense", "experts apart"))
+@pytest.mark.parametrize("plan", few_of(("dense", "few slots", "static", "experts apart"), "dense"))
 def test_sessions_that_do_not_think_are_a_concurrency(make: Make, plan: str) -> None:
     """Every result is the same but for the names of what was asked, at any load."""
     for load in (1, 7, 200):
@@ -253,7 +254,8 @@ def test_sessions_can_be_swept(make: Make) -> None:
 def test_sessions_are_live_in_the_workbook(tmp_path: Path) -> None:
     """Think time and sessions typed into cells come back, with the numbers of the workbook."""
     classes = [CHAT | {"turns": 4, "shared_prefix": 200}, AGENTS | {"turns": 15, "shared_prefix": 4000}]
-    made = estimate(parse_scenario(ASKED | {"classes": classes, "sessions": 90}, "test"))
+    scenario = parse_scenario(ASKED | {"classes": classes, "sessions": 90}, "test")
+    made = estimate(scenario, library=few(("b300-sxm", "h100-sxm")))
     file = tmp_path / "sessions.xlsx"
     build_workbook(made, file)
     assert lint(file) == []
@@ -272,8 +274,9 @@ def test_sessions_are_live_in_the_workbook(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("load", [{"request_rate": 8.0}, {"concurrency": 64}, {"sessions": 200}])
-@pytest.mark.parametrize("waves", [0, 10])
-@pytest.mark.parametrize("drawn", [{}, {"length_range_ratio": 0.6, "p95_output_ratio": 1.5}])
+@pytest.mark.parametrize(
+    ("waves", "drawn"), [(0, {"length_range_ratio": 0.6, "p95_output_ratio": 1.5}), (10, {})]
+)
 def test_one_class_is_none(load: dict[str, float], waves: float, drawn: dict[str, float]) -> None:
     """One class with all requests: every figure is that of a scenario without classes."""
     lengths = {"input_tokens": 2048, "output_tokens": 256}

@@ -246,7 +246,7 @@ def test_a_framework_typed_into_a_workbook_has_settings_of_its_own() -> None:
     """What the other one does not know makes the plan one that cannot be, by its code."""
     short = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
     asked = ASKED | {"framework": "vllm", "attention_backend": "FLASHINFER", "overrides": short}
-    made = estimate(parse_scenario(asked, "scenario"), None, few())
+    made = estimate(parse_scenario(asked, "scenario"), None, few(("h100-sxm", "l40s")))
     book = lay_out(made)
     sheets = CompiledSheets(as_written(book).contents)
 
@@ -285,7 +285,7 @@ def test_settings_follow_their_cells() -> None:
     stated = {"engine_defaults": "framework", "gpu_memory_utilization": 0.9, "max_model_len": 4096}
     short = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
     asked = ASKED | stated | {"memory_taken": 0, "overrides": short}
-    made = estimate(parse_scenario(asked, "scenario"), None, few())
+    made = estimate(parse_scenario(asked, "scenario"), None, few(("h100-sxm", "l40s")))
     book = lay_out(made)
     sheets = CompiledSheets(as_written(book).contents)
 
@@ -342,7 +342,7 @@ def test_all_settings_stand_on_sheets(load: dict[str, Any]) -> None:
     short = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
     asked = ASKED | stated | {"shared_prefix": 64, "overrides": short, "model": "qwen3-30b-a3b"} | load
     asked = {name: value for name, value in asked.items() if value is not None}
-    made = estimate(parse_scenario(asked, "scenario"), None, few())
+    made = estimate(parse_scenario(asked, "scenario"), None, few(("h100-sxm", "l40s")))
     book = lay_out(made)
     found = CompiledSheets(as_written(book).contents).calculate(book.sheets, {})
     for identifier in ("memory.usable", "memory.allowed", "serving.tpot", "checks.invalid"):

@@ -84,12 +84,14 @@ def test_the_process_is_as_it_was(tmp_path: Path, caplog: pytest.LogCaptureFixtu
         model = Model(
             id="small", name="Small", source="test", architecture=parse_config(CONFIG, "config.json")
         )
-        made = estimate(parse_scenario(SCENARIO, "scenario"), model, few())
+        made = estimate(parse_scenario(SCENARIO, "scenario"), model, few(("h100-sxm", "l40s")))
         path = mantile.build_workbook(made, tmp_path / "run.xlsx")
         assert _process() == before
         assert lint(path) == [] and mantile.verify(path).ok
         assert _process() == before
-        if soffice() is not None and collecting:
+        if not collecting:  # the rest is the same with and without
+            return
+        if soffice() is not None:
             assert mantile.verify(path, "libreoffice").ok
         book = loaded(path)
         book["Summary"]["J7"] = 32

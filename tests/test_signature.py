@@ -41,7 +41,7 @@ FIELDS = {
 @pytest.fixture(scope="module")
 def book() -> EstimateBook:
     """A small workbook of two scenarios."""
-    return lay_out(estimate(parse_scenario(FIELDS, "two"), library=few()))
+    return lay_out(estimate(parse_scenario(FIELDS, "two"), library=few(("h100-sxm",))))
 
 
 @pytest.fixture(scope="module")

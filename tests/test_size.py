@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import few_of, one_in
+from conftest import few_of
 
 import mantile
 from mantile.cli import main
@@ -111,7 +111,7 @@ def same(found: Size, name: str, rows: list[dict[str, Any]], keys: tuple[str, ..
     assert tier.results["tpot_s"] == pytest.approx(match[0]["tpot"], rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", few_of(one_in(2, range(6), 5), 0))
+@pytest.mark.parametrize("seed", few_of((0, 2, 5), 0))
 def test_the_builds_are_those_of_every_combination(seed: int) -> None:
     """Limits, load and budget drawn at random; a price that nobody knows has no place where money ranks."""
     draw = random.Random(seed)
@@ -213,12 +213,11 @@ def test_an_unknown_price_is_null_and_has_no_place_where_money_ranks() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("chip", ["h100-sxm", "l40s"])
-def test_more_users_and_tighter_limits_never_need_less(chip: str) -> None:
+def test_more_users_and_tighter_limits_never_need_less() -> None:
     """Of one accelerator neither fewer of them nor less money."""
 
     def needs(users: int, tpot: float) -> tuple[float, float]:
-        one = asked({"tpot": tpot}, (chip,), users=users, requests_per_hour=60).chips[0]
+        one = asked({"tpot": tpot}, ("l40s",), users=users, requests_per_hour=60).chips[0]
         return (one.accelerators, one.usd_per_hour) if one.accelerators and one.usd_per_hour else (1e9, 1e9)
 
     by_users = [needs(users, 0.04) for users in (10, 300, 1200, 3000, 9000)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from live import few
 from office import asked_of_office, needs_office
 
 from mantile.equations.factors import KINDS, OF_TPOT, OF_TTFT
@@ -30,7 +31,7 @@ SOLVED = ("gemm_bandwidth_scale", "gemm_compute")
 
 def made(**fields: object) -> Estimate:
     """An estimate of the scenario with more fields."""
-    return estimate(parse_scenario(ASKED | fields, "test"))
+    return estimate(parse_scenario(ASKED | fields, "test"), library=few(("h100-sxm",)))
 
 
 @pytest.mark.exhaustive

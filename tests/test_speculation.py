@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -214,7 +213,7 @@ def test_the_batch_at_which_it_stops_to_pay(make: Make, asked: dict[str, Any]) -
     concurrency=st.sampled_from([1, 7, 64, 700]),
     model=st.sampled_from(["deepseek-r1", "qwen3.5-397b-a17b", "glm-4.6"]),
 )
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_no_step_beats_its_floor(
     make: Make, method: str, drafts: int, rate: float, concurrency: int, model: str
 ) -> None:

@@ -114,7 +114,9 @@ def test_the_refusal_follows_the_cells() -> None:
     """In the workbook as another program works it out: framework and format typed, then taken back."""
     fields = ASKED | {"weights_dtype": "nvfp4", "framework_support": "documented"}
     short = [{"id": "model.layers", "value": 2, "reason": "a short list of layers"}]
-    made = estimate(parse_scenario(fields | {"overrides": short}, "scenario"), None, few())
+    made = estimate(
+        parse_scenario(fields | {"overrides": short}, "scenario"), None, few(("h100-sxm", "l40s"))
+    )
     book = lay_out(made)
     sheets = CompiledSheets(as_written(book).contents)
     verdict, reason, latency = (

@@ -150,7 +150,7 @@ def test_points_equal_estimates_of_hardware_formats_and_figures() -> None:
             "hardware.memory_bandwidth": [1.0, 3000.0],
             "price_basis": ["cloud", "owned"],
         },
-        25,
+        14,
     )
     assert {"invalid", "fits"} <= verdicts
 
@@ -176,7 +176,7 @@ def test_points_equal_estimates_of_plans_and_workloads() -> None:
             "prompts_per_slot": [0, 4],
             "scheduler": ["default", "whole-prompts"],
         },
-        25,
+        14,
     )
     assert {"invalid", "fits", "fits_with_offload"} <= verdicts
 
@@ -202,7 +202,7 @@ def test_points_equal_estimates_where_phases_differ() -> None:
             "tp": [1, 4],
             "efficiency.gemm_compute": [0.3, 0.9],
         },
-        12,
+        8,
     )
     require_equal(
         MOE | {"decode": {"accelerator": "h200-sxm", "tp": 8}},
@@ -212,7 +212,7 @@ def test_points_equal_estimates_where_phases_differ() -> None:
             "framework": ["vllm", "sglang"],
             "cp": [1, 2, 4, 5],
         },
-        8,
+        5,
     )
     bare = {name: value for name, value in MOE.items() if name != "overrides"}
     require_equal(
@@ -222,7 +222,7 @@ def test_points_equal_estimates_where_phases_differ() -> None:
             "tp": [1, 8],
             "engine_release": ["current", "before 2025-12"],
         },
-        6,
+        4,
     )
 
 
@@ -238,8 +238,8 @@ def test_points_equal_estimates_under_a_request_rate() -> None:
         "input_tokens": [100, 9000],
         "batching": ["continuous", "static"],
     }
-    require_equal(RATED, over, 12)
-    require_equal(BASE, {"request_rate": [0, 1.0, 3.0, 100.0], "tp": [1, 4, 8], "concurrency": [3, 50]}, 8)
+    require_equal(RATED, over, 8)
+    require_equal(BASE, {"request_rate": [0, 1.0, 3.0, 100.0], "tp": [1, 4, 8], "concurrency": [3, 50]}, 5)
     table = sweep(parse_scenario(RATED, "scenario"), over)
     assert table["concurrency"].nunique() > 4
 

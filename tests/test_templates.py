@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live import loaded
+from live import few, loaded
 
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.estimates.sensitivity import sensitivity
@@ -44,7 +44,7 @@ palette: {navy: "#5A1846", compute: "#7A0019"}
 
 def made(**fields: Any) -> Estimate:
     """An estimate of the base with changes."""
-    return estimate(parse_scenario(BASE | fields, "scenario"))
+    return estimate(parse_scenario(BASE | fields, "scenario"), library=few(("h100-sxm", "l40s")))
 
 
 def part(path: Path, name: str) -> str:
@@ -77,7 +77,7 @@ def test_a_template_changes_no_number_and_keeps_the_rules(name: str, tmp_path: P
         book.save(path)
         with pytest.raises(InputError, match=r"Inputs!J4: expected nothing here"):
             import_workbook(path)
-    if name == "executive":  # the larger one is verified where its formulas are tested
+    if name == "executive":  # the other has formulas of the standard one
         assert verify(path).ok
 
 
@@ -152,7 +152,6 @@ def test_a_template_of_ones_own(tmp_path: Path) -> None:
     )
     styles, chart = part(path, "xl/styles.xml"), part(path, "xl/charts/chart1.xml")
     assert "5A1846" in styles and "17365D" not in styles and "7A0019" in chart and "234E9A" not in chart
-    assert not lint(path)
     report = verify(path)
     assert report.ok and not report.formulas
 

@@ -44,11 +44,8 @@ FIELDS: dict[str, Any] = {
 KINDS: dict[str, dict[str, Any]] = {
     "dense": FIELDS,
     "experts": FIELDS | {"model": "mixtral-8x7b", "weights_dtype": "fp8", "ep": 2},
-    "latent": FIELDS | {"model": "deepseek-r1", "accelerator": "b200-sxm", "tp": 8, "weights_dtype": "nvfp4"},
     "workers": FIELDS | {"serving": "disaggregated", "decode": {"accelerator": "b200-sxm", "tp": 2}},
     "rate": FIELDS | {"concurrency": None, "request_rate": 1.0},
-    "static": FIELDS | {"batching": "static"},
-    "stages": FIELDS | {"pp": 2},
 }
 Steps = list[dict[int, Any]]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from live import few
 
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.scenario import parse_scenario
@@ -34,6 +35,7 @@ BASE: dict[str, Any] = {
 TWO = BASE | {"variants": [{"name": "two replicas of TP4", "tp": 4, "dp": 2, "accelerator": "mi300x"}]}
 # Layers of four kinds, of up to 35 steps, and 42 kinds of module.
 MANY = BASE | {"model": "deepseek-v4-flash", "accelerator": "mi355x", "ep": 8}
+CHIPS = ("h100-sxm", "mi300x")
 SCENARIOS = {"one": BASE, "two": TWO, "many": MANY}
 _A4_WIDTH = 1047  # pixels between the margins
 _SCREEN = 1366 - 90  # pixels without numbers of rows, signs of outlines and the bar to scroll
@@ -44,6 +46,13 @@ _LEAST = 7.0  # points of the smallest text, on paper and screen
 @pytest.fixture(scope="module")
 def estimates() -> dict[str, Estimate]:
     return {name: estimate(parse_scenario(asked, name)) for name, asked in SCENARIOS.items()}
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workbook of a scenario, with a library of few accelerators."""
+    made = estimate(parse_scenario(BASE, "one"), library=few(CHIPS))
+    return build_workbook(made, tmp_path_factory.mktemp("one") / "run.xlsx")
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +102,9 @@ def test_of_the_library_what_is_used_stands_open(books: dict[str, EstimateBook])
 
 
 @pytest.mark.exhaustive
-def test_protection_leaves_what_people_do(estimates: dict[str, Estimate], tmp_path: Path) -> None:
+def test_protection_leaves_what_people_do(one: Path) -> None:
     """Filters, sorting, widths, heights and charts; outlines, which Excel opens on no protected sheet."""
-    book = _read(build_workbook(estimates["one"], tmp_path / "run.xlsx"))
+    book = _read(one)
     for sheet in book.worksheets[:-1]:
         outlined = any(size.outlineLevel for size in sheet.row_dimensions.values())
         assert outlined == (sheet.title in OUTLINED), sheet.title
@@ -165,11 +174,10 @@ def test_no_head_stands_alone_at_the_end_of_a_page(books: dict[str, EstimateBook
 
 
 @pytest.mark.exhaustive
-def test_a_column_stands_ready_for_a_further_scenario(estimates: dict[str, Estimate], tmp_path: Path) -> None:
+def test_a_column_stands_ready_for_a_further_scenario(one: Path, tmp_path: Path) -> None:
     """Typing a value is enough; without one there is no scenario."""
-    path = build_workbook(estimates["one"], tmp_path / "run.xlsx")
-    assert import_workbook(path).added == ()
-    book = _read(path)
+    assert import_workbook(one).added == ()
+    path, book = tmp_path / "run.xlsx", _read(one)
     row = _row(book, "Inputs", "inputs.tp")
     cell = book["Inputs"].cell(row, FIRST + 2)
     assert cell.value == f"=$H{row}" and not cell.protection.locked
@@ -185,9 +193,10 @@ def test_a_column_stands_ready_for_a_further_scenario(estimates: dict[str, Estim
 
 
 @pytest.mark.exhaustive
-def test_reasons_are_typed_beside_overrides(estimates: dict[str, Estimate], tmp_path: Path) -> None:
+def test_reasons_are_typed_beside_overrides(tmp_path: Path) -> None:
     """Kept by import, for all scenarios or by letter; shown again, on Assumptions and Log as well."""
-    path = build_workbook(estimates["two"], tmp_path / "run.xlsx")
+    made = estimate(parse_scenario(TWO, "two"), library=few(CHIPS))
+    path = build_workbook(made, tmp_path / "run.xlsx")
     book = _read(path)
     compute, price = (
         (sheet, _row(book, sheet, identifier))
