@@ -64,9 +64,7 @@ NOT_RUN = {
     "python workbooks/from_python.py": "is run by test_gallery.py",
     "mantile profiles add": "needs a file of a runtime; test_contract.py has one",
     "mantile bench http": "needs a server; test_bench.py has one",
-    "mantile build workbooks/": (
-        "is estimated by test_gallery.py, and built and compared byte by byte by .ci/run"
-    ),
+    "mantile build workbooks/": "is estimated and laid out by test_gallery.py",
 }
 # Commands that write or read workbooks or what came of them, or predict hundreds of runs.
 HEAVY = (

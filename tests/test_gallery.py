@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import runpy
 from pathlib import Path
 
@@ -9,10 +10,16 @@ import pytest
 from conftest import few_of
 
 from mantile.estimates.estimate import estimate
-from mantile.library.scenario import load_scenario
+from mantile.library.scenario import load_scenario, parse_scenario
+from mantile.verification.engines import with_formulas
+from mantile.verification.verify import TOLERANCE, difference
+from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
 from mantile.workbook.layout import lay_out
+from mantile.workbook.read import read_cells
+from mantile.workbook.references import Formula
 
 GALLERY = Path(__file__).resolve().parents[1] / "workbooks"
+SMALL = 1e-6  # beside which rounding of what cancels out is nothing
 SCENARIOS = sorted(path.stem for path in GALLERY.glob("*.yaml") if path.stem != "accuracy")
 
 
@@ -43,6 +50,36 @@ def test_the_readme_of_the_gallery_tells_of_it(name: str) -> None:
     for part in (f"({name}.yaml)", f"({name}.xlsx)", f"({name}.png)", f"mantile build workbooks/{name}.yaml"):
         assert part in told
     assert all((GALLERY / f"{name}.{suffix}").is_file() for suffix in ("yaml", "xlsx", "png"))
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_workbook_of_the_gallery_is_what_its_scenario_says(name: str) -> None:
+    """It opens, holds a bundle that nobody changed, and that bundle has the scenario that lies beside it.
+
+    It is that of the last release: what it holds besides may be other than what is built today.
+    """
+    sheet = read_cells(GALLERY / f"{name}.xlsx").contents[BUNDLE_SHEET]
+    text = "".join(str(sheet[place]) for place in sorted(sheet))
+    bundle = Bundle.parse(json.loads(text), name)
+    stated = load_scenario(str(GALLERY / f"{name}.yaml"))
+    kept = parse_scenario(bundle.data["scenario"], name)
+    for field in ("model", "accelerator", "title"):
+        assert getattr(kept, field) == getattr(stated, field), field
+
+
+@pytest.mark.exhaustive
+def test_another_engine_works_out_what_a_workbook_of_the_gallery_stores() -> None:
+    """Every formula of the standard one."""
+    cells = read_cells(GALLERY / "llama-3.3-70b-h100.xlsx")
+    found = with_formulas(cells, tuple(cells.contents))
+    compared = 0
+    for sheet, values in found.items():
+        for place, value in values.items():
+            if isinstance(cells.contents[sheet].get(place), Formula):
+                stored = cells.stored[sheet].get(place)
+                assert difference(stored, value, SMALL) <= TOLERANCE, (sheet, place)
+                compared += 1
+    assert compared > 8000
 
 
 @pytest.mark.exhaustive
