@@ -903,6 +903,7 @@ def test_verify_for_people_says_what_was_edited(run: Any, workbook: Path, tmp_pa
     assert ran.status == 1, ran.out
     assert "Decode" in ran.out
     assert "overwritten" in ran.out
+    assert "digest" in ran.out and "unprotected" not in ran.out
 
 
 def test_verify_refuses_other_files(run: Any, tmp_path: Path) -> None:
