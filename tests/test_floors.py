@@ -338,11 +338,11 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     decodes beside, and near that rate the ends of a benchmark weigh a little less with more requests.
     """
     made = make(model=model, tp=1)
-    inputs = anything(library, made, seed=11, count=3000)
+    inputs = anything(library, made, seed=11, count=6000)
     inputs["inputs.concurrency"] = inputs["inputs.concurrency"] * inputs["inputs.dp"]
     none = ("receive_interval", "batch_wait_steps", "output_spread")
-    inputs |= {f"inputs.{name}": np.zeros(3000) for name in none}
-    inputs |= {f"inputs.{name}": np.ones(3000) for name in ("compute_speed", "network_speed")}
+    inputs |= {f"inputs.{name}": np.zeros(6000) for name in none}
+    inputs |= {f"inputs.{name}": np.ones(6000) for name in ("compute_speed", "network_speed")}
     tpot, ttft, steady, output, capacity, host, invalid, base, limit, served, share, places = (
         made.figure(name)
         for name in (
