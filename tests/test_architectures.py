@@ -193,6 +193,7 @@ def test_one_rank_holds_the_whole_checkpoint(make: Make, one_of_each: str) -> No
     """In 16 bit: two bytes for every parameter of the checkpoint, vision tower too, none for all else."""
     made = make(**_wide(one_of_each), tp=1)
     values, counted = made.values(), parameters(made.equations.ir)
+    assert values[made.figure("tensors.parameters")] == counted["total"] - counted["vision"]
     assert values[made.equations.model.parameters] == counted["total"] - counted["vision"]
     assert values[made.equations.model.active_parameters] == counted["active"] - counted["vision"]
     assert values[made.equations.prefill_workers.memory.weights] == 2 * counted["total"]

@@ -172,7 +172,8 @@ def test_on_the_command_line(workbook: Path, tmp_path: Path, capsys: pytest.Capt
         found["inputs"] == [{"id": "inputs.concurrency", "scenario": "A", "a": 4, "b": 5}]
         and found["differ"] is True
     )
-    assert set(found) == {"a", "b", "differ", "inputs", "formulas", "headlines", "results"}
+    parts = {"a", "b", "differ", "inputs", "formulas", "headlines", "results", "other_versions"}
+    assert set(found) == parts
     bundles = [
         write_bundle(Bundle.of(_made(concurrency=concurrency)), tmp_path / f"{concurrency}.json")
         for concurrency in (4, 5)
