@@ -388,9 +388,7 @@ def test_the_plan_taken_is_told_as_it_is() -> None:
     assert told(another | {places["inputs.concurrency", 0]: 64}) == same, "plans follow it"
     for identifier, column, value in (
         ("inputs.accelerator", 0, "l40s"),
-        ("inputs.kv_dtype", 0, "bf16" if book().inputs(3)["inputs.kv_dtype"] == "fp8" else "fp8"),
         ("inputs.utilisation", 3, 0.5),
-        ("hardware.price_cloud.override", 0, 1.5),
         ("hardware.price_cloud.override", 3, 1.5),
     ):
         said_of = told(another | {places[identifier, column]: value})
