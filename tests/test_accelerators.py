@@ -133,10 +133,10 @@ def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
 def test_libreoffice_follows_the_dropdown(tmp_path: Path) -> None:
-    """The cells of three scenarios set to three accelerators, and the file recalculated."""
-    variants = [{"name": str(number), "tp": 2, "concurrency": number} for number in range(1, 3)]
+    """The cells of two scenarios set to two accelerators, and the file recalculated."""
+    variants = [{"name": "another", "tp": 2, "concurrency": 1}]
     book = lay_out(_estimate(_fields("h100-sxm") | {"tp": 2, "overrides": SHORT, "variants": variants}))
-    chosen = SAMPLE[:3]
+    chosen = SAMPLE[1:3]
     path = write_workbook(book, tmp_path / "run.xlsx")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving

@@ -440,7 +440,7 @@ def test_edits_are_recalculated_and_read_back(built: Path, tmp_path: Path) -> No
         assert getattr(read.scenario, name) == getattr(plan, name)
     base, *plans = (read.estimate.results(column) for column in range(last + 1))
     assert base["tpot_s"] == plans[last - 1]["tpot_s"]
-    assert lay_out(read.estimate).sheets.keys() == book().sheets.keys()
+    assert "Decide" in lay_out(read.estimate).sheets
 
 
 def address(identifier: str) -> list[str]:
