@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
-import math
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +15,11 @@ from hypothesis import HealthCheck, settings
 
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.from_code.process import can_record
-from mantile.library.models import load_model, model_ids
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import parse_scenario
 
 os.environ.setdefault("SOURCE_DATE_EPOCH", "1795046400")  # 2026-11-19: prices do not age between two runs
 os.environ.setdefault("COLUMNS", "200")  # as in a pipe without a terminal, wherever tests run
-EVERY = "MANTILE_EVERY" in os.environ
-BUDGET = float(os.environ.get("MANTILE_SECONDS", "inf"))  # behind which no exhaustive test is begun
-BEGAN = time.monotonic()
-MANY = 3  # cases of an exhaustive test, beyond which every other one runs
 settings.register_profile(
     "mantile",
     deadline=None,
@@ -138,38 +131,11 @@ KINDS = (
 Attention, latent with an indexer, compressed, windows, recorded, Mamba, delta, chunks, Mamba 2, gated delta,
 vision.
 """
+MORE = ("glm-4.5-air", "mamba-codestral-7b", "nemotron-h-56b", "qwen3.5-27b", "gemma-4-26b-a4b", "olmo-2-7b")
+"""Further models, with which there is one of every set of kinds of block that a model is made of.
 
-
-NOT_TRACED = {
-    *("test_accelerators", "test_alternative", "test_architectures", "test_arrivals", "test_bundle"),
-    *("test_calibration", "test_capacity", "test_checkpoints", "test_collectives", "test_comparable"),
-    *("test_consumer", "test_cost", "test_decisions", "test_disaggregated", "test_dominance", "test_edits"),
-    *("test_equations", "test_floors", "test_follow", "test_fuzz", "test_grid", "test_hostile", "test_house"),
-    *("test_mutations", "test_nearest", "test_not_known", "test_optimize", "test_origins", "test_overrides"),
-    *("test_percentiles", "test_plans", "test_prefix", "test_prices", "test_sensitivity", "test_serving"),
-    *(
-        "test_settings",
-        "test_speculation",
-        "test_speeds",
-        "test_support",
-        "test_templates",
-        "test_token_cost",
-    ),
-    *("test_token_cost", "test_trace", "test_typed", "test_units", "test_wide_experts", "test_words"),
-}
-"""Tests that run hardly a line that others do not: coverage, which doubles their time, is not taken then."""
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """No coverage of these tests nor of their fixtures; the marker `no_cover` leaves fixtures in."""
-    plugin = item.config.pluginmanager.get_plugin("_cov")
-    coverage = getattr(plugin, "cov_controller", None) if item.path.stem in NOT_TRACED else None
-    if coverage is not None:
-        coverage.pause()
-    yield
-    if coverage is not None:
-        coverage.resume()
+The last two have norms of their own: of each branch, and over all heads at once.
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -201,89 +167,9 @@ def few_of(values: Iterable[Any], *few: Any) -> list[Any]:
     ]
 
 
-def today(paths: Iterable[Path]) -> list[Any]:
-    """Profiles of today in every run; older versions, which no longer change, in the exhaustive one."""
-    return [
-        pytest.param(path, marks=pytest.mark.exhaustive if path.parent.name == "versions" else ())
-        for path in paths
-    ]
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What runs, and in which order."""
-    if not EVERY:
-        _one_in_two(config, items)
-    if math.isfinite(BUDGET):
-        _quick_first(items)
-
-
-def _quick_first(items: list[pytest.Item]) -> None:
-    """Of the part of the list that each worker begins with, exhaustive tests come last: where time ends, they
-    are what is left."""
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    part = max(1, -(-len(items) // workers))
-    items[:] = [
-        item
-        for start in range(0, len(items), part)
-        for item in sorted(items[start : start + part], key=_is_exhaustive)
-    ]
-
-
-def _is_exhaustive(item: pytest.Item) -> bool:
-    return item.get_closest_marker("exhaustive") is not None
-
-
-def _one_in_two(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of an exhaustive test with many cases every other one runs; with MANTILE_EVERY all of them."""
-    cases: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if _is_exhaustive(item):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    left = {item for of_test in cases.values() if len(of_test) > MANY for item in of_test[1::2]}
-    if left:
-        config.hook.pytest_deselected(items=sorted(left, key=items.index))
-        items[:] = [item for item in items if item not in left]
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """On a slow machine the last exhaustive tests are left out, and said to be."""
-    if time.monotonic() - BEGAN > BUDGET and _is_exhaustive(item):
-        pytest.skip(f"the {BUDGET:.0f} s of MANTILE_SECONDS are over")
-
-
-def one_in(step: int, values: Iterable[Any], *always: Any, first: int = 0) -> list[Any]:
-    """One value of so many, evenly spread, and some always; with MANTILE_EVERY all of them.
-
-    Tests of the same list begin at different places of it, so that together they take all values.
-    """
-    return [value for place, value in enumerate(values) if EVERY or place % step == first or value in always]
-
-
-def examples(count: int) -> int:
-    """How many examples hypothesis makes up: so many with MANTILE_EVERY, else a third of them."""
-    return count if EVERY else max(count // 3, 8)
-
-
-@cache
-def _one_of_each() -> tuple[str, ...]:
-    """A model of every way of building layers, and of one family in three.
-
-    Of every family with MANTILE_EVERY.
-    """
-    layers: dict[object, str] = {}
-    families: dict[object, str] = {}
-    for name in (*KINDS, *model_ids()):
-        architecture = load_model(name).architecture
-        kinds = frozenset(block.kind for block in architecture.blocks.values())
-        layers.setdefault(kinds, name)
-        families.setdefault((architecture.model_type, kinds), name)
-    return tuple(one_in(3, families.values(), *KINDS, *layers.values()))
-
-
 def models_to_try(*more: str) -> list[str]:
-    """One of each of some architectures, and more; all models with MANTILE_EVERY."""
-    return model_ids() if EVERY else list(dict.fromkeys([*_one_of_each(), *more]))
+    """One of each architecture, and more."""
+    return list(dict.fromkeys([*KINDS, *MORE, *more]))
 
 
 def few_models(*few: str) -> list[Any]:
@@ -291,7 +177,7 @@ def few_models(*few: str) -> list[Any]:
     return few_of(models_to_try(*few), *few)
 
 
-@pytest.fixture(scope="session", params=few_of(_one_of_each(), *KINDS))
+@pytest.fixture(scope="session", params=few_models(*KINDS))
 def one_of_each(request: pytest.FixtureRequest) -> str:
     """A model of every architecture we ship, one after the other."""
     return str(request.param)

@@ -1,13 +1,12 @@
 """Every accelerator of the library.
 
-A workbook that builds, lints and verifies, and a dropdown that reaches all of them.
+A model that fits is answered on each, and a dropdown reaches them all.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -24,21 +23,10 @@ from mantile.verification.verify import TOLERANCE, difference, scale_of, verify
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.read import read_cells
-from mantile.workbook.write import build_workbook, write_workbook
+from mantile.workbook.write import write_workbook
 
 ALL = [item.id for item in load_library().accelerators]
-SAMPLE = (
-    "a100-40gb-pcie",
-    "b300-sxm",
-    "t4",
-    "rtx-4090",
-    "mi300x",
-    "tpu-v5p",
-    "trainium2",
-    "groq-lpu-v1",
-    "m3-ultra",
-    "xeon-6980p",
-)
+SAMPLE = ("t4", "mi300x", "tpu-v5p", "groq-lpu-v1", "m3-ultra")
 # What a chip needs to hold a model at all: gpt2 and no runtime reserve in 230 MB, four bits in the smaller
 # ones.
 SMALL: dict[str, dict[str, Any]] = {
@@ -108,25 +96,6 @@ def test_a_model_that_fits_is_answered_without_an_error(accelerator: str) -> Non
     assert found["checks"]["errors"] == []
 
 
-# All of them take six minutes of a core; MANTILE_EVERY=1 asks for them. The workbooks differ in values only:
-# each holds the whole library.
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("accelerator", ALL if os.environ.get("MANTILE_EVERY") else SAMPLE[1::3])
-def test_its_workbook_builds_lints_and_verifies(accelerator: str, tmp_path: Path) -> None:
-    """Every formula cell recomputed; two layers, as the list of layers is not what differs."""
-    fields = _fields(accelerator)
-    if fields["model"] != "gpt2":
-        fields["overrides"] = [*fields.get("overrides", []), *SHORT]
-    path = build_workbook(_estimate(fields), tmp_path / "run.xlsx")
-    assert lint(path) == []
-    report = verify(path).to_dict()
-    assert (
-        report["ok"]
-        and report["compared"] == report["formulas"] > 2000
-        and report["max_relative_error"] <= TOLERANCE
-    )
-
-
 @pytest.mark.exhaustive
 def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
     """One workbook, its accelerator cell set to each of a sample.
@@ -135,6 +104,7 @@ def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
     """
     book = lay_out(_estimate(_fields("h100-sxm") | {"tp": 2, "overrides": SHORT}))
     path = write_workbook(book, tmp_path / "run.xlsx")
+    assert lint(path) == []
     typed = book.input_cells["inputs.accelerator", 0]
     generated = book.estimate.inputs(0)
     tpot = book.estimate.equations.serving.tpot
@@ -163,20 +133,20 @@ def test_the_dropdown_switches_among_them_live(tmp_path: Path) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
 def test_libreoffice_follows_the_dropdown(tmp_path: Path) -> None:
-    """The cells of five scenarios set to five accelerators, twice, and the file recalculated."""
-    variants = [{"name": str(number), "tp": 2, "concurrency": number} for number in range(1, 5)]
+    """The cells of two scenarios set to two accelerators, and the file recalculated."""
+    variants = [{"name": "another", "tp": 2, "concurrency": 1}]
     book = lay_out(_estimate(_fields("h100-sxm") | {"tp": 2, "overrides": SHORT, "variants": variants}))
-    for half in (SAMPLE[:5], SAMPLE[5:]):
-        path = write_workbook(book, tmp_path / f"{half[0]}.xlsx")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
-            opened = openpyxl.load_workbook(path)
-            for number, accelerator in enumerate(half):
-                sheet, row, column = book.input_cells["inputs.accelerator", number]
-                opened[sheet].cell(row + 1, column + 1).value = accelerator
-            opened.save(path)
-        report = verify(path, "libreoffice").to_dict()
-        assert report["ok"], (half, report["mismatches"][:3], report["edited"]["formulas"][:3])
-        typed_over = len(half) - 1  # cells of variants that followed the base
-        assert report["compared"] == report["formulas"] - typed_over and report["max_relative_error"] <= 1e-9
-        assert {item["found"] for item in report["edited"]["inputs"]} == set(half)
+    chosen = SAMPLE[1:3]
+    path = write_workbook(book, tmp_path / "run.xlsx")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # openpyxl warns of what it loses on saving
+        opened = openpyxl.load_workbook(path)
+        for number, accelerator in enumerate(chosen):
+            sheet, row, column = book.input_cells["inputs.accelerator", number]
+            opened[sheet].cell(row + 1, column + 1).value = accelerator
+        opened.save(path)
+    report = verify(path, "libreoffice").to_dict()
+    assert report["ok"], (report["mismatches"][:3], report["edited"]["formulas"][:3])
+    typed_over = len(chosen) - 1  # cells of variants that followed the base
+    assert report["compared"] == report["formulas"] - typed_over and report["max_relative_error"] <= 1e-9
+    assert {item["found"] for item in report["edited"]["inputs"]} == set(chosen)

@@ -80,7 +80,6 @@ def test_the_selection_is_broad(measured: Measurements, library: Library) -> Non
 
 
 @pytest.mark.exhaustive
-@pytest.mark.no_cover
 def test_nearly_all_are_answered(reconciled: Reconciliation) -> None:
     assert len(reconciled.table) >= 0.99 * reconciled.rows, reconciled.rejected
     ratios = reconciled.table[["tpot_ratio", "ttft_ratio", "throughput_ratio", "prefill_ratio"]].to_numpy(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import DEFAULTS, Make
+from conftest import DEFAULTS, Make, few_of
 from live import as_written, few, typed_into
 from xlsxwriter.utility import xl_rowcol_to_cell
 
@@ -28,10 +28,8 @@ OVERRIDDEN = [
     {"id": "efficiency.step_host", "value": 500.0, "reason": "measured here"},
 ]
 SHAPES: dict[str, dict[str, Any]] = {
-    "one": {},
     "overridden": {"overrides": OVERRIDDEN, "system": "hgx-h100"},
-    "at a rate": {"request_rate": 2.0, "concurrency": None},
-    "apart": {"decode": {"tp": 4}},
+    "apart at a rate": {"request_rate": 2.0, "concurrency": None, "decode": {"tp": 4}},
     "devices": {"devices": [{}, {"accelerator": "b200-sxm", "count": 8}], "device_split": "even"},
 }
 
@@ -42,13 +40,7 @@ def made(**fields: Any) -> Estimate:
     return estimate(parse_scenario(given, "alternative"), library=few())
 
 
-SLOW = ("one", "at a rate", "apart", "devices")
-
-
-@pytest.fixture(
-    scope="module",
-    params=[pytest.param(name, marks=[pytest.mark.exhaustive] if name in SLOW else []) for name in SHAPES],
-)
+@pytest.fixture(scope="module", params=few_of(SHAPES, "overridden"))
 def shape(request: pytest.FixtureRequest) -> tuple[dict[str, Any], EstimateBook]:
     """A workbook of each shape."""
     fields = SHAPES[request.param]
@@ -69,7 +61,7 @@ def shown(book: EstimateBook, accelerator: str, price: float | None = None, **ty
     }
 
 
-@pytest.mark.parametrize("accelerator", ["b200-sxm", "mi300x", "rtx-4090", "tpu-v5e"])
+@pytest.mark.parametrize("accelerator", ["mi300x", "rtx-4090"])
 def test_it_is_as_if_built_for_that_one(shape: tuple[dict[str, Any], EstimateBook], accelerator: str) -> None:
     """Every result, whether it can be and why not; overrides of A are none of B's."""
     fields, book = shape
@@ -146,14 +138,14 @@ def of(side: str, said: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in said.items() if key.startswith(f"{side}.")}
 
 
-@pytest.mark.parametrize("typed", ["", "h1000", 7.0])
+@pytest.mark.parametrize("typed", ["", 7.0])
 def test_what_is_no_accelerator_makes_the_choice_invalid(
     shape: tuple[dict[str, Any], EstimateBook], typed: Any
 ) -> None:
     """Its cell is named and nothing is known of B, whatever the price; of A all is as it was."""
     _, book = shape
     right = shown(book, "b200-sxm")
-    for price in (None, 2.0, -1.0):
+    for price in (None, -1.0):
         said = shown(book, typed, price)
         held = f"{typed:g}" if isinstance(typed, float) else typed
         words = f"! {named(book, ACCELERATOR)} holds '{held}'; expected a100-80gb-sxm, "
@@ -164,7 +156,7 @@ def test_what_is_no_accelerator_makes_the_choice_invalid(
         assert said["finding.tpot"] == "TPOT: not known"
 
 
-@pytest.mark.parametrize("typed", [-1.0, 0, "2,5 USD", 1e9])
+@pytest.mark.parametrize("typed", [0, "2,5 USD", 1e9])
 def test_with_a_price_that_cannot_be_nobody_knows_what_b_costs(
     shape: tuple[dict[str, Any], EstimateBook], typed: Any
 ) -> None:

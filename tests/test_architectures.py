@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import KINDS
+from conftest import KINDS, models_to_try
 
 from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.estimates.estimate import Estimate, estimate
@@ -177,21 +177,23 @@ def _wide(name: str) -> dict[str, Any]:
     }
 
 
-def test_the_few_models_of_every_run_have_every_kind_of_layer() -> None:
-    """Of any model we ship, images included."""
+def test_the_models_to_try_have_every_kind_of_layer() -> None:
+    """The few of every run have each kind that any model of ours has, images included; all of them, each set
+    of kinds."""
 
-    def kinds(name: str) -> set[str]:
-        architecture = load_model(name).architecture
-        vision = {"vision"} if architecture.vision else set()
-        return vision | {block.kind for block in architecture.blocks.values()}
+    def kinds(name: str) -> frozenset[str]:
+        return frozenset(block.kind for block in load_model(name).architecture.blocks.values())
 
-    assert set().union(*map(kinds, KINDS)) == set().union(*map(kinds, model_ids()))
+    assert frozenset().union(*map(kinds, KINDS)) == frozenset().union(*map(kinds, model_ids()))
+    assert {*map(kinds, models_to_try())} == {*map(kinds, model_ids())}
+    assert any(load_model(name).architecture.vision for name in KINDS)
 
 
 def test_one_rank_holds_the_whole_checkpoint(make: Make, one_of_each: str) -> None:
     """In 16 bit: two bytes for every parameter of the checkpoint, vision tower too, none for all else."""
     made = make(**_wide(one_of_each), tp=1)
     values, counted = made.values(), parameters(made.equations.ir)
+    assert values[made.figure("tensors.parameters")] == counted["total"] - counted["vision"]
     assert values[made.equations.model.parameters] == counted["total"] - counted["vision"]
     assert values[made.equations.model.active_parameters] == counted["active"] - counted["vision"]
     assert values[made.equations.prefill_workers.memory.weights] == 2 * counted["total"]

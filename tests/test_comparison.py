@@ -35,28 +35,24 @@ def _made(**fields: Any) -> Estimate:
     return estimate(parse_scenario(BASE | fields, "scenario"), library=few())
 
 
+@pytest.fixture(scope="module")
+def workbook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workbook of the base."""
+    return build_workbook(_made(), tmp_path_factory.mktemp("comparison") / "run.xlsx")
+
+
 @pytest.mark.exhaustive
-def test_the_same_is_the_same(tmp_path: Path) -> None:
+def test_the_same_is_the_same(workbook: Path, tmp_path: Path) -> None:
     """A workbook, its bundle and its estimate."""
-    made = _made(variants=TWO["variants"])
-    bundle = Bundle.of(made)
-    files = [
-        build_workbook(made, tmp_path / "run.xlsx"),
-        write_bundle(bundle, tmp_path / "run.json"),
-        write_bundle(bundle, tmp_path / "b.yaml"),
-    ]
-    for other in files:
+    made = _made()
+    for other in (workbook, write_bundle(Bundle.of(made), tmp_path / "b.yaml")):
         assert not compare(made, other).differ
-    assert exit_status("compare", str(files[0]), str(files[1])) == 0
 
 
 @pytest.mark.exhaustive
-def test_two_workbooks_are_read_side_by_side(tmp_path: Path) -> None:
+def test_two_workbooks_are_read_side_by_side(workbook: Path, tmp_path: Path) -> None:
     """As one after the other; what cannot be read is said, and the process beside ends with the call."""
-    a, b = (
-        build_workbook(_made(concurrency=concurrency), tmp_path / f"{concurrency}.xlsx")
-        for concurrency in (4, 8)
-    )
+    a, b = workbook, build_workbook(_made(concurrency=8), tmp_path / "8.xlsx")
     found = compare(a, b, side_by_side=True)
     assert found.differ and found == compare(a, b)
     broken = tmp_path / "broken.xlsx"
@@ -69,9 +65,8 @@ def test_two_workbooks_are_read_side_by_side(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_a_process_beside_that_dies_costs_nothing_but_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workbook: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    a = build_workbook(_made(), tmp_path / "a.xlsx")
 
     class Dead:
         """A process that ends before it sends anything."""
@@ -86,7 +81,7 @@ def test_a_process_beside_that_dies_costs_nothing_but_time(
 
     context = get_context("spawn")
     monkeypatch.setattr(context, "Process", Dead)
-    assert not compare(a, a, side_by_side=True).differ
+    assert not compare(workbook, workbook, side_by_side=True).differ
 
 
 def test_exactly_the_change_is_found() -> None:
@@ -166,25 +161,29 @@ def test_a_formula_that_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.exhaustive
-def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_on_the_command_line(workbook: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit status 1 and one JSON object where something differs; flags are for models."""
-    path = build_workbook(_made(), tmp_path / "run.xlsx")
-    book = loaded(path)
+    book = loaded(workbook)
     book["Summary"]["J7"] = 5
     book.save(tmp_path / "edited.xlsx")
-    assert exit_status("compare", str(path), str(tmp_path / "edited.xlsx"), "--json") == 1
+    assert exit_status("compare", str(workbook), str(tmp_path / "edited.xlsx"), "--json") == 1
     found = json.loads(capsys.readouterr().out)
     assert (
         found["inputs"] == [{"id": "inputs.concurrency", "scenario": "A", "a": 4, "b": 5}]
         and found["differ"] is True
     )
-    assert set(found) == {"a", "b", "differ", "inputs", "formulas", "headlines", "results"}
-    assert exit_status("compare", str(path), str(tmp_path / "edited.xlsx")) == 1
+    parts = {"a", "b", "differ", "inputs", "formulas", "headlines", "results", "other_versions"}
+    assert set(found) == parts
+    bundles = [
+        write_bundle(Bundle.of(_made(concurrency=concurrency)), tmp_path / f"{concurrency}.json")
+        for concurrency in (4, 5)
+    ]
+    assert exit_status("compare", *map(str, bundles)) == 1
     out = capsys.readouterr().out
     assert "Inputs: 1" in out and "TPOT, ms" in out and "B ÷ A − 1" in out
     flags = ("--accelerator", "l40s", "--isl", "1000", "--osl", "100", "--concurrency", "4")
     assert exit_status("compare", "llama-3.2-1b", "llama-3.2-1b", *flags) == 0
-    assert exit_status("compare", str(path), str(path), "--tp", "2") == 2
+    assert exit_status("compare", str(workbook), str(workbook), "--tp", "2") == 2
     assert "flags are for models" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"nothing\.xlsx"):
-        compare(tmp_path / "nothing.xlsx", path)
+        compare(tmp_path / "nothing.xlsx", workbook)

@@ -14,7 +14,6 @@ from mantile.library.profiles import Library
 
 METRICS = ("serving.ttft", "serving.tpot", "serving.output_tokens_per_s", "prefill.time")
 MODELS = {"llama-3.1-8b": (1,), "llama-3.3-70b": (4, 8), "qwen3-30b-a3b": (1, 2)}
-FRAMEWORKS = ("vllm", "sglang", "trtllm")
 CASES = 60
 SLOWER, SHARE = 1.02, 0.02  # by more than 2 %, in at most 2 % of the comparisons
 MEASURED = (
@@ -24,8 +23,13 @@ MEASURED = (
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_better_chip_is_hardly_ever_slower(library: Library, make: Make, framework: str) -> None:
+@pytest.mark.parametrize(
+    ("framework", "model"),
+    [("vllm", "llama-3.1-8b"), ("sglang", "llama-3.3-70b"), ("trtllm", "qwen3-30b-a3b")],
+)
+def test_a_better_chip_is_hardly_ever_slower(
+    library: Library, make: Make, framework: str, model: str
+) -> None:
     """TTFT, TPOT, tokens per second and prefill on random workloads. TPOT is compared where as many requests
     run at once: more memory runs more of them, and each then more slowly.
 
@@ -35,42 +39,41 @@ def test_a_better_chip_is_hardly_ever_slower(library: Library, make: Make, frame
     dice = np.random.default_rng(3)
     sheets = datasheets(library)
     slower, compared = dict.fromkeys(METRICS, 0), dict.fromkeys(METRICS, 0)
-    for model, widths in MODELS.items():
-        made = make(model=model, framework=framework, tp=1)
-        names = (*METRICS, "memory.batch", "checks.invalid", "memory.fits")
-        program = Program([made.figure(name) for name in names])
-        case = {
-            "inputs.input_tokens": np.round(np.exp(dice.uniform(np.log(64), np.log(32_768), CASES))),
-            "inputs.output_tokens": np.round(np.exp(dice.uniform(np.log(16), np.log(2048), CASES))),
-            "inputs.concurrency": np.round(np.exp(dice.uniform(0, np.log(256), CASES))),
-            "inputs.tp": dice.choice(widths, CASES).astype(float),
-            "inputs.weights_dtype": dice.choice(["bf16", "fp8"], CASES),
-        }
-        found = {}
-        for chip in sheets:
-            where = {"inputs.accelerator": chip, "inputs.system": library.usual_system(chip).id}
-            values = program.sweep(
-                made.inputs(0) | {name: np.full(CASES, text) for name, text in where.items()} | case
-            )
-            found[chip] = {name: np.broadcast_to(values[made.figure(name)], CASES) for name in names}
-        for better, other in permutations(sheets, 2):
-            if (sheets[better] < sheets[other]).any() or (sheets[better] == sheets[other]).all():
-                continue
-            if (generation[better], generation[other]) == MEASURED:
-                continue
-            one, two = found[better], found[other]
-            both = np.logical_and.reduce(
-                [(values["checks.invalid"] == 0) & (values["memory.fits"] > 0) for values in (one, two)]
-            )
-            for metric in METRICS:
-                ratio = one[metric] / two[metric]
-                if metric == "serving.output_tokens_per_s":
-                    ratio = 1 / ratio
-                rows = both & (one["memory.batch"] == two["memory.batch"]) if "tpot" in metric else both
-                compared[metric] += int(rows.sum())
-                slower[metric] += int((rows & (ratio > SLOWER)).sum())
+    made = make(model=model, framework=framework, tp=1)
+    names = (*METRICS, "memory.batch", "checks.invalid", "memory.fits")
+    program = Program([made.figure(name) for name in names])
+    case = {
+        "inputs.input_tokens": np.round(np.exp(dice.uniform(np.log(64), np.log(32_768), CASES))),
+        "inputs.output_tokens": np.round(np.exp(dice.uniform(np.log(16), np.log(2048), CASES))),
+        "inputs.concurrency": np.round(np.exp(dice.uniform(0, np.log(256), CASES))),
+        "inputs.tp": dice.choice(MODELS[model], CASES).astype(float),
+        "inputs.weights_dtype": dice.choice(["bf16", "fp8"], CASES),
+    }
+    found = {}
+    for chip in sheets:
+        where = {"inputs.accelerator": chip, "inputs.system": library.usual_system(chip).id}
+        values = program.sweep(
+            made.inputs(0) | {name: np.full(CASES, text) for name, text in where.items()} | case
+        )
+        found[chip] = {name: np.broadcast_to(values[made.figure(name)], CASES) for name in names}
+    for better, other in permutations(sheets, 2):
+        if (sheets[better] < sheets[other]).any() or (sheets[better] == sheets[other]).all():
+            continue
+        if (generation[better], generation[other]) == MEASURED:
+            continue
+        one, two = found[better], found[other]
+        both = np.logical_and.reduce(
+            [(values["checks.invalid"] == 0) & (values["memory.fits"] > 0) for values in (one, two)]
+        )
+        for metric in METRICS:
+            ratio = one[metric] / two[metric]
+            if metric == "serving.output_tokens_per_s":
+                ratio = 1 / ratio
+            rows = both & (one["memory.batch"] == two["memory.batch"]) if "tpot" in metric else both
+            compared[metric] += int(rows.sum())
+            slower[metric] += int((rows & (ratio > SLOWER)).sum())
     shares = {metric: slower[metric] / compared[metric] for metric in METRICS}
-    assert min(compared.values()) > 10_000
+    assert min(compared.values()) > 5_000
     assert max(shares.values()) < SHARE, shares
 
 

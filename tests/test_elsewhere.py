@@ -165,7 +165,7 @@ DOCUMENTS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "columns of nothing": (measured(",".join(f"c{n}" for n in range(900)) + "\n" + "x\n" * 900_000), "cells"),
     "many columns": (measured(",".join(f"c{n}" for n in range(900_000)) + "\n" + "x\n" * 9000), "columns"),
-    "many wrong records": (measured("id,accelerator\n" + "x,y\n" * 900_000), "m.csv"),
+    "many wrong records": (measured("id,accelerator\n" + "x,y\n" * 300_000), "m.csv"),
     "many wrong runs": (measured(json.dumps([{"id": "x"}] * 400_000), "json"), "m.json"),
     "keys twice": (
         lambda: parse_json("{" + ", ".join(f'"{n % 199_999}": 1' for n in range(200_000)) + "}", "s"),
@@ -333,12 +333,16 @@ def test_hidden_characters_are_refused(hidden: str) -> None:
 @pytest.mark.exhaustive
 def test_every_title_that_is_accepted_survives(tmp_path: Path) -> None:
     """A workbook of names that spreadsheets, XML or Excel take for something else verifies."""
-    names = ["&P&D", "<b>&amp;", "#REF!", " two  blanks ", "1e5", "{=1}", "TRUE"]
+    names = ["&P&D<b>&amp;", " two  blanks ", "1e5", "{=1}"]
     fields = SCENARIO | {
         "title": "_x005F_x0041_ and _x000D_",
         "name": "-2+3",
         "why": "'quoted",
-        "overrides": [{"id": "efficiency.step_host", "value": 700, "reason": "@SUM(1) e\u0301 \U0001f600"}],
+        "overrides": [
+            {"id": "efficiency.step_host", "value": 700, "reason": "@SUM(1) e\u0301 \U0001f600"},
+            {"id": "efficiency.step_row", "value": 3, "reason": "#REF!"},
+            {"id": "efficiency.first_token", "value": 90, "reason": "TRUE"},
+        ],
         "variants": [{"name": name} for name in names],
     }
     made = estimate(parse_scenario(fields, "scenario"), library=few(("h100-sxm",)))
@@ -569,25 +573,19 @@ def test_what_can_be_two_numbers_is_refused_with_both() -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("old", [False, True])
 def test_verify_tells_the_digest(
-    tmp_path: Path,
-    small: Estimate,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    old: bool,
+    tmp_path: Path, small: Estimate, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And that one of format 1 protects nothing: it states none."""
-    bundle = Bundle.of(small)
-    if old:
-        bundle = Bundle(bundle.data | {"format": 1, "generator": "mantile 0.3.0"}, "bundle")
-        monkeypatch.setattr(Bundle, "of", classmethod(lambda cls, made: bundle))
+    data = Bundle.of(small).data | {"format": 1, "generator": "mantile 0.3.0"}
+    bundle = Bundle(data, "bundle")
+    monkeypatch.setattr(Bundle, "of", classmethod(lambda cls, made: bundle))
     path = build_workbook(small, tmp_path / "run.xlsx")
     monkeypatch.undo()
     exit_status("verify", str(path))
     told = " ".join(capsys.readouterr().out.split())
     assert f"digest {bundle.digest[:4]} {bundle.digest[4:8]}" in told
-    assert ("unprotected: format 1 states no digest" in told) is old
+    assert "unprotected: format 1 states no digest" in told
 
 
 # --- mutated files ------------------------------------------------------------------------------------------

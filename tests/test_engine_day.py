@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import date
 from math import exp, hypot, log
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,17 +103,6 @@ def test_days_of_releases() -> None:
             assert date(2023, 6, 1) <= day <= date(2026, 11, 26) and len(source) > 40
             post = releases.get(f"{version}.post1")
             assert post is None or post[0] >= day, (engine, version)
-
-
-@pytest.mark.exhaustive
-def test_day_in_a_workbook(tmp_path: Path) -> None:
-    """The rows verify, lint, and are read back."""
-    book = tmp_path / "run.xlsx"
-    mt.estimate(mt.Scenario(**ASKED, engine_date="2026-11-26")).to_excel(book)
-    assert mt.verify(book).ok
-    assert not mt.lint(book)
-    again = mt.import_workbook(book)
-    assert again.scenario.engine_date == 46352
 
 
 def test_days_are_swept() -> None:

@@ -190,7 +190,7 @@ def test_nothing_beats_its_floor(library: Library, make: Make, model: str) -> No
 
 
 @pytest.mark.exhaustive
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(st.data())
 def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data: st.DataObject) -> None:
     """Scenario to results.
@@ -262,9 +262,7 @@ def test_the_same_holds_on_the_way_users_take(library: Library, make: Make, data
 
 @pytest.mark.parametrize(
     "model",
-    few_of(
-        ["llama-3.1-8b", "llama-3.3-70b", "mistral-7b", "deepseek-v3.2", "nemotron-3-nano"], "deepseek-v3.2"
-    ),
+    few_of(["mistral-7b", "deepseek-v3.2", "nemotron-3-nano"], "deepseek-v3.2"),
 )
 @pytest.mark.parametrize(
     "changed",
@@ -325,9 +323,7 @@ def test_better_hardware_never_makes_anything_slower(
 
 @pytest.mark.parametrize(
     "model",
-    few_of(
-        ["llama-3.1-8b", "qwen3-32b", "mistral-7b", "mixtral-8x7b", "kimi-linear-48b-a3b"], "mixtral-8x7b"
-    ),
+    few_of(["mistral-7b", "mixtral-8x7b", "kimi-linear-48b-a3b"], "mixtral-8x7b"),
 )
 def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     library: Library, make: Make, model: str
@@ -342,11 +338,11 @@ def test_more_requests_never_serve_fewer_tokens_while_memory_holds_them(
     decodes beside, and near that rate the ends of a benchmark weigh a little less with more requests.
     """
     made = make(model=model, tp=1)
-    inputs = anything(library, made, seed=11, count=3000)
+    inputs = anything(library, made, seed=11, count=6000)
     inputs["inputs.concurrency"] = inputs["inputs.concurrency"] * inputs["inputs.dp"]
     none = ("receive_interval", "batch_wait_steps", "output_spread")
-    inputs |= {f"inputs.{name}": np.zeros(3000) for name in none}
-    inputs |= {f"inputs.{name}": np.ones(3000) for name in ("compute_speed", "network_speed")}
+    inputs |= {f"inputs.{name}": np.zeros(6000) for name in none}
+    inputs |= {f"inputs.{name}": np.ones(6000) for name in ("compute_speed", "network_speed")}
     tpot, ttft, steady, output, capacity, host, invalid, base, limit, served, share, places = (
         made.figure(name)
         for name in (

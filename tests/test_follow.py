@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live import edit
+from live import as_written, edit, typed_into
 
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, ancestors
 from mantile.library.scenario import parse_scenario
+from mantile.roundtrip.edits import edited
 from mantile.roundtrip.import_workbook import import_workbook
 from mantile.verification.verify import verify
 from mantile.workbook.layout import lay_out
-from mantile.workbook.write import build_workbook
+from mantile.workbook.write import write_workbook
 
 ASKED: dict[str, Any] = {
     "model": "llama-3.1-8b",
@@ -71,20 +72,21 @@ def test_a_cell_follows_until_it_is_typed_over(tmp_path: Path) -> None:
     Activations typed stay.
     """
     made = ask(variants=[{"name": "two", "tp": 2}])
-    path = tmp_path / "run.xlsx"
-    build_workbook(made, path)
-    cells = lay_out(made).input_cells
+    book = lay_out(made)
+    file, cells = as_written(book), book.input_cells
+    weights = {cells["inputs.weights_dtype", 0]: "fp8"}
+    both = weights | {cells["inputs.activation_dtype", 0]: "bf16"}
 
-    def type_in(identifier: str, value: str) -> None:
-        sheet, row, column = cells[identifier, 0]
-        edit(path, path, lambda book: book[sheet].cell(row + 1, column + 1, value))
+    first = edited(typed_into(file, weights)).scenario
+    assert first.activation_dtype is None
+    found = estimate(first)
+    assert [found.results(column)["activation_dtype"] for column in (0, 1)] == ["fp8", "fp8"]
 
-    type_in("inputs.weights_dtype", "fp8")
-    assert verify(path).ok
-    imported = import_workbook(path)
-    assert imported.scenario.activation_dtype is None
-    assert [imported.estimate.results(column)["activation_dtype"] for column in (0, 1)] == ["fp8", "fp8"]
-    type_in("inputs.activation_dtype", "bf16")
+    def type_in(opened: Any) -> None:
+        for (sheet, row, column), value in both.items():
+            opened[sheet].cell(row + 1, column + 1, value)
+
+    path = edit(write_workbook(book, tmp_path / "run.xlsx"), tmp_path / "edited.xlsx", type_in)
     assert verify(path).ok
     again = import_workbook(path)
     assert again.scenario.activation_dtype == "bf16"

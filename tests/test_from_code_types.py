@@ -12,7 +12,6 @@ import warnings
 from typing import Any
 
 import pytest
-from conftest import one_in
 
 from mantile.equations.plan import mentions
 from mantile.estimates.estimate import estimate
@@ -125,7 +124,7 @@ def counted(config: dict[str, Any]) -> tuple[int, int, int]:
     return sum(one.numel() for one in model.parameters()), counter.get_total_flops(), kept
 
 
-@pytest.mark.parametrize("model_type", one_in(3, TYPES, *STATED))
+@pytest.mark.parametrize("model_type", sorted({*TYPES[::6], *STATED}))
 def test_a_type_without_reader_is_counted_as_torch_counts_it(model_type: str) -> None:
     """Parameters and KV bytes exactly, FLOPs within 1 %; what was read proves names and shapes by itself."""
     assert model_type not in FAMILIES

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import schedula
 import xlsxwriter
-from conftest import examples
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -193,7 +192,7 @@ def _strip_signs(tree: Any) -> Any:
     return [_strip_signs(item) for item in tree] if isinstance(tree, list) else tree
 
 
-@settings(max_examples=examples(400))
+@settings(max_examples=130)
 @given(expressions)
 def test_a_parser_finds_the_expression_in_its_text_and_no_bracket_is_idle(node: Node) -> None:
     """Order of evaluation survives printing, and every pair of brackets is needed for that."""
@@ -204,7 +203,7 @@ def test_a_parser_finds_the_expression_in_its_text_and_no_bracket_is_idle(node: 
         assert _strip_signs(parsed(shorter)) != tree, f"{shorter} says the same as {text}"
 
 
-@settings(max_examples=examples(120))
+@settings(max_examples=40)
 @given(expressions)
 def test_a_formula_package_computes_what_we_compute(node: Node) -> None:
     """NumPy and the printed text, evaluated by others, agree to 1e-9."""

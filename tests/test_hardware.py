@@ -12,7 +12,6 @@ from typing import Any
 import lock_versions
 import pytest
 import test_cli
-from conftest import today
 from test_cli import CASE, refused
 
 from mantile.estimates.estimate import estimate
@@ -46,9 +45,7 @@ SHEET = {
 # --- the library --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "path", today(FILES), ids=lambda path: f"{path.relative_to(PROFILES).parts[0]}/{path.stem}"
-)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.relative_to(PROFILES).parts[0]}/{path.stem}")
 def test_a_profile_is_valid_and_called_as_what_it_holds(path: Path) -> None:
     """Older versions included: a workbook may be asked for with them."""
     folder = path.relative_to(PROFILES).parts[0]

@@ -237,11 +237,14 @@ def test_readers_make_no_quantities() -> None:
             "variants": [{"tp": 4}],
         },
         pytest.param(
-            {"decode": {"tp": 4}, "variants": [{"serving": "aggregated"}]}, marks=pytest.mark.exhaustive
+            {
+                **{"concurrency": None, "request_rate": 2.0, "pp": 2},
+                **{"decode": {"tp": 4}, "variants": [{"serving": "aggregated"}]},
+            },
+            marks=pytest.mark.exhaustive,
         ),
-        pytest.param({"concurrency": None, "request_rate": 2.0, "pp": 2}, marks=pytest.mark.exhaustive),
     ],
-    ids=["variants", "workers", "rate"],
+    ids=["variants", "workers at a rate"],
 )
 def test_no_arithmetic_outside_equations(
     fields: dict[str, Any], make: Callable[..., Estimate], monkeypatch: pytest.MonkeyPatch

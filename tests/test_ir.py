@@ -931,16 +931,6 @@ def test_a_small_config_of_every_family_makes_what_its_class_makes(name: str) ->
     assert found == COUNTED_SMALL[name]
 
 
-@pytest.mark.exhaustive
-def test_the_graph_of_an_estimate_counts_the_same_as_the_ir(make: Callable[..., Estimate]) -> None:
-    """Parameters of the decoder by tensors and by the architecture's own formula, in the live graph."""
-    for name, total, *_ in COUNTED:
-        made = make(model=name, tp=1, accelerator="b200-sxm")
-        values, vision = made.values(), parameters(build_ir(load_model(name)))["vision"]
-        assert values[made.figure("tensors.parameters")] == total - vision, name
-        assert values[made.figure("model.parameters")] == total - vision, name
-
-
 def test_description_and_modules_are_those_of_the_model() -> None:
     """The public keys, and modules in execution order."""
     ir = build_ir(load_model("starcoder2-7b"))
