@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from mantile.graph.quantity import Apply, Node, Quantity, Span
 from mantile.library.errors import InputError
+from mantile.library.gc_paused import gc_paused
 from mantile.verification.engines import (
     Values,
     has_formualizer,
@@ -40,6 +41,7 @@ _SUM = re.compile(r"=x(?:[+-]x)+")  # whose references are written so
 Engine = Literal["formulas", "libreoffice", "formualizer"]
 
 
+@gc_paused()
 def verify(
     path: str | Path, engine: Engine = "formulas", trusted: Mapping[bytes, str] | None = None
 ) -> Report:
@@ -81,6 +83,7 @@ def verify_file(
     return _Verification(file, engine, trusted).run()
 
 
+@gc_paused()
 def verify_with_all(path: str | Path, trusted: Mapping[bytes, str] | None = None) -> Reports:
     """The same with every engine that is installed, each on its own.
 
