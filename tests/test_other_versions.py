@@ -15,7 +15,7 @@ import pytest
 from conftest import few_of
 from live import as_written, exit_status, few, loaded, typed_into
 
-from mantile.cli.output.workbooks import print_report
+from mantile.cli.output.verification import print_report
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model

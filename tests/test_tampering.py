@@ -331,9 +331,16 @@ def _typed(column: str, row: int | None) -> Change:
 
 
 def _swapped(parts: Parts, made: Made) -> None:
+    """The last two, and what is printed of them."""
     parts.sub(
         "xl/workbook.xml", r"(<sheet [^>]*/>)(<sheet [^>]*/>)(?=</sheets>|<sheet name=\"_bundle)", r"\2\1"
     )
+    last = len(parts.titles) - 2  # behind it stands the bundle
+    places = {last: last - 1, last - 1: last}
+    text = parts.text("xl/workbook.xml")
+    parts.data["xl/workbook.xml"] = re.sub(
+        r'(?<=localSheetId=")\d+', lambda match: str(places.get(int(match[0]), match[0])), text
+    ).encode()
 
 
 def _calculated(attributes: str) -> Change:
@@ -353,6 +360,43 @@ def _added_comment(parts: Parts, made: Made) -> None:
     )
 
 
+def _indexed(parts: Parts, made: Made) -> None:
+    """Text in a colour of the palette, which the file says is white."""
+    _coloured(indexed="10")(parts, made)
+    colours = "".join(f'<rgbColor rgb="FF{"FFFFFF" if at == 10 else "000000"}"/>' for at in range(64))
+    palette = f'<colors xmlns="{MAIN}"><indexedColors>{colours}</indexedColors></colors>'
+    parts.sub("xl/styles.xml", "</(?:[a-z0-9]+:)?styleSheet>", lambda end: f"{palette}{end[0]}")
+
+
+def _theme(parts: Parts, made: Made) -> None:
+    """Text in a colour of the theme, which the file says is white."""
+    _coloured(theme="4")(parts, made)
+    parts.sub("xl/theme/theme1.xml", '(<a:accent1><a:srgbClr val=")[0-9A-F]{6}', r"\1FFFFFF")
+
+
+def _printed(sheet: str, name: str, area: str) -> Change:
+    """Another area that is printed, or rows that stand on each page; empty for none."""
+    pattern = rf'(<definedName name="_xlnm.{name}"[^>]*>){sheet}![^<]*(</definedName>)'
+    new = rf"\g<1>{sheet}!{area}\g<2>" if area else ""
+    return lambda parts, made: parts.sub("xl/workbook.xml", pattern, new)
+
+
+def _property(tag: str, text: str) -> Change:
+    """Another property of the document."""
+    return lambda parts, made: parts.sub(
+        "docProps/core.xml", rf"(<dc:{tag}>)[^<]*", lambda match: f"{match[1]}{text}"
+    )
+
+
+def _locked(parts: Parts, made: Made) -> None:
+    parts.sub("xl/workbook.xml", "<bookViews>", '<workbookProtection lockStructure="1"/><bookViews>')
+
+
+def _part(name: str, content: bytes) -> Change:
+    """A part that no other refers to."""
+    return lambda parts, made: parts.data.update({name: content})
+
+
 CHART = "Summary!chart"  # where the place is a cell under a chart
 TAMPERED: dict[str, tuple[Change, str, str, str]] = {
     "thousands": (_form("#,##0,"), "number format", SHOWN, "headline"),
@@ -362,6 +406,9 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
     "white text": (_coloured(rgb="FFFFFFFF"), "hidden text", SHOWN, "headline"),
     "white of the theme": (_coloured(theme="0"), "hidden text", SHOWN, "headline"),
     "white by tint": (_coloured(theme="1", tint="0.98"), "hidden text", SHOWN, "headline"),
+    "light grey of the theme": (_coloured(theme="0", tint="-0.15"), "hidden text", SHOWN, "headline"),
+    "white of a changed theme": (_theme, "hidden text", SHOWN, "headline"),
+    "white of a changed palette": (_indexed, "hidden text", SHOWN, "headline"),
     "white by number": (_coloured(indexed="9"), "hidden text", SHOWN, "headline"),
     "paper like text": (_painted, "hidden text", SHOWN, "headline"),
     "tiny text": (_font("sz", "1"), "hidden text", SHOWN, "headline"),
@@ -494,6 +541,12 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
         SHOWN,
         CHART,
     ),
+    "series in white of the theme": (
+        _chart("stack", '(<c:ser>.*?)<a:srgbClr val="[0-9A-F]{6}"', r'\1<a:schemeClr val="bg1"'),
+        "chart colour",
+        SHOWN,
+        CHART,
+    ),
     "title of an axis": (
         _chart("roofline", "<a:t>[^<]*</a:t>", "<a:t>PFLOP/s</a:t>"),
         "chart axis title",
@@ -580,6 +633,42 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
     ),
     "order of sheets": (_swapped, "order of sheets", COSMETIC, "Log!"),
     "not protected": (_in("Plan", "<sheetProtection[^>]*/>", ""), "protection", COSMETIC, "Plan!"),
+    "structure protected": (_locked, "protection of the workbook", COSMETIC, "!"),
+    "days from 1904": (
+        lambda parts, made: parts.sub("xl/workbook.xml", "<workbookPr ", '<workbookPr date1904="1" '),
+        "date system",
+        SHOWN,
+        "!",
+    ),
+    "part of a sheet printed": (
+        _printed("Decode", "Print_Area", "$A$1:$H$9"),
+        "print area",
+        SHOWN,
+        "Decode!A1:H9",
+    ),
+    "more of a sheet printed": (
+        _printed("Decode", "Print_Area", "$A$1:$Z$999"),
+        "print area",
+        COSMETIC,
+        "Decode!",
+    ),
+    "no print area": (_printed("Decode", "Print_Area", ""), "print area", COSMETIC, "Decode!"),
+    "other rows on each page": (
+        _printed("Decode", "Print_Titles", "$1:$2"),
+        "print titles",
+        COSMETIC,
+        "Decode!",
+    ),
+    "title of the file": (_property("title", "Small on 2 × B200"), "title of the file", SHOWN, "!"),
+    "author of the file": (_property("creator", "A. Vendor"), "author of the file", COSMETIC, "!"),
+    "comment of the file": (_property("description", "approved"), "comment of the file", COSMETIC, "!"),
+    "another generator": (
+        _property("description", "Mantile 9.0.0 · 2026-11-28 · bundle 0000 0000"),
+        "comment of the file",
+        SHOWN,
+        "!",
+    ),
+    "part without a relation": (_part("xl/media/image9.png", PIXEL), "unused part", COSMETIC, "!"),
 }
 """By name: the change, the kind under which it is listed, how much it matters, and where."""
 
@@ -652,6 +741,38 @@ def test_links_to_other_workbooks_are_refused(made: Made, tmp_path: Path) -> Non
     parts.relate("xl/workbook.xml", "externalLink", "externalLinks/externalLink1.xml")
     with pytest.raises(InputError, match="links to other files"):
         verify(parts.save(tmp_path / "linked.xlsx"))
+
+
+OLE = bytes.fromhex("D0CF11E0A1B11AE1")
+REFUSED: dict[str, tuple[Change, str]] = {
+    "macros": (_part("xl/vbaProject.bin", b"VBA"), "xl/vbaProject.bin: macros"),
+    "macros by another name": (_part("xl/media/image9.png", OLE), "xl/media/image9.png: an embedded object"),
+    "links": (
+        _part("xl/externalLinks/externalLink1.xml", f'<externalLink xmlns="{MAIN}"/>'.encode()),
+        "externalLink1.xml: links to other files",
+    ),
+    "links by another name": (
+        _part("xl/notes.xml", f'<externalLink xmlns="{MAIN}"/>'.encode()),
+        "xl/notes.xml: links to other files",
+    ),
+    "second styles": (
+        _part("xl/more.xml", f'<styleSheet xmlns="{MAIN}"/>'.encode()),
+        "xl/styles.xml and xl/more.xml are both styleSheet",
+    ),
+}
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", REFUSED)
+def test_parts_without_a_relation_are_refused_if_they_are_dangerous(
+    made: Made, tmp_path: Path, name: str
+) -> None:
+    """Macros, links to other workbooks, a second part of a kind of which programs read one."""
+    change, message = REFUSED[name]
+    parts = made.parts()
+    change(parts, made)
+    with pytest.raises(InputError, match=message):
+        open_file(parts.save(tmp_path / "refused.xlsx"))
 
 
 HARMLESS: dict[str, Change] = {

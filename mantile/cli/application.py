@@ -18,8 +18,8 @@ import typer
 from mantile.cli.commands import App, Commands
 from mantile.cli.completion import completes_no_flag
 from mantile.cli.flags import flagged
-from mantile.cli.gc_paused import gc_paused
 from mantile.library.errors import InputError
+from mantile.library.gc_paused import gc_paused
 from mantile.library.version import __version__
 
 

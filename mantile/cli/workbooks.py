@@ -10,18 +10,22 @@ import typer
 from mantile.cli.application import AsJson, OptionalWorkbook, Workbook, app, must_exist
 from mantile.library.errors import InputError
 
+Everything = Annotated[
+    bool, typer.Option("--all", "-a", help="Every edit, however many; of verify also the counts by sheet.")
+]
+
 
 @app.command("open", group="Workbooks", examples=("mantile open run.xlsx",))
-def open_(file: Workbook, as_json: AsJson = False) -> None:
-    """Say what a workbook is: model, system, plan, when it was made and by what, whether it verifies, what
-    was edited, what it says. Exit status 1 if it does not verify.
+def open_(file: Workbook, everything: Everything = False, as_json: AsJson = False) -> None:
+    """Say what a workbook is: whether it verifies, what was edited, model, system, plan, when it was made and
+    by what, what it says. Exit status 1 if it does not verify.
     """
     must_exist(file)
-    if not describe(file, as_json):
+    if not describe(file, as_json, everything):
         raise typer.Exit(1)
 
 
-def describe(file: Path, as_json: bool = False) -> bool:
+def describe(file: Path, as_json: bool = False, everything: bool = False) -> bool:
     """Print what a workbook is; whether it verifies."""
     from mantile.cli.output.about import print_about
     from mantile.cli.output.tables import print_json, working
@@ -32,7 +36,7 @@ def describe(file: Path, as_json: bool = False) -> bool:
     if as_json:
         print_json(workbook.to_dict())
     else:
-        print_about(workbook)
+        print_about(workbook, everything)
     return workbook.ok
 
 
@@ -51,10 +55,11 @@ def verify(
             help="File or folder of public keys, PEM, base64 or hexadecimal: one of them has to have signed.",
         ),
     ] = None,
+    everything: Everything = False,
     as_json: AsJson = False,
 ) -> None:
-    """Re-evaluate a workbook and compare every cell; report what was edited, and who signed. Of a bundle,
-    whether its digest and signature hold. Exit status 1 if anything differs.
+    """Re-evaluate a workbook and compare every cell; say whether it agrees, what was edited, and who signed.
+    Of a bundle, whether its digest and signature hold. Exit status 1 if anything differs.
     """
     must_exist(file)
     from mantile.library.signing import read_trusted
@@ -64,7 +69,7 @@ def verify(
         _verify_bundle(file, keys, as_json)
         return
     from mantile.cli.output.tables import print_json, working
-    from mantile.cli.output.workbooks import print_report, print_reports
+    from mantile.cli.output.verification import print_report, print_reports
     from mantile.verification.report import Reports
     from mantile.verification.verify import verify as verify_file
     from mantile.verification.verify import verify_with_all
@@ -74,9 +79,9 @@ def verify(
     if as_json:
         print_json(found.to_dict())
     elif isinstance(found, Reports):
-        print_reports(found, file)
+        print_reports(found, file, everything)
     else:
-        print_report(found, file)
+        print_report(found, file, everything)
     if not found.ok:
         raise typer.Exit(1)
 

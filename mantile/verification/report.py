@@ -40,6 +40,7 @@ class Report(Brief):
         visibility: sheets that are not as generated.
         signatures: who signed: `role`, `name`, `date`, `digest`, `remarks`, `status`, `cell`.
         shown: what else is shown otherwise, each with sheet, cell, kind and severity.
+        labels: by cell that is named, the label of its row and the scenario of its column; not in JSON.
         other_version: what cannot be told of a file that another version made; None for one of this version.
     """
 
@@ -58,6 +59,7 @@ class Report(Brief):
     visibility: list[dict[str, Any]] = field(default_factory=list)
     shown: list[dict[str, Any]] = field(default_factory=list)
     signatures: list[dict[str, Any]] = field(default_factory=list)
+    labels: dict[str, str] = field(default_factory=dict)
     stored_values: bool = True
     other_version: str | None = None
 

@@ -6,6 +6,7 @@ only write otherwise is no difference.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -29,6 +30,7 @@ from mantile.workbook.appearance import (
     Rule,
     SheetAppearance,
     Validation,
+    area_of,
     counted,
 )
 from mantile.workbook.book import Cell as BookCell
@@ -39,11 +41,18 @@ from mantile.workbook.looks import Look
 from mantile.workbook.package import own_package
 from mantile.workbook.package_part import column_number, letters
 from mantile.workbook.read import File
-from mantile.workbook.references import plain
+from mantile.workbook.references import Formula, plain, references
 from mantile.workbook.style import Style
 from mantile.workbook.write import frame, rows_of
 
 _COLUMN_KINDS = {1: "label", 2: "unit", 3: "explanation", 4: "source", 5: "id"}
+_PROPERTIES = {
+    "title": "title of the file",
+    "creator": "author of the file",
+    "description": "comment of the file",
+}
+_CLAIM = re.compile("mantile|bundle", re.IGNORECASE)
+"""What a comment says of itself: which program made the file, from what."""
 _POINTS = 0.75  # of a pixel
 _NO_SIZE = 1.0  # points of a row, or signs of a column: less is hidden
 _SQUEEZED = 0.25  # of the size as generated: what is smaller shows nothing
@@ -128,6 +137,20 @@ class _Comparison:
             yield _named("", "", ("calculation", ANSWER, "", f"{name} {value}"))
         if self.found.tabs_hidden:
             yield _named("", "", ("hidden sheet names", SHOWN, "", "the names of the sheets do not show"))
+        if self.found.from_1904:
+            words = "counted from 1904: each date shows four years later"
+            yield _named("", "", ("date system", SHOWN, "counted from 1900", words))
+        if self.found.structure_protected:
+            yield _named("", "", ("protection of the workbook", COSMETIC, "", "sheets cannot move"))
+        for part in self.found.unused:
+            yield _named("", "", ("unused part", COSMETIC, "", part))
+        for key, before in self.expected.properties.items():
+            after = self.found.properties[key]
+            if after != before:
+                # Title and comment say what the file is: another one may be false. Programs drop them.
+                is_claim = key == "title" or _CLAIM.search(after.replace(before, "")) is not None
+                severity = SHOWN if after and is_claim and key != "creator" else COSMETIC
+                yield _named("", "", (_PROPERTIES[key], severity, before, after))
 
     def _order(self) -> Iterator[dict[str, Any]]:
         order = [name for name in self.file.cells.package.sheets if name in self.book.sheets]
@@ -157,8 +180,8 @@ class _Comparison:
             findings = kinds.get(key)
             if findings is None:
                 findings = kinds[key] = look_differences(expected, look)
-            if findings:
-                for finding in findings:
+            for finding in findings:
+                if expected.form != Look.form or not self._is_inherited(sheet.name, at, look, finding):
                     cells.setdefault(finding, []).append(at)
         for at, runs in found.runs.items():
             own = found.looks.get(at, Look())
@@ -167,6 +190,17 @@ class _Comparison:
         for finding, places in cells.items():
             for area in grouped(places):
                 yield area, finding
+
+    def _is_inherited(self, name: str, at: Cell, look: Look, finding: Finding) -> bool:
+        """Whether a formula without a number format has that of the one cell it reads, as of LibreOffice."""
+        content = self.file.contents[name].get(at)
+        if finding[0] != "number format" or not isinstance(content, Formula):
+            return False
+        read = {(one.sheet, (one.row, one.column)) for one in references([content], name)}
+        return len(read) == 1 and all(
+            sheet in self.names and self.found.sheet(sheet).looks.get(cell, Look()).form == look.form
+            for sheet, cell in read
+        )
 
     @cached_property
     def _judged(self) -> dict[tuple[int, int], tuple[Finding, ...]]:
@@ -306,6 +340,28 @@ class _Comparison:
             yield None, ("protection", COSMETIC, "protected", "not protected")
         if found.footer and found.footer.lower() != expected.footer.lower():
             yield None, ("footer", SHOWN, expected.footer, found.footer)
+        yield from self._printed(sheet.name)
+
+    def _printed(self, name: str) -> Iterator[tuple[Area | None, Finding]]:
+        """What is printed of a sheet, and on each page of it."""
+        ours, theirs = self.expected.printed, self.found.printed
+        before, after = ours.get((name, "Print_Area"), ""), theirs.get((name, "Print_Area"), "")
+        if before and after and before != after:
+            inside, printed = area_of(before), [area_of(part) for part in after.split(",")]
+            lost = [
+                cell
+                for cell in self.file.contents[name]
+                if (here := self.places.in_book(name, *cell)) is not None
+                and _lies_in(here[1:], inside)
+                and not any(_lies_in(cell, one) for one in printed)
+            ]
+            if lost or self.places.as_laid_out:
+                yield printed[0], ("print area", SHOWN if lost else COSMETIC, before, after)
+        elif before != after:
+            yield None, ("print area", SHOWN if after else COSMETIC, before, after)
+        before, after = ours.get((name, "Print_Titles"), ""), theirs.get((name, "Print_Titles"), "")
+        if before != after and self.places.as_laid_out:
+            yield None, ("print titles", COSMETIC, before, after)
 
     def _drawn(
         self, sheet: Sheet, expected: SheetAppearance, found: SheetAppearance

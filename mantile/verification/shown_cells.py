@@ -11,7 +11,7 @@ from mantile.workbook.appearance import Area, Cell
 from mantile.workbook.looks import Look, contrast
 from mantile.workbook.package_part import letters
 
-READABLE = 1.25  # contrast of text to paper below which nobody sees the text
+READABLE = 1.6  # contrast of text to paper below which text is hardly seen; ours has 4.6 and more
 _TINY = 4.0  # points: smaller text is a line
 _FAR = 15  # steps of indent that push a text out of its cell
 Finding = tuple[str, Severity, Any, Any]

@@ -10,8 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from mantile.graph.quantity import Apply, Node, Quantity, Span
+from mantile.equations.display import LETTERS
+from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Span
 from mantile.library.errors import InputError
+from mantile.library.gc_paused import gc_paused
 from mantile.verification.engines import (
     Values,
     has_formualizer,
@@ -23,9 +25,10 @@ from mantile.verification.engines import (
 from mantile.verification.report import Report, Reports, SheetReport
 from mantile.verification.shown import shown_differences
 from mantile.verification.signatures import read_signatures
-from mantile.workbook.book import ACROSS
+from mantile.workbook.book import ACROSS, FIRST
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import diff_cells, is_formula, shortened
+from mantile.workbook.package_part import column_number
 from mantile.workbook.places import Place
 from mantile.workbook.read import File, open_file, place_of, typed_beside, typed_inputs
 from mantile.workbook.references import Reference, plain, with_references
@@ -40,6 +43,7 @@ _SUM = re.compile(r"=x(?:[+-]x)+")  # whose references are written so
 Engine = Literal["formulas", "libreoffice", "formualizer"]
 
 
+@gc_paused()
 def verify(
     path: str | Path, engine: Engine = "formulas", trusted: Mapping[bytes, str] | None = None
 ) -> Report:
@@ -81,6 +85,7 @@ def verify_file(
     return _Verification(file, engine, trusted).run()
 
 
+@gc_paused()
 def verify_with_all(path: str | Path, trusted: Mapping[bytes, str] | None = None) -> Reports:
     """The same with every engine that is installed, each on its own.
 
@@ -147,7 +152,30 @@ class _Verification:
             self._compare(recomputed)
         self.report.signatures = read_signatures(self.file, self.native[ACROSS])
         self.report.sheets = [asdict(sheet) for sheet in self.sheets.values()]
-        return self.report
+        report = self.report
+        for item in (*report.inputs, *report.formulas, *report.overwritten, *report.mismatches):
+            report.labels[item["cell"]] = self._label(item)
+        return report
+
+    @cached_property
+    def _figures(self) -> dict[str, Named]:
+        """Figures and inputs by their ids."""
+        return {**self.book.estimate.equations.figures, **self.file.inputs}
+
+    def _label(self, item: dict[str, Any]) -> str:
+        """The label of the figure in a cell, else its id, and its scenario where there are several."""
+        figure = self._figures.get(item["id"])
+        sheet, cell = item["cell"].split("!")
+        names = [column.name for column in self.book.estimate.columns]
+        column = column_number(cell.rstrip("0123456789")) - 1 - FIRST
+        if "scenario" in item:
+            column = names.index(item["scenario"]) if item["scenario"] in names else -1
+        is_shared = isinstance(figure, Input) and figure.shared
+        own = len(names) > 1 and 0 <= column < len(names) and not is_shared
+        own = own and ("scenario" in item or sheet in self.book.estimate.equations.sheets)
+        scenario = f"scenario {LETTERS[column]} ({names[column]})" if own else ""
+        label = item["id"] if figure is None else figure.label
+        return ", ".join(filter(None, (label, scenario)))
 
     @cached_property
     def native(self) -> list[dict[Node, Any]]:

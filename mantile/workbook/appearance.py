@@ -31,6 +31,8 @@ _FOOTER_CODES = re.compile(
 )
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_.$:])[0-9]+(?:\.[0-9]*)?(?:[Ee][+-]?[0-9]+)?(?![A-Za-z0-9_(:!.])")
 _ON = ("1", "true", "on")
+_PROPERTIES = ("title", "creator", "description")
+_PRINTED = ("Print_Area", "Print_Titles")  # as gnumeric names them; in files of others behind _xlnm.
 _TEXT_RULES = ("beginsWith", "endsWith", "containsText", "notContainsText")
 _FARTHEST = 1e9  # of a place in a drawing
 _NO_LENGTH = 9_525  # of 914,400 to an inch: a pixel
@@ -137,9 +139,62 @@ class Appearance:
         return self._charts[name]
 
     @cached_property
+    def _workbook(self) -> Element:
+        return self.package.trees["xl/workbook.xml"]
+
+    @property
+    def from_1904(self) -> bool:
+        """Whether days are counted from 1904, so that each date shows as one four years later."""
+        settings = self._workbook.find("workbookPr")
+        return settings is not None and settings.get("date1904", "0") in _ON
+
+    @property
+    def structure_protected(self) -> bool:
+        """Whether sheets cannot be added, moved or shown."""
+        protection = self._workbook.find("workbookProtection")
+        return protection is not None and protection.get("lockStructure", "0") in _ON
+
+    @cached_property
+    def printed(self) -> dict[tuple[str, str], str]:
+        """Areas that are printed, and rows and columns on each page, by sheet and name, without the sheet."""
+        return {
+            (sheet, name.removeprefix("_xlnm.")): ",".join(
+                part.rpartition("!")[2].replace("$", "") for part in text.split(",")
+            )
+            for name, sheet, text in self.package.names
+            if sheet is not None and name.removeprefix("_xlnm.") in _PRINTED and "#REF!" not in text
+        }
+
+    @cached_property
+    def properties(self) -> dict[str, str]:
+        """Title, author (`creator`) and comment (`description`) of the file; empty where it has none."""
+        part = next(
+            (
+                self.package.target("", identifier)
+                for identifier, (kind, _, _) in self.package.relations.get("", {}).items()
+                if kind.endswith("/core-properties")
+            ),
+            "",
+        )
+        tree = self.package.trees.get(part, Element("none"))
+        return {name: _spaced(tree.findtext(name) or "") for name in _PROPERTIES}
+
+    @property
+    def unused(self) -> list[str]:
+        """Parts that no other part refers to."""
+        met, waiting = {"[Content_Types].xml"}, [""]
+        while waiting:
+            part = waiting.pop()
+            if part not in met:
+                met.add(part)
+                links = self.package.relations.get(part, {})
+                waiting += [self.package.target(part, identifier) for identifier in links]
+        return sorted(self.package.relations.keys() - met)
+
+    @cached_property
     def calculation(self) -> dict[str, str]:
         """How the file wants to be calculated, where that is not as usual."""
-        settings = self.package.trees["xl/workbook.xml"].find("calcPr")
+        settings = self._workbook.find("calcPr")
         given = {} if settings is None else dict(settings.attrib)
         usual = {"calcMode": ("auto",), "fullPrecision": _ON}
         return {
@@ -149,7 +204,7 @@ class Appearance:
     @property
     def tabs_hidden(self) -> bool:
         """Whether the names of the sheets do not show."""
-        views = self.package.trees["xl/workbook.xml"].iterfind("bookViews/workbookView")
+        views = self._workbook.iterfind("bookViews/workbookView")
         return any(view.get("showSheetTabs", "1") not in _ON for view in views)
 
 
@@ -173,7 +228,7 @@ class _SheetReader:
             rows=dict(self._rows()),
             columns=dict(self._columns(used)),
             rows_hidden=form is not None and form.get("zeroHeight", "0") in _ON,
-            merged={area(one.get("ref", "")) for one in tree.iterfind("mergeCells/mergeCell")},
+            merged={area_of(one.get("ref", "")) for one in tree.iterfind("mergeCells/mergeCell")},
             validations=dict(self._validations()),
             rules=self._rules(),
             links=dict(self._links()),
@@ -242,7 +297,7 @@ class _SheetReader:
             location = element.get("location", "")
             if not target.startswith("#"):
                 target = f"{target}#{location}" if location else target
-            for cell in _cells([area(element.get("ref", ""))]):
+            for cell in _cells([area_of(element.get("ref", ""))]):
                 yield cell, target.replace("'", "").replace("$", "")
 
     def _comments(self) -> Iterator[tuple[Cell, str]]:
@@ -250,7 +305,7 @@ class _SheetReader:
             for element in part.iterfind("commentList/comment"):
                 text = element.find("text")
                 said = "".join(piece.text or "" for piece in ([] if text is None else text.iter("t")))
-                first = area(element.get("ref", ""))
+                first = area_of(element.get("ref", ""))
                 yield first[:2], _spaced(said)
 
     def _drawn(self) -> Iterator[Drawn]:
@@ -266,7 +321,7 @@ class _SheetReader:
             elif kind.endswith("/vmlDrawing"):
                 yield from _vml(tree)
             elif kind.endswith(("/table", "/pivotTable", "/slicer", "/timeline")):
-                yield Drawn(kind.rpartition("/")[2], area(tree.get("ref", "A1")), target)
+                yield Drawn(kind.rpartition("/")[2], area_of(tree.get("ref", "A1")), target)
 
     def _anchored(self, part: str, anchor: Element) -> Iterator[Drawn]:
         place = _anchor_area(anchor)
@@ -294,7 +349,7 @@ class _SheetReader:
         """The area of a filter that is in use, which hides rows."""
         element = self.tree.find("autoFilter")
         in_use = element is not None and element.find("filterColumn") is not None
-        return area(element.get("ref", "")) if in_use and element is not None else None
+        return area_of(element.get("ref", "")) if in_use and element is not None else None
 
     def _footer(self) -> str:
         texts = [element.text or "" for element in self.tree.iterfind("headerFooter/*")]
@@ -337,11 +392,11 @@ def _places(element: Element) -> list[Area]:
     """Where a rule holds."""
     inner = element.find("sqref")
     text = element.get("sqref") or ("" if inner is None else inner.text or "")
-    return [area(place) for place in text.split()]
+    return [area_of(place) for place in text.split()]
 
 
 @lru_cache(maxsize=_MANY)
-def area(text: str) -> Area:
+def area_of(text: str) -> Area:
     """A range such as A1:C3 as numbers; A1 for what is none."""
     corners = [(int(row) - 1, column_number(letters) - 1) for letters, row in _CORNER.findall(text.upper())]
     first, last = (corners[0], corners[-1]) if corners else ((0, 0), (0, 0))

@@ -140,14 +140,15 @@ def _title(element: Element) -> str:
 
 
 def _colour(properties: Element | None) -> str | None:
-    """The colour of a surface or a line; None where it is not said or is one of a theme."""
+    """The colour of a surface or a line, of a theme's by its name; None where it is not said."""
     if properties is None:
         return None
     if properties.find("noFill") is not None:
         return "none"
     colour = properties.find("solidFill/srgbClr")
     if colour is None:
-        return None
+        scheme = properties.find("solidFill/schemeClr")
+        return None if scheme is None else scheme.get("val", "")
     alpha = colour.find("alpha")
     transparent = alpha is not None and float(alpha.get("val", "100000").rstrip("%")) < _NEARLY_NONE
     return "none" if transparent else colour.get("val", "").upper()

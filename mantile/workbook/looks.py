@@ -141,6 +141,12 @@ class Looks:
         """The style that a cell names."""
         return self.cells[number] if number < len(self.cells) else self.cells[0]
 
+    @cached_property
+    def palette(self) -> list[str]:
+        """Colours by the numbers that styles give; a file may have its own in place of the first."""
+        own = [colour.get("rgb", "")[-6:].upper() for colour in self.tree.iterfind("colors/indexedColors/*")]
+        return [*own, *_PALETTE[len(own) :]]
+
     def colour(self, element: Element | None) -> str | None:
         """A colour as RRGGBB; None where there is none."""
         if element is None or element.get("auto", "0") not in _NO:
@@ -152,7 +158,7 @@ class Looks:
             base = self.theme[number] if number < len(self.theme) else None
         else:
             number = int(element.get("indexed", str(_AUTOMATIC)))
-            base = _PALETTE[number] if number < len(_PALETTE) else None
+            base = self.palette[number] if number < len(self.palette) else None
         return base if base is None else _tinted(base, float(element.get("tint", "0")))
 
     @cached_property

@@ -44,6 +44,9 @@ _REFUSED = {
     "webextensiontaskpanes": "a web add-in",
     "aFChunk": "a file of another kind",
 }
+_SINGLE = ("sst", "styleSheet", "theme")
+"""Roots of parts of which a program reads one: which of two, programs may not agree on."""
+_OLE = bytes.fromhex("D0CF11E0A1B11AE1")
 _OWNED = ("worksheet", "drawing", "vmlDrawing", "comments", "table", "chart", "pivotTable", "threadedComment")
 """Kinds of parts that belong to one other."""
 
@@ -88,7 +91,7 @@ def open_package(path: Path) -> Package:
         if path.stat().st_size > MAX_FILE:
             raise InputError(f"{path}: {path.stat().st_size:,} bytes; expected at most {MAX_FILE:,}")
         with path.open("rb") as file:
-            if file.read(8) == bytes.fromhex("D0CF11E0A1B11AE1"):
+            if file.read(8) == _OLE:
                 raise InputError(
                     f"{path}: expected an .xlsx workbook, found one that is encrypted with a password, or of "
                     "Excel 97: save it as .xlsx without a password"
@@ -185,6 +188,8 @@ class _Reader:
         part = Part(self.counts, item.filename)
         with contextlib.closing(self._chunks(item)) as chunks:
             head = next(chunks, b"")
+            if head.startswith(_OLE):
+                raise self.refuse(f"part {item.filename}: an embedded object or macros; expected none")
             # A picture may be anything. But what begins like XML is some reader's XML, whatever it is called.
             plain = item.filename.lower().endswith((".xml", ".rels", ".vml")) or head.lstrip(
                 b"\x00\t\r\n \xef\xbb\xbf\xfe\xff"
@@ -200,7 +205,16 @@ class _Reader:
 
     def _package(self, parts: dict[str, Part]) -> Package:
         """What the parts say of each other."""
+        single: dict[str, str] = {}
         for name, part in parts.items():
+            # A part that no other refers to is as much part of the file: some program may look for its name.
+            root = "" if part.root is None else part.root.tag
+            file = posixpath.basename(name).partition(".")[0].rstrip("0123456789")
+            if root in _REFUSED or file in _REFUSED:
+                what = _REFUSED.get(root) or _REFUSED[file]
+                raise self.refuse(f"part {name}: {what}; expected a workbook without")
+            if root in _SINGLE and single.setdefault(root, name) != name:
+                raise self.refuse(f"parts {single[root]} and {name} are both {root}; expected one")
             for kind, target, external in part.relations.values():
                 word = kind.rpartition("/")[2]
                 if word in _REFUSED or (external and word != "hyperlink"):

@@ -11,13 +11,12 @@ from rich.text import Text
 
 from mantile.cli.output import look
 from mantile.cli.output.tables import hung, number, open_console
-from mantile.cli.output.workbooks import signature_lines
+from mantile.cli.output.verification import print_edits, signature_lines, verdict
 from mantile.equations import metrics
 from mantile.library.fields import DECODE
 
 if TYPE_CHECKING:
     from mantile.roundtrip.about import About
-    from mantile.verification.report import Report
 
 _DEGREES = ("tp", "pp", "dp", "ep", "attention_dp", "cp")
 _RESULTS = {
@@ -32,19 +31,24 @@ _RESULTS = {
         "power": metrics.POWER,
     },
 }
-_LISTED = 20  # edits; --json lists all
-_DIGITS = 12
 
 
-def print_about(about: About) -> None:
-    """Ten lines where one scenario stands as it was generated; a line more for each edit or variant."""
+def print_about(about: About, everything: bool = False) -> None:
+    """The verdict and every edit first, then what the workbook is and says.
+
+    Args:
+        everything: with the whole list of edits.
+    """
     console, results = open_console(), about.results()
     base = results[0]
     kv, weights = base["kv_dtype"], base["weights_dtype"]
     date, (first, second) = about.made_on or "not dated", (about.digest[:4], about.digest[4:8])
     then = ", as generated" if about.wrong else ""
-    console.print(f"{about.path}: {about.estimate.title}{then}")
+    console.print(hung(Text(""), f"{about.path}: {_verdict(about)}"))
+    if about.report is not None:
+        print_edits(console, about.report, everything)
     for label, text in (
+        ("title", f"{about.estimate.title}{then}"),
         ("model", f"{about.estimate.model.pin}, weights {weights}, KV cache {kv}{then}"),
         ("system", f"{_systems(base)}{then}"),
         ("plan", f"{_plans(base)}{then}"),
@@ -52,9 +56,6 @@ def print_about(about: About) -> None:
         ("made", f"{date} by {about.made_by}, digest {first} {second}"),
     ):
         _line(console, label, text)
-    _line(console, "verifies", _verdict(about))
-    for place, text in enumerate(_edits(about.report)):
-        _line(console, "" if place else "edited", text)
     signed = [] if about.report is None else signature_lines(about.report)
     for place, text in enumerate(signed):
         _line(console, "" if place else "signed", text)
@@ -109,33 +110,12 @@ def _workload(base: dict[str, Any]) -> str:
 def _verdict(about: About) -> str:
     report = about.report
     if about.wrong or report is None:
-        return f"no: {about.wrong.removeprefix(f'{about.path}: ')}"
-    compared = sum(sheet["compared"] for sheet in report.sheets)
+        return f"cannot be verified. {about.wrong.removeprefix(f'{about.path}: ')}"
     if report.other_version is not None:
-        return f"no: {report.other_version}; results below are by this version"
+        return f"{verdict(report)} Results below are by this version."
     if report.ok:
-        return f"yes: {compared:,} cells agree ({report.engine})"
-    found = {
-        "formulas edited": len(report.formulas),
-        "formulas overwritten": len(report.overwritten),
-        "cells differ": sum(sheet["mismatches"] for sheet in report.sheets),
-        "shown otherwise": len(report.shown),
-    }
-    counted = ", ".join(f"{what} {count:,}" for what, count in found.items() if count)
-    return f"no: {counted or 'names or sheets'}; results below are by the formulas that it was made with"
-
-
-def _edits(report: Report | None) -> list[str]:
-    """Edited inputs, a line each."""
-    if report is None:
-        return ["not known"]
-    edits = [
-        f"{item['cell']} {item['id']}: was {number(item['generated'], _DIGITS)}, "
-        f"is {number(item['found'], _DIGITS)}"
-        for item in report.inputs
-    ]
-    more = [f"{len(edits) - _LISTED:,} more; --json lists all"] if len(edits) > _LISTED else []
-    return [*edits[:_LISTED], *more] or ["no input"]
+        return verdict(report)
+    return f"{verdict(report)} Results below are by the formulas that it was made with."
 
 
 def _shown(result: dict[str, Any], shown: Mapping[str, metrics.Metric]) -> str:

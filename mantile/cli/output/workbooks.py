@@ -1,4 +1,4 @@
-"""What the command line shows of workbooks: what verify and lint find, imports, comparisons and audits."""
+"""What the command line shows of workbooks: what lint finds, imports, comparisons and audits."""
 
 from __future__ import annotations
 
@@ -11,25 +11,20 @@ from rich.console import Console
 from mantile.cli.output import look
 from mantile.cli.output.tables import new_table, number, open_console
 from mantile.equations.metrics import METRICS
-from mantile.equations.signature import HOLDS
-from mantile.verification.severity import SEVERITIES
 
 if TYPE_CHECKING:
     from mantile.library.signing import Verdict
     from mantile.roundtrip.audit import Audit
     from mantile.roundtrip.compare import Comparison
     from mantile.roundtrip.import_workbook import Imported
-    from mantile.verification.report import Report, Reports
     from mantile.workbook.bundle import Bundle
     from mantile.workbook.lint import Finding
 
-WORST = 20  # mismatches listed; --json lists all
 _NAMED = 6  # ids of a line
 _LISTED = 40  # lines of a table; --json has all
 _BEHIND = 12  # lines of what only explains other lines
 _SHOWN_DIGITS = 4
 _DIGITS = 12
-_WIDEST = 100  # characters of what is shown otherwise
 
 
 def print_import(imported: Imported, output: Path) -> None:
@@ -172,63 +167,6 @@ def print_audit(audit: Audit, outputs: Sequence[Path]) -> None:
     )
 
 
-def print_report(report: Report, path: Path) -> None:
-    """What verification found, sheet by sheet."""
-    results, console = report.to_dict(), open_console()
-    edited = results["edited"]
-    table = new_table(
-        "sheet",
-        "cells",
-        "formulas",
-        "compared",
-        "max relative error",
-        "mismatches",
-        "edited inputs",
-        "edited formulas",
-        "overwritten",
-        right=range(1, 9),
-    )
-    counted = ("mismatches", "edited_inputs", "edited_formulas", "overwritten")
-    totals = {key: results[key] for key in ("cells", "formulas", "compared", "max_relative_error")}
-    totals |= {key: sum(sheet[key] for sheet in results["sheets"]) for key in counted}
-    for sheet in results["sheets"]:
-        table.add_row(sheet["sheet"], *(number(sheet[key], 2) for key in totals))
-    table.add_section()
-    table.add_row("all", *(number(value, 2) for value in totals.values()))
-    console.print(table)
-    for head, items in (
-        ("edited input", edited["inputs"]),
-        ("edited formula", edited["formulas"]),
-        ("overwritten", edited["overwritten"]),
-        ("defined name", edited["names"]),
-        ("sheet", edited["sheets"]),
-        ("mismatch", results["mismatches"]),
-    ):
-        _print_items(console, head, [_one_line(item) for item in items])
-    for severity in SEVERITIES:
-        found = [_shown_line(item) for item in edited["shown"] if item["severity"] == severity]
-        _print_items(console, severity, found)
-    for line in signature_lines(report):
-        console.print(f"  {line}")
-    console.print(f"  model {report.model}")
-    unprotected = (
-        "" if report.protected else "; unprotected: format 1 states no digest, it may have been changed"
-    )
-    console.print(f"  digest {report.digest[:4]} {report.digest[4:8]}{unprotected}")
-    console.print(f"  {report.signature.words}")
-    if not results.get("stored_values_compared", True):
-        console.print("  the file holds no stored values: it was saved by a program that does not calculate")
-    console.print(f"{path}: {_verdict(report)} ({results['engine']})")
-
-
-def _verdict(report: Report) -> str:
-    """What verification comes to."""
-    failed = "verification FAILED"
-    if report.other_version is not None:
-        return f"{failed}: {report.other_version}"
-    return "every compared cell agrees" if report.ok else failed
-
-
 def print_bundle(bundle: Bundle, verdict: Verdict, path: Path) -> None:
     """What a bundle says of itself, and what its signature is worth."""
     console = open_console()
@@ -238,69 +176,10 @@ def print_bundle(bundle: Bundle, verdict: Verdict, path: Path) -> None:
     console.print(f"{path}: {said}")
 
 
-def signature_lines(report: Report) -> list[str]:
-    """Who signed, and whether it holds, a line each."""
-    return [f"{_signer(item)}: {_standing(item, report)} ({item['cell']})" for item in report.signed()]
-
-
-def _signer(item: dict[str, Any]) -> str:
-    when = f" on {item['date']}" if item["date"] else ""
-    return f"{item['role'].lower()} {item['name'] or 'nobody'}{when}, digest {item['digest'] or 'not typed'}"
-
-
-def _standing(item: dict[str, Any], report: Report) -> str:
-    """Whether a signature holds; what its formula says, unless the file says more."""
-    if item["status"] == HOLDS and not item["holds"]:
-        return "does not hold: " + ("an input was edited" if report.ok else "the workbook does not verify")
-    said, here = str(item["status"]).lstrip("✓! "), report.digest[:8]
-    if item["digest"] and "".join(str(item["digest"]).split()).lower() != here:
-        return f"{said}: the digest of this file is {here[:4]} {here[4:]}"
-    return said
-
-
-def print_reports(reports: Reports, path: Path) -> None:
-    """What each engine found: the first sheet by sheet, of the others what differs."""
-    console = open_console()
-    for place, report in enumerate(reports.engines.values()):
-        if place == 0:
-            print_report(report, path)
-            continue
-        results = report.to_dict()
-        for item in results["mismatches"][:WORST]:
-            console.print(f"  mismatch: {_one_line(item)}")
-        console.print(
-            f"{path}: {_verdict(report)} ({report.engine}, {results['compared']:,} cells, largest relative "
-            f"error {number(results['max_relative_error'], 2)})"
-        )
-    for engine, why in reports.refused.items():
-        console.print(f"{path}: verification FAILED ({engine}): {why}")
-    if reports.not_installed:
-        console.print(f"  not installed: {', '.join(reports.not_installed)}")
-
-
-def _print_items(console: Console, head: str, lines: Sequence[str]) -> None:
-    for line in lines[:WORST]:
-        console.print(f"  {head}: {line}")
-    if len(lines) > WORST:
-        console.print(f"  {head}: {len(lines) - WORST:,} more; --json lists all")
-
-
-def _shown_line(item: dict[str, Any]) -> str:
-    """Where something is shown otherwise, what it is, and how it was."""
-    place = "!".join(part for part in (item["sheet"], item["cell"]) if part)
-    was = f", was {str(item['expected'])!r:.{_WIDEST}}" if item["expected"] else ""
-    now = f": {str(item['found'])!r:.{_WIDEST}}" if item["found"] else ": gone"
-    return f"{place + ', ' if place else ''}{item['kind']}{now}{was}"
-
-
 def _print_ids(console: Console, head: str, ids: Sequence[str]) -> None:
     if ids:
         more = f" and {len(ids) - _NAMED:,} more; --json lists all" if len(ids) > _NAMED else ""
         console.print(f"  {head}: {', '.join(ids[:_NAMED])}{more}")
-
-
-def _one_line(item: dict[str, Any]) -> str:
-    return ", ".join(f"{key} {number(value, 12)}" for key, value in item.items() if value != "")
 
 
 def print_findings(findings: Sequence[Finding], path: Path) -> None:
