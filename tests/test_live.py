@@ -52,7 +52,7 @@ SETS = 7  # of edits, for each of the three workbooks
 FEWER = 3  # for each of the others
 SERVED: dict[str, dict[str, Any]] = {
     "llama-3.1-8b": {"shared_prefix": 500, "prefixes": 900, "prefix_host": 10},
-    "deepseek-v3": {"tp": 8, "speculation": "mtp", "draft_tokens": 2},
+    "deepseek-v3": {"tp": 8},
     "llama-4-scout": {"input_tokens": 10_000, "image_tokens": 800},
 }
 OWN_FILES = Path(__file__).parent / "data" / "models_from_code"
