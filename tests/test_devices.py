@@ -94,7 +94,7 @@ IDLE: dict[str, dict[str, Any]] = {
     "nothing fits": {"accelerator": "rtx-4090", "count": 8, "memory": 1.0},
     "of a larger machine": {"accelerator": "h100-sxm", "count": 8},
 }
-OF_FIRST = (".tp", ".nearest_run", ".device", ".evidence")
+OF_FIRST = (".tp", ".nearest_run", ".device", ".evidence", ".range_80")
 """Beginnings of results that follow from the cells of the first device, or of each."""
 
 

@@ -88,10 +88,6 @@ def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
     touched, kinds = follow_edits(_book(kind), tmp_path, SETS, kind)
     assert kinds == {
         "inputs",
-        "library",
-        "system",
-        "datatype",
-        "efficiency",
         "network",
         "scheduler",
         "evidence",

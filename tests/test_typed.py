@@ -449,7 +449,9 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
         assert f"{words}, {'!'.join(place(identifier))}" in one.message, (identifier, one.message)
     for _, code in PLANS:
         one = next(after)
-        assert not one.errors and (code in one.failed and code in one.title if code else "to first" in one.title)
+        assert not one.errors and (
+            code in one.failed and code in one.title if code else "to first" in one.title
+        )
     for chip in book.estimate.library.accelerators:
         one = next(after)
         assert all(error.startswith("Sweep!") for error in one.errors), (chip.id, one.errors)

@@ -312,10 +312,12 @@ def _all_seen(
     """
     memory, devices, counted = workers.memory, workers.inputs.devices, workers.ranks.counted
     client = workers.inputs.length_range_ratio + workers.inputs.prompts_per_slot
-    needs = [like["family"] > 0, like["format"] > 0, workers.ranks.continuous > 0, client > 0]
+    rows = Rows("evidence")
+    both = all_of(like["family"] > 0, like["format"] > 0)
+    seen = rows("like_seen", "Model and format were measured with the framework", "flag", where(both, 1, 0))
+    needs = [seen > 0, workers.ranks.continuous > 0, client > 0]
     if workers.speculation is not None:
         needs.append(workers.speculation.on <= 0)  # what was fitted were runs without drafts
-    rows = Rows("evidence")
     on_host: Node = memory.host_weights + memory.host_kv
     if devices:
         first, label = workers.inputs.accelerator, "Accelerators that are not as the first"

@@ -212,6 +212,8 @@ def policy(ir: ModelGraph, inputs: Workload, known: Frameworks) -> Policy | None
         latents = rows(
             "latents_saved", "Latents are kept as they are", "flag", where(equal(chosen, IN_FULL), 0, 1)
         )
+    if not any(isinstance(part, Quantity) for part in (windows, latents)):
+        return None
     return Policy(windows, latents, step, tuple(rows.rows))
 
 
@@ -345,20 +347,28 @@ def cached_tokens(
     """Tokens that a rank keeps of a request, and those it still gets, by how many attention looks back."""
     limits = dict.fromkeys(map(_limit, spans))
 
-    def _within(length: Quantity, limit: Input | None) -> Node:
-        whole = length if shared is None else length - shared
+    def _within(length: Quantity, whole: Node, limit: Input | None) -> Node:
         if limit is None:
             return whole
         if saved is None:
             return where(limit > 0, minimum(length, limit), whole)
         return where(limit * saved.windows > 0, minimum(length, limit + saved.step), whole)
 
+    own, own_full = held.length, held.full
+    if shared is not None:
+        own, own_full = (
+            rows(f"own_{name}", f"{label}, without what all share", "token/request", length - shared)
+            for name, label, length in (
+                ("tokens", "Tokens with room", held.length),
+                ("length", "Length of a finished request", held.full),
+            )
+        )
     kept = {
         limit: rows(
             _of_limit("cached_tokens", limit),
             f"Tokens a rank keeps of a request{_limit_words(limit)}",
             "token/request",
-            _within(held.length, limit) / inputs.token_groups,
+            _within(held.length, own, limit) / inputs.token_groups,
         )
         for limit in limits
     }
@@ -367,7 +377,7 @@ def cached_tokens(
             _of_limit("tokens_to_come", limit),
             f"Tokens it keeps at the end beside them{_limit_words(limit)}",
             "token/request",
-            _within(held.full, limit) / inputs.token_groups - kept[limit],
+            _within(held.full, own_full, limit) / inputs.token_groups - kept[limit],
         )
         for limit in limits
     }
