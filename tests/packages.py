@@ -110,6 +110,28 @@ class Parts:
         anchor = f"<xdr:twoCellAnchor>{inside}</xdr:twoCellAnchor>"
         self.replace(drawing, "</xdr:wsDr>", f"{anchor}</xdr:wsDr>")
 
+    def type(self, title: str, address: str, value: Any) -> None:
+        """Type a number, a text or a formula into a cell, or empty it (None); no stored value is left."""
+        text = str(value).replace("&", "&amp;").replace("<", "&lt;")
+        kind, inside = (
+            ("", "")
+            if value is None
+            else ("", f"<v>{value}</v>")
+            if not isinstance(value, str)
+            else ("", f"<f>{text[1:]}</f>")
+            if text.startswith("=")
+            else (' t="inlineStr"', f"<is><t>{text}</t></is>")
+        )
+
+        def typed(cell: str) -> str:
+            style = re.search(r' s="[0-9]+"', cell)
+            return f'<c r="{address}"{style[0] if style else ""}{kind}>{inside}</c>'
+
+        self.cell(title, address, typed)
+        for name in self.data:
+            if name.startswith("xl/worksheets/sheet"):
+                self.data[name] = re.sub(rb"(?<=</f>)<v>[^<]*</v>", b"", self.data[name])
+
     def save(self, path: Path) -> Path:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, data in self.data.items():

@@ -63,7 +63,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_says_what_a_workbook_is(run: Any, made: Path) -> None:
-    """As generated, in ten lines, the verdict first; a price that nobody states is not known, in JSON null."""
+    """As generated, in ten lines, the verdict first; a price that nobody states is null in JSON."""
     status, out, err = run("open", str(made))
     lines = {line.split()[0]: line for line in out.splitlines()}
     assert (status, err, len(out.splitlines())) == (0, "", 10)

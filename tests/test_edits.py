@@ -191,7 +191,7 @@ def test_more_edits_than_log_has_room_for(book: EstimateBook) -> None:
 @pytest.mark.exhaustive
 def test_an_edit_that_moves_no_result_is_seen(tmp_path: Path) -> None:
     """The file agrees with the engine, and says itself that an input was changed."""
-    path = build_workbook(estimate(parse_scenario(SCENARIO, "edits")), tmp_path / "run.xlsx")
+    path = build_workbook(estimate(parse_scenario(SCENARIO, "edits"), library=few()), tmp_path / "run.xlsx")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # extensions that openpyxl leaves out
         workbook = load_workbook(path)
