@@ -133,7 +133,7 @@ def place(book: EstimateBook, identifier: str, column: int = 0) -> tuple[str, in
     if (identifier, column) in book.input_cells:
         return book.input_cells[identifier, column]
     address = book.addresses[book.estimate.figure(identifier)]
-    return address.sheet, address.row, FIRST + column
+    return address.sheet, address.row, FIRST + column if address.column is None else address.column
 
 
 def random_value(figure: Input, dice: random.Random) -> Any:

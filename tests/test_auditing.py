@@ -140,7 +140,7 @@ def test_rows_say_what_the_engine_says(workbook: Path, found: Audit) -> None:
         and row["status"] == "secondary"
         and row["source"]
         and row["unit"] == "GB/s"
-        and row["section"] == "Memory bandwidth"
+        and row["section"] == "Accelerators"
     )
     assert rows["Summary", "inputs.concurrency"]["edited"] == "J7 was 4" and rows[
         "Summary", "inputs.concurrency"

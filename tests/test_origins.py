@@ -9,15 +9,12 @@ from live import as_written, few, place
 from test_trace import paths_of
 
 from mantile.equations.assumption import TYPED_SOURCE
-from mantile.equations.metrics import TPOT, USD_PER_MILLION_OUTPUT_TOKENS
-from mantile.equations.trace.lines import TYPED_OVER
+from mantile.equations.metrics import USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.estimates.estimate import estimate
 from mantile.estimates.sensitivity import sensitivity_inputs
-from mantile.graph.quantity import Input
 from mantile.library.profile_facts import OWN_PRICE
 from mantile.library.scenario import parse_scenario
 from mantile.verification.compiled_formulas import CompiledSheets
-from mantile.workbook.book import SHARED
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.sheets.workings import HOW
@@ -116,20 +113,16 @@ def test_inputs_say_whether_anyone_asked_for_them() -> None:
 
 
 @pytest.mark.parametrize("basis", ["cloud", "rental", "owned"])
-def test_a_price_typed_over_that_of_the_library_is_ones_own(basis: str) -> None:
-    """Neither provider nor day of the former price is told of it; another accelerator has its own again."""
+def test_a_price_that_is_typed_is_ones_own(basis: str) -> None:
+    """Neither provider nor day of the price in the library is told of it."""
     made = estimate(parse_scenario(FIELDS | {"price_basis": basis}, "test"), library=LIBRARY)
     price = "purchase" if basis == "owned" else basis
     parts = {part: made.figure(f"cost.offer_{part}") for part in ("provider", "region", "day", "own")}
     before = made.values()
-    after = made.program.run(made.inputs(0) | {f"library.h100-sxm.price_{price}": 99.0})
+    after = made.program.run(made.inputs(0) | {f"hardware.price_{price}.override": 99.0})
     assert before[parts["own"]] == 0 and before[parts["provider"]] != OWN_PRICE
     assert after[parts["own"]] == 1 and after[parts["provider"]] == OWN_PRICE == after[parts["region"]]
     assert after[parts["day"]] == "not known"
-    other = made.program.run(
-        made.inputs(0) | {f"library.h100-sxm.price_{price}": 99.0, "inputs.accelerator": "b200-sxm"}
-    )
-    assert other[parts["own"]] == 0
 
 
 def _price(book: EstimateBook, model: CompiledSheets, typed: Typed) -> tuple[str, str, str, str]:
@@ -142,64 +135,14 @@ def _price(book: EstimateBook, model: CompiledSheets, typed: Typed) -> tuple[str
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("basis", ["cloud", "owned"])
 def test_a_price_of_ones_own_has_nobody_elses_status(basis: str) -> None:
-    """Typed over that of the library, or into the cell of its override; on Assumptions and in the trace."""
+    """Typed into the cell of its override; on Assumptions and in the trace."""
     book, price = _made(price_basis=basis), "purchase" if basis == "owned" else basis
     model = CompiledSheets(as_written(book).contents)
     status, source, *traced = _price(book, model, {})
     assert status.startswith("secondary") and traced[0] == status and source != TYPED_SOURCE
-    cell = place(book, f"library.h100-sxm.price_{price}")
-    typed = (TYPED_OVER, TYPED_SOURCE)
-    assert _price(book, model, {cell: 99.0}) == typed * 2
     sheet, row, column = place(book, f"hardware.price_{price}.override")
     edits = {(sheet, row, column): 99.0, (sheet, row, HOW): "our offer"}
     assert _price(book, model, edits) == ("override", "our offer") * 2
-    other = {cell: 99.0, place(book, "inputs.accelerator"): "b200-sxm"}
-    assert _price(book, model, other)[0].startswith("secondary"), "another accelerator has its own"
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("what", [2000.0, None, "fast"])
-def test_a_figure_typed_over_that_of_the_library_has_nobodys_source(what: Any) -> None:
-    """Neither on Assumptions nor on Sensitivity nor in the trace; one that nobody uses changes nothing."""
-    book = _made()
-    bandwidth = place(book, "library.h100-sxm.memory_bandwidth")
-    share = place(book, "efficiency.interference.global")
-    model = CompiledSheets(as_written(book).contents)
-    before, after = (model.calculate(book.sheets, typed) for typed in ({}, {bandwidth: what, share: what}))
-    then, now = (_told(book, solution) for solution in (before, after))
-    assert now["efficiency.interference"] == (TYPED_OVER, TYPED_SOURCE)
-    changed = {identifier for identifier in then if then[identifier] != now[identifier]}
-    assert changed == {"efficiency.interference"}, "the bandwidth is no assumption"
-    sensitivity = book.sheets["Sensitivity"]
-    row = next(row for row, one in sensitivity.ids.items() if one == "efficiency.interference")
-    said = {str(after.get(("Sensitivity", row, column))) for column in range(40)}
-    assert f"{TYPED_OVER}: {TYPED_SOURCE}" in said
-    figures = _figures(book, after)
-    assert figures["hardware.memory_bandwidth"] == (TYPED_OVER, TYPED_SOURCE)
-    assert {key for key, told in figures.items() if told[0] == TYPED_OVER} == {"hardware.memory_bandwidth"}
-    if what == 2000.0:
-        path = paths_of(book, model.calculate(book.sheets, {bandwidth: what}))[TPOT]
-        assert path[-2][4] == TYPED_OVER and path[-1][2] == TYPED_SOURCE
-    elsewhere = model.calculate(book.sheets, {place(book, "library.b200-sxm.memory_bandwidth"): what})
-    assert _figures(book, elsewhere) == _figures(book, before)
-
-
-def test_what_was_generated_stands_beside_every_figure_that_a_source_is_told_of() -> None:
-    """As a constant of its row, so that a cell that is typed over is seen whichever it is."""
-    book = _made()
-    held = {
-        figure.id: address
-        for figure, address in book.addresses.items()
-        if isinstance(figure, Input) and figure.id.startswith("trace.generated.")
-    }
-    assert len(held) > 100
-    for identifier, address in held.items():
-        row = book.estimate.figure(identifier.removeprefix("trace.generated."))
-        beside = book.addresses[row]
-        assert (beside.sheet, beside.row) == (address.sheet, address.row)
-        assert address.column is not None
-        number = book.sheets[address.sheet].cells[address.row, address.column].number
-        assert number == book.sheets[address.sheet].cells[address.row, SHARED].number
 
 
 def test_the_sheet_of_a_base_alone() -> None:

@@ -190,7 +190,7 @@ def test_each_command_says_that_a_file_is_of_another_version(
 
 EDITED: dict[str, Any] = {
     "inputs.concurrency": 24,
-    "library.h100-sxm.memory_bandwidth": 3000,
+    "hardware.memory_bandwidth.override": 3000,
     "measured.tpot": 11.5,
     "efficiency.step_host.override": 900,
 }
@@ -198,7 +198,7 @@ EDITED: dict[str, Any] = {
 
 @pytest.mark.exhaustive
 def test_an_edited_workbook_of_0_6_0_is_imported() -> None:
-    """Inputs, an override, a figure of the library, a measured value and an added scenario.
+    """Inputs, an override, a figure of the library (as an override), a measured value and an added scenario.
 
     What is not read is named: cells without ids of a sheet that was laid out anew, a factor that is gone.
     """
@@ -214,7 +214,7 @@ def test_an_edited_workbook_of_0_6_0_is_imported() -> None:
     assert (base.concurrency, base.measured.tpot_ms) == (24, 11.5)
     assert [(item.id, item.value) for item in two.overrides] == [("efficiency.step_host", 900)]
     assert (three.name, three.tp, three.input_tokens) == ("long prompts", 2, 4096)
-    assert found.estimate.library.accelerator("h100-sxm").memory_bandwidth.value == 3000
+    assert [(item.id, item.value) for item in base.overrides] == [("hardware.memory_bandwidth", 3000)]
 
 
 def test_inputs_that_were_renamed_are_found_under_their_former_ids() -> None:

@@ -10,6 +10,7 @@ import pytest
 from conftest import few_of
 from live import as_written, edit, few, loaded, place, typed_into
 
+from mantile.equations.display import HOW
 from mantile.equations.metrics import (
     MEMORY_PER_ACCELERATOR,
     OUTPUT_TOKENS_PER_S,
@@ -20,6 +21,7 @@ from mantile.equations.metrics import (
     Metric,
 )
 from mantile.estimates.estimate import estimate
+from mantile.graph.quantity import Input
 from mantile.library.scenario import parse_scenario
 from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.verification.severity import SHOWN
@@ -93,6 +95,7 @@ def test_a_path_leads_from_a_result_to_a_source(kind: str) -> None:
     book = _book(kind)
     paths = paths_of(book, _native(book))
     ids = {identifier for sheet in book.sheets.values() for identifier in sheet.ids.values()}
+    ids |= {figure.id for figure in book.addresses if isinstance(figure, Input)}  # of tables
     for metric, (*steps, source) in paths.items():
         assert len(steps) - 1 <= MOST_STEPS
         value = metric.of(book.estimate.equations.figures)
@@ -192,13 +195,14 @@ def test_every_step_leads_to_a_row_or_to_what_it_was_chosen_from(tmp_path: Path)
 def test_another_source_that_is_typed_is_told_and_changes_no_answer(tmp_path: Path) -> None:
     """The trace repeats what stands in the file; verification names the cell, once."""
     book, text = _book(), "NVIDIA H100 datasheet; page 2; https://nvidia.com"
-    address = book.addresses[book.estimate.figure("library.h100-sxm.memory_bandwidth")]
-    file = typed_into(as_written(book), {(address.sheet, address.row, 3): text})
+    figure = book.estimate.figure("library.h100-sxm.memory_bandwidth")
+    address, column = book.addresses[figure], book.words_column(figure, HOW)
+    file = typed_into(as_written(book), {(address.sheet, address.row, column): text})
     shown = CompiledSheets(file.contents).calculate(book.sheets, {})
     assert paths_of(book, shown)[TPOT][-1][NAME] == text
 
     def change(workbook: Any) -> None:
-        workbook[address.sheet].cell(address.row + 1, 4).value = text
+        workbook[address.sheet].cell(address.row + 1, column + 1).value = text
 
     path = edit(write_workbook(book, tmp_path / "run.xlsx"), tmp_path / "edited.xlsx", change)
     report = verify(path)

@@ -160,13 +160,13 @@ def test_compiled_patterns_equal_the_stock_model(workbook: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_edited_inputs_are_followed_and_named(variants: Path, tmp_path: Path) -> None:
-    """An edit of selectors, a library figure, an override, a following cell: recomputed, listed, fine."""
+    """An edit of selectors, an assumption, an override, a following cell: recomputed, listed, fine."""
 
     def change(book: Any) -> None:
         book["Summary"]["B7"] = 1
         book["Summary"]["H7"] = 700
         _cell(book, "Efficiency", "efficiency.gemm_bandwidth.override", 9).value = 0.5
-        _cell(book, "Hardware", "library.h100-sxm.memory_bandwidth", 7).value = 3000
+        _cell(book, "Cost", "cost.life", 7).value = 5
         _cell(book, "Inputs", "inputs.concurrency", 9).value = 3
 
     report = verify(edit(variants, tmp_path / "edited.xlsx", change)).to_dict()
@@ -177,7 +177,7 @@ def test_edited_inputs_are_followed_and_named(variants: Path, tmp_path: Path) ->
         ("inputs.tp", 1),
         ("inputs.input_tokens", 700),
         ("efficiency.gemm_bandwidth.override", 0.5),
-        ("library.h100-sxm.memory_bandwidth", 3000),
+        ("cost.life", 5),
         ("inputs.concurrency", 3),
     }
 

@@ -401,5 +401,6 @@ def _saves(work: object) -> bool:
     """Whether an operation keeps latents, or looks back no further than a window that the model states."""
     if isinstance(work, LatentAttention):
         return True
-    length = work.span.length if isinstance(work, Attention) else None
+    within = isinstance(work, Attention) and work.span.kind in ("sliding", "chunked")
+    length = work.span.length if isinstance(work, Attention) and within else None
     return length is not None and isinstance(length.value, int | float) and length.value > 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,7 +53,6 @@ def edited(file: File) -> Edits:
     Raises:
         InputError: naming the cell, for an edit that neither can hold.
     """
-    _require_library(file)
     estimate = file.book.estimate
     values, changes = typed_inputs(file)
     if file.other_version:
@@ -69,6 +68,7 @@ def edited(file: File) -> Edits:
         data["variants"] = [*data.get("variants", []), *({"name": column.name} for column in added)]
     _shared(data, changes, file)
     _cases(data, typed, file)
+    changes += _of_library(data, file)
     reasons = _reasons(data, file)
     return Edits(
         scenario=parse_scenario(data, str(file.path)),
@@ -78,18 +78,36 @@ def edited(file: File) -> Edits:
     )
 
 
-def _require_library(file: File) -> None:
-    """Refuse a file of another version in which figures of the library were typed over."""
-    figures = file.book.estimate.equations.figures if file.other_version else {}
+def _of_library(data: dict[str, Any], file: File) -> Iterator[dict[str, Any]]:
+    """Figures of the library that were typed over in a file of another version, as overrides.
+
+    Raises:
+        InputError: for one that is not in use in all scenarios: no override says it.
+    """
+    equations = file.book.estimate.equations
+    chips = {column.values.get("accelerator") for column in file.book.estimate.columns}
+    figures = equations.figures if file.other_version else {}
     for (sheet, row), entry in file.places.file_ids.items():
         figure, found = figures.get(entry.id), file.contents[sheet].get((row, SHARED))
-        is_stated = isinstance(figure, Input) and figure.fixed and entry.id.startswith(PROFILED)
-        if isinstance(figure, Input) and is_stated and not entry.linked and not same(figure.value, found):
+        stated = isinstance(figure, Input) and figure.fixed and entry.id.startswith(PROFILED)
+        if not isinstance(figure, Input) or not stated or entry.linked or same(figure.value, found):
+            continue
+        thing, _, fact = entry.id.rpartition(".")
+        override, cell = f"hardware.{fact}", place_of(sheet, row, SHARED)
+        if chips != {thing.removeprefix("library.")} or override not in equations.overridable:
             raise InputError(
-                f"{file.path}: {place_of(sheet, row, SHARED)} ({entry.id}): holds {str(found)!r:.60} instead "
-                f"of {figure.value!r}; a figure of the library cannot be carried over: set it back, and type "
-                "the figure into the override cell of the figure in use"
+                f"{file.path}: {cell} ({entry.id}): holds {str(found)!r:.60} instead of {figure.value!r}; a "
+                "figure of the library that not all scenarios use cannot be carried over: set it back, and "
+                "type it into the override cell of the figure in use"
             )
+        data["overrides"] = _with(data.get("overrides", []), override, found, file.path.name)
+        yield {
+            "id": f"{override}{OVERRIDE}",
+            "cell": cell,
+            "scenario": file.scenario_name(0),
+            "generated": figure.value,
+            "found": found,
+        }
 
 
 def _reasons(data: dict[str, Any], file: File) -> frozenset[str]:

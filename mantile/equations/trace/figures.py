@@ -171,14 +171,14 @@ class Figures:
         return Line(cells | found, figure)
 
     def _of_table(self, rows: Sequence[Input], place: Node, what: str) -> Node | None:
-        """Label of a figure in a table of chips or systems, and id of its row, by the one chosen."""
+        """Label or id of a figure in a table of chips or systems, by the one chosen."""
         kind, hardware = rows[0].id.partition(".")[0], self.graph.prefill_workers.hardware
         things = {"library": hardware.accelerators, "system": hardware.systems}.get(kind)
         if things is None:
             return None
         thing = index(span(things), place)
         if what == "id":
-            return join(f"{kind}.", thing)
+            return join(f"{kind}.", thing, rows[0].id.removeprefix(f"{kind}.{things[0].value}"))
         return join(f"{rows[0].label.rpartition(', ')[0]}, ", thing)
 
     def _row(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from mantile.equations.display import HOW, origin
+from mantile.equations.display import HOW, SIDE_BY_SIDE, origin
 from mantile.graph.quantity import Input, Named, Section
 from mantile.workbook import style
-from mantile.workbook.book import SHARED, Cell, Sheet
+from mantile.workbook.book import FIRST, SHARED, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import needed_height
 
@@ -56,9 +56,10 @@ def add_table(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> i
             sheet.set_text(at, column, text, look.but(wrap=False))
         sheet.ids[at], sheet.sections[at], sheet.heights[at] = texts[-1], section.title, _ROW
     told = [fact for fact, figures in table.of.items() if _has_words(figures, first)]
-    behind = SHARED + len(table.of)
+    columns = [SHARED, *range(start := first_column(book), start + len(table.of) - 1)]
+    behind = columns[-1] + 1
     height = 20.0
-    for column, (fact, figures) in enumerate(table.of.items(), SHARED):
+    for column, (fact, figures) in zip(columns, table.of.items(), strict=True):
         unit = next(iter(figures.values())).unit
         head = fact if unit in ("1", "flag") else f"{fact}, {style.shown_unit(unit)}"
         at_words = behind + 2 * told.index(fact) if fact in told else None
@@ -79,6 +80,11 @@ def add_table(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> i
     sheet.heights[row] = height
     sheet.tables.append((row, row + len(things)))
     return row + 1 + len(things)
+
+
+def first_column(book: EstimateBook) -> int:
+    """Behind all columns in which scenarios may stand or be typed: these are copied across whole sheets."""
+    return FIRST + max(SIDE_BY_SIDE, book.columns) + 1
 
 
 def _has_words(figures: dict[str, Input], first: dict[str, Input]) -> bool:
