@@ -426,14 +426,6 @@ def test_a_bundle_of_odd_values_is_refused(small: Estimate, case: str) -> None:
         Bundle.parse(data | {"digest": digest}, "b").estimate()
 
 
-@pytest.mark.parametrize("value", [1000, 0, 0.2, 65])
-def test_bits_of_a_value_have_a_range(value: float) -> None:
-    """As every other figure."""
-    override = {"id": "datatype.bf16.bits", "value": value}
-    with pytest.raises(InputError, match=r"datatype\.bf16\.bits = .* expected a number from 0.25 to 64"):
-        estimate(parse_scenario(SCENARIO | {"overrides": [override]}, "s"), library=few(("h100-sxm",)))
-
-
 @pytest.mark.parametrize("value", [1e300, -1e300, 1e-300])
 @pytest.mark.parametrize("figure", ["hardware.link_bandwidth", "hardware.peak_bf16", "hardware.price_cloud"])
 def test_no_figure_is_out_of_this_world(figure: str, value: float) -> None:

@@ -214,7 +214,7 @@ def test_an_edited_workbook_of_0_6_0_is_imported() -> None:
     assert (base.concurrency, base.measured.tpot_ms) == (24, 11.5)
     assert [(item.id, item.value) for item in two.overrides] == [("efficiency.step_host", 900)]
     assert (three.name, three.tp, three.input_tokens) == ("long prompts", 2, 4096)
-    assert [(item.id, item.value) for item in base.overrides] == [("hardware.memory_bandwidth", 3000)]
+    assert ("hardware.memory_bandwidth", 3000) in [(item.id, item.value) for item in base.overrides]
 
 
 def test_inputs_that_were_renamed_are_found_under_their_former_ids() -> None:

@@ -87,11 +87,7 @@ def again(found: Estimate, driver: SensitivityInput, share: float) -> dict[str, 
             for item in reached.figures[kind]
             if isinstance(item.value, int | float)
         }
-    # rows of the library, scaled, may hold more than a library may state
-    faults = next(node for node in found.values() if getattr(node, "id", "") == "typed.tables.faults")
-    values, steps = found.program._start(inputs | changed, ())
-    for node, function, arguments in steps:
-        values[node] = 0.0 if node is faults else function(*[values[argument] for argument in arguments])
+    values = found.program.run(inputs | changed)
     return {name: plain(values[result.figure]) for name, result in results(found.equations).items()}
 
 

@@ -130,7 +130,8 @@ def test_without_graphs_no_step_is_over_before_the_host_has_started_it(
         host = float(eager["serving.decode_host"].value)
         assert (host > 0) == (framework != "llama.cpp")
         assert float(eager["serving.decode_step"].value) >= host * (1 - 1e-9)
-        for key in ("ttft_s", "tpot_s", "e2e_s"):
+        first = () if "decode" in more else ("ttft_s",)  # slower decode workers send fewer prompts
+        for key in (*first, "tpot_s", "e2e_s"):
             assert eager.results()[key] >= plain.results()[key] * (1 - 1e-9), (load, key)
         assert eager.results()["kv_capacity_tokens"] >= plain.results()["kv_capacity_tokens"]
         assert float(eager["runtime.graphs"].value) == 0
@@ -335,6 +336,7 @@ def test_all_settings_stand_on_sheets(load: dict[str, Any]) -> None:
         **{"acceptance_length": 2.1, "draft_parameters": 0, "draft_layers": 0, "draft_kv_channels": 0},
         **{"input_spread": 0.4, "output_spread": 0.3, "ttft_limit": 1, "tpot_limit": 0.05, "e2e_limit": 20},
         "handover_bandwidth": 50,
+        **{"ffn_tp": 2, "embedding_tp": 2},
     }
     for name in ("device_split", "links"):  # of devices that are not alike, which have no decode workers
         del stated[name]

@@ -19,6 +19,8 @@ from typing import Any
 import formulas
 import numpy as np
 import pytest
+import scipy.sparse  # these two add filters of warnings when they are imported first
+import scipy.special
 from live import few, loaded
 
 import mantile
@@ -60,8 +62,13 @@ def _process() -> dict[str, Any]:
     return {
         "loggers": {name: how for name, how in settings.items() if how != (logging.NOTSET, False, True, [])},
         "logging": logging.root.manager.disable,
-        "warnings": ([*warnings.filters], warnings.showwarning),
-        "garbage": (gc.isenabled(), gc.get_threshold(), gc.get_freeze_count(), gc.get_debug()),
+        "warnings": (
+            [*warnings.filters],
+            warnings.showwarning,
+            scipy.special.geterr(),
+            scipy.sparse.__name__,
+        ),
+        "garbage": (gc.isenabled(), gc.get_threshold(), gc.get_freeze_count() > 0, gc.get_debug()),
         "streams": (sys.stdout, sys.stderr, sys.__stderr__),
         "numpy": (np.geterr(), np.get_printoptions()),
         "folder": (Path.cwd(), dict(os.environ)),

@@ -36,7 +36,8 @@ def wrong_lines() -> Iterator[tuple[str, ...]]:
     for name, declared in SCENARIO_FIELDS.items():
         flag = field_flag(name)
         line = _without(flag)
-        yield (*line, flag)
+        if set(declared.choices) != {"on", "off"}:  # these need no value
+            yield (*line, flag)
         yield (*line, f"{flag}x", "1")
         if declared.choices or declared.listed:
             yield (*line, flag, "no-such-thing")

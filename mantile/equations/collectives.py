@@ -378,7 +378,8 @@ def context(work: _Pass) -> list[Block]:
     number = _count(cores)
     assert number is not None
     if phase.decode:
-        of_results = rows("channels", "Channels of results, all layers", "channel", _channels(work, "result"))
+        each = rows.added("channels_of", "Channels of results", "channel", _channels(work, "result"), most=1)
+        of_results = rows("channels", "Channels of results, all layers", "channel", each)
         volume = phase.rank_tokens * of_results * RESULT_BYTES
     else:
         volume = phase.rank_requests * workers.inputs.input_tokens * workers.memory.caches.per_token
@@ -409,9 +410,8 @@ def shares(work: _Pass) -> list[Block]:
     )
     for what, label, between in ways:
         rows = work.rows(f"{what}_shares", label)
-        of_layer = rows(
-            "channels", "Channels of a rank", "channel", _channels(work, what) / number, "of a layer"
-        )
+        each = rows.added("channels_of", "Channels in all layers", "channel", _channels(work, what), most=1)
+        of_layer = rows("channels", "Channels of a rank", "channel", each / number, "of a layer")
         size = rows(
             "message_bytes",
             "Message bytes",
@@ -563,8 +563,8 @@ def _cores(ir: ModelGraph) -> list[Module]:
     return [module for module in ir.modules if isinstance(module.operation, Attention | LatentAttention)]
 
 
-def _channels(work: _Pass, what: Literal["query", "result"]) -> Node:
-    """Channels of queries, or of results, of a rank in all layers; of latents, as wide as these."""
+def _channels(work: _Pass, what: Literal["query", "result"]) -> list[Node]:
+    """Channels of queries, or of results, of a rank in all layers, by core; of latents, as wide as these."""
     plan = work.workers.plan
     channels: list[Node] = []
     for module in _cores(work.ir):
@@ -577,4 +577,4 @@ def _channels(work: _Pass, what: Literal["query", "result"]) -> Node:
             assert isinstance(core, Attention)
             of_layer = plan.on_rank(core.query if what == "query" else core.result, module)
         channels.append(of_layer * module.layers)
-    return sum_of(channels)
+    return channels

@@ -503,7 +503,8 @@ async def _parts(pool: Pool, text: str, settings: Settings, as_csv: bool) -> Asy
     "/jobs/{id}",
     tags=["jobs"],
     summary="How far long work is",
-    responses=answered(id="string", status="string", progress="object?"),
+    responses=answered(id="string", status="string", progress="object?")
+    | {404: {"description": "There is none."}},
 )
 async def job(request: Request, id: Annotated[str, PathParameter(max_length=32)]) -> Json:
     """`status`: running, done, failed or cancelled; `progress` where it is known. Kept for an hour.
@@ -535,7 +536,8 @@ async def job_result(request: Request, id: Annotated[str, PathParameter(max_leng
     "/jobs/{id}",
     tags=["jobs"],
     summary="Cancel long work",
-    responses=answered(id="string", status="string", progress="object?"),
+    responses=answered(id="string", status="string", progress="object?")
+    | {404: {"description": "There is none."}},
 )
 async def job_cancel(request: Request, id: Annotated[str, PathParameter(max_length=32)]) -> Json:
     """Its worker process ends; what is done stays done."""

@@ -67,8 +67,8 @@ def shared_cells(what: str, figures: Iterable[Input]) -> SharedCells:
         what: they are, in the plural.
     """
     name, behind, kind = what.partition(", ")
-    bounds = Bounds(f"{name}.{kind}" if kind else name)
-    rows = Rows(f"typed.{name}.{kind}" if kind else f"typed.{name}", behind + kind)
+    part = ".".join((name, *([kind.replace(" ", "_")] if kind else [])))
+    bounds, rows = Bounds(part), Rows(f"typed.{part}", behind + kind)
     found = tuple(_typed(figure, bounds) for figure in figures)
     faults = first_fault(
         rows,

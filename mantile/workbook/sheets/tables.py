@@ -53,8 +53,10 @@ def add_table(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> i
         figure = first[thing]
         texts = (thing, "·", *origin(figure), figure.id.rpartition(".")[0])
         for column, (text, look) in enumerate(zip(texts, _LOOKS, strict=True), start=1):
-            sheet.set_text(at, column, text, look.but(wrap=False))
-        sheet.ids[at], sheet.sections[at], sheet.heights[at] = texts[-1], section.title, _ROW
+            sheet.set_text(at, column, text, look)
+            needed = needed_height(text, look, sheet.widths[column])
+            sheet.heights[at] = max(sheet.heights.get(at, _ROW), needed)
+        sheet.ids[at], sheet.sections[at] = texts[-1], section.title
     told = [fact for fact, figures in table.of.items() if _has_words(figures, first)]
     columns = [SHARED, *range(start := first_column(book), start + len(table.of) - 1)]
     behind = columns[-1] + 1
