@@ -258,7 +258,6 @@ CONFIGS: dict[str, Fields] = {
     ),
     "step3p5": _of(
         "step3p5",
-        pad_token_id=0,  # its class takes no None
         head_dim=16,
         num_attention_groups=3,
         attention_other_setting={"num_attention_heads": 9, "num_attention_groups": 3, "head_dim": 16},

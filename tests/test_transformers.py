@@ -119,13 +119,16 @@ def ours(config: dict[str, Any]) -> ModelGraph:
     )
 
 
+NO_CLASS = ("step3p5",)  # transformers reads its config, and has no class that decodes by itself
+
+
 def test_every_family_is_built() -> None:
     """A family without a small config would be unproven."""
     parts = [config["text_config"] for config in CONFIGS.values() if "text_config" in config]
     assert {config["model_type"] for config in (*CONFIGS.values(), *parts)} == FAMILIES.keys()
 
 
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize("name", [name for name in CONFIGS if name not in NO_CLASS])
 def test_tensors_are_those_of_the_model_class(torch: ModuleType, transformers: ModuleType, name: str) -> None:
     """Every parameter and stored buffer by shape and number.
 
