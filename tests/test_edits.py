@@ -7,11 +7,15 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from formulas import Parser
 from live import as_written, few, place, typed_into
 from openpyxl import load_workbook
+from schedula import EMPTY
 from xlsxwriter.utility import xl_rowcol_to_cell
 
+from mantile.equations.checks import TYPED_OVER
 from mantile.equations.stamp import stamp
 from mantile.equations.typed import NONE
 from mantile.estimates.estimate import estimate
@@ -24,7 +28,7 @@ from mantile.workbook.book import ACROSS, FIRST, SHARED
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.read import typed_inputs
-from mantile.workbook.write import build_workbook
+from mantile.workbook.write import build_workbook, write_workbook
 
 SCENARIO: dict[str, Any] = {
     "model": "llama-3.1-8b",
@@ -79,13 +83,13 @@ def _said(book: EstimateBook, typed: dict[tuple[str, int], Any]) -> tuple[list[f
     return counts, sentence.partition("range. ")[2] or sentence, status
 
 
-CHANGED, AS_GENERATED = "inputs changed since generation", "inputs as generated"
+CHANGED, AS_GENERATED = "changed since generation", "as generated"
 
 
 @pytest.mark.parametrize(
     ("typed", "counts", "sentence"),
     [
-        ({}, [0, 0], "None was edited."),
+        ({}, [0, 0], "No input was edited."),
         (
             {("inputs.tp", 1): 2},
             [0, 1],
@@ -152,6 +156,53 @@ def _order(book: EstimateBook) -> list[str]:
     """Ids of inputs in the order in which they stand on Edits."""
     ids = book.sheets["Edits"].ids.values()
     return [one.removeprefix("stamp.").removesuffix(".now") for one in ids if one.endswith(".now")]
+
+
+def test_a_figure_that_is_no_input_is_not_denied(book: EstimateBook) -> None:
+    """A figure of the library, locked, that somebody typed over all the same."""
+    checks = book.sheets["Checks"].cells
+    figure = book.estimate.figure("library.h100-sxm.memory_bandwidth")
+    assert isinstance(figure, Input) and figure.fixed
+    for factor, said in ((1, ""), (0.9, TYPED_OVER)):
+        inputs = [values | {figure.id: figure.value * factor} for values in book.generated_inputs()]
+        values = book.values(inputs)[ACROSS]
+        sentence, status = (values[checks[cell].expression] for cell in ((6, 0), (4, 5)))
+        assert sentence.endswith(f"No input was edited.{said}") and status == (
+            CHANGED if said else AS_GENERATED
+        )
+
+
+def test_each_cell_that_is_typed_into_shows_that_it_was(book: EstimateBook, tmp_path: Path) -> None:
+    """By a rule that holds once the cell holds something else, in every column; of followers too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of data bars
+        file = load_workbook(write_workbook(book, tmp_path / "rules.xlsx"))
+    values = book.values(book.generated_inputs())
+    judged = 0
+    for name, sheet in book.sheets.items():
+        rules = {
+            str(area.sqref): rule.formula[0]
+            for area in file[name].conditional_formatting
+            for rule in area.rules
+            if rule.type == "expression" and rule.formula[0].startswith(("OR(ISBLANK(", "NOT(ISBLANK("))
+        }
+        for (row, column), cell in sheet.cells.items():
+            if cell.entry is None or cell.room is not None:
+                continue
+            here = xl_rowcol_to_cell(row, column)
+            if cell.expression is not None and "!" in book.formula_text(sheet, cell) and here not in rules:
+                continue  # follows what stands on another sheet
+            rule = Parser().ast(f"={rules[here]}")[1].compile()
+            held: Any = cell.text if cell.number is None else cell.number
+            if cell.expression is not None:
+                held = values[cell.scenario][cell.expression]
+            cases = ((held, False), ("another", True), (0.0137, True), (None, held is not None))
+            for typed, differs in cases:
+                given = [held if one != here.replace("$", "") else typed for one in rule.inputs]
+                found = rule(*(EMPTY if one is None else one for one in given))
+                assert bool(np.ravel(found)[0]) is differs, (name, here, typed)
+            judged += 1
+    assert judged > 250
 
 
 def test_nothing_is_edited_as_generated(book: EstimateBook) -> None:

@@ -64,6 +64,7 @@ from mantile.library.huggingface.unread import why_unread
 TOLERANCE = defined("checks.tolerance", "Tolerance", "1", 1e-9, "relative difference that rounding may leave")
 OVERLOADED = "OVERLOADED"
 NO_EDIT = "–"
+TYPED_OVER = " Results changed all the same: a formula or a library figure was typed over (mantile verify)."
 FITS, WITH_OFFLOAD, INSUFFICIENT, INVALID = "fits", "fits_with_offload", "insufficient_memory", "invalid"
 
 
@@ -1229,6 +1230,7 @@ def verdict(
     all_clear = sum_across(clear, scenarios, "alerts that are clear")
     master = rows("master", "Master check", "flag", where(all_passed >= error_count, 1, 0))
     in_all = text(error_count, "0")
+    changes = if_error(sum_across(unchanged.left, scenarios, "edits of all scenarios"), 1)
     return Verdict(
         checks=checks,
         unchanged=unchanged,
@@ -1258,16 +1260,16 @@ def verdict(
             "As generated",
             "1",
             where(
-                if_error(sum_across(unchanged.left, scenarios, "edits of all scenarios"), 1) > 0,
-                "inputs changed since generation",
-                "inputs as generated",
+                changes > 0,
+                "changed since generation",
+                "as generated",
             ),
         ),
         inputs=rows(
             "inputs",
             "Inputs that cannot be, and the first edits",
             "1",
-            join(_invalid_inputs(checked, others, scenarios), *_edited(edited, scenarios)),
+            join(_invalid_inputs(checked, others, scenarios), *_edited(edited, changes, scenarios)),
         ),
     )
 
@@ -1287,11 +1289,17 @@ def _invalid_inputs(checked: Checks, others: Sequence[Faults], scenarios: int) -
     return join(fine, *(where(count > 0, words, "") for count, words in told))
 
 
-def _edited(edited: Quantity, scenarios: int) -> Iterator[Node]:
-    """The first edit of each scenario in words; or that there is none."""
+def _edited(edited: Quantity, changes: Node, scenarios: int) -> Iterator[Node]:
+    """The first edit of each scenario in words; or that there is none.
+
+    Args:
+        changes: inputs and headline results of all scenarios that changed: without an edit a formula or a
+            figure of the library was typed over.
+    """
     each = [in_scenario(edited, scenario) for scenario in range(scenarios)]
     none = [equal(words, NO_EDIT) for words in each]
-    yield where(all_of(*none), "None was edited.", "")
+    yield where(all_of(*none), "No input was edited.", "")
+    yield where(all_of(*none, changes > 0), TYPED_OVER, "")
     for letter, words, is_none in zip(LETTERS, each, none, strict=False):
         yield where(is_none, "", words if scenarios == 1 else join(f"{letter}: ", words))
 

@@ -242,6 +242,7 @@ BLOCK_NOTE = Style(size=9.5, colour=GREY, fill=PANEL, top=(THIN, HAIRLINE))
 HEADER = Style(size=9.5, bold=True, colour=NAVY, fill=BAND, bottom=(THICK, NAVY))
 HEADER_RIGHT = HEADER.but(align="right", form=_air("@"))
 HEADER_WRAP = HEADER.but(align="right", wrap=True)
+EDITED = Style(bold=True, fill="#FFDF9E")  # holds something else than as generated
 SECTION = Style(size=SMALL, colour=MUTE)
 LABEL = Style()
 ROW_LABEL = Style(wrap=True)

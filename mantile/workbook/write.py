@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import xlsxwriter
 from xlsxwriter.exceptions import FileCreateError
+from xlsxwriter.utility import xl_rowcol_to_cell
 from xlsxwriter.worksheet import Worksheet
 
 from mantile.estimates.estimate import Estimate
@@ -19,7 +20,7 @@ from mantile.library.dates import day_of, today
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.workbook import style
-from mantile.workbook.book import NOT_AVAILABLE, Book, Cell, Room, Sheet
+from mantile.workbook.book import FIRST, NOT_AVAILABLE, Book, Cell, Room, Sheet
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.charts import Chart
 from mantile.workbook.layout import lay_out
@@ -48,6 +49,21 @@ _PROTECTED = {
     "objects": True,  # charts can be selected, copied and formatted
 }
 _ALL_CELLS = "A1:XFD1048576"
+_FORMULA = {
+    "validate": "custom",
+    "value": "=0",
+    "error_type": "warning",
+    "error_title": "A worked-out cell",
+    "error_message": "What is typed here replaces a formula: it no longer follows the inputs. "
+    "Overrides are typed into yellow cells.",
+}
+_FIXED = {
+    "validate": "custom",
+    "value": "=0",
+    "error_title": "A fixed figure",
+    "error_message": "It is of the library, or was stored when the file was made. "
+    "Overrides are typed into yellow cells.",
+}
 
 
 def build_workbook(estimate: Estimate, path: str | Path, sign: str | Path | None = None) -> Path:
@@ -136,7 +152,7 @@ class _Writer:
             worksheet.set_column_pixels(column, column, width)
         self._rows(worksheet, sheet)
         self._cells(worksheet, sheet)
-        for place, rule in sheet.conditional:
+        for place, rule in (*sheet.conditional, *self._edited(sheet)):
             _require_written(worksheet.conditional_format(*place, self._conditional(rule)))
         for row, column, chart in sheet.charts:
             self._chart(worksheet, row, column, chart)
@@ -151,6 +167,36 @@ class _Writer:
         worksheet.ignore_errors({"number_stored_as_text": _ALL_CELLS, "formula_unlocked": _ALL_CELLS})
         self._page(worksheet, sheet)
 
+    def _edited(self, sheet: Sheet) -> Iterator[tuple[tuple[int, int, int, int], dict[str, Any]]]:
+        """Rules that mark each cell that holds something else than as generated.
+
+        A rule holds what its cell held; what a cell on the same sheet says is followed.
+        """
+        for (row, column), cell in sheet.cells.items():
+            if cell.entry is None or cell.room is not None:
+                continue
+            here = xl_rowcol_to_cell(row, column)
+            held = self._held(sheet, row, cell)
+            if held is not None:
+                differs = f"=OR(ISBLANK({here}),{here}<>{held})" if held else f"=NOT(ISBLANK({here}))"
+                rule = {"type": "formula", "criteria": differs, "format": style.EDITED}
+                yield (row, column, row, column), rule
+
+    def _held(self, sheet: Sheet, row: int, cell: Cell) -> str | None:
+        """What a cell that is typed into holds as generated, as formulas say it; "" nothing.
+
+        None where it follows what stands on another sheet.
+        """
+        if cell.expression is not None:
+            base = sheet.cells.get((row, FIRST))
+            if cell.reference is not None and base is not None and base.reference == cell.reference:
+                return xl_rowcol_to_cell(row, FIRST)  # which repeats what is typed in front
+            text = self.book.formula_text(sheet, cell).removeprefix("=")
+            return None if "!" in text else text
+        if cell.number is not None:
+            return f"{cell.number:.16G}"
+        return '"' + cell.text.replace('"', '""') + '"' if cell.text else ""
+
     def _rows(self, worksheet: Any, sheet: Sheet) -> None:
         worksheet.outline_settings(True, False, True, False)
         for row in rows_of(sheet):
@@ -160,29 +206,20 @@ class _Writer:
             worksheet.set_row_pixels(row.number, row.height, None, options)
 
     def _guard(self, worksheet: Any, sheet: Sheet) -> None:
-        """Let formulas of a sheet that is not protected ask before they are typed over."""
-        formulas = {
-            (row, column)
-            for (row, column), cell in sheet.cells.items()
-            if cell.expression is not None and cell.entry is None
-        }
-        if not formulas:
-            return
-        areas = [
-            (first, column, last, column)
-            for column in sorted({column for _, column in formulas})
-            for first, last in _runs(row for row, at in formulas if at == column)
-        ]
-        rule = {
-            "validate": "custom",
-            "value": "=0",
-            "error_type": "warning",
-            "error_title": "A worked-out cell",
-            "error_message": "What is typed here replaces a formula: it no longer follows the inputs. "
-            "Overrides are typed into yellow cells.",
-            "other_cells": [list(area) for area in areas[1:]],
-        }
-        _require_written(worksheet.data_validation(*areas[0], rule))
+        """Guard a sheet that is not protected: formulas ask before they are typed over, numbers refuse."""
+        cells = [(place, cell) for place, cell in sheet.cells.items() if cell.entry is None]
+        for rule, guarded in (
+            (_FORMULA, [place for place, cell in cells if cell.expression is not None]),
+            (_FIXED, [place for place, cell in cells if cell.number is not None]),
+        ):
+            areas = [
+                (first, column, last, column)
+                for column in sorted({column for _, column in guarded})
+                for first, last in _runs(row for row, at in guarded if at == column)
+            ]
+            if areas:
+                others = {"other_cells": [list(area) for area in areas[1:]]}
+                _require_written(worksheet.data_validation(*areas[0], rule | others))
 
     def _cells(self, worksheet: Any, sheet: Sheet) -> None:
         for (row, column), cell in sorted(sheet.cells.items()):
