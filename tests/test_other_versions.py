@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 from conftest import few_of
-from live import as_written, exit_status, few, loaded, typed_into
+from live import as_written, edit, exit_status, few, loaded, place, typed_into
+from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.cli.output.verification import print_report
 from mantile.estimates.estimate import Estimate, estimate
+from mantile.library.errors import InputError
 from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.scenario import parse_scenario
@@ -142,6 +144,109 @@ def test_a_file_of_another_version_never_agrees(old: File, capsys: pytest.Captur
     assert WORDS in text and "agree" not in text
     told = told_of(found, {"refused": ""}, "old.xlsx", State({}))
     assert not told["ok"] and told["title"] == f"old.xlsx: {found['other_version']}"
+
+
+LATER = "mantile 0.99.0"
+
+
+@pytest.fixture(scope="module")
+def later(made: Estimate, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, EstimateBook]:
+    """A workbook of another version that says what it was made with."""
+    book = lay_out(made, Bundle(Bundle.of(made).data | {"generator": LATER}, "bundle"))
+    return write_workbook(book, tmp_path_factory.mktemp("later") / "later.xlsx"), book
+
+
+def test_a_file_of_another_version_that_says_what_it_was_made_with(
+    later: tuple[Path, EstimateBook], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also as openpyxl saves it, and with a row moved: by its own digests and its own formulas."""
+    path, book = later
+    report = verify(path)
+    assert report.ok and report.made_by == LATER and report.other_version is None
+    assert sum(sheet["compared"] for sheet in report.sheets) >= len(list(book.formulas())) > 10_000
+    print_report(report, path)
+    assert f"agrees with what {LATER} made" in " ".join(capsys.readouterr().out.split())
+    assert verify(edit(path, tmp_path / "saved.xlsx", lambda _: None)).ok
+
+
+def _at(book: EstimateBook, identifier: str, scenario: int) -> str:
+    sheet, row = _row(book, identifier)
+    return f"{sheet}!{xl_rowcol_to_cell(row, FIRST + scenario)}"
+
+
+@pytest.mark.parametrize("scenario", [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "typed"),
+    [
+        ("formulas", lambda cell: f"{cell.value}*1.1"),
+        ("formulas", lambda cell: f"{cell.value}+0"),
+        ("overwritten", lambda cell: 0.0205),
+        ("shown", None),
+    ],
+    ids=["formula", "formula of equal value", "number", "format"],
+)
+def test_edits_of_a_file_of_another_version_are_named(
+    later: tuple[Path, EstimateBook], tmp_path: Path, kind: str, typed: Any, scenario: int
+) -> None:
+    """By its own digests, in every column; import refuses what changes formulas."""
+    path, book = later
+    sheet, _, place = _at(book, TPOT, scenario).partition("!")
+
+    def change(file: Any) -> None:
+        cell = file[sheet][place]
+        if typed is None:
+            cell.number_format = "0"
+        else:
+            cell.value = typed(cell)
+
+    edited = edit(path, tmp_path / "edited.xlsx", change)
+    report = verify(edited)
+    found = report.to_dict()["edited"]
+    assert not report.ok
+    assert {name: len(items) for name, items in found.items() if items} == {kind: 1}
+    assert found[kind][0].get("id", TPOT) == TPOT and found[kind][0]["cell"].endswith(place[1:])
+    if kind != "shown":
+        with pytest.raises(InputError, match=re.escape(TPOT)):
+            import_workbook(edited)
+
+
+def test_what_else_was_edited_in_a_file_of_another_version(
+    later: tuple[Path, EstimateBook], tmp_path: Path
+) -> None:
+    """A label, an input of each column, a sheet that was hidden, the digests themselves."""
+    path, book = later
+    sheet, row = _row(book, TPOT)
+    cells = [place(book, "inputs.concurrency", scenario) for scenario in (0, 1)]
+
+    def change(file: Any) -> None:
+        file[sheet].cell(row + 1, 2).value = "Another"
+        for number, (name, at, column) in enumerate(cells):
+            file[name].cell(at + 1, column + 1).value = 16 + number
+        file["Hardware"].sheet_state = "hidden"
+
+    report = verify(edit(path, tmp_path / "edited.xlsx", change))
+    assert not report.ok and not report.formulas and not report.overwritten
+    assert [(item["id"], item["found"]) for item in report.inputs] == [
+        ("inputs.concurrency", 16),
+        ("inputs.concurrency", 17),
+    ]
+    assert [item["kind"] for item in report.shown] == ["text or number format"]
+    assert [item["sheet"] for item in report.visibility] == ["Hardware"]
+
+    with pytest.raises(InputError, match="column B"):
+        verify(edit(path, tmp_path / "cut.xlsx", lambda file: setattr(file["_bundle"]["B1"], "value", "{}")))
+
+
+def test_the_digests_of_a_file_are_held_against_it(made: Estimate, tmp_path: Path) -> None:
+    """Of this version too, for the next one: whoever changes them is named."""
+    path = write_workbook(lay_out(made), tmp_path / "made.xlsx")
+
+    def change(file: Any) -> None:
+        cell = file["_bundle"]["B1"]
+        cell.value = str(cell.value).replace('"Inputs":5', '"Inputs":4')
+
+    report = verify(edit(path, tmp_path / "changed.xlsx", change))
+    assert not report.ok and [item["kind"] for item in report.shown] == ["digests"]
 
 
 def test_numbers_that_the_formulas_of_an_old_file_do_not_give_are_named(old: File) -> None:

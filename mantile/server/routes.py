@@ -383,6 +383,7 @@ async def workbooks(request: Request, asked: ScenarioAsked) -> Response:
         edited="object",
         signature="object",
         digest="string",
+        made_by="string?",
         other_version="string?",
     ),
 )

@@ -41,7 +41,9 @@ class Report(Brief):
         signatures: who signed: `role`, `name`, `date`, `digest`, `remarks`, `status`, `cell`.
         shown: what else is shown otherwise, each with sheet, cell, kind and severity.
         labels: by cell that is named, the label of its row and the scenario of its column; not in JSON.
-        other_version: what cannot be told of a file that another version made; None for one of this version.
+        made_by: the other version that made it, None for this one.
+        other_version: what cannot be told of a file of another version that does not say what it was made
+            with; None else.
     """
 
     path: str
@@ -61,6 +63,7 @@ class Report(Brief):
     signatures: list[dict[str, Any]] = field(default_factory=list)
     labels: dict[str, str] = field(default_factory=dict)
     stored_values: bool = True
+    made_by: str | None = None
     other_version: str | None = None
 
     @property
@@ -68,8 +71,8 @@ class Report(Brief):
         """Edited inputs are fine, names and sheets added in the open, and what is cosmetic.
 
         Edited formulas, constants over formulas, differing values, handles that lead elsewhere, hidden
-        sheets and whatever else changes the answer or what is shown are not. Nor is it fine that another
-        version made the file.
+        sheets and whatever else changes the answer or what is shown are not. Nor is it fine that a file does
+        not say what another version made it with.
         """
         led_astray = [item for item in self.names if item["generated"] is not None]
         hidden = [item for item in self.visibility if item["found"] != "visible"]
@@ -129,6 +132,7 @@ class Report(Brief):
             },
             "signatures": self.signed(),
             "sheets": self.sheets,
+            "made_by": self.made_by,
             "other_version": self.other_version,
         }
 

@@ -23,11 +23,13 @@ from mantile.verification.engines import (
     with_libreoffice,
 )
 from mantile.verification.report import Report, Reports, SheetReport
+from mantile.verification.severity import ANSWER, SHOWN
 from mantile.verification.shown import shown_differences
 from mantile.verification.signatures import read_signatures
 from mantile.workbook.book import ACROSS, FIRST
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.cell_diff import diff_cells, is_formula, shortened
+from mantile.workbook.made import Made, made
 from mantile.workbook.package_part import column_number
 from mantile.workbook.places import Place
 from mantile.workbook.read import File, open_file, place_of, typed_beside, typed_inputs
@@ -49,8 +51,8 @@ def verify(
 ) -> Report:
     """Recompute a workbook with another engine and compare it by cell with ours on the inputs in the file.
 
-    A file that another version made never verifies: whether its formulas were edited cannot be told. It is
-    said which of its numbers are not what its own formulas give.
+    A file that another version made is held against what it says that it was made with, and against what its
+    own formulas give. One of 0.18 or before does not say, and never verifies.
 
     Args:
         path: the workbook, as generated, edited, or re-saved by LibreOffice or openpyxl.
@@ -130,11 +132,16 @@ class _Verification:
             signature=file.book.bundle.verdict(trusted),
             inputs=edits,
             other_version=file.untold("recomputed"),
+            made_by=file.book.bundle.generator if file.other_version else None,
         )
+        self.report.formulas, self.report.overwritten = self.diff.formulas, self.diff.overwritten
         if not file.other_version:
-            self.report.formulas, self.report.overwritten = self.diff.formulas, self.diff.overwritten
             self.report.names, self.report.visibility = edited_names(file), edited_sheets(file)
-            self.report.shown = shown_differences(file, self.diff)
+            self.report.shown = [*shown_differences(file, self.diff), *_stored_truth(file)]
+        elif file.made is not None:
+            self.report.inputs = _typed_over(file, file.made, edits)
+            self.report.visibility = edited_sheets(file)
+            self.report.shown = [_text_or_format(item) for item in self.diff.labels]
         names = file.contents if file.other_version else file.book.sheets
         self.sheets = {
             name: SheetReport(name, cells=len(file.contents[name])) for name in names if name in file.contents
@@ -184,11 +191,14 @@ class _Verification:
         return self.book.values([given | texts for given in self.inputs])
 
     def _count_edits(self) -> None:
-        for edit in self.report.inputs:
+        report = self.report
+        for item in (*report.inputs, *report.formulas, *report.overwritten):
+            self.sheets.setdefault(_sheet_of(item), SheetReport(_sheet_of(item)))  # one that is gone
+        for edit in report.inputs:
             self.sheets[_sheet_of(edit)].edited_inputs += 1
-        for item in self.report.formulas:
+        for item in report.formulas:
             self.sheets[_sheet_of(item)].edited_formulas += 1
-        for item in self.report.overwritten:
+        for item in report.overwritten:
             self.sheets[_sheet_of(item)].overwritten += 1
 
     def _recomputed(self) -> Values:
@@ -355,10 +365,40 @@ def _leads_there(file: File, generated: str, text: str) -> bool:
     return file.places.file_formula("", text) == file.places.book_formula("", generated)
 
 
+def _typed_over(file: File, made: Made, edits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Inputs of a file of another version that hold something else than as made.
+
+    Args:
+        edits: those that this version knows, with their ids.
+    """
+    known = {edit["cell"]: edit for edit in edits}
+    found = []
+    for item in made.typed_over(file.contents):
+        cell = place_of(item.sheet, *item.place)
+        told = known.get(cell, {"cell": cell, "id": item.id})
+        found.append(told | {"generated": item.held, "found": item.found})
+    return found
+
+
+def _text_or_format(item: dict[str, Any]) -> dict[str, Any]:
+    """A row of a file of another version of which a text or a number format is another one."""
+    sheet, _, cell = item["cell"].partition("!")
+    about = {"kind": "text or number format", "severity": SHOWN, "expected": item["generated"]}
+    return {"sheet": sheet, "cell": cell, **about, "found": str(item["found"])}
+
+
+def _stored_truth(file: File) -> Iterator[dict[str, Any]]:
+    """That a file of this version says of itself what it was made with, for versions to come."""
+    if file.made != made(file.book):
+        about = {"kind": "digests", "severity": ANSWER, "expected": "of what it was made with"}
+        yield {"sheet": BUNDLE_SHEET, "cell": "B1", **about, "found": "others" if file.made else "none"}
+
+
 def edited_sheets(file: File) -> list[dict[str, Any]]:
     """Sheets that were hidden, and sheets that were added."""
+    ours = file.made.rows if file.made is not None else file.book.sheets
     states = [
-        (name, "visible" if name in file.book.sheets else None, state)
+        (name, "visible" if name in ours else None, state)
         for name, state in file.cells.package.sheets.items()
     ]
     return [

@@ -6,17 +6,21 @@ Formulas that differ, constants typed over them, notes typed where nothing is wo
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError
+from mantile.workbook.appearance import Appearance
 from mantile.workbook.book import FIRST, NOT_AVAILABLE, Cell, Sheet
 from mantile.workbook.places import Place
 from mantile.workbook.read import File, place_of
-from mantile.workbook.references import Formula, plain
+from mantile.workbook.references import Formula, Reference, plain, with_references
 
+AS_MADE = "another content, of which the file has a digest"
+"""In place of what a row of a file of another version held."""
 _LONG = 1000  # characters of a cell that a report shows
 _LISTED = 20  # cells that an error names
 
@@ -41,13 +45,54 @@ class CellDiff:
 def diff_cells(file: File, added: int = 0) -> CellDiff:
     """Every formula's text and every fixed content against what the bundle emits.
 
-    Nothing is recomputed, inputs are not looked at. Of a file that another version made nothing can be told:
-    its formulas are that version's. Nothing is listed.
+    Nothing is recomputed, inputs are not looked at. A file that another version made is held against what it
+    says that it was made with, row by row; one that does not say lists nothing.
 
     Args:
         added: scenario columns that somebody typed, which are judged by `added_columns`.
     """
-    return CellDiff() if file.other_version else _Differ(file, added).run()
+    return _of_other_version(file) if file.other_version else _Differ(file, added).run()
+
+
+def _of_other_version(file: File) -> CellDiff:
+    """Rows of a file that are not as it says they were made; of each the first cell that may differ."""
+    diff = CellDiff()
+    if file.made is None:
+        return diff
+    looks = Appearance(file.cells.package)
+    diff.formulas += [
+        {"cell": f"{name}!A1", "id": "", "generated": AS_MADE, "found": None}
+        for name in file.made.missing(file.contents)
+    ]
+    for row in file.made.differences(file.contents, lambda name, at: looks.sheet(name).looks[at].form):
+        cells = {} if row.row is None else _row(file, row.sheet, row.row)
+        numbers = {at: held for at, held in cells.items() if is_formula(held) or not isinstance(held, str)}
+        at, found = _odd(row.sheet, numbers or cells)
+        item = {"cell": place_of(row.sheet, row.row or 0, at), "id": row.id, "generated": AS_MADE}
+        item["found"] = shortened(found)
+        kind = diff.labels if not row.content else diff.formulas if is_formula(found) else diff.overwritten
+        kind.append(item)
+    return diff
+
+
+def _odd(name: str, cells: dict[int, Any]) -> tuple[int, Any]:
+    """The cell of a row that does what the fewest others do, else the first: one formula is copied across."""
+
+    def across(at: int, held: Any) -> Any:
+        def written(reference: Reference) -> str:
+            return f"{reference.sheet}!{reference.row}.{reference.dollar}{reference.column - at}"
+
+        return with_references(held, name, written) if is_formula(held) else None
+
+    kinds = {at: across(at, held) for at, held in cells.items()}
+    counts = Counter(kinds.values())
+    at = min(cells, key=lambda at: (counts[kinds[at]], kinds[at] is not None), default=0)
+    return at, cells.get(at)
+
+
+def _row(file: File, name: str, row: int) -> dict[int, Any]:
+    """What stands in a row, by column."""
+    return {at: held for (of, at), held in sorted(file.contents[name].items()) if of == row}
 
 
 def require_own_formulas(file: File, items: Iterable[dict[str, Any]]) -> None:

@@ -23,6 +23,7 @@ from mantile.workbook.book import FIRST
 from mantile.workbook.bundle import BUNDLE_SHEET, GENERATOR, Bundle
 from mantile.workbook.estimate_book import TAKEN, EstimateBook
 from mantile.workbook.layout import lay_out
+from mantile.workbook.made import Made
 from mantile.workbook.package import Package, open_package
 from mantile.workbook.package_part import letters
 from mantile.workbook.places import Place, Places, typed_id
@@ -45,13 +46,14 @@ class Cells:
 class File:
     """An opened workbook and the book it should be.
 
-    Methods take the sheet, row and column at which a cell stands in the book, and find it in the file by its
-    id.
+    `made` is what it says that it was made with; files of 0.18 and before do not say. Methods take the sheet,
+    row and column at which a cell stands in the book, and find it in the file by its id.
     """
 
     path: Path
     book: EstimateBook
     cells: Cells
+    made: Made | None = None
 
     @property
     def contents(self) -> Contents:
@@ -64,12 +66,12 @@ class File:
         return self.book.bundle.generator != GENERATOR
 
     def untold(self, done: str) -> str | None:
-        """What cannot be told of a file that another version made; None of one that this version made.
+        """What cannot be told of a file of another version that does not say what it was made with.
 
         Args:
             done: what was done with the file.
         """
-        if not self.other_version:
+        if not self.other_version or self.made is not None:
             return None
         return (
             f"made by {self.book.bundle.generator:.60}: {done}; whether formulas were edited cannot be told; "
@@ -198,8 +200,11 @@ def open_file(path: Path) -> File:
             f"{path}: sheet {BUNDLE_SHEET} is missing: not a workbook made by Mantile, or its bundle was "
             "removed"
         )
-    bundle = _bundle(contents.pop(BUNDLE_SHEET), path)
-    file = File(path, lay_out(bundle.estimate(), bundle), cells)
+    texts = _texts(contents.pop(BUNDLE_SHEET), path)
+    name = f"{path}: sheet {BUNDLE_SHEET}"
+    bundle = Bundle.parse(parse_json(texts[0], name), name)
+    made = Made.parse(texts[1], f"{name}, column B") if texts[1] else None
+    file = File(path, lay_out(bundle.estimate(), bundle), cells, made)
     missing = [name for name in file.book.sheets if name not in contents]
     if missing and not file.other_version:
         _require_names(file, missing)
@@ -253,12 +258,14 @@ def _require_names(file: File, missing: list[str]) -> None:
         )
 
 
-def _bundle(chunks: dict[tuple[int, int], Any], path: Path) -> Bundle:
-    name = f"{path}: sheet {BUNDLE_SHEET}"
+def _texts(chunks: dict[tuple[int, int], Any], path: Path) -> tuple[str, str]:
+    """The bundle and what the file was made with, as the hidden sheet has them in its two columns."""
     if any(isinstance(chunk, Formula) for chunk in chunks.values()):
-        raise InputError(f"{name}: holds a formula; expected the text of the bundle")
-    text = "".join(str(chunks[key]) for key in sorted(chunks))
-    return Bundle.parse(parse_json(text, name), name)
+        raise InputError(f"{path}: sheet {BUNDLE_SHEET}: holds a formula; expected the text of the bundle")
+    columns: tuple[list[str], list[str]] = ([], [])
+    for (_, column), chunk in sorted(chunks.items()):
+        columns[min(column, 1)].append(str(chunk))
+    return "".join(columns[0]), "".join(columns[1])
 
 
 def read_cells(path: Path) -> Cells:

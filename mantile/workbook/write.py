@@ -23,7 +23,9 @@ from mantile.workbook import style
 from mantile.workbook.book import FIRST, NOT_AVAILABLE, Book, Cell, Room, Sheet
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.charts import Chart
+from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
+from mantile.workbook.made import made
 from mantile.workbook.style import Style
 
 CHUNK = 32_000  # characters of a hidden text in one cell; Excel's limit is 32,767
@@ -190,7 +192,7 @@ class _Writer:
         if cell.expression is not None:
             base = sheet.cells.get((row, FIRST))
             if cell.reference is not None and base is not None and base.reference == cell.reference:
-                return xl_rowcol_to_cell(row, FIRST)  # which repeats what is typed in front
+                return str(xl_rowcol_to_cell(row, FIRST))  # which repeats what is typed in front
             text = self.book.formula_text(sheet, cell).removeprefix("=")
             return None if "!" in text else text
         if cell.number is not None:
@@ -351,8 +353,10 @@ class _Writer:
 
     def _hidden(self, name: str, text: str) -> None:
         worksheet = self.workbook.add_worksheet(name)
-        for row, start in enumerate(range(0, len(text), CHUNK)):
-            _require_written(worksheet.write_string(row, 0, text[start : start + CHUNK]))
+        texts = (text, made(self.book).text) if isinstance(self.book, EstimateBook) else (text,)
+        for column, of_column in enumerate(texts):
+            for row, start in enumerate(range(0, len(of_column), CHUNK)):
+                _require_written(worksheet.write_string(row, column, of_column[start : start + CHUNK]))
         worksheet.protect("")
         worksheet.very_hidden()
 

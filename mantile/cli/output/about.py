@@ -111,7 +111,7 @@ def _verdict(about: About) -> str:
     report = about.report
     if about.wrong or report is None:
         return f"cannot be verified. {about.wrong.removeprefix(f'{about.path}: ')}"
-    if report.other_version is not None:
+    if report.made_by is not None:
         return f"{verdict(report)} Results below are by this version."
     if report.ok:
         return verdict(report)

@@ -90,6 +90,11 @@ def verdict(report: Report) -> str:
     fine = f"{_count(inputs, 'input')} edited, which is fine" if inputs else "no input edited"
     if grave[COSMETIC]:
         fine += f"; {_count(grave[COSMETIC], 'cosmetic change')}"
+    if report.ok and report.made_by is not None:
+        return (
+            f"agrees with what {report.made_by:.40} made: {compared:,} formulas recomputed (engine "
+            f"{report.engine}), not compared with this version's; {fine}."
+        )
     if report.ok:
         return f"agrees. All {compared:,} formulas give the expected value (engine {report.engine}); {fine}."
     found = {
