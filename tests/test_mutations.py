@@ -165,7 +165,7 @@ OTHERS = {
     "LN(": "EXP(",
     "SQRT(": "ABS(",
     "NOT(": "AND(",
-    "TEXT(": "MAX(",
+    "FIXED(": "MAX(",
     "IF(": "OR(",
 }
 

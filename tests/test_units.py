@@ -132,7 +132,7 @@ def test_an_unknown_unit_is_refused() -> None:
         ("B", q.remainder(SIZE, SIZE)),
         ("number", q.match(COUNT, q.span([COUNT]))),
         ("B", q.if_error(SIZE, 0)),
-        ("1", q.text(SIZE, "0")),
+        ("1", q.text(SIZE)),
         ("bit", BITS),
     ],
 )

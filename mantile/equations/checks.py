@@ -1229,7 +1229,7 @@ def verdict(
     all_passed = sum_across(passed, scenarios, "checks that pass")
     all_clear = sum_across(clear, scenarios, "alerts that are clear")
     master = rows("master", "Master check", "flag", where(all_passed >= error_count, 1, 0))
-    in_all = text(error_count, "0")
+    in_all = text(error_count)
     changes = if_error(sum_across(unchanged.left, scenarios, "edits of all scenarios"), 1)
     return Verdict(
         checks=checks,
@@ -1245,15 +1245,15 @@ def verdict(
             "1",
             where(
                 master > 0,
-                join("✓ ", text(all_passed, "0"), " of ", in_all, " checks pass"),
-                join("✗ ", text(error_count - all_passed, "0"), " of ", in_all, " checks FAIL"),
+                join("✓ ", text(all_passed), " of ", in_all, " checks pass"),
+                join("✗ ", text(error_count - all_passed), " of ", in_all, " checks FAIL"),
             ),
         ),
         alerts=rows(
             "alerts",
             "Alerts",
             "1",
-            join(text(alert_count - all_clear, "0"), " of ", text(alert_count, "0"), " alerts raised"),
+            join(text(alert_count - all_clear), " of ", text(alert_count), " alerts raised"),
         ),
         stamp=rows(
             "stamp",

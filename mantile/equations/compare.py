@@ -549,9 +549,9 @@ def finding(headlines: Sequence[Row], numbers: Sequence[Input], names: Sequence[
     sharing = Quantity("compare.sharing", "Best equally often", "1", count_where(block, most))
     first = index(span(names), match(most, block))
     ahead = Quantity("compare.ahead", "Best most often", "1", first)
-    several = join(text(sharing, "0"), " scenarios lead")
+    several = join(text(sharing), " scenarios lead")
     leader = Quantity("compare.who", "Who leads", "1", where(sharing > 1, several, join(ahead, " leads")))
-    leader_text = join(leader, " in ", text(most, "0"), " headline results")
+    leader_text = join(leader, " in ", text(most), " headline results")
     title = where(most > 0, leader_text, "No scenario is ahead of the others")
     return Finding(won, most, ahead, sharing, leader, Quantity("compare.title", "Finding", "1", title))
 

@@ -95,9 +95,7 @@ def finding(devices: Devices, numbers: Sequence[Input], rate: Quantity, stages: 
     )
     counted = where(stages > 1, " devices; ", " device; ")
     name = choose(place + 1, *(device.workers.hardware.name for device in devices.devices))
-    return join(
-        text(rate, "0"), " tokens/s from ", text(stages, "0"), counted, name, " takes longest in decode"
-    )
+    return join(text(rate), " tokens/s from ", text(stages), counted, name, " takes longest in decode")
 
 
 def held_in_words(devices: Devices, counted: Sequence[Quantity]) -> Section:
@@ -161,10 +159,10 @@ def box_told(devices: Devices, device: Device, before: Quantity) -> BoxTold:
     """A device in the picture; `before` are the layers of the devices before it."""
     hardware, memory, count = device.workers.hardware, device.workers.memory, device.inputs.count
     box = BoxTold(
-        name=where(count > 1, join(text(count, "0"), " × ", hardware.name), hardware.name),
+        name=where(count > 1, join(text(count), " × ", hardware.name), hardware.name),
         layers=where(device.layers > 0, join("layers ", _named(device, before)), NO_LAYERS),
         figures=join(
-            text(in_unit(hardware.memory_bandwidth, "GB/s"), "0"),
+            text(in_unit(hardware.memory_bandwidth, "GB/s")),
             " GB/s · ",
             rounded(in_unit(memory.used, "GB"), 1),
             " of ",
@@ -215,7 +213,7 @@ def preset_told(devices: Devices) -> Node:
 
 
 def _named(device: Device, before: Quantity) -> Node:
-    return join(text(before + 1, "0"), " – ", text(before + device.layers, "0"))
+    return join(text(before + 1), " – ", text(before + device.layers))
 
 
 def _way(device: Device) -> Node:
@@ -250,5 +248,5 @@ def splits_told(devices: Devices, possible: Quantity) -> Iterator[SplitTold]:
 def _split(fits: Quantity, layers: Sequence[Node]) -> SplitTold:
     parts: list[Node | str] = []
     for count in layers:
-        parts += [" · ", text(count, "0")] if parts else [text(count, "0")]
+        parts += [" · ", text(count)] if parts else [text(count)]
     return SplitTold(where(fits > 0, "yes", "no"), join(*parts))

@@ -18,10 +18,13 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Words,
+    equal,
     is_number,
+    join,
     rounded,
     sum_of,
     sum_range,
+    text,
     where,
 )
 
@@ -183,6 +186,11 @@ def in_ms(figure: Named) -> Node:
 def told(figure: Named, words: Node, otherwise: str = NOT_KNOWN) -> Node:
     """Words with a figure in them, where somebody knows it."""
     return where(is_number(figure), words, otherwise)
+
+
+def counted(count: Node, one: str, several: str) -> Node:
+    """A number of things in words: " replica carries", " replicas carry" behind it."""
+    return join(text(count), where(equal(count, 1), one, several))
 
 
 HOW = "how it is worked out"

@@ -270,7 +270,7 @@ class _Sheet:
         typed = [fact for fact in facts if not fact.fixed]
         if not typed:
             return None
-        now = join(*[part for fact in typed for part in (" ", text(fact, "0"))][1:])
+        now = join(*[part for fact in typed for part in (" ", text(fact))][1:])
         return if_error(equal(now, " ".join(str(fact.value) for fact in typed)), 0)
 
     def _vision(self, number: int, parameters: Quantity) -> ModuleRow:
@@ -282,7 +282,7 @@ class _Sheet:
             number=number,
             name=_name(number, "Vision tower and projector" if self.ir.vision else "Towers, not run"),
             kind="Vision",
-            layers=join("1 – ", text(self.ir.vision.layers, "0")) if self.ir.vision else None,
+            layers=join("1 – ", text(self.ir.vision.layers)) if self.ir.vision else None,
             counts=(),
             times=None,
             dims=None,
@@ -418,7 +418,7 @@ def dims(module: Module) -> Dims | None:
 
 def _over(ranks: Node, words: str, behind: str = "") -> Node:
     """Something divided by so many ranks; with one rank nothing is."""
-    return where(ranks > 1, join(f"{words} ÷ ", text(ranks, "0"), behind), "whole on each rank")
+    return where(ranks > 1, join(f"{words} ÷ ", text(ranks), behind), "whole on each rank")
 
 
 def split(module: Module, workers: Workers) -> Node:
@@ -453,8 +453,8 @@ def _of_experts(work: GroupedMatMul, workers: Workers) -> Node:
     experts = workers.plan.experts
     assert experts is not None
     groups, tp = experts.ranks.groups, experts.ranks.tp
-    some = where(groups > 1, join(text(experts.per_rank, "0"), " of "), "all ")
-    return join(some, text(work.count, "0"), where(tp > 1, join(", each ÷ ", text(tp, "0")), ""))
+    some = where(groups > 1, join(text(experts.per_rank), " of "), "all ")
+    return join(some, text(work.count), where(tp > 1, join(", each ÷ ", text(tp)), ""))
 
 
 # --- what lies in the cache ---------------------------------------------------------------------------------

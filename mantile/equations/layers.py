@@ -257,7 +257,7 @@ def _title(main: Layer, heads: Sequence[Input], decode: PhaseMatrix) -> Quantity
     cells = span(group.cells)
     body = join(
         "Layers: ",
-        text(main.count, "0"),
+        text(main.count),
         " equal layers take ",
         percent(group.all_time / decode.time, 0),
         " of a decode step, the largest part of them ",
@@ -547,7 +547,7 @@ class _Matrix:
         times, names = span([timing.time for _, timing in drawn]), span([name for name, _ in drawn])
         body = join(
             f"{self.name.capitalize()}, {layer_words(self.main)}: ",
-            text(sum_range(times), "0"),
+            text(sum_range(times)),
             " us, longest ",
             index(names, match(maximum(times), times)),
             " ",

@@ -304,7 +304,7 @@ def _fields(
     here.add(model)
 
     def number(ending: str) -> Callable[[Node], Node]:
-        return lambda value: join(text(value, "0"), ending)
+        return lambda value: join(text(value), ending)
 
     def tokens(figure: Input, ending: str) -> Callable[[Node], Node]:
         """A mean over classes of requests may lie half way between two."""

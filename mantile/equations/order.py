@@ -25,7 +25,7 @@ class LayerOrder:
         self.total = ir.total_layers
         self.as_made: Quantity | None = None
         if any(len(self.runs([kind])) > 1 for kind in self.kinds):
-            counts = [text(kind.count, "0") for kind in self.kinds]
+            counts = [text(kind.count) for kind in self.kinds]
             made = " ".join(str(kind.count.value) for kind in self.kinds)
             body = join(*[part for count in counts for part in (" ", count)][1:])
             self.as_made = Quantity(
@@ -35,20 +35,20 @@ class LayerOrder:
     def words(self, kinds: Sequence[Layer]) -> Node:
         """Which layers are of some kinds."""
         if len(kinds) == len(self.kinds):
-            return join("1 – ", text(self.total, "0"))
+            return join("1 – ", text(self.total))
         count = sum_of([kind.count for kind in kinds])
         if self.as_made is not None:
             return where(
                 self.as_made > 0,
                 _listed(self.runs(kinds)),
-                join(text(count, "0"), " of ", text(self.total, "0")),
+                join(text(count), " of ", text(self.total)),
             )
         first = next(kind for kind in self.kinds if kind in kinds)
         order = sorted(self.kinds, key=lambda kind: self._places([kind])[:1])
         before = [kind.count for kind in order[: order.index(first)] if kind not in kinds]
         start: Node = sum_of(list(before)) if before else as_node(0)
         last = count + start if before else count
-        return where(count > 0, join(text(start + 1, "0") if before else "1", " – ", text(last, "0")), "none")
+        return where(count > 0, join(text(start + 1) if before else "1", " – ", text(last)), "none")
 
     def runs(self, kinds: Sequence[Layer]) -> list[tuple[int, int]]:
         """Layers of some kinds as made: first and last of each run, from 1."""

@@ -127,13 +127,13 @@ def title(workers: Workers, prefix: str, start: str) -> Quantity:
     body = join(
         start,
         "TP ",
-        text(inputs.tp, "0"),
+        text(inputs.tp),
         " × groups ",
-        text(ranks.groups, "0"),
+        text(ranks.groups),
         " × stages ",
-        text(inputs.pp, "0"),
+        text(inputs.pp),
         " × replicas ",
-        text(inputs.dp, "0"),
+        text(inputs.dp),
         "; ",
         rounded(in_unit(workers.memory.used, "GB"), 1),
         " GB used on the fullest accelerator",
@@ -148,7 +148,7 @@ def beyond(workers: Workers, last: Node, prefix: str) -> Quantity:
         last: number of the last one shown; `prefix` what the id begins with.
     """
     left = workers.ranks.deployment / RANKS_TO_ACCELERATORS - last - 1
-    words = join("! ", text(left, "0"), " more accelerators are not shown")
+    words = join("! ", text(left), " more accelerators are not shown")
     return Quantity(f"{prefix}.beyond", "Accelerators not shown", "1", where(left > 0, words, ALL_SHOWN))
 
 
@@ -194,7 +194,7 @@ def further(workers: Workers, ir: ModelGraph, prefix: str, start: str, last: int
     ranks, inputs = workers.ranks, workers.inputs
     in_use = ranks.deployment / RANKS_TO_ACCELERATORS
     numbers = tuple(_numbered(prefix, number) for number in range(BAND, last + 1))
-    one = text(minimum(in_use - 1, numbers[-1]), "0")
+    one = text(minimum(in_use - 1, numbers[-1]))
     some = where(
         in_use > numbers[0],
         join("accelerators 8 – ", one, " in short"),
@@ -218,11 +218,11 @@ def further(workers: Workers, ir: ModelGraph, prefix: str, start: str, last: int
     parts = (
         (
             "r",
-            text(floor(at / ranks.replica), "0"),
+            text(floor(at / ranks.replica)),
             " g",
-            text(group, "0"),
+            text(group),
             " t",
-            text(remainder(at, inputs.tp), "0"),
+            text(remainder(at, inputs.tp)),
         )
         for at, group in zip(numbers, groups, strict=True)
     )
@@ -598,7 +598,7 @@ def _memory(lines: _Lines, ranks: _Ranks) -> None:
 def _run(held: _Run, condition: Node) -> Node:
     """From – to; a dash where a condition does not hold or there is nothing between."""
     low, high = held
-    return where(all_of(condition, high >= low), join(text(low, "0"), " – ", text(high, "0")), "–")
+    return where(all_of(condition, high >= low), join(text(low), " – ", text(high)), "–")
 
 
 def _slice(number: Node, size: Node, of: Node) -> _Run:

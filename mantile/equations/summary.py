@@ -198,12 +198,12 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     """
     inputs = graph.inputs
     ttft, speed = graph.headlines[TTFT], graph.headlines[INTERACTIVITY]
-    per_user = told(speed, join(", ", text(speed, "0"), " tokens/s per user"), "")
+    per_user = told(speed, join(", ", text(speed), " tokens/s per user"), "")
     time = number_of(ttft)
     first = _text(
         "first",
         "First token",
-        where(time >= 1, join(rounded(time, 2), " s"), join(text(converted(time, "s", "ms"), "0"), " ms")),
+        where(time >= 1, join(rounded(time, 2), " s"), join(text(converted(time, "s", "ms")), " ms")),
     )
     without = _text(
         "no_first", "Without a first token", where(graph.checks.possible > 0, NOT_KNOWN, _NOT_POSSIBLE)
@@ -239,7 +239,7 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
         _count(inputs.output_tokens),
         " out, ",
         *drafted,
-        told(inputs.concurrency, text(inputs.concurrency, "0")),
+        told(inputs.concurrency, text(inputs.concurrency)),
         " concurrent requests · ",
     )
     tokens = _text("workload", "Workload", workload)
@@ -271,7 +271,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     used = percent(memory.used / maximum(1, memory.usable), 0)
     usable = percent(memory.usable / maximum(1, memory.capacity), 1)
     in_gb = rounded(in_unit(memory.capacity, "GB"), 1)
-    accelerators = text(serving.accelerators, "0")
+    accelerators = text(serving.accelerators)
     return {
         "fits": _tile(
             "fits",
@@ -292,7 +292,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
             graph,
             OUTPUT_TOKENS_PER_S,
             "throughput",
-            join("whole deployment, ", text(inputs.concurrency, "0"), " requests in flight"),
+            join("whole deployment, ", text(inputs.concurrency), " requests in flight"),
         ),
         "per_accelerator": _tile("per_accelerator", join("accelerators: ", accelerators)),
         "cost": _tile(
@@ -345,7 +345,7 @@ def memory_use(graph: EstimateGraph) -> MemoryUse:
         " of ",
         rounded(in_unit(memory.capacity, "GB"), 1),
         " GB used: room for ",
-        text(graph.decode_workers.memory.capacity_sequences, "0"),
+        text(graph.decode_workers.memory.capacity_sequences),
         " sequences",
     )
     return MemoryUse(_title("memory", title), tuple(_memory_part(name, amount) for name, amount in parts))
@@ -391,9 +391,9 @@ def roofline(graph: EstimateGraph, values: Mapping[Node, Any]) -> Roofline:
     peak, bandwidth = graph.decode.peak, hardware.memory_bandwidth
     title = join(
         "Peak ",
-        text(in_unit(peak, "TFLOP/s"), "0"),
+        text(in_unit(peak, "TFLOP/s")),
         " TFLOP/s, memory ",
-        text(in_unit(bandwidth, "GB/s"), "0"),
+        text(in_unit(bandwidth, "GB/s")),
         " GB/s",
     )
     left, right = (
@@ -416,7 +416,7 @@ def roofline(graph: EstimateGraph, values: Mapping[Node, Any]) -> Roofline:
 def outlook(graph: EstimateGraph) -> Quantity:
     """Where the scenario stands between speed for a user and throughput."""
     speed, rate = graph.headlines[INTERACTIVITY], graph.headlines[OUTPUT_TOKENS_PER_S_PER_ACCELERATOR]
-    now = join("Now ", text(speed, "0"), " tokens/s per user, ", text(rate, "0"), " per accelerator")
+    now = join("Now ", text(speed), " tokens/s per user, ", text(rate), " per accelerator")
     return _title("curve", told(speed, now, "Speed for a user: not known"))
 
 
@@ -450,7 +450,7 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
                 told(ttft, join(_in_headline(TTFT, ttft), " ms")),
                 " · TPOT ",
                 told(tpot, join(_in_headline(TPOT, tpot), " ms")),
-                told(rate, join(" · ", text(rate, "0"), " tokens/s"), ""),
+                told(rate, join(" · ", text(rate), " tokens/s"), ""),
             ),
         ),
         live=_text("live", "Live results", join("Live results: ", verdict.stamp)),
@@ -498,7 +498,7 @@ def _memory_tile(graph: EstimateGraph) -> Tile:
 def _prefill_rate(graph: EstimateGraph) -> Quantity:
     """How fast prompts are worked out, beside the share of the peak that this takes."""
     rate = graph.headlines[PREFILL_TOKENS_PER_S]
-    words = told(rate, join("Prefill ", text(rate, "0"), " tokens/s, MFU"), "Prefill compute, MFU")
+    words = told(rate, join("Prefill ", text(rate), " tokens/s, MFU"), "Prefill compute, MFU")
     return _text("tile.ttft.second", "Second line of a tile", words)
 
 
@@ -530,7 +530,7 @@ def _floor(graph: EstimateGraph, metric: Metric) -> Node:
     overload, duration = _overload(graph), graph.inputs.load_duration
     if metric is not TTFT or overload is None or duration is None:
         return words
-    grows = join("overloaded: the queue grows; mean over a load of ", text(duration, "0"), " s")
+    grows = join("overloaded: the queue grows; mean over a load of ", text(duration), " s")
     return where(overload, grows, words)
 
 
@@ -542,7 +542,7 @@ def _overload(graph: EstimateGraph) -> Node | None:
 
 def _count(tokens: Input) -> Node:
     """A number of tokens as text; a mean over classes may lie half way between two."""
-    return text(tokens, "0") if tokens.follows is None else rounded(tokens, 0)
+    return text(tokens) if tokens.follows is None else rounded(tokens, 0)
 
 
 def _within_limits(graph: EstimateGraph, speeds: Quantity) -> Quantity:

@@ -151,7 +151,7 @@ def domains(workers: Workers, numbers: Sequence[Node], prefix: str) -> list[Doma
 def domains_told(workers: Workers) -> Node:
     """How many domains of which system are in use, in words."""
     count = round_up(workers.ranks.deployment / RANKS_TO_ACCELERATORS / workers.hardware.system_accelerators)
-    return join(text(count, "0"), " in use, ", workers.hardware.system)
+    return join(text(count), " in use, ", workers.hardware.system)
 
 
 def accelerators_told(workers: Workers) -> Node:
@@ -160,7 +160,7 @@ def accelerators_told(workers: Workers) -> Node:
     return join(
         hardware.name,
         " · ",
-        text(in_unit(hardware.memory_bandwidth, "GB/s"), "0"),
+        text(in_unit(hardware.memory_bandwidth, "GB/s")),
         " GB/s · ",
         rounded(in_unit(memory.used, "GB"), 1),
         " of ",

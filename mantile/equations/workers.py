@@ -103,7 +103,7 @@ def _degrees(workers: Workers, shown: Node | None = None) -> Node:
         names["dcp"] = "DCP"
     degree_of = {letters: getattr(workers.inputs, name) for name, letters in names.items()}
     arrow = [] if shown is None else [where(shown, "→ ", "")]
-    above = [only(degree > 1, join(letters, text(degree, "0"), " ")) for letters, degree in degree_of.items()]
+    above = [only(degree > 1, join(letters, text(degree), " ")) for letters, degree in degree_of.items()]
     return join(*arrow, *above, *_without_degrees(workers, only))
 
 
@@ -113,7 +113,7 @@ def _without_degrees(workers: Workers, only: Callable[[Node, Node | str], Node])
     yield only(count <= 1, "one accelerator ")
     if inputs.devices:
         alone = all_of(count > 1, inputs.tp <= 1, inputs.pp <= 1, inputs.dp <= 1)
-        yield only(alone, join(text(count, "0"), " accelerators "))
+        yield only(alone, join(text(count), " accelerators "))
 
 
 def workers(

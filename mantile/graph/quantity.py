@@ -528,11 +528,9 @@ def nth_largest(members: Span, rank: Operand) -> Apply:
     return apply("nth_largest", members, rank)
 
 
-def text(operand: Operand, form: str) -> Apply:
-    """A number as text, in the format "0", which means the same in every language and engine."""
-    if form != "0":
-        raise ValueError(f"{form!r} looks otherwise elsewhere; expected 0, or `rounded` or `percent`")
-    return apply("text", operand, form)
+def text(operand: Operand) -> Apply:
+    """A number as the text of a whole one, its thousands apart by the sign of the reader's language."""
+    return apply("text", operand)
 
 
 def rounded(operand: Operand, digits: int) -> Apply:
@@ -540,7 +538,7 @@ def rounded(operand: Operand, digits: int) -> Apply:
 
     It stands in a `join`.
     """
-    return apply("rounded", operand, Literal(digits))
+    return apply("rounded", operand, Literal(digits)) if digits else text(operand)
 
 
 def percent(operand: Operand, digits: int) -> Apply:

@@ -313,7 +313,10 @@ class _Verification:
         """Compare one value of the file, and count and list it where it differs."""
         sheet, report = self.sheets[place[0]], self.report
         value = _at(values, place)
-        error = difference(expected, value, scale)
+        if values is self.file.cells.stored and isinstance(expected, str) and isinstance(value, str):
+            error = difference(_SIGNS.sub("", expected), _SIGNS.sub("", value))
+        else:
+            error = difference(expected, value, scale)
         if error > TOLERANCE:
             sheet.mismatches += 1
             if len(report.mismatches) < _SHOWN:
@@ -450,6 +453,8 @@ def difference(expected: Any, actual: Any, scale: float = 0.0) -> float:
 
 
 _LONG_NUMBER = re.compile(r"\d+\.\d{15,}")
+_SIGNS = re.compile(r"(?<=\d)[.,'’\u00a0\u202f](?=\d)")
+"""Signs in numbers, of thousands and of decimals: texts that a program stored have those of its language."""
 
 
 def _as_text(value: Any) -> str:

@@ -122,8 +122,7 @@ FUNCTIONS = {
     "ISNUMBER",
     "N",
 }
-FRONT_FUNCTIONS = {"TEXT", "ROUND", "IFERROR", "NA"}
-TEXT_FORMS = {'"0"'}  # what means the same in every language of Excel and in every engine
+FRONT_FUNCTIONS = {"FIXED", "ROUND", "IFERROR", "NA"}
 MAX_LENGTH, MAX_REFERENCES, MAX_RANGE, MAX_CHUNK = 120, 8, 100_000, 32_000
 _MAX_NESTING = 64
 # Results that nobody inside the book has to use.
@@ -191,9 +190,6 @@ RULES = {
     "magic-number": (
         "No number but 0, 1, exponents and the digits of a text is typed into a formula; it has a cell of "
         "its own."
-    ),
-    "text-format": (
-        "Texts take numbers by ROUND, or by TEXT in the format 0 or 0%: others depend on the language."
     ),
     "volatile-function": f"No function that is recalculated at every change: {', '.join(sorted(VOLATILE))}.",
     "unknown-function": "Only functions that every spreadsheet program works out alike.",
@@ -508,13 +504,6 @@ def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
             and stack[-1:] != ["ROUND"]
         ):
             yield Finding("magic-number", sheet, place, f"literal {token.value}")
-        elif (
-            token.type == Token.OPERAND
-            and token.subtype == Token.TEXT
-            and stack[-1:] == ["TEXT"]
-            and token.value not in TEXT_FORMS
-        ):
-            yield Finding("text-format", sheet, place, f"format {token.value}")
         if token.type != Token.WSPACE:
             previous = token.value
 

@@ -161,7 +161,9 @@ class Money:
         wide = told("ranked_room", "Room of the chart", "USD", ranked[0].better + ranked[0].better * HALF)
         room = (wide, told("ranked_room_worse", "Room on the other side", "USD", -wide))
         sections.append(told.section("What moves the saving most", "the largest first"))
-        titles = titles_of(Rows("capacity"), cells, demand, self.binds, saving, even, returned)
+        in_words = Rows("capacity")
+        titles = titles_of(Rows("capacity"), in_words, cells, demand, self.binds, saving, even, returned)
+        sections.append(in_words.section("The finding", "its parts, in words"))
         return Capacity(
             rate=rate,
             replicas=tuple(by_year["replicas"]),

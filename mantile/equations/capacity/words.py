@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mantile.equations.capacity.demand import Demand
-from mantile.equations.capacity.fixed import (
-    THOUSAND,
-)
+from mantile.equations.capacity.fixed import MILLION, THOUSAND
+from mantile.equations.display import counted
 from mantile.graph.quantity import (
     NOT_KNOWN,
     Input,
@@ -73,8 +72,7 @@ def assumptions_of(
             join(
                 percent(cells["residual"], 0),
                 " of the purchase is left after ",
-                rounded(cells["years"], 0),
-                " years",
+                counted(cells["years"], " year", " years"),
             ),
             cells["residual"],
         ),
@@ -83,6 +81,7 @@ def assumptions_of(
 
 def titles_of(
     rows: Rows,
+    parts: Rows,
     cells: Mapping[str, Input],
     demand: Demand,
     binds: Quantity,
@@ -90,32 +89,52 @@ def titles_of(
     even: Mapping[str, Quantity],
     returned: Mapping[str, Quantity],
 ) -> tuple[Quantity, Quantity, Quantity, Quantity]:
-    """What it comes to, how busy replicas are and where options break even, in words."""
+    """What it comes to, how busy replicas are and where options break even, in words.
+
+    Args:
+        rows: of the titles.
+        parts: of what they are made of.
+    """
     count = demand.in_service
-    thousands = rounded(absolute(number_of(saving)) / THOUSAND, 0)
-    title = join(
-        where(
-            is_number(count),
+    size = absolute(number_of(saving))
+    carried = parts(
+        "told.carried",
+        "Replicas in words",
+        "1",
+        choose(
+            1 + where(is_number(count), 1, 0),
+            join("! no rate is sustained within the limits (", binds, "): replicas not known"),
             join(
-                rounded(number_of(count), 0),
-                " replicas carry the peak with ",
+                counted(number_of(count), " replica carries", " replicas carry"),
+                " the peak with ",
                 rounded(cells["spares"], 0),
-                " to spare; ",
+                " to spare",
             ),
-            join("! no rate is sustained within the limits (", binds, "): replicas not known; "),
         ),
+    )
+    money = parts(
+        "told.money",
+        "Money in words",
+        "1",
+        where(
+            size >= MILLION,
+            join(rounded(size / MILLION, 2), " M USD"),
+            join(rounded(size / THOUSAND, 0), " thousand USD"),
+        ),
+    )
+    saved = parts(
+        "told.saved",
+        "What is saved, in words",
+        "1",
         choose(
             1 + where(is_number(saving), 1, 0) + where(number_of(saving) < 0, 1, 0),
             "what buying saves is not known",
-            "buying saves ",
-            "renting saves ",
-        ),
-        where(
-            is_number(saving),
-            join(thousands, " thousand USD over ", rounded(cells["years"], 0), " years"),
-            "",
+            join("buying saves ", money),
+            join("renting saves ", money),
         ),
     )
+    over = join(" over ", counted(cells["years"], " year", " years"))
+    title = join(carried, "; ", saved, choose(1 + where(is_number(saving), 1, 0), "", over))
 
     def share(figure: Node) -> Node:
         return where(is_number(figure), percent(number_of(figure), 0), figure)

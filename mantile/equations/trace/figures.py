@@ -212,7 +212,7 @@ class Figures:
         profile = looked(f"{line}.lead", where(there > 0, found, WIDEST))
         condition: Node = index(span(factor.conditions), place)
         ranks = factor.kind.condition == "ranks"
-        mark: tuple[Node | str, ...] = (".tp", text(condition, "0")) if ranks else (".", condition)
+        mark: tuple[Node | str, ...] = (".tp", text(condition)) if ranks else (".", condition)
         identifier = looked(f"{line}.links", join(f"efficiency.{factor.kind.name}.", profile, *mark))
         rows = tuple(row for table in factor.tables for row in table.figures.values())
         in_use_at = looked(f"{line}.place", match(identifier, words(rows, "id")))

@@ -302,7 +302,7 @@ class Drawing:
         furthest = maximum(span(mapes))
         rows: list[list[Named]] = []
         for name, mape, (_, of) in zip(names, mapes, shown, strict=True):
-            runs = text(of.errors[self.metric.name]["n"], "0")
+            runs = text(of.errors[self.metric.name]["n"])
             label = _quantity(f"{name.id}.label", join(name, "   ", runs))
             most = _quantity(f"{mape.id}.furthest", where(equal(mape, furthest), mape, 0))
             rows.append([label, mape, most, _quantity(f"{mape.id}.others", mape - most), name])
