@@ -32,7 +32,7 @@ from mantile.roundtrip.import_workbook import Imported, import_workbook
 from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.verification.engines import recalculate, soffice, with_formulas
 from mantile.verification.verify import TOLERANCE, difference, scale_of, verify
-from mantile.workbook.book import FIRST
+from mantile.workbook.book import ACROSS, FIRST
 from mantile.workbook.bundle import GENERATOR, read_bundle
 from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.estimate_book import EstimateBook
@@ -673,9 +673,10 @@ def test_the_written_scenario_is_for_people(
         monkeypatch,
     )
     (before,) = found.scenario.versions
-    assert before.ttft_ms == pytest.approx(
-        file.book.estimate.results()["ttft_s"] * 1e3
-    ) and before.checks.endswith("pass")
+    verdict = file.book.sheets["Checks"].cells[4, 0].expression
+    said = file.book.values(file.book.generated_inputs())[ACROSS][verdict]
+    assert said == f"✓ {before.checks.removesuffix('pass')}checks pass"
+    assert before.ttft_ms == pytest.approx(file.book.estimate.results()["ttft_s"] * 1e3)
     assert found.scenario.since is not None
     plain = found.scenario.model_copy(update={"versions": (), "since": None})
     assert (

@@ -53,6 +53,8 @@ from mantile.graph.rows import Rows
 STAMPED = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, USD_PER_MILLION_OUTPUT_TOKENS, POWER)
 
 
+READABLE, OF_CHOICE = ("OVERRIDE_INVALID", "FIGURE_INVALID"), "CHOICE_INVALID"
+"""Codes of the checks that cells hold what can be read; the last where plans are chosen among."""
 EDITS = "What was edited"
 _LISTED = 8  # edits that are named
 
@@ -169,11 +171,13 @@ def stamp(
         )
     assumptions = tuple(cell for of in kinds for cell in of.typed)
     edited = edits(graph, changed, assumptions, measured, of_choice)
-    readable = [Check("OVERRIDE_INVALID", edited.invalid, none), Check("FIGURE_INVALID", count, none)]
+    readable = [
+        Check(code, left, none) for code, left in zip(READABLE, (edited.invalid, count), strict=True)
+    ]
     if choice is not None:
         words = "Cells of Decide that hold what cannot be, in the base"
         of_base = rows("choice_faults", words, "flag", choice.count * edited.of_base)
-        readable.append(Check("CHOICE_INVALID", of_base, none))
+        readable.append(Check(OF_CHOICE, of_base, none))
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )

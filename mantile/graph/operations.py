@@ -422,10 +422,7 @@ def format_text(value: float, form: str) -> str:
 
 
 def whole_text(value: float) -> str:
-    """A whole number with its thousands apart, as a formula joins it to a text.
-
-    Formulas round it and add 0 first: some engines have a negative 0, which they would show.
-    """
+    """A whole number with its thousands apart, as a formula joins it to a text."""
     return format_text(value, "#,##0")
 
 
@@ -572,7 +569,7 @@ _TABLE = (
     Operation("is_empty",      _is_empty,                  "ISBLANK({0})",        "{0} is empty",                       ATOM,       "truth",           _words("{0} is empty")),
     Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth",           _words("{0} is an error")),
     Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same",            _words("{0}, or {1} on an error")),
-    Operation("text",          _text,                      "FIXED(ROUND({0},0)+0,0)", "{0}",                             ATOM,       "truth",           ""),
+    Operation("text",          _text,                      "FIXED({0},0)",        "{0}",                                ATOM,       "truth",           ""),
     Operation("rounded",       _rounded,                   "ROUND({0},{1})+0",    "{0}",                                SUM,        "truth",           ""),
     Operation("percent",       _percent,                   'ROUND(({0})*100,{1})+0&"%"', "{0}",                         ATOM,       "truth",           ""),
     Operation("until",         _until,                     "LEFT({0},FIND({1},{0}&{1})-1)", "{0} up to {1}",            ATOM,       "truth",           ""),
