@@ -117,7 +117,7 @@ def audit(
     ],
 ) -> None:
     """Write everything an auditor asks of a workbook as flat tables of values: rows, assumptions, overrides,
-    edits, checks. Exit status 1 if formulas were edited, or may have been: in a workbook of another version.
+    edits, checks. Exit status 1 if formulas were edited, or may have been: in a workbook of 0.18.0 or before.
     """
     must_exist(file)
     for path in output:
