@@ -19,6 +19,7 @@ from openpyxl.utils import get_column_letter
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.sensitivity import SensitivityInput, results
+from mantile.equations.variation import MOST_CHARACTERS
 from mantile.estimates import points as estimate_points
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.estimates.sensitivity import selected, sensitivity
@@ -39,10 +40,12 @@ BASE: dict[str, Any] = {
     "output_tokens": 256,
     "concurrency": 16,
 }
+STANDARD = BASE | {"model": "llama-3.3-70b", "tp": 8, "input_tokens": 2048}
 MODELS: tuple[dict[str, Any], ...] = (
     {},
     {"model": "llama-3.1-8b", "decode": {"tp": 2}},
     {"request_rate": 4.0},
+    {"model": "mixtral-8x7b", "tp": 2, "draft_tokens": 3},
 )
 
 
@@ -97,7 +100,7 @@ def plain(value: object) -> float:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.parametrize("number", range(len(MODELS)))
 def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
     """TTFT, TPOT and cost at the lower and the higher end, in the units of the table."""
     book, values = laid_out(number)
@@ -282,6 +285,17 @@ def test_one_formula_per_row_and_no_more_rows_than_follow(tmp_path: Path) -> Non
             assert Translator(one, origin=f"{low}{row + 1}").translate_formula(f"{high}{row + 1}") == two
     path = write_workbook(book, tmp_path / "run.xlsx")
     assert not lint(path)
+
+
+def test_what_is_worked_out_again_is_light() -> None:
+    """Steps stand in the formulas that read them, of which none is longer than the rules allow."""
+    book = lay_out(estimate(parse_scenario(STANDARD, "scenario")))
+    for name, most_formulas, most_cells in (("Sensitivity", 1_620, 4_000), ("Alternative", 412, 1_650)):
+        sheet = book.sheets[name]
+        cells = [cell for cell in sheet.cells.values() if cell.expression is not None]
+        texts = [book.formula_text(sheet, cell) for cell in cells]
+        assert len(texts) <= most_formulas and len(sheet.cells) <= most_cells, (name, len(texts))
+        assert 300 < max(len(text) for text in texts if "&" not in text) <= MOST_CHARACTERS
 
 
 @pytest.mark.exhaustive

@@ -29,6 +29,7 @@ from mantile.equations.metrics import (
 )
 from mantile.equations.reasons import PLAN, REASONS
 from mantile.equations.variation import Variation, Variations
+from mantile.graph.excel import Cells
 from mantile.graph.quantity import (
     NOT_KNOWN,
     InCase,
@@ -161,13 +162,14 @@ def typed(graph: EstimateGraph) -> tuple[Input, Input]:
 
 
 def alternative(
-    graph: EstimateGraph, inputs: tuple[Input, Input], case: int, currency: Currency
+    graph: EstimateGraph, inputs: tuple[Input, Input], case: int, currency: Currency, cells: Cells
 ) -> Alternative:
     """The base scenario on another accelerator.
 
     Args:
         inputs: what is typed.
         case: the number of the case.
+        cells: where figures stand.
     """
     accelerator, price = inputs
     guards = choice_typed(inputs, graph.prefill_workers.hardware.accelerators, "Alternative")
@@ -194,6 +196,7 @@ def alternative(
             "invalid": graph.figures["checks.invalid"],
             "faults": graph.checks.faults.count,
         },
+        cells,
     ).vary(dict(_replaced(graph, used)), "alternative.", " · B")
     is_known, is_price = (InCase(guards.valid[cell.id], case, "as typed") > 0 for cell in inputs)
     names = {

@@ -15,6 +15,7 @@ from mantile.equations.display import Currency, Shown, told, usual, usual_text, 
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.equations.variation import Variation, Variations
+from mantile.graph.excel import Cells
 from mantile.graph.quantity import (
     NOT_KNOWN,
     InCase,
@@ -75,7 +76,7 @@ ROOM = Input(
 )
 
 
-Cases = Mapping[str, int]
+Ends = Mapping[str, int]
 """Numbers of the cases in which inputs are at their "low" and "high" end."""
 
 
@@ -127,7 +128,8 @@ class InputEnds:
         range_percent: percent by which the input is taken lower and higher; typed on the sheet.
         varied: what stands for the scaled figures in the two cases.
         variation: the results worked out again.
-        base, low, high: the input in the unit in which it is quoted.
+        base: the input in the unit in which it is quoted.
+        shown: the same at both ends; None where `varied` is in that unit.
         results: results at the low and the high end, by key, in the units in which they are shown.
     """
 
@@ -136,8 +138,7 @@ class InputEnds:
     varied: Mapping[Named, Quantity]
     variation: Variation
     base: Quantity
-    low: Quantity
-    high: Quantity
+    shown: tuple[Quantity, ...] | None
     results: Mapping[str, tuple[Quantity, Quantity]]
 
 
@@ -210,12 +211,17 @@ def results(graph: EstimateGraph, currency: Currency | None = None) -> dict[str,
 def sensitivity(
     graph: EstimateGraph,
     inputs: Sequence[SensitivityInput],
-    cases: Cases,
+    cases: Ends,
     currency: Currency,
+    cells: Cells,
 ) -> Sensitivity:
-    """How far inputs move the results."""
+    """How far inputs move the results.
+
+    Args:
+        cells: where figures stand.
+    """
     judged = results(graph, currency)
-    variations = Variations(graph, {key: result.figure for key, result in judged.items()})
+    variations = Variations(graph, {key: result.figure for key, result in judged.items()}, cells)
     percents = [range_percent(item) for item in inputs]
     guards = choice_typed(percents, (), "Sensitivity")
     both = tuple(
@@ -266,7 +272,7 @@ def input_ends(
     variations: Variations,
     item: SensitivityInput,
     typed: tuple[Input, Quantity],
-    cases: Cases,
+    cases: Ends,
     judged: Mapping[str, Shown],
 ) -> InputEnds:
     """An input at both ends of its range, and the results there.
@@ -277,7 +283,7 @@ def input_ends(
     percent, valid = typed
     varied = input_values(item, percent, valid)
     variation = variations.vary(varied, f"sensitivity.{item.name}.", f" · {item.label}")
-    low, high = (
+    shown = tuple(
         _quoted(
             f"{item.name}.{end}",
             f"{item.label}, {end} end",
@@ -292,8 +298,7 @@ def input_ends(
         varied=varied,
         variation=variation,
         base=_quoted(f"{item.name}.base", f"{item.label}, base", item.figure, _as_it_is(item.figure)),
-        low=low,
-        high=high,
+        shown=None if usual_unit(item.figure.unit) == item.figure.unit else shown,
         results={key: _at_ends(item, result, variation, cases) for key, result in judged.items()},
     )
 
@@ -416,7 +421,7 @@ def _base(result: Shown) -> Quantity:
 
 
 def _at_ends(
-    item: SensitivityInput, result: Shown, variation: Variation, cases: Cases
+    item: SensitivityInput, result: Shown, variation: Variation, cases: Ends
 ) -> tuple[Quantity, Quantity]:
     """A result at the low and the high end of an input."""
     low, high = (
@@ -431,7 +436,7 @@ def _at_ends(
     return low, high
 
 
-def _label(number: int, ends: InputEnds, cases: Cases) -> Quantity:
+def _label(number: int, ends: InputEnds, cases: Ends) -> Quantity:
     """An input with its range, in words.
 
     A billionth more: engines do not agree on which way a number half way between two is rounded.

@@ -26,6 +26,7 @@ from mantile.equations.metrics import (
 )
 from mantile.equations.sensitivity import JUDGED
 from mantile.equations.variation import Variation, Variations
+from mantile.graph.excel import Cells
 from mantile.graph.quantity import (
     InCase,
     Input,
@@ -176,6 +177,7 @@ def live(
     inputs: Mapping[Input, Input],
     shown: Mapping[str, Shown],
     cases: Sequence[int],
+    cells: Cells,
 ) -> Live:
     """Points as formulas.
 
@@ -183,9 +185,10 @@ def live(
         swept: the inputs of the sweep; the first runs fastest.
         inputs: all that vary with them, each with what stands for it.
         cases: the number of the case of each point.
+        cells: where figures stand.
     """
     figures = {key: of.figure for key, of in shown.items()}
-    variation = Variations(graph, figures).vary(inputs, "sweep.", " · swept")
+    variation = Variations(graph, figures, cells).vary(inputs, "sweep.", " · swept")
     points = []
     for number, case in enumerate(cases, 1):
         name, label = f"point.{number}", f"at point {number}"

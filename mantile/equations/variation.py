@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.graph import EstimateGraph
-from mantile.graph.quantity import InCase, Input, Named, Quantity, Section
+from mantile.graph.excel import Cells
+from mantile.graph.inline import Inlined
+from mantile.graph.quantity import InCase, Input, Named, Quantity
 from mantile.graph.rewrite import GraphRewrite, order
 
 
@@ -16,12 +18,11 @@ class Variation:
     """Results that follow from other values of some figures.
 
     Args:
-        rows: figures that change, each behind its original, by the sheet of the originals, in the order of
-            the workbook.
+        rows: figures that change, each behind its original, in the order of the workbook.
         results: by name the original and what stands for it; both are one where nothing changes it.
     """
 
-    rows: dict[str, tuple[tuple[Named, Quantity], ...]]
+    rows: tuple[tuple[Named, Quantity], ...]
     results: Mapping[str, tuple[Named, Named]]
 
     def in_case(self, name: str, case: int, label: str) -> InCase:
@@ -34,15 +35,21 @@ class Variation:
         return InCase(varied, 0 if varied is original else case, label)
 
 
+MOST_CHARACTERS = 400
+"""Of a formula that works a figure out again: its steps stand in short formulas on sheets of their own, and
+its row names by its id the row that it repeats. So these formulas are longer, and fewer."""
+
+
 class Variations:
     """Some results of a graph, to be worked out again for other values of this figure or that.
 
     Args:
         results: figures wanted, by name.
+        cells: where figures stand, as formulas of the sheet see it on which they are worked out.
     """
 
-    def __init__(self, graph: EstimateGraph, results: Mapping[str, Named]) -> None:
-        self.graph, self.results = graph, results
+    def __init__(self, graph: EstimateGraph, results: Mapping[str, Named], cells: Cells) -> None:
+        self.graph, self.results, self.cells = graph, results, cells
         self._order = order(*results.values())
 
     def vary(self, replacements: Mapping[Any, Named], id_prefix: str, label_suffix: str) -> Variation:
@@ -52,25 +59,23 @@ class Variations:
             replacements: figures and what stands for them.
             id_prefix, label_suffix: what ids of the new figures begin with and labels end in.
         """
-        rewrite = GraphRewrite(replacements, (), id_prefix, label_suffix, self._order, once=True)
-        results = {name: (figure, rewrite.rewrite(figure)) for name, figure in self.results.items()}
-        varied = {
-            original: again
+        rewrite = GraphRewrite(replacements, (), id_prefix, label_suffix, self._order, short=True)
+        changed = {name: rewrite.rewrite(figure) for name, figure in self.results.items()}
+        originals: dict[Named, Named] = {
+            again: original
             for original, again in rewrite.rewritten.items()
             if isinstance(original, Input | Quantity)
             and isinstance(again, Quantity)
             and again.id == f"{id_prefix}{original.id}"  # else it says what another one does
             and original not in replacements
         }
-        results_of_checks = Section("Checks", tuple(check.result for check in self.graph.checks.checks))
-        rows = {
-            sheet: tuple(
-                (figure, varied.pop(figure))
-                for section in sections
-                for figure in section.figures()
-                if figure in varied
-            )
-            for sheet, sections in {"Checks": (results_of_checks,), **self.graph.sheets}.items()
+        left = Inlined(changed.values(), originals, self.cells, MOST_CHARACTERS).figures
+        results = {
+            name: (figure, left.get(changed[name], changed[name])) for name, figure in self.results.items()
         }
+        varied = {originals[again]: figure for again, figure in left.items()}
+        checks = (check.result for check in self.graph.checks.checks)
+        listed = (*checks, *self.graph.figures.values())
+        rows = tuple((figure, varied.pop(figure)) for figure in listed if figure in varied)
         assert not varied, f"{[*varied]} stand on no sheet"
-        return Variation({sheet: figures for sheet, figures in rows.items() if figures}, results)
+        return Variation(rows, results)

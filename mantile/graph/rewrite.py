@@ -5,11 +5,13 @@ Those that follow from them are made again, all others stay shared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
+from itertools import groupby
 from typing import Any, TypeVar, cast
 
 from mantile.graph.quantity import (
+    Apply,
     Input,
     Named,
     Node,
@@ -18,7 +20,9 @@ from mantile.graph.quantity import (
     Span,
     ancestors,
     children,
+    choose,
     equal,
+    if_error,
     rebuilt,
     where,
 )
@@ -36,6 +40,38 @@ def order(*roots: Node) -> Order:
     return [(node, children(node)) for node in ancestors(*roots)]
 
 
+LOOSE = {"total": 40, "maximum": 40, "minimum": 40, "index": 8}
+"""Operations on a span of at most so many members, which need not stand below each other."""
+
+
+def _blocks(order: Order, loose: Mapping[str, int]) -> set[Span]:
+    """Spans whose members stand below each other for an operation that is not loose."""
+    return {
+        part
+        for node, parts in order
+        for part in parts
+        if isinstance(part, Span)
+        and len(part.members) > (loose.get(node.operation, 0) if isinstance(node, Apply) else 0)
+    }
+
+
+def _is_no_number(node: Node) -> bool:
+    """Whether it is asked if a text that nobody edits is a number."""
+    asked = node.arguments[0] if isinstance(node, Apply) and node.operation == "is_number" else None
+    return isinstance(asked, Input) and asked.fixed and isinstance(asked.value, str)
+
+
+def _is_found(condition: Node, then: Node) -> bool:
+    """Whether it is asked if what follows is a number, which a place of something is unless there is none."""
+    return (
+        isinstance(condition, Apply)
+        and condition.operation == "is_number"
+        and isinstance(then, Apply)
+        and then.operation == "match"
+        and repr(condition.arguments[0]) == repr(then)
+    )
+
+
 class GraphRewrite:
     """Figures made again with some replaced.
 
@@ -46,8 +82,9 @@ class GraphRewrite:
             of the originals, which nobody asks for any more.
         roots: all figures that may be asked for, or their `order` where it is known.
         copied: figures that are made again though nothing that they follow from is replaced.
-        once: whether what is made again the same way is one figure, and what only repeats another is that
-            one; members of spans stay, as they stand below each other.
+        short: whether there are to be few figures: what is made again the same way is one figure, what only
+            repeats another is that one, and of a span that is summed or compared only members that change
+            are made again. Members of other spans stay, as they stand below each other.
     """
 
     def __init__(
@@ -58,7 +95,7 @@ class GraphRewrite:
         label_suffix: str,
         roots: tuple[Node, ...] | Order,
         copied: tuple[Quantity, ...] = (),
-        once: bool = False,
+        short: bool = False,
     ) -> None:
         self.id_prefix, self.label_suffix = id_prefix, label_suffix
         self._rewritten: dict[Node, Node] = dict(replacements)
@@ -66,9 +103,10 @@ class GraphRewrite:
             self._rewritten[figure] = self._private(figure)
         self._copied = frozenset(copied)
         nodes = roots if isinstance(roots, list) else order(*roots)
+        self._once: dict[str, Node] | None = {} if short else None
+        self._blocks = _blocks(nodes, LOOSE if short else {})
         self._affected = self._followers(nodes)
-        self._once: dict[str, Node] | None = {} if once else None
-        self._in_spans = {member for node, _ in nodes if isinstance(node, Span) for member in node.members}
+        self._in_spans = {member for block in self._blocks for member in block.members}
 
     @property
     def rewritten(self) -> Mapping[Node, Node]:
@@ -112,7 +150,7 @@ class GraphRewrite:
                     continue  # what a file holds is the same in all cases
                 if node not in self._rewritten and node not in affected and not affected.isdisjoint(parts):
                     affected.add(node)
-                if isinstance(node, Span) and node in affected:
+                if isinstance(node, Span) and node in affected and node in self._blocks:
                     others = {member for member in node.members if isinstance(member, Quantity)} - affected
                     affected |= others
                     again = again or bool(others)  # what follows from them may stand before the span
@@ -152,10 +190,37 @@ class GraphRewrite:
             other = self._again(node, self._node(node.body))
         elif isinstance(node, Input):
             other = self._following(node)
+        elif self._once is not None and isinstance(node, Apply):
+            other = self._shortened(node)
         else:
             other = rebuilt(node, self._node)
         self._rewritten[node] = other
         return other
+
+    def _shortened(self, node: Apply) -> Node:
+        """An operation on other figures; of spans that are no blocks the members, where one changes."""
+        parts: list[Node] = []
+        for part in node.arguments:
+            if isinstance(part, Span) and part in self._affected and part not in self._blocks:
+                if node.operation == "index":
+                    return choose(self._node(node.arguments[1]), *map(self._node, part.members))
+                parts += self._loose(part)
+            else:
+                parts.append(self._node(part))
+        if node.operation == "where" and _is_no_number(parts[0]):
+            return parts[2]
+        if node.operation == "where" and _is_found(*parts[:2]):
+            return if_error(*parts[1:])
+        return Apply(node.operation, tuple(parts))
+
+    def _loose(self, members: Span) -> Iterator[Node]:
+        """The members that change, one by one, and those that stay, as blocks."""
+        for changes, run in groupby(members.members, self.depends):
+            others = tuple(run)
+            if changes:
+                yield from map(self._node, others)
+            else:
+                yield Span(others) if len(others) > 1 else others[0]
 
     def _again(self, figure: Quantity, body: Node) -> Node:
         """A figure with another body, or one that is there already and says the same."""

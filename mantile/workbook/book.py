@@ -14,7 +14,7 @@ from typing import Any, Literal
 from xlsxwriter.utility import xl_col_to_name
 
 from mantile.graph.evaluate import Program
-from mantile.graph.excel import formula
+from mantile.graph.excel import Cells, formula
 from mantile.graph.quantity import Cases, InCase, Input, Named, Node, Quantity, Span, Value, Words, ancestors
 from mantile.workbook.charts import Chart
 from mantile.workbook.style import Style
@@ -313,10 +313,7 @@ class Book:
         Absolute with a sheet name where `sheet` is None.
         """
         local = self.sheets[sheet].links.get(figure) if sheet and linked else None
-        stands = self.used.get(figure, figure)
-        if isinstance(figure, Input):
-            stands = self.cells.get(figure, stands)
-        address = local or self.addresses.get(stands)
+        address = local or self.place_of(figure)
         if address is None:
             raise AssertionError(f"{figure.id} stands nowhere")
         letter = self.column_letter(address, column)
@@ -325,6 +322,17 @@ class Book:
             return f"='{address.sheet}'!${letter}${address.row + 1}"
         place = f"${letter}${address.row + 1}" if address.absolute else f"{letter}{address.row + 1}"
         return place if address.sheet == sheet else f"{_quoted(address.sheet)}!{place}"
+
+    def place_of(self, figure: Named) -> CellAddress | None:
+        """Where formulas read a figure; None where it stands nowhere yet."""
+        stands = self.used.get(figure, figure)
+        if isinstance(figure, Input):
+            stands = self.cells.get(figure, stands)
+        return self.addresses.get(stands)
+
+    def planned(self, sheet: str, case: int) -> Cells:
+        """Cells as formulas of a sheet see them before all figures stand."""
+        return _Planned(self, sheet, case)
 
     def column_letter(self, address: CellAddress, column: int) -> str:
         """The column of a figure as a scenario or further case sees it, as letters.
@@ -491,6 +499,27 @@ class _Cells:
     def lies_in_a_row(self, members: Span) -> bool:
         first, last = self.book.block(members)
         return first.row == last.row and first.column != last.column
+
+
+class _Planned(_Cells):
+    """The same before all figures stand, with places that are as long.
+
+    Ids of figures of a sheet of its own begin with its name.
+    """
+
+    def cell(self, node: Input | Quantity) -> str:
+        return super().cell(node) if self.book.place_of(node) is not None else self._later(node)
+
+    def range(self, members: Span) -> str:
+        if all(member in self.book.addresses for member in members.members):
+            return super().range(members)
+        return ":".join(map(self._later, (members.members[0], members.members[-1])))
+
+    def lies_in_a_row(self, members: Span) -> bool:
+        return False
+
+    def _later(self, node: Named) -> str:
+        return "E1234" if node.id.startswith(f"{self.sheet.lower()}.") else "Checks!$H$1234"
 
 
 @cache

@@ -20,6 +20,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
+from mantile.equations.variation import MOST_CHARACTERS
 from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
 from mantile.workbook.book import ANSWERS, FIRST, HEADS, REPEATING, SHARED
@@ -124,6 +125,7 @@ FUNCTIONS = {
 }
 FRONT_FUNCTIONS = {"FIXED", "ROUND", "IFERROR", "NA"}
 MAX_LENGTH, MAX_REFERENCES, MAX_RANGE, MAX_CHUNK = 120, 8, 100_000, 32_000
+AGAIN = ("Alternative", "Sensitivity", "Sweep")  # sheets that work figures of others out again
 _MAX_NESTING = 64
 # Results that nobody inside the book has to use.
 OUTPUTS = re.compile(
@@ -182,10 +184,14 @@ RULES = {
         f"The sheet of the bundle is very hidden, and its cells have at most {MAX_CHUNK:,} characters."
     ),
     "long-formula": (
-        f"A formula has at most {MAX_LENGTH} characters; the name of a column counts as one letter, as "
-        "the same formula stands in all columns."
+        f"A formula has at most {MAX_LENGTH} characters, and {MOST_CHARACTERS} where figures of other sheets "
+        "are worked out again; the name of a column counts as one letter, as the same formula stands in all "
+        "columns."
     ),
-    "too-many-references": f"A formula has at most {MAX_REFERENCES} references.",
+    "too-many-references": (
+        f"A formula has at most {MAX_REFERENCES} references, but where figures of other sheets are worked "
+        "out again."
+    ),
     "nested-if": "No IF stands inside an IF.",
     "magic-number": (
         "No number but 0, 1, exponents and the digits of a text is typed into a formula; it has a cell of "
@@ -392,9 +398,9 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
     composed = name in (*FRONT, "Plan") or (name in COLLECTING and "&" in text)  # a text of many figures
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
     length = len(text) - sum(len(_FAR_COLUMN.findall(token.value)) for token in references)
-    if length > MAX_LENGTH and not composed:
+    if length > (MOST_CHARACTERS if name in AGAIN else MAX_LENGTH) and not composed:
         yield Finding("long-formula", name, place, f"{length} characters: {text}")
-    if len(references) > MAX_REFERENCES and not composed:
+    if len(references) > MAX_REFERENCES and not composed and name not in AGAIN:
         yield Finding("too-many-references", name, place, f"{len(references)} references: {text}")
     if stored is None:
         yield Finding("no-stored-value", name, place, "no stored value")

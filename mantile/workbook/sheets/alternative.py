@@ -44,7 +44,8 @@ def alternative_sheet(book: EstimateBook, master: Quantity) -> None:
     price = None if asked is None else asked.usd_per_hour
     inputs = typed(book.estimate.equations)
     case = book.add_case(sheet, _B, {inputs[0].id: chosen, inputs[1].id: price})
-    figures = alternative(book.estimate.equations, inputs, case, book.currency)
+    cells = book.planned(ALTERNATIVE_SHEET, case)
+    figures = alternative(book.estimate.equations, inputs, case, book.currency, cells)
     _findings(book, sheet, figures)
     row = _inputs(book, sheet, figures, case)
     row = _results(book, sheet, figures, row)
@@ -125,9 +126,10 @@ def _result(book: EstimateBook, sheet: Sheet, row: int, line: Compared) -> None:
 
 
 def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int, row: int) -> None:
-    """Every figure of B, in the order of the workbook, folded away."""
-    sheet.set_text(row, _LABEL, "Every figure of B", style.BLOCK_HEAD)
-    sheet.set_text(row, _A, "as on the sheet named; all other figures are those of A", style.BLOCK_NOTE)
+    """Figures of B, in the order of the workbook, folded away."""
+    sheet.set_text(row, _LABEL, "Figures of B", style.BLOCK_HEAD)
+    note = "each repeats the row that its id names, with its steps; all others are those of A"
+    sheet.set_text(row, _A, note, style.BLOCK_NOTE)
     sheet.set_style(row, _UNIT, _NOTE, style.BLOCK_HEAD)
     first = row = row + 1
     for constant in figures.constants:
@@ -157,11 +159,8 @@ def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int,
         look = style.value(used.unit, is_text=used.unit == "1")
         sheet.set_formula(row, _B, used.body, look, scenario=case)
         row += 1
-    for name, pairs in figures.variation.rows.items():
-        for original, varied in pairs:
-            add_varied_row(book, sheet, row, original, varied, {_B: case})
-            sheet.set_text(row, _CHANGE, name, style.SOURCE)
-            sheet.set_text(row, _NOTE, varied.id, style.IDENTIFIER.but(wrap=False))
-            row += 1
+    for original, varied in figures.variation.rows:
+        add_varied_row(book, sheet, row, original, varied, {_B: case}, _NOTE)
+        row += 1
     sheet.blocks.append((first - 1, row - 1))
     sheet.folds.append((first, row - 1))

@@ -18,16 +18,23 @@ def add_labels(sheet: Sheet, row: int, figure: Named, label: str) -> None:
 
 
 def add_varied_row(
-    book: EstimateBook, sheet: Sheet, row: int, original: Named, figure: Quantity, cases: Mapping[int, int]
+    book: EstimateBook,
+    sheet: Sheet,
+    row: int,
+    original: Named,
+    figure: Quantity,
+    cases: Mapping[int, int],
+    id_column: int,
 ) -> None:
     """A row of a figure that is worked out again for every case.
 
     Args:
-        original: what the figure stands for.
+        original: what the figure stands for, whose id its own ends in.
         cases: numbers of the cases by their columns.
     """
     book.register(figure, CellAddress(sheet.name, row))
     add_labels(sheet, row, figure, original.label)
+    sheet.set_text(row, id_column, figure.id, style.IDENTIFIER.but(wrap=False))
     look = style.value(figure.unit, is_text=isinstance(book.estimate_values[0].get(original), str))
     for column, case in cases.items():
         sheet.set_formula(row, column, figure.body, look, scenario=case)

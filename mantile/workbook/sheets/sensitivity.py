@@ -48,7 +48,8 @@ class SensitivitySheet:
                 "Sensitivity",
                 "outputs",
                 "What the results of the base scenario hang on: each driver lower and higher by the "
-                "percentage typed, all else as it is. Every figure on the way stands below.",
+                "percentage typed, all else as it is. A row below repeats the row that its id names, with "
+                "steps that only it needs.",
             )
         )
         self.sheet.widths = [214, 88, 84, 62, 94, 94, *([78] * 6), 200]
@@ -59,7 +60,11 @@ class SensitivitySheet:
         high = book.add_case(self.sheet, HIGH, {SIGN.id: 1})
         self.cases = {LOW: low, HIGH: high}
         self.figures: Sensitivity = sensitivity(
-            book.estimate.equations, inputs, {"low": low, "high": high}, book.currency
+            book.estimate.equations,
+            inputs,
+            {"low": low, "high": high},
+            book.currency,
+            book.planned("Sensitivity", low),
         )
         self.ranked_rows: dict[str, tuple[int, int]] = {}
         self._lay_out()
@@ -144,8 +149,13 @@ class SensitivitySheet:
         link, green = book.link_to(figure), look.but(colour=style.LINK)
         book.add_quantity(sheet, row, _BASE, ends.base, green, scenario=ACROSS, link=link)
         book.add_input(sheet, row, _RANGE, ends.range_percent)
-        for column, value in ((LOW, ends.low), (HIGH, ends.high)):
-            book.add_quantity(sheet, row, column, value, look, scenario=ACROSS)
+        if ends.shown is None:
+            book.register(ends.varied[figure], CellAddress(sheet.name, row))
+            for column, case in self.cases.items():
+                sheet.set_formula(row, column, ends.varied[figure].body, look, scenario=case)
+        else:
+            for column, value in zip((LOW, HIGH), ends.shown, strict=True):
+                book.add_quantity(sheet, row, column, value, look, scenario=ACROSS)
         for place, result in enumerate(self.figures.results):
             for column, value in zip(
                 (_high_of(place) - 1, _high_of(place)), ends.results[result.key], strict=True
@@ -189,13 +199,10 @@ class SensitivitySheet:
         sheet.set_text(row + 1, 0, ends.input.label, style.BLOCK_HEAD)
         sheet.set_text(row + 1, _FIRST_RESULT, note, style.BLOCK_NOTE)
         sheet.set_style(row + 1, 1, _LAST, style.BLOCK_HEAD)
-        rows = [(original, figure, "the driver") for original, figure in ends.varied.items()]
-        for name, pairs in ends.variation.rows.items():
-            rows += [(original, figure, f"as on {name}") for original, figure in pairs]
-        for below, (original, figure, note) in enumerate(rows, row + 2):
-            add_varied_row(self.book, sheet, below, original, figure, self.cases)
-            sheet.set_text(below, _FIRST_RESULT, figure.id, style.IDENTIFIER.but(wrap=False))
-            sheet.set_text(below, _SOURCE, note, style.SOURCE)
+        rows = [pair for pair in ends.varied.items() if pair[1] not in self.book.addresses]
+        rows += ends.variation.rows
+        for below, (original, figure) in enumerate(rows, row + 2):
+            add_varied_row(self.book, sheet, below, original, figure, self.cases, _FIRST_RESULT)
         sheet.blocks.append((row, row + len(rows) + 1))
         sheet.folds.append((row + 2, row + len(rows) + 1))
         return row + len(rows) + 2

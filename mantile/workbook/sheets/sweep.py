@@ -17,7 +17,7 @@ from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
 
 _COLUMN = 84  # width
 _HEAD, _NOW = 21, 23  # rows of the table of points: its head, the live scenario; the points follow
-_FIRST_CASE = 3  # column of the first point of the workings, behind label, unit and id
+_FIRST_CASE = 2  # column of the first point of the workings, behind label and unit
 _CURVES = 4  # so many values of the second input get a curve of their own
 _CHART = (416, 300)
 _FEW, _MARKED = 4, 6  # points of which each carries its value; so many carry theirs at most
@@ -188,7 +188,9 @@ class SweepSheet:
             )
             for place, point in enumerate(self.asked.inputs)
         }
-        figures = live(estimate.equations, self.swept, inputs, self.results, tuple(cases.values()))
+        numbers = tuple(cases.values())
+        cells = self.book.planned("Sweep", numbers[0])
+        figures = live(estimate.equations, self.swept, inputs, self.results, numbers, cells)
         first = self.row
         for number, point in enumerate(figures.points, 1):
             self._live_point(number, point)
@@ -215,26 +217,26 @@ class SweepSheet:
         sheet.widths += [92] * max(0, max(*cases, self.last) + 1 - len(sheet.widths))
         self.row += 1
         points = (f"point {number}" for number in range(1, len(cases) + 1))
-        for column, head in enumerate(("workings of every point", "unit", "as on", *points)):
-            look = style.HEADER if column < _FIRST_CASE else style.HEADER_RIGHT
+        for column, head in enumerate(("workings of every point", "unit", *points, "id")):
+            look = style.HEADER_RIGHT if column in cases else style.HEADER
             sheet.set_text(self.row, column, head, look)
         self.row += 1
         for figure, varied in figures.inputs.items():
             self._varied_input(figure, varied, cases)
             self.row += 1
-        for name, rows in figures.variation.rows.items():
-            sheet.blocks.append((self.row, self.row + len(rows) - 1))
-            for original, varied_figure in rows:
-                add_varied_row(book, sheet, self.row, original, varied_figure, cases)
-                sheet.set_text(self.row, 2, name, style.SOURCE)
-                self.row += 1
+        sheet.blocks.append((self.row, self.row + len(figures.variation.rows) - 1))
+        for original, varied_figure in figures.variation.rows:
+            add_varied_row(book, sheet, self.row, original, varied_figure, cases, max(cases) + 1)
+            self.row += 1
 
     def _varied_input(self, figure: Input, varied: Input, cases: Mapping[int, int]) -> None:
         """The values of an input: to be typed where it is swept, fixed where it follows from one that is."""
         book, sheet, swept = self.book, self.sheet, figure in self.swept
         book.register(varied, CellAddress("Sweep", self.row))
         add_labels(sheet, self.row, varied, figure.label)
-        sheet.set_text(self.row, 2, "the swept input" if swept else "follows from it", style.SOURCE)
+        sheet.set_text(
+            self.row, max(cases) + 1, "the swept input" if swept else "follows from it", style.SOURCE
+        )
         for column, case in cases.items():
             if swept:
                 book.add_input(sheet, self.row, column, varied, case)
