@@ -48,7 +48,7 @@ from mantile.equations.typed import SharedCells, TypedInputs, assumptions_typed,
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors, precedents
+from mantile.graph.quantity import Input, Named, Node, Quantity, Section, Table, ancestors, precedents
 from mantile.ir.modules import ModelGraph
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
@@ -182,7 +182,7 @@ class EstimateGraph:
             [
                 *self.figures.values(),
                 *(check.result for check in self.checks.checks),
-                *(choice.profile for workers in self.workers for choice in workers.efficiency.choices),
+                *(figure for workers in self.workers for figure in workers.efficiency.sources.choices),
                 *(() if self.nearest is None else (self.nearest.words, self.nearest.short)),
             ]
         )
@@ -693,12 +693,6 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *(before for workers in graph.workers for before in workers.plan.stages.before),
         )
     )
-    needed |= {
-        choice.profile
-        for workers in graph.workers
-        for choice in workers.efficiency.choices
-        if choice.place in needed
-    }
     return {name: tuple(_pruned(section, needed) for section in blocks) for name, blocks in sheets.items()}
 
 
@@ -707,7 +701,7 @@ def _pruned(section: Section, needed: set[Node]) -> Section:
     rows = tuple(
         row
         for row in section.rows
-        if isinstance(row, tuple)
+        if isinstance(row, Table | tuple)
         or row in needed
         or row.id.startswith(("model.", "tensor", "inputs."))
         or not (isinstance(row, Quantity) or row.id.endswith(OVERRIDE))

@@ -133,7 +133,10 @@ class _Writer:
         if sheet.default_height is not None:
             worksheet.set_default_row(sheet.default_height * 0.75)
         for column, width in enumerate(sheet.widths):
-            worksheet.set_column_pixels(column, column, width)
+            options = {"level": 1, "hidden": True} if column in sheet.folded_columns else {}
+            if column - 1 in sheet.folded_columns and not options:
+                options["collapsed"] = True
+            worksheet.set_column_pixels(column, column, width, None, options)
         self._rows(worksheet, sheet)
         self._cells(worksheet, sheet)
         for place, rule in sheet.conditional:
