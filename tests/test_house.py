@@ -201,7 +201,6 @@ MAKERS = {
     "Literal",
     "Section",
     "Span",
-    "Table",
     "GraphRewrite",
 }
 # Where readers may do more, and what.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -46,7 +46,7 @@ from mantile.library.efficiency import EfficiencyProfile, Factor
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library
 
-_BESIDE = "behind the scenarios what the library states, from wide to specific"
+_BESIDE = "at the right what the library states, from wide profiles to specific ones; coloured: in use"
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,8 @@ def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tu
             f"{kind.label}{_suffix(kind, value).replace('.', ', ')}",
             kind.unit,
             figures.chosen(),
-            source=figures.choice.place.id,
+            note=kind.note,
+            source=figures.choice.place.id.removeprefix("efficiency."),
             name=f"{lowered(kind.label)} by {CONDITIONS[kind.condition]}",
         )
         for value, figures in zip(DOMAINS[kind.condition], tables, strict=True)
@@ -328,7 +329,7 @@ def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tu
         for user, place in places.items()
     }
     by_user = {
-        user: _in_use(kind, unless_overridden(cell, default), user if named else "", tables)
+        user: _in_use(kind, unless_overridden(cell, default), user if named else "")
         for user, default in defaults.items()
     }
     factor = FactorInUse(
@@ -343,7 +344,9 @@ def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tu
     if of_level:
         beside = [(figure, table.row) for figure, table in zip(of_level, tables, strict=True)]
         return factor, [*beside, cell, *by_user.values()]
-    return factor, [(cell, tables[0].row), *by_user.values()]
+    if kind.unit == "1":
+        return factor, [cell, (factor.main, tables[0].row)]
+    return factor, [(cell, tables[0].row), factor.main]  # the one in SI, as the other is quoted
 
 
 def _table(kind: FactorKind, value: object, fallback: Fallback) -> LibraryFigures:
@@ -393,7 +396,7 @@ def _library_figure(kind: FactorKind, key: str, factor: Factor, suffix: str) -> 
     )
 
 
-def _in_use(kind: FactorKind, value: Node, user: str, tables: Sequence[LibraryFigures]) -> Quantity:
+def _in_use(kind: FactorKind, value: Node, user: str) -> Quantity:
     """A factor as it is used, in SI units."""
     unit = kind.unit
     if unit == "us":
@@ -408,8 +411,7 @@ def _in_use(kind: FactorKind, value: Node, user: str, tables: Sequence[LibraryFi
         f"{kind.label} in use{label}",
         unit,
         value,
-        note=kind.note,
-        source="" if kind.condition is not None else tables[0].choice.place.id,
+        note="" if kind.condition is not None else kind.note,
         name=lowered(kind.label),
         factor=True,
     )

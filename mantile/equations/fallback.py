@@ -252,11 +252,12 @@ class Fallback:
                     f"Column of {label}" if last else f"Column of {label}, up to level {level}",
                     "number",
                     found if level == levels[0] else maximum(place, found),
+                    name="column in use",
                 )
                 self._rows.append((known, beside if len(self._rows) == begun else {}))
             place = known
         if len(self._rows) == begun:
-            place = Quantity(identifier, f"Column of {label}", "number", place)
+            place = Quantity(identifier, f"Column of {label}", "number", place, name="column in use")
             self._rows.append((place, beside))
         assert isinstance(place, Quantity)
         return Choice(place, held)

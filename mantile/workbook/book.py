@@ -74,8 +74,8 @@ class Cell:
     ACROSS, which looks across all of them. `entry` is the input that a user may type here. `reference` is
     printed instead of the expression where a cell repeats the cell in which the input is typed, such as the
     selector on Summary. Until somebody types over it a cell may follow: `follows` says which input of which
-    scenario. `note` shows when the pointer rests on the cell. A `number` that nobody knows is NaN,
-    and stands in the file as `NOT_AVAILABLE`.
+    scenario. `note` shows when the pointer rests on the cell, `tip` where the cell is selected. A `number`
+    that nobody knows is NaN, and stands in the file as `NOT_AVAILABLE`.
     """
 
     style: Style
@@ -89,6 +89,7 @@ class Cell:
     link: str | None = None
     note: str | None = None
     room: Room | None = None
+    tip: str = ""
 
 
 @dataclass(frozen=True)

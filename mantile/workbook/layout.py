@@ -54,8 +54,8 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
     ),
     "Efficiency": (
         "inputs",
-        "How much of the hardware is reached. Of the figures that hold for a scenario the one of the highest "
-        "level is used.",
+        "How much of the hardware is reached. To calibrate, type into a yellow cell. If it is empty, the "
+        "coloured figure at the right holds, of the most specific profile that has one. E-6 s is a us.",
     ),
     "Model": ("inputs", "Architecture of {model} ({model_type}), each fact with where it comes from."),
     "Tensors": (

@@ -12,11 +12,13 @@ from mantile.graph.quantity import Input, Named, Section, Table
 from mantile.workbook import style
 from mantile.workbook.book import FIRST, SHARED, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import needed_height
+from mantile.workbook.sheets.frame import cut, needed_height
 
 _LOOKS = (style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER)
 _FACT, _WORDS = 96, 130  # widths of columns
 _LEVEL, _SMALL = 88, 9.5  # width of a column of a row of a table, and size of its figures
+_FREE, _GAP = 108, 24  # widths of columns between scenarios and tables
+_TOLD = 250  # letters of a source that are told where its figure is selected
 _ROW = 18
 _MARKS = {"measured": "◆", "fitted": "≈", "datasheet": "▤", "secondary": "○", "assumed": "?"}
 _NOBODY = "no source"
@@ -99,6 +101,8 @@ def add_row(book: EstimateBook, sheet: Sheet, row: int, figures: Table) -> None:
         form = ";".join(f'{part}" {mark}"' for part in look.form.split(";")) if mark else look.form
         look = look.but(form=form, wrap=False, bold=figures.in_use is None and bool(mark))
         book.add_constant(sheet, row, first + column, figure, look)
+        if mark:
+            sheet.cells[row, first + column].tip = cut(figure.source, _TOLD)
         _widen(sheet, first + column, _LEVEL)
     sheet.tables.append((row, row, first))
     if figures.in_use is not None:
@@ -112,6 +116,8 @@ def add_row(book: EstimateBook, sheet: Sheet, row: int, figures: Table) -> None:
 def add_heads(book: EstimateBook, sheet: Sheet, row: int, heads: Table) -> None:
     """Place what stands over the columns of tables behind the scenarios."""
     first = first_column(book)
+    sheet.widths += [_FREE]  # where a further scenario is typed
+    sheet.widths += [_GAP] * (first - len(sheet.widths))
     for figure, (_, column) in zip(heads.members, heads.places, strict=True):
         book.add_constant(sheet, row, first + column, figure, style.HEADER_WRAP)
         _widen(sheet, first + column, _LEVEL)

@@ -287,8 +287,11 @@ def _block(
 def _line_of_table(book: EstimateBook, sheet: Sheet, row: int, title: str, figures: Table) -> None:
     """A row of a table by itself."""
     texts = (figures.label, style.shown_unit(figures.members[0].unit), figures.id)
+    sheet.heights[row] = _ROW
     for column, text in zip((1, 2, 5), texts, strict=True):
         sheet.set_text(row, column, text, _LOOKS[column])
+        needed = needed_height(text, _LOOKS[column], sheet.widths[column])
+        sheet.heights[row] = max(sheet.heights[row], needed)
     sheet.ids[row], sheet.sections[row] = figures.id, title
     add_row(book, sheet, row, figures)
 
@@ -485,7 +488,7 @@ def _value(
             else "calculation",
         )
     if isinstance(figure, Quantity) and figure.factor:
-        look = look.but(left=(style.THICK, style.FACTOR_EDGE))
+        look = look.but(left=(style.THICK, style.FACTOR_EDGE), bold=True)
     if total:
         look = style.emphasised(look, total)
     if figure.id == _MESSAGE:
