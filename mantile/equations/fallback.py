@@ -35,6 +35,8 @@ from mantile.graph.quantity import (
 from mantile.library.efficiency import FALLBACK_CHAIN, EfficiencyProfile, Factor, Level
 from mantile.library.profiles import Library
 
+COLUMN_IN_USE = "efficiency.from."
+"""What ids of the columns of profiles in use begin with."""
 FIRST = ".first"
 """What the id of the first row ends in, where several lead to a column in use."""
 Sourced = Mapping[str, tuple[Input, Factor]]
@@ -230,7 +232,7 @@ class Fallback:
 
     def _choice(self, name: str, label: str, numbers: Mapping[str, int]) -> Choice:
         """The column of the profile of the highest level, whose rows are made where none has been there."""
-        identifier = f"efficiency.from.{name}"
+        identifier = f"{COLUMN_IN_USE}{name}"
         beside = {
             self._columns[key]: defined(
                 f"efficiency.source.{name}.{key}", f"Source of {label}, {key}", "number", number
@@ -238,7 +240,7 @@ class Fallback:
             for key, number in numbers.items()
         }
         held = table([beside], self.keys.width)
-        levels = sorted({self._levels[key] for key in numbers} - {1})
+        levels = sorted({self._levels[key] for key in numbers} - {1}) or [2]  # a row also where none has it
         place: Node = as_node(1)  # the global profile, which has every figure
         begun = len(self._rows)
         for level in levels:

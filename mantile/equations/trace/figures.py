@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mantile.equations.display import HOW, converted, origin, words
 from mantile.equations.efficiency import FactorInUse
-from mantile.equations.fallback import FIRST
+from mantile.equations.fallback import COLUMN_IN_USE, FIRST
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.override import Overridable
 from mantile.equations.trace.lines import (
@@ -180,7 +180,8 @@ class Figures:
 
     def _factor(self, line: str, factor: FactorInUse, figure: Quantity) -> _Said:
         """What the library says of the figure of a factor in use."""
-        sources = next(
+        sources = self.graph.prefill_workers.efficiency.sources
+        own = next(
             workers.efficiency.sources
             for workers in self.graph.all_workers
             if workers.efficiency.in_use.get(factor.kind.name) is factor
@@ -194,13 +195,14 @@ class Figures:
             number = look_up(first.numbers, 1, place)
         else:
             named = Words(factor.of_condition, "source", tuple(each.source for each in factor.of_condition))
-            begins = first.place.id.removesuffix(factor.of_condition[0].source)  # of decode workers
-            ids = Words(sources.choices, "id", tuple(choice.id for choice in sources.choices))
-            chosen = looked(f"{line}.part", join(begins, index(named, of_condition)))
-            row = looked(f"{line}.fixed", match(chosen, ids))
-            place = looked(f"{line}.place", index(span(sources.choices), row))
-            cells |= {"part": chosen, "fixed": row, "place": place}
-            number = look_up(sources.numbers, if_error(match(join(chosen, FIRST), ids), row), place)
+            chosen = looked(f"{line}.part", join("efficiency.", index(named, of_condition)))
+            ids = _ids(sources.choices)
+            numbers_at = if_error(match(join(chosen, FIRST), ids), match(chosen, ids))
+            columns = [figure for figure in own.choices if figure.id in self.graph.figures]
+            begins = first.place.id.partition(COLUMN_IN_USE)[0]  # of decode workers
+            place = looked(f"{line}.place", index(span(columns), match(join(begins, chosen), _ids(columns))))
+            cells |= {"part": chosen, "place": place}
+            number = look_up(sources.numbers, numbers_at, place)
             condition: Node = index(span(factor.conditions), of_condition)
             mark = ("tp", text(condition, "0")) if factor.kind.condition == "ranks" else (condition,)
         profile = looked(f"{line}.lead", look_up(sources.keys, 1, place))
@@ -224,6 +226,10 @@ class _Said:
     status: Node
     text: Node
     found: Mapping[str, Named]
+
+
+def _ids(figures: Sequence[Quantity]) -> Words:
+    return Words(tuple(figures), "id", tuple(figure.id for figure in figures))
 
 
 def _rows_of(default: Node) -> tuple[tuple[Input, ...], Node]:
