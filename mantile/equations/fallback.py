@@ -240,7 +240,7 @@ class Fallback:
             for key, number in numbers.items()
         }
         held = table([beside], self.keys.width)
-        levels = sorted({self._levels[key] for key in numbers} - {1}) or [2]  # a row also where none has it
+        levels = sorted({self._levels[key] for key in numbers} - {1})
         place: Node = as_node(1)  # the global profile, which has every figure
         begun = len(self._rows)
         for level in levels:

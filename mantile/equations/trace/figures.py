@@ -198,9 +198,11 @@ class Figures:
             chosen = looked(f"{line}.part", join("efficiency.", index(named, of_condition)))
             ids = _ids(sources.choices)
             numbers_at = if_error(match(join(chosen, FIRST), ids), match(chosen, ids))
-            columns = [figure for figure in own.choices if figure.id in self.graph.figures]
-            begins = first.place.id.partition(COLUMN_IN_USE)[0]  # of decode workers
-            place = looked(f"{line}.place", index(span(columns), match(join(begins, chosen), _ids(columns))))
+            begins = figure.id.partition("efficiency.")[0]  # of decode workers, that may lack some
+            named_so = [figure for figure in own.choices if figure.id.startswith(f"{begins}{COLUMN_IN_USE}")]
+            columns = [figure for figure in named_so if figure.id in self.graph.figures]
+            found = index(span(columns), match(join(begins, chosen), _ids(columns)))
+            place = looked(f"{line}.place", if_error(found, 1))
             cells |= {"part": chosen, "place": place}
             number = look_up(sources.numbers, numbers_at, place)
             condition: Node = index(span(factor.conditions), of_condition)
