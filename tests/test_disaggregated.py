@@ -54,20 +54,13 @@ def override(**figures: float) -> dict[str, Any]:
     }
 
 
-def chosen(made: Estimate) -> dict[frozenset[str], int]:
-    """Which of several profiles holds, by what they are.
-
-    Their blocks are numbered in the order of the factors there are.
-    """
+def chosen(made: Estimate) -> dict[tuple[str, ...], int]:
+    """The column of the profile in use, by factor and the profiles that have it."""
     values = made.values()
-    among: dict[str, set[str]] = {}
-    for name in made.equations.figures:
-        if name.startswith("efficiency.choice."):
-            number, _, key = name.removeprefix("efficiency.choice.").partition(".")
-            among.setdefault(number, set()).update({key} - {""})
     return {
-        frozenset(keys): int(values[made.figure(f"efficiency.choice.{number}")])
-        for number, keys in among.items()
+        (name, *table.figures): int(values[table.choice.place])
+        for name, factor in made.equations.workers[0].efficiency.in_use.items()
+        for table in factor.tables
     }
 
 
@@ -123,7 +116,7 @@ def test_aggregated_serving_is_the_estimate_without_decode_workers(fields: dict[
             other = two.equations.figures.get(name)
             if (
                 other is not None
-                and not name.startswith(("checks.", "efficiency.choice."))
+                and not name.startswith(("checks.", "efficiency.source."))
                 and not name.endswith(".override")
             ):
                 assert here[figure] == there[other] or (

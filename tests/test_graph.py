@@ -21,7 +21,7 @@ from mantile.graph import quantity as q
 from mantile.graph.evaluate import CHUNK, Program, evaluate
 from mantile.graph.excel import formula
 from mantile.graph.operations import OPERATIONS, format_text
-from mantile.graph.quantity import Apply, Cases, InCase, Input, Literal, Node, Quantity, Span
+from mantile.graph.quantity import Apply, Cases, InCase, Input, Literal, Node, Quantity, Span, Table
 from mantile.graph.sentence import sentence
 from mantile.verification.engines import soffice, with_libreoffice
 from mantile.workbook.read import read_cells
@@ -55,6 +55,9 @@ class OneColumn:
 
     def range(self, members: Span) -> str:
         return f"A{self.rows[members.members[0]]}:A{self.rows[members.members[-1]]}"
+
+    def grid(self, figures: Table) -> str:
+        return f"A{self.rows[figures.members[0]]}:A{self.rows[figures.members[-1]]}"
 
     def lies_in_a_row(self, members: Span) -> bool:
         return False
@@ -271,6 +274,7 @@ def test_text_and_quotes_are_printed_as_excel_reads_them() -> None:
 # --- every operation ----------------------------------------------------------------------------------------
 
 NUMBERS, WORDS = q.span(COLUMN), q.span(TEXTS)
+GRID = q.table([{0: figure} for figure in COLUMN], 1)
 MIXED = q.span((TEXTS[3], *COLUMN[:2]))
 CASES: dict[str, list[tuple[Node, Any]]] = {
     "add": [(A + B, 5.0), (A + WORD, math.nan)],
@@ -322,6 +326,12 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.choose(1, A, WORD), 3.0),
         (q.choose(B, A, WORD), "beta"),
         (q.choose(A, A, WORD), math.nan),
+    ],
+    "look_up": [
+        (q.look_up(GRID, 1, 1), 2.0),
+        (q.look_up(GRID, A, 1), 8.0),
+        (q.look_up(GRID, 1, B), math.nan),
+        (q.look_up(GRID, A + A, 1), math.nan),
     ],
     "index": [
         (q.index(NUMBERS, 1), 2.0),
@@ -399,6 +409,18 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
     "until": [(q.until(WORD, "t"), "be"), (q.until(WORD, ";"), "beta")],
     "join": [(q.join("n = ", q.text(A), " of ", WORD), "n = 3 of beta")],
 }
+
+
+def test_an_empty_place_of_a_table_reads_as_zero() -> None:
+    """As an empty cell does; beside the table there is nothing."""
+    first, second = COLUMN[:2]
+    figures = q.table([{0: first, 2: second}, {0: second}], 3)
+    found = q.look_up(figures, 1, A)
+    for place, expected in enumerate((math.nan, 2.0, 0.0, 4.0, math.nan)):
+        np.testing.assert_equal(evaluate(found, {"a": place}), expected)
+    assert evaluate(q.look_up(figures, B, 1)) == 4.0  # the second row
+    of_cases = Program([found]).run({"a": np.array([1.0, 2.0, 3.0, 4.0])})[found]
+    np.testing.assert_array_equal(of_cases, [2.0, 0.0, 4.0, math.nan])
 
 
 def test_every_operation_of_the_table_has_a_case() -> None:

@@ -188,11 +188,21 @@ READERS = ("workbook", "cli", "roundtrip", "verification", "estimates")
 NODES = {
     "Apply", "Cases", "InCase", "Input", "Literal", "Named", "Node", "Number", "Operand", "Quantity", "Row",
     "Section",
-    "Span", "Value", "Words", "NOT_KNOWN",
+    "Span", "Table", "Value", "Words", "NOT_KNOWN",
     "ancestors", "children", "dependents", "expression", "is_named", "precedents",
     "same_in_all_cases",
 }  # fmt: skip
-MAKERS = {"Quantity", "Rows", "Apply", "Cases", "InCase", "Literal", "Section", "Span", "GraphRewrite"}
+MAKERS = {
+    "Quantity",
+    "Rows",
+    "Apply",
+    "Cases",
+    "InCase",
+    "Literal",
+    "Section",
+    "Span",
+    "GraphRewrite",
+}
 # Where readers may do more, and what.
 ALLOWED = {
     ("workbook/estimate_book.py", "Input"),  # the exchange rate of a template

@@ -24,6 +24,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Span,
+    Table,
     ancestors,
 )
 
@@ -120,6 +121,8 @@ def check_units(figures: Iterable[Named]) -> None:
             contents = node.members[0].id.startswith("typed.content.")  # what cells hold, whatever that is
             units = [found[member] for member in node.members]
             found[node] = None if contents else _agree(node.members[0].id, units)
+        elif isinstance(node, Table):
+            found[node] = _agree(node.members[0].id, [found[member] for member in node.members])
         elif isinstance(node, Apply):
             found[node] = _derived(node, [found[argument] for argument in node.arguments])
         elif isinstance(node, Quantity):

@@ -18,8 +18,9 @@ from mantile.equations.factors import (
     RANKS,
     Condition,
     FactorKind,
+    subject,
 )
-from mantile.equations.fallback import Choice, Fallback, LibraryFigures
+from mantile.equations.fallback import Fallback, LibraryFigures, Sources
 from mantile.equations.formats import CLASSES, Formats, class_label
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
@@ -30,6 +31,7 @@ from mantile.graph.quantity import (
     Named,
     Node,
     Quantity,
+    Row,
     Section,
     defined,
     index,
@@ -43,6 +45,8 @@ from mantile.ir.modules import GroupedMatMul, ModelGraph, Vision
 from mantile.library.efficiency import EfficiencyProfile, Factor
 from mantile.library.errors import InputError
 from mantile.library.profiles import Library
+
+_BESIDE = "at the right what the library states, from wide profiles to specific ones; coloured: in use"
 
 
 @dataclass(frozen=True)
@@ -93,13 +97,13 @@ class Efficiency:
 
     Args:
         in_use: the factors that the model needs, by name, in order.
-        choices: among profiles, each with the profile that it comes to.
+        sources: of the library's figures.
         rates: what follows from factors and hardware: times, FLOP/s and B/s that are reached.
         profile: key of the most specific profile.
     """
 
     in_use: dict[str, FactorInUse]
-    choices: tuple[Choice, ...]
+    sources: Sources
     rates: Rates
     profile: Quantity
     sections: tuple[Section, ...]
@@ -145,10 +149,10 @@ def efficiency(
     profile = fallback.most_specific()
     conditions = _conditions(inputs, ranks, formats)
     in_use: dict[str, FactorInUse] = {}
-    blocks: list[Section] = []
+    blocks: dict[str, list[Row]] = {}
     for kind in _kinds(ir, inputs, ranks):
-        in_use[kind.name], block = _factor(kind, fallback, conditions)
-        blocks.append(block)
+        in_use[kind.name], rows = _factor(kind, fallback, conditions)
+        blocks.setdefault(subject(kind), []).extend(rows)
     derived = rates(
         {name: factor.main for name, factor in in_use.items()},
         _by_user(in_use),
@@ -159,17 +163,17 @@ def efficiency(
     )
     return Efficiency(
         in_use=in_use,
-        choices=fallback.choices,
+        sources=(sources := fallback.sources()),
         rates=derived,
         profile=profile,
         sections=(
             *fallback.sections(),
             Section("Profile", (profile,), "of everything, generations and accelerators", Section.SUBTOTAL),
             Section("Conditions", conditions.rows, "for which some factors differ"),
-            *blocks,
+            *(Section(title, tuple(rows), _BESIDE) for title, rows in blocks.items()),
             derived.fractions,
             derived.rates,
-            fallback.in_use(),
+            Section("Sources", (sources.statuses, sources.texts), "numbered from left to right"),
         ),
     )
 
@@ -301,20 +305,20 @@ def _labels(what: str, label: str, names: Iterable[str]) -> tuple[Input, ...]:
     )
 
 
-def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tuple[FactorInUse, Section]:
+def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tuple[FactorInUse, list[Row]]:
     """A factor: figures of the library, those of the highest level, the override, and what each user uses."""
     tables = [_table(kind, value, fallback) for value in DOMAINS[kind.condition]]
-    figures = [figure for table in tables for figure in table.figures.values()]
     of_level = [
         Quantity(
             f"efficiency.{kind.name}{_suffix(kind, value)}",
             f"{kind.label}{_suffix(kind, value).replace('.', ', ')}",
             kind.unit,
-            table.chosen(),
-            source="" if table.choice is None else table.choice.profile.id,
+            figures.chosen(),
+            note=kind.note,
+            source=figures.choice.place.id.removeprefix("efficiency."),
             name=f"{lowered(kind.label)} by {CONDITIONS[kind.condition]}",
         )
-        for value, table in zip(DOMAINS[kind.condition], tables, strict=True)
+        for value, figures in zip(DOMAINS[kind.condition], tables, strict=True)
         if kind.condition is not None
     ]
     cell = override_cell(f"efficiency.{kind.name}", kind.label, kind.unit, kind.low, kind.high)
@@ -337,21 +341,26 @@ def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tu
         conditions=conditions.of(kind),
         of_condition=tuple(of_level),
     )
-    rows: tuple[Named, ...] = (*figures, *of_level, cell, *by_user.values())
-    return factor, Section(kind.label, rows, kind.note, Section.SUBTOTAL)
+    if of_level:
+        beside = [(figure, table.row) for figure, table in zip(of_level, tables, strict=True)]
+        return factor, [*beside, cell, *by_user.values()]
+    if kind.unit == "1":
+        return factor, [cell, (factor.main, tables[0].row)]
+    return factor, [(cell, tables[0].row), factor.main]  # the one in SI, as the other is quoted
 
 
 def _table(kind: FactorKind, value: object, fallback: Fallback) -> LibraryFigures:
     """The library's figures of a factor under one condition."""
+    suffix = _suffix(kind, value)
     figures = {
-        key: _library_figure(kind, key, factor, _suffix(kind, value))
+        key: (_library_figure(kind, key, factor, suffix), factor)
         for key, factor in fallback.stated[kind.name]
         if kind.condition is None or getattr(factor, kind.condition) == value
     }
     widest = fallback.profiles[0].key
     if widest not in figures and kind.otherwise is not None:
-        figures = {widest: _library_figure(kind, widest, unstated(kind), "")} | figures
-    return fallback.figures(figures)
+        figures = {widest: (_library_figure(kind, widest, unstated(kind), ""), unstated(kind))} | figures
+    return fallback.figures(f"{kind.name}{suffix}", f"{kind.label}{suffix.replace('.', ', ')}", figures)
 
 
 def unstated(kind: FactorKind) -> Factor:
@@ -402,6 +411,7 @@ def _in_use(kind: FactorKind, value: Node, user: str) -> Quantity:
         f"{kind.label} in use{label}",
         unit,
         value,
+        note="" if kind.condition is not None else kind.note,
         name=lowered(kind.label),
         factor=True,
     )

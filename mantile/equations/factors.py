@@ -227,6 +227,24 @@ KINDS = (
                "of all requests that run at once: logits, probabilities, sorted ones", 0, 100, otherwise=0),
 )  # fmt: skip
 
+_SUBJECTS = {
+    "gemm_launch": "Matrix products",
+    "attention_launch": "Attention and states",
+    "small_kernel": "Small kernels and host",
+    "one_shot_latency": "Between accelerators",
+    "host_link": "Host, queue and first token",
+    "memory_usable": "Memory",
+}  # by the first factor of each
+
+
+def subject(kind: FactorKind) -> str:
+    """What a factor is about."""
+    names = [other.name for other in KINDS]
+    return next(
+        title for first, title in reversed(_SUBJECTS.items()) if names.index(first) <= names.index(kind.name)
+    )
+
+
 OF_TPOT = (
     "launch_scale",
     "gemm_bandwidth_scale",

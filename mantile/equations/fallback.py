@@ -1,15 +1,15 @@
-"""Which efficiency profile holds, rows "efficiency.chain", "efficiency.profile" and "efficiency.choice".
+"""Which efficiency profile holds, rows "efficiency.chain", "efficiency.place" and "efficiency.from".
 
 A profile holds for everything, a generation or an accelerator, with or without a framework, or for how
 accelerators are linked. Of the profiles that hold for a scenario and have a factor, the one of the highest
-level is used.
+level is used. Profiles are columns, from wide to specific; factors are rows.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mantile.equations.hardware import Hardware
@@ -18,35 +18,43 @@ from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
+    Row,
     Section,
+    Table,
     as_node,
     defined,
-    index,
     is_number,
     join,
+    look_up,
     match,
+    maximum,
     span,
+    table,
     where,
 )
 from mantile.library.efficiency import FALLBACK_CHAIN, EfficiencyProfile, Factor, Level
 from mantile.library.profiles import Library
 
+COLUMN_IN_USE = "efficiency.from."
+"""What ids of the columns of profiles in use begin with."""
+FIRST = ".first"
+"""What the id of the first row ends in, where several lead to a column in use."""
+Sourced = Mapping[str, tuple[Input, Factor]]
+"""Figures of a factor under one condition, each with what the library says of it, by the key of their
+profile."""
+
 
 @dataclass(frozen=True)
 class Choice:
-    """Of some profiles, the one that is used.
+    """The profile in use, of those that have figures from the same sources.
 
     Args:
-        keys: of the profiles.
-        place: of the one in use among them.
-        profile: its key.
-        section: the rows behind the place.
+        place: its column.
+        numbers: of the sources, in the columns of the profiles; beside the first of its rows.
     """
 
-    keys: tuple[str, ...]
     place: Quantity
-    profile: Quantity
-    section: Section
+    numbers: Table
 
 
 @dataclass(frozen=True)
@@ -55,43 +63,59 @@ class LibraryFigures:
 
     Args:
         figures: by the key of their profile.
-        choice: which of them is used; None where there is only one.
+        row: the figures in the columns of the profiles, whose keys are `keys`.
+        choice: which of them is used.
     """
 
     figures: Mapping[str, Input]
-    choice: Choice | None
+    row: Table
+    keys: tuple[str, ...]
+    choice: Choice
 
     def chosen(self) -> Node:
         """The figure that is used."""
-        figures = tuple(self.figures.values())
-        return figures[0] if self.choice is None else index(span(figures), self.choice.place)
+        return look_up(self.row, 1, self.choice.place)
 
     def in_use(self, values: Mapping[Node, Any]) -> Input:
         """The figure that is used in a case with these values."""
-        if self.choice is None:
-            return next(iter(self.figures.values()))
-        return self.figures[str(values[self.choice.profile])]
+        return self.figures[self.keys[int(values[self.choice.place]) - 1]]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What the library says of its figures, each source once.
+
+    Args:
+        statuses: how a figure is known, with its date.
+        texts: who states it.
+        keys: names of the profiles.
+        choices: columns in use, and what leads to them, in the order of their rows.
+        numbers: of the sources, in these rows and the columns of the profiles.
+    """
+
+    statuses: Table
+    texts: Table
+    keys: Table
+    choices: tuple[Quantity, ...]
+    numbers: Table
 
 
 class Fallback:
     """The fallback chain of a scenario, and the choices among profiles, each worked out once.
 
     Args:
-        profiles: those of the library, in the order of their rows.
+        profiles: those of the library, in the order of their columns.
         stated: what they state of each factor, with the key of the profile.
     """
 
     def __init__(self, library: Library, inputs: Workload, hardware: Hardware) -> None:
-        self.profiles = sorted(
-            library.efficiency, key=lambda profile: (profile.level.of_links, profile.level.number, profile.id)
-        )
-        self._levels: dict[str, int] = {}
+        self.profiles = sorted(library.efficiency, key=lambda profile: (profile.level.number, profile.id))
+        self._columns = {profile.key: column for column, profile in enumerate(self.profiles)}
+        self._levels = {profile.key: profile.level.number for profile in self.profiles}
         self.stated: dict[str, list[tuple[str, Factor]]] = defaultdict(list)
         for profile in self.profiles:
-            key = profile.key
-            self._levels[key] = profile.level.number
             for factor in profile.factors:
-                self.stated[factor.factor].append((key, factor))
+                self.stated[factor.factor].append((profile.key, factor))
         fields: dict[str, Node] = {
             "framework": inputs.framework,
             "generation": hardware.generation,
@@ -109,99 +133,141 @@ class Fallback:
             )
             for level in FALLBACK_CHAIN
         )
-        self._keys = tuple(_profile_key(profile) for profile in self.profiles)
-        self._choices: dict[tuple[str, ...], Choice] = {}
+        keys = tuple(map(_profile_key, self.profiles))
+        self.keys = table([dict(enumerate(keys))], len(keys))
+        self._places = tuple(
+            Quantity(
+                f"efficiency.place.{level.name}",
+                f"Column of level {level.number}",
+                "number",
+                where(is_number(place := match(key, span(keys))), place, 1),
+                note="that of everything where no profile has the name",
+            )
+            for level, key in zip(FALLBACK_CHAIN[1:], self._chain[1:], strict=True)
+        )
+        self._sources: dict[tuple[str, str], int] = {}
+        self._steps: dict[tuple[str, ...], Quantity] = {}
+        self._choices: dict[tuple[tuple[str, int], ...], Choice] = {}
+        self._rows: list[tuple[Quantity, Mapping[int, Input]]] = []
 
-    @property
-    def choices(self) -> tuple[Choice, ...]:
-        """The choices made so far."""
-        return tuple(self._choices.values())
+    def figures(self, name: str, label: str, figures: Sourced) -> LibraryFigures:
+        """Figures by the key of their profile, with the choice among them.
 
-    def choice(self, keys: Sequence[str]) -> Choice:
-        """Of profiles with these keys, among them the global one, the one of the highest level."""
-        among = tuple(keys)
-        if among not in self._choices:
-            self._choices[among] = self._choice(len(self._choices) + 1, among)
-        return self._choices[among]
-
-    def figures(self, figures: Mapping[str, Input]) -> LibraryFigures:
-        """Figures by the key of their profile, with the choice among them."""
-        return LibraryFigures(figures, self.choice(tuple(figures)) if len(figures) > 1 else None)
+        Args:
+            name, label: of the factor, with its condition.
+        """
+        numbers = {key: self._source(factor) for key, (_, factor) in figures.items()}
+        only = {key: figure for key, (figure, _) in figures.items()}
+        known = tuple(numbers.items())
+        if known not in self._choices:
+            self._choices[known] = self._choice(name, label, numbers)
+        choice = self._choices[known]
+        row = table(
+            [{self._columns[key]: figure for key, figure in only.items()}],
+            self.keys.width,
+            f"efficiency.{name}.library",
+            f"{label} in the library",
+        )
+        return LibraryFigures(only, replace(row, in_use=choice.place), tuple(self._columns), choice)
 
     def most_specific(self) -> Quantity:
         """The profile of the highest level, of all that are not about links only."""
-        keys = [profile.key for profile in self.profiles if not profile.level.of_links]
+        places = [
+            place for level, place in zip(FALLBACK_CHAIN[1:], self._places, strict=True) if not level.of_links
+        ]
         return Quantity(
             "efficiency.profile_in_use",
             "Most specific profile",
             "1",
-            index(span(self._keys[: len(keys)]), self.choice(keys).place),
+            look_up(self.keys, 1, maximum(*places)),
             note="profiles about links left out; factors that it lacks come from wider ones",
         )
 
     def sections(self) -> tuple[Section, ...]:
-        """The blocks of profiles, chain and choices."""
+        """The blocks of the chain, of the columns in use, and of what sources say."""
+        rows: list[Row] = [
+            (figure, table([numbers], self.keys.width)) if numbers else figure
+            for figure, numbers in self._rows
+        ]
         return (
             Section(
-                "Profiles",
-                self._keys,
-                "of the library; one holds where its name is in the fallback chain",
+                "Fallback chain", (*self._chain, *self._places), "from wide to specific", heads=self.keys
             ),
-            Section("Fallback chain", self._chain, "from wide to specific"),
-            *(choice.section for choice in self.choices),
+            Section(
+                "Columns in use",
+                tuple(rows),
+                "the most specific profile with a figure; beside it the numbers of the sources",
+            ),
         )
 
-    def in_use(self) -> Section:
-        """The block that says which profile each choice comes to."""
-        return Section(
-            "Profiles in use",
-            tuple(choice.profile for choice in self.choices),
-            "of each choice above; an override comes before any profile",
-        )
-
-    def _choice(self, number: int, keys: tuple[str, ...]) -> Choice:
-        identifier = f"efficiency.choice.{number}"
+    def sources(self) -> Sources:
+        """What the figures so far are known from."""
+        said = list(self._sources)
         rows = [
-            defined(
-                f"{identifier}.{key}",
-                f"Choice {number}: {key}",
-                "1",
-                key,
-                "a profile that has the figures",
-                name=f"profiles of choice {number}",
-            )
-            for key in keys
+            {
+                number: defined(
+                    f"efficiency.source.{what}.{number + 1}", f"Source {number + 1}, {what}", "1", text[place]
+                )
+                for number, text in enumerate(said)
+            }
+            for place, what in enumerate(("status", "text"))
         ]
-        levels = sorted({self._levels[key] for key in keys} - {1})
-        places: list[Quantity] = []
-        place: Node = as_node(1)  # the global profile, which has every figure
-        for level in levels:
-            match_of_level = match(self._chain[level - 1], span(rows))
-            last = level == levels[-1]
-            place = Quantity(
-                identifier if last else f"{identifier}.level_{level}",
-                f"Choice {number}: place of the profile, up to level {level}",
-                "number",
-                where(is_number(match_of_level), match_of_level, place),
-                name=f"choice {number}" if last else f"choice {number} up to level {level}",
+        statuses, texts = (
+            table([row], len(said), f"efficiency.source.{what}", label)
+            for row, what, label in zip(
+                rows, ("status", "text"), ("How a source is known", "What a source says"), strict=True
             )
-            places.append(place)
-        return Choice(
-            keys=keys,
-            place=places[-1],
-            profile=Quantity(
-                f"{identifier}.profile",
-                f"Choice {number}: profile in use",
-                "1",
-                index(span(rows), places[-1]),
-            ),
-            section=Section(
-                f"Choice {number}",
-                (*rows, *places),
-                "for figures found in just these profiles",
-                Section.SUBTOTAL,
-            ),
         )
+        return Sources(
+            statuses=statuses,
+            texts=texts,
+            keys=self.keys,
+            choices=tuple(figure for figure, _ in self._rows),
+            numbers=table([numbers for _, numbers in self._rows], self.keys.width),
+        )
+
+    def _source(self, factor: Factor) -> int:
+        said = f"{factor.status} {factor.date:%Y-%m}", factor.source
+        return self._sources.setdefault(said, len(self._sources) + 1)
+
+    def _choice(self, name: str, label: str, numbers: Mapping[str, int]) -> Choice:
+        """The column of the profile of the highest level, whose rows are made where none has been there."""
+        identifier = f"{COLUMN_IN_USE}{name}"
+        beside = {
+            self._columns[key]: defined(
+                f"efficiency.source.{name}.{key}", f"Source of {label}, {key}", "number", number
+            )
+            for key, number in numbers.items()
+        }
+        held = table([beside], self.keys.width)
+        levels = sorted({self._levels[key] for key in numbers} - {1})
+        place: Node = as_node(1)  # the global profile, which has every figure
+        begun = len(self._rows)
+        for level in levels:
+            keys = tuple(key for key in numbers if self._levels[key] <= level)
+            known, last = self._steps.get(keys), level == levels[-1]
+            if known is None:
+                of_level = self._places[level - 2]
+                found = where(look_up(held, 1, of_level) > 0, of_level, 1)
+                known = self._steps[keys] = Quantity(
+                    identifier if last else f"{identifier}{_step(len(self._rows) - begun)}",
+                    f"Column of {label}" if last else f"Column of {label}, up to level {level}",
+                    "number",
+                    found if level == levels[0] else maximum(place, found),
+                    name="column in use",
+                )
+                self._rows.append((known, beside if len(self._rows) == begun else {}))
+            place = known
+        if len(self._rows) == begun:
+            place = Quantity(identifier, f"Column of {label}", "number", place, name="column in use")
+            self._rows.append((place, beside))
+        assert isinstance(place, Quantity)
+        return Choice(place, held)
+
+
+def _step(number: int) -> str:
+    """What ids end in of rows that lead to a column in use; the first has the numbers of the sources."""
+    return f".{number}" if number else FIRST
 
 
 def _key(level: Level, fields: Mapping[str, Node]) -> Node:

@@ -22,6 +22,7 @@ from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.drift import Drift, drift
 from mantile.equations.engine import Limits, Settings, limits, settings
 from mantile.equations.evidence import Evidence, evidence
+from mantile.equations.fallback import COLUMN_IN_USE
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
 from mantile.equations.fullest import Fullest, fullest
@@ -48,7 +49,7 @@ from mantile.equations.typed import SharedCells, TypedInputs, assumptions_typed,
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors, precedents
+from mantile.graph.quantity import Input, Named, Node, Quantity, Row, Section, Table, ancestors, precedents
 from mantile.ir.modules import ModelGraph
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
@@ -182,7 +183,7 @@ class EstimateGraph:
             [
                 *self.figures.values(),
                 *(check.result for check in self.checks.checks),
-                *(choice.profile for workers in self.workers for choice in workers.efficiency.choices),
+                *(figure for workers in self.workers for figure in workers.efficiency.sources.choices),
                 *(() if self.nearest is None else (self.nearest.words, self.nearest.short)),
             ]
         )
@@ -693,23 +694,24 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *(before for workers in graph.workers for before in workers.plan.stages.before),
         )
     )
-    needed |= {
-        choice.profile
-        for workers in graph.workers
-        for choice in workers.efficiency.choices
-        if choice.place in needed
-    }
     return {name: tuple(_pruned(section, needed) for section in blocks) for name, blocks in sheets.items()}
+
+
+def _without_unused(row: Row, needed: set[Node]) -> Row:
+    """A row of the library by itself where nothing follows from the figure that it stands beside."""
+    if isinstance(row, tuple) and isinstance(row[1], Table) and row[1].id and row[0] not in needed:
+        return row[1]
+    return row
 
 
 def _pruned(section: Section, needed: set[Node]) -> Section:
     """A block with the inputs of scenarios and profiles, and of all else what is needed."""
     rows = tuple(
         row
-        for row in section.rows
-        if isinstance(row, tuple)
+        for row in (_without_unused(row, needed) for row in section.rows)
+        if isinstance(row, Table | tuple)
         or row in needed
-        or row.id.startswith(("model.", "tensor", "inputs."))
+        or row.id.startswith(("model.", "tensor", "inputs.", COLUMN_IN_USE))
         or not (isinstance(row, Quantity) or row.id.endswith(OVERRIDE))
     )
     last = bool(rows) and rows[-1] is section.rows[-1]

@@ -171,9 +171,7 @@ def stamp(
         )
     assumptions = tuple(cell for of in kinds for cell in of.typed)
     edited = edits(graph, changed, assumptions, measured, of_choice)
-    readable = [
-        Check(code, left, none) for code, left in zip(READABLE, (edited.invalid, count), strict=True)
-    ]
+    readable = [Check(code, left, none) for code, left in zip(READABLE, (edited.invalid, count), strict=True)]
     if choice is not None:
         words = "Cells of Decide that hold what cannot be, in the base"
         of_base = rows("choice_faults", words, "flag", choice.count * edited.of_base)

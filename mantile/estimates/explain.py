@@ -16,6 +16,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Span,
+    Table,
     Words,
     dependents,
     expression,
@@ -26,7 +27,7 @@ from mantile.graph.sentence import sentence
 from mantile.library.documents import json_data
 from mantile.library.errors import InputError
 
-_Shown = Input | Quantity | Span
+_Shown = Input | Quantity | Span | Table
 
 
 class Explained(Protocol):
@@ -273,8 +274,14 @@ class _Ids:
         return f"{node.figure.id}[0:{node.count}]"
 
     def range(self, members: Span) -> str:
-        first, last = members.members[0].id, members.members[-1].id
+        return self._ends(members.members)
+
+    def _ends(self, members: Sequence[Named]) -> str:
+        first, last = members[0].id, members[-1].id
         return first if first == last else f"{first}:{last}"
+
+    def grid(self, figures: Table) -> str:
+        return self._ends(figures.members)
 
     def words(self, node: Words) -> str:
         return f"{node.what} of {self.range(node.span)}"
@@ -292,7 +299,7 @@ def _precedents(figure: _Shown) -> tuple[_Shown, ...]:
 
 
 def _is_shown(node: Node) -> bool:
-    return is_named(node) or (isinstance(node, Span) and len(node.members) > TABLE)
+    return is_named(node) or (isinstance(node, Span | Table) and len(node.members) > TABLE)
 
 
 def _terms(estimate: Explained, column: int) -> Callable[[_Shown], Term]:
@@ -301,10 +308,10 @@ def _terms(estimate: Explained, column: int) -> Callable[[_Shown], Term]:
     values = estimate.values(column)
 
     def term(figure: _Shown) -> Term:
-        if isinstance(figure, Span):
+        if isinstance(figure, Span | Table):
             members = tuple(member.id for member in figure.members)
             return Term(
-                _Ids().range(figure),
+                _Ids()._ends(figure.members),
                 f"table of {len(members)} figures",
                 figure.members[0].unit,
                 None,

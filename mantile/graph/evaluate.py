@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mantile.graph.operations import OPERATIONS, Members, taken
+from mantile.graph.operations import OPERATIONS, Grid, Members, taken
 from mantile.graph.quantity import (
     Apply,
     Cases,
@@ -22,6 +22,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Span,
+    Table,
     Words,
     ancestors,
     children,
@@ -49,6 +50,10 @@ def _number(value: Any) -> Any:
 
 def _as_members(*members: Any) -> Members:
     return Members(members)
+
+
+def _as_grid(node: Table) -> Callable[..., Grid]:
+    return lambda *members: Grid(node.places, node.width, members)
 
 
 def _itself(value: Any) -> Any:
@@ -86,6 +91,8 @@ class Program:
                 self.literals.append(node)
             elif isinstance(node, Span):
                 self.steps.append((node, _as_members, node.members))
+            elif isinstance(node, Table):
+                self.steps.append((node, _as_grid(node), node.members))
             elif isinstance(node, InCase | Cases):
                 self.across.append(node)
             elif isinstance(node, Words):

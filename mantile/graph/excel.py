@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from mantile.graph.operations import ATOM, NEGATIVE, OPERATIONS
-from mantile.graph.quantity import Apply, Cases, InCase, Input, Literal, Node, Quantity, Span, Words
+from mantile.graph.quantity import Apply, Cases, InCase, Input, Literal, Node, Quantity, Span, Table, Words
 
 
 class Cells(Protocol):
@@ -18,6 +18,8 @@ class Cells(Protocol):
     def beside(self, node: Cases) -> str: ...
 
     def range(self, members: Span) -> str: ...
+
+    def grid(self, figures: Table) -> str: ...
 
     def words(self, node: Words) -> str: ...
 
@@ -41,6 +43,8 @@ def _expression(node: Node, cells: Cells) -> tuple[str, int]:
         return cells.beside(node), ATOM
     if isinstance(node, Span):
         return cells.range(node), ATOM
+    if isinstance(node, Table):
+        return cells.grid(node), ATOM
     if isinstance(node, Words):
         return cells.words(node), ATOM
     if isinstance(node, Literal):

@@ -20,6 +20,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Span,
+    Table,
     Words,
     expression,
 )
@@ -36,7 +37,7 @@ class Symbols(Protocol):
 
     def symbol(self, node: Input | Quantity) -> str: ...
 
-    def table(self, node: Span) -> str: ...
+    def table(self, node: Span | Table) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def _markup(node: Node, symbols: Symbols) -> tuple[str, int]:
     """Markup that is one element, and how tightly it binds."""
     if isinstance(node, Input | Quantity):
         return symbols.symbol(node), ATOM
-    if isinstance(node, Span):
+    if isinstance(node, Span | Table):
         return symbols.table(node), ATOM
     if isinstance(node, Words):
         return f"<mrow><mtext>{escape(node.what)} of&#160;</mtext>{symbols.table(node.span)}</mrow>", ATOM

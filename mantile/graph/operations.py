@@ -218,6 +218,11 @@ def _index(members: list[Any], position: Any) -> Any:
     return chosen if complete else _unless(~there, chosen)
 
 
+def _look_up(cells: Grid, row: Any, column: Any) -> Any:
+    inside = (column >= 1) & (column <= cells.width)
+    return _index(cells, _plain(np.where(inside, (row - 1) * cells.width + column, math.nan)[()]))
+
+
 def _choose(position: Any, *operands: Any) -> Any:
     return _index(list(operands), position)
 
@@ -264,6 +269,16 @@ def _below(bound: Any) -> _Criterion:
 
 def _at_most(bound: Any) -> _Criterion:
     return _Criterion(le, bound)
+
+
+class Grid(list[Any]):
+    """The values of a table, row by row, 0 where there is none, as an empty cell reads."""
+
+    def __init__(self, places: Sequence[tuple[int, int]], width: int, values: Sequence[Any]) -> None:
+        super().__init__([0.0] * (width * (places[-1][0] + 1)))
+        self.width = width
+        for (row, column), value in zip(places, values, strict=True):
+            self[row * width + column] = value
 
 
 class Members(list[Any]):
@@ -555,6 +570,7 @@ _TABLE = (
     Operation("floor",         _of_numbers(np.floor),      "INT({0})",            "{0}, rounded down",                  ATOM,       "first",           "<mo>⌊</mo>{0:bare}<mo>⌋</mo>"),
     Operation("remainder",     _of_numbers(np.mod),        "MOD({0},{1})",        "remainder of {0:atom} ÷ {1:atom}",   ATOM,       "first",           _of("mod")),
     Operation("index",         _index,                     "INDEX({0},{1})",      "{0} at {1}",                         ATOM,       "first",           "<msub><mrow><mo>[</mo>{0:bare}<mo>]</mo></mrow>{1:bare}</msub>"),
+    Operation("look_up",       _look_up,                   "INDEX({0},{1},{2})",  "{0} in column {2}",                  ATOM,       "first",           "<msub><mrow><mo>[</mo>{0:bare}<mo>]</mo></mrow>{2:bare}</msub>"),
     Operation("choose",        _choose,                    "CHOOSE({all})",       "number {0}",                         ATOM,       "branch",          _words("number {0} of {rest}")),
     Operation("match",         _match,                     "MATCH({0},{1},{2})",  "place of {0} in {1}",                ATOM,       "number",          _words("place of {0} in {1}")),
     Operation("match_at_most", _match_at_most,             "MATCH({0},{1},{2})",  "place of the last of {1} up to {0}", ATOM,       "number",          _words("place of the last of {1} up to {0}")),

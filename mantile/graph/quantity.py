@@ -236,8 +236,6 @@ class Quantity(Node):
 
 
 Named = Input | Quantity
-Row = Named | tuple[Quantity, Input]
-"""What stands on one line: a figure, or a quantity of each case and beside it a shared word about it."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -245,6 +243,26 @@ class Span(Node):
     """Named figures that stand below or beside each other, for lookups and sums."""
 
     members: tuple[Named, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Table(Node):
+    """Figures in rows and columns, of which some places are empty.
+
+    Args:
+        members: the figures, row by row; the first place of each row has one.
+        places: of each member its row and column, counted from 0.
+        width: number of columns.
+        id, label: of a table of one row that stands on a line of its own.
+        in_use: the column whose figure is in use, for readers to see.
+    """
+
+    members: tuple[Input, ...]
+    places: tuple[tuple[int, int], ...]
+    width: int
+    id: str = ""
+    label: str = ""
+    in_use: Quantity | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -303,6 +321,11 @@ class Cases(Node):
         return tuple(InCase(self.figure, case) for case in range(self.count))
 
 
+Row = Named | Table | tuple[Named, Input | Table]
+"""What stands on one line: a figure, a row of a table, or a figure of each case and beside it a shared word
+about it or a row of a table."""
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Section:
     """Quantities that are read together, in order.
@@ -314,6 +337,7 @@ class Section:
         total: 0 if no row is emphasised, 1 if the last row is a subtotal, 2 if it is the total of the phase.
         table: what stands in the labels of its figures between the fact and the thing: "Memory, h100-sxm".
             The block is then a table, a row a thing and a column a fact.
+        heads: what stands over the columns of tables beside its rows, in the head of the sheet.
     """
 
     title: str
@@ -321,13 +345,20 @@ class Section:
     note: str = ""
     total: int = 0
     table: str = ""
+    heads: Table | None = None
 
     SUBTOTAL: ClassVar[int] = 1
     TOTAL: ClassVar[int] = 2
 
     def figures(self) -> tuple[Named, ...]:
         """Every input and quantity of the block, one after the other."""
-        return tuple(figure for row in self.rows for figure in (row if isinstance(row, tuple) else (row,)))
+        rows: list[Node] = [] if self.heads is None else [self.heads]
+        rows += [part for row in self.rows for part in (row if isinstance(row, tuple) else (row,))]
+        return tuple(
+            figure
+            for part in rows
+            for figure in (part.members if isinstance(part, Table) else (cast(Named, part),))
+        )
 
 
 def defined(
@@ -368,6 +399,12 @@ def apply(operation: str, *arguments: Operand) -> Apply:
 def span(members: Iterable[Named]) -> Span:
     """A block of figures that stand below or beside each other."""
     return Span(tuple(members))
+
+
+def table(rows: Iterable[Mapping[int, Input]], width: int, id: str = "", label: str = "") -> Table:
+    """Figures by their column, counted from 0, in rows of so many columns."""
+    placed = [((at, column), figure) for at, row in enumerate(rows) for column, figure in row.items()]
+    return Table(tuple(figure for _, figure in placed), tuple(place for place, _ in placed), width, id, label)
 
 
 def maximum(*operands: Operand) -> Apply:
@@ -440,6 +477,11 @@ def floor(quotient: Node) -> Apply:
 def index(members: Span | Words | Cases, position: Operand) -> Apply:
     """The member at a position counted from 1."""
     return apply("index", members, position)
+
+
+def look_up(figures: Table, row: Operand, column: Operand) -> Apply:
+    """The figure in a row and a column of a table, both counted from 1; 0 where there is none."""
+    return apply("look_up", figures, row, column)
 
 
 def choose(position: Operand, *operands: Operand) -> Apply:
@@ -589,8 +631,8 @@ def children(node: Node) -> tuple[Node, ...]:
         return cast(Apply, node).arguments
     if kind is Quantity:
         return (cast(Quantity, node).body,)
-    if kind is Span:
-        return cast(Span, node).members
+    if kind is Span or kind is Table:
+        return cast(Span | Table, node).members
     if kind is Input:
         followed = cast(Input, node).follows
         return () if followed is None else (followed,)

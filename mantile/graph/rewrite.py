@@ -249,4 +249,5 @@ class GraphRewrite:
             title=f"{section.title}{self.label_suffix}",
             rows=tuple(again),
             total=section.total if again and section.rows[-1] in self._affected else 0,
+            heads=None,
         )

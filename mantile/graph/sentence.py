@@ -23,6 +23,7 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Span,
+    Table,
     Words,
     expression,
     is_named,
@@ -64,7 +65,7 @@ def names(quantity: Quantity) -> dict[Named, str]:
     precedent both end in is left out: "Draw, decode" follows from "idle power".
     """
     figures: dict[Named, str] = {}
-    for node in expression(quantity.body, leaf=lambda node: is_named(node) or isinstance(node, Span)):
+    for node in expression(quantity.body, leaf=lambda node: is_named(node) or isinstance(node, Span | Table)):
         figure = node.figure if isinstance(node, InCase) else node
         if isinstance(figure, Input | Quantity):
             text = figure.value if isinstance(figure, Input) and figure.fixed else None
@@ -138,6 +139,8 @@ class _Printer:
             return _Phrase(f'"{node.value}"' if isinstance(node.value, str) else str(node.value))
         if isinstance(node, Span):
             return _Phrase(self.ends(node))
+        if isinstance(node, Table):
+            return _Phrase(called(node.members[0]))
         if isinstance(node, Words):
             return _Phrase(f"{node.what} of {self.ends(node.span)}")
         assert isinstance(node, Apply)
@@ -366,6 +369,11 @@ def _index(printer: _Printer, members: Span, position: Node) -> _Phrase:
     return _Phrase(f"{printer.phrase(members)} at {article}{place:bare}", COMPARISON)
 
 
+def _look_up(printer: _Printer, figures: Table, _row: Node, column: Node) -> _Phrase:
+    """ "A at column C of the table"."""
+    return _Phrase(f"{printer.phrase(figures)} in the {printer.phrase(column):bare}", COMPARISON)
+
+
 def _choose(printer: _Printer, position: Node, *nodes: Node) -> _Phrase:
     """ "number N of A, B and C"."""
     return _Phrase(f"number {printer.phrase(position):bare} of {printer.listed(nodes)}", PHRASE)
@@ -424,6 +432,7 @@ _FORMS: dict[str, Form] = {
     "minimum": _extreme("smaller", "smallest", "at most"),
     "total": _total,
     "index": _index,
+    "look_up": _look_up,
     "choose": _choose,
     "match": _match,
     "sum_where": _sum_where,

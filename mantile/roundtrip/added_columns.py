@@ -111,7 +111,7 @@ def _cells(file: File, sheet: str, column: int) -> dict[int, Any]:
     return {
         row: content
         for row, content in rows.items()
-        if (place := places[row]) is None or not file.book.sheets[place[0]].is_in_table(place[1])
+        if (place := places[row]) is None or not file.book.sheets[place[0]].is_in_table(place[1], column)
     }
 
 

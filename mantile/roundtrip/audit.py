@@ -320,7 +320,7 @@ class _Rows:
         for column, cell in zip(columns, cells, strict=True):
             value = self._value(sheet, row, column, cell)
             everywhere = cell.scenario == ACROSS or (
-                (column == SHARED or sheet.is_in_table(row))
+                (column == SHARED or sheet.is_in_table(row, column))
                 and sheet.name in self.book.estimate.equations.sheets
             )
             values = (

@@ -208,6 +208,9 @@ class Appearance:
         return any(view.get("showSheetTabs", "1") not in _ON for view in views)
 
 
+_WIDE = 255  # columns that a sheet of ours may have: frames say how wide they are, without cells
+
+
 class _SheetReader:
     """One sheet of a file."""
 
@@ -251,7 +254,7 @@ class _SheetReader:
     def _columns(self, used: int) -> Iterator[tuple[int, Line]]:
         for element in self.tree.iterfind("cols/col"):
             first, last = int(element.get("min", "1")), int(element.get("max", "1"))
-            for column in range(first - 1, min(last, used + 1)):
+            for column in range(first - 1, min(last, max(used, _WIDE) + 1)):
                 yield column, _line(element, "width")
 
     def _validations(self) -> Iterator[tuple[Cell, Validation]]:

@@ -15,7 +15,19 @@ from xlsxwriter.utility import xl_col_to_name
 
 from mantile.graph.evaluate import Program
 from mantile.graph.excel import Cells, formula
-from mantile.graph.quantity import Cases, InCase, Input, Named, Node, Quantity, Span, Value, Words, ancestors
+from mantile.graph.quantity import (
+    Cases,
+    InCase,
+    Input,
+    Named,
+    Node,
+    Quantity,
+    Span,
+    Table,
+    Value,
+    Words,
+    ancestors,
+)
 from mantile.workbook.charts import Chart
 from mantile.workbook.style import Style
 from mantile.workbook.style import value as value_style
@@ -62,8 +74,8 @@ class Cell:
     ACROSS, which looks across all of them. `entry` is the input that a user may type here. `reference` is
     printed instead of the expression where a cell repeats the cell in which the input is typed, such as the
     selector on Summary. Until somebody types over it a cell may follow: `follows` says which input of which
-    scenario. `note` shows when the pointer rests on the cell. A `number` that nobody knows is NaN,
-    and stands in the file as `NOT_AVAILABLE`.
+    scenario. `note` shows when the pointer rests on the cell, `tip` where the cell is selected. A `number`
+    that nobody knows is NaN, and stands in the file as `NOT_AVAILABLE`.
     """
 
     style: Style
@@ -77,6 +89,7 @@ class Cell:
     link: str | None = None
     note: str | None = None
     room: Room | None = None
+    tip: str = ""
 
 
 @dataclass(frozen=True)
@@ -99,9 +112,10 @@ class Sheet:
 
     Args:
         ids, sections: of rows; the cell of a section may hold only as much of its title as can be seen.
-        tables: first and last row of each, in which columns are no scenarios.
+        tables: first and last row of each, and its first column: its columns are no scenarios.
         words: of a cell of a table, the columns of how a figure is known and of its source.
         answers: rows at the top, always open, that repeat figures.
+        folded_columns: those of tables that are folded away.
         folds: first and last row of every group that is folded away until somebody opens its outline. Excel
             opens none on a protected sheet, so a sheet with folds is not protected: its formulas ask before
             they are typed over.
@@ -132,7 +146,8 @@ class Sheet:
     answers: dict[Named, int] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
     sections: dict[int, str] = field(default_factory=dict)
-    tables: list[tuple[int, int]] = field(default_factory=list)
+    tables: list[tuple[int, int, int]] = field(default_factory=list)
+    folded_columns: list[int] = field(default_factory=list)
     words: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
     default_height: float | None = 18  # None: as high as the text in a row needs
 
@@ -167,9 +182,9 @@ class Sheet:
                 parts = (fold[0], place - 1), (place + 1, fold[1])
                 self.folds += [(first, last) for first, last in parts if first <= last]
 
-    def is_in_table(self, row: int) -> bool:
-        """Whether a row belongs to a table, in which columns are no scenarios."""
-        return any(first <= row <= last for first, last in self.tables)
+    def is_in_table(self, row: int, column: int) -> bool:
+        """Whether a cell belongs to a table, in which columns are no scenarios."""
+        return any(first <= row <= last and column >= start for first, last, start in self.tables)
 
     def set_style(self, row: int, first: int, last: int, style: Style) -> None:
         """Empty cells that carry a style."""
@@ -488,6 +503,12 @@ class _Cells:
             f"{fixed}{self.book.column_letter(address, self.column)}{fixed}{address.row + 1}"
             for address in (first, last)
         )
+        return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
+
+    def grid(self, figures: Table) -> str:
+        first = self.book.addresses[figures.members[0]]
+        row, column = first.row + figures.places[-1][0], (first.column or 0) + figures.width - 1
+        text = f"${_letters(first.column or 0)}${first.row + 1}:${_letters(column)}${row + 1}"
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
 
     def words(self, node: Words) -> str:

@@ -205,7 +205,7 @@ class _Differ:
 
     def _in_added_column(self, name: str, row: int, column: int) -> bool:
         is_scenario = column in self.added and name in self.book.estimate.equations.sheets
-        return is_scenario and not self.book.sheets[name].is_in_table(row)
+        return is_scenario and not self.book.sheets[name].is_in_table(row, column)
 
     def _other(self, sheet: Sheet, row: int, column: int, content: Any) -> None:
         place = (sheet.name, row, column)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from mantile.equations.checks import verdict
@@ -15,7 +15,7 @@ from mantile.equations.stamp import Stamp, stamp
 from mantile.equations.trace import Trace, trace
 from mantile.estimates.estimate import Estimate
 from mantile.estimates.sensitivity import InputEffects, selected, sensitivity
-from mantile.graph.quantity import Input, Named, Quantity, Section
+from mantile.graph.quantity import Input, Named, Quantity, Row, Section
 from mantile.workbook.book import Family, Sheet, reference
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
@@ -28,7 +28,7 @@ from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.decide import add_decide_sheet, choice, decide_sheet
 from mantile.workbook.sheets.devices import DEVICES_PURPOSE, DEVICES_SHEET, devices_sheet
-from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET
+from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET, EFFICIENCY
 from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet
@@ -54,8 +54,8 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
     ),
     "Efficiency": (
         "inputs",
-        "How much of the hardware is reached. Of the figures that hold for a scenario the one of the highest "
-        "level is used.",
+        "How much of the hardware is reached. To calibrate, type into a yellow cell. If it is empty, the "
+        "coloured figure at the right holds, of the most specific profile that has one. E-6 s is a us.",
     ),
     "Model": ("inputs", "Architecture of {model} ({model_type}), each fact with where it comes from."),
     "Tensors": (
@@ -131,7 +131,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     tuned = None
     if calibrates:
         tuned = tuning(equations.workers, equations.figures)
-        sections["Efficiency"] = _without(sections["Efficiency"], tuned.cells)
+        sections["Efficiency"] = _without(sections["Efficiency"], {*tuned.cells})
 
     cover_sheet(book)
     select(book)
@@ -221,19 +221,28 @@ def _add_workings(
             purpose,
             sections[name],
             master,
-            linked=name not in ("Inputs", EDITS_SHEET),
+            linked=name not in ("Inputs", EFFICIENCY, EDITS_SHEET),
             once=name == EDITS_SHEET,
         )
 
 
-def _without(sections: tuple[Section, ...], cells: tuple[Input, ...]) -> tuple[Section, ...]:
-    """Blocks without override cells that stand on Calibration, each saying where its own is."""
+def _without(sections: tuple[Section, ...], cells: Set[Named]) -> tuple[Section, ...]:
+    """Blocks without override cells that stand on Calibration, each saying where its own are."""
     return tuple(
-        replace(section, rows=rows, note=f"{section.note}; its override stands on {CALIBRATION}")
-        if len(rows := tuple(row for row in section.rows if row not in cells)) < len(section.rows)
-        else section
+        section
+        if cells.isdisjoint(section.figures())
+        else replace(
+            section,
+            rows=tuple(_beside(row, cells) for row in section.rows if row not in cells),
+            note=f"{section.note}; overrides that are not here stand on {CALIBRATION}",
+        )
         for section in sections
     )
+
+
+def _beside(row: Row, cells: Set[Named]) -> Row:
+    """A row without its override cell: the row of the library beside it."""
+    return row[1] if isinstance(row, tuple) and row[0] in cells else row
 
 
 def _names(book: EstimateBook, inputs: Workload, master: Quantity, error: Quantity) -> dict[str, str]:

@@ -136,7 +136,7 @@ OUTPUTS = re.compile(
     r"|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)"
     r"|model\.active_parameters|measured\.(error_of_all|in_use\..*|lowest\..*|highest\..*)|memory\.kv_bytes_per_token"
     r"|classes\.\d\.((ttft|e2e)_p\d\d|e2e|sessions)$|sessions\.told$|nearest\.\w+$|break_even\.|grid\.|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies"
-    r"|efficiency\.(profile_in_use|choice\.\d+\.profile)|memory\.fits)|tensors\.(vision|prediction|buffers)"
+    r"|efficiency\.(profile_in_use|from\.[\w.-]+)|memory\.fits)|tensors\.(vision|prediction|buffers)"
     r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))"
 )
 # Of a model of states only, without caches and FFNs.

@@ -25,6 +25,7 @@ ORIGINS = {
     "default": STAGES[2],
 }
 SHARE_BAR, CAPACITY_BAR = "#F9E4C8", "#DAE6F3"
+USED = "#F1EBF7"  # the figure of a table that is in use
 BEST, BETTER, WORSE = "#E8F3EC", COMPUTE, MEMORY_TEXT
 BOUND_COLOURS = {"compute": COMPUTE, "memory": MEMORY, "network": NETWORK, "overhead": OVERHEAD}
 BOUND_TEXTS = {"compute": COMPUTE, "memory": MEMORY_TEXT, "network": NETWORK_TEXT, "overhead": GREY}

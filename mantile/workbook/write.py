@@ -151,9 +151,13 @@ class _Writer:
         if sheet.default_height is not None:
             worksheet.set_default_row(sheet.default_height * 0.75)
         for column, width in enumerate(sheet.widths):
-            worksheet.set_column_pixels(column, column, width)
+            options = {"level": 1, "hidden": True} if column in sheet.folded_columns else {}
+            if column - 1 in sheet.folded_columns and not options:
+                options["collapsed"] = True
+            worksheet.set_column_pixels(column, column, width, None, options)
         self._rows(worksheet, sheet)
         self._cells(worksheet, sheet)
+        self._tips(worksheet, sheet)
         for place, rule in (*sheet.conditional, *self._edited(sheet)):
             _require_written(worksheet.conditional_format(*place, self._conditional(rule)))
         for row, column, chart in sheet.charts:
@@ -243,6 +247,16 @@ class _Writer:
         else:
             _require_written(worksheet.write_blank(row, column, None, look))
         self._about(worksheet, row, column, cell)
+
+    def _tips(self, worksheet: Any, sheet: Sheet) -> None:
+        """What is told where a cell is selected, each text once for all cells that share it."""
+        cells: dict[str, list[list[int]]] = {}
+        for (row, column), cell in sorted(sheet.cells.items()):
+            if cell.tip:
+                cells.setdefault(cell.tip, []).append([row, column, row, column])
+        for tip, (first, *others) in cells.items():
+            rule = {"validate": "any", "input_message": tip, "other_cells": others}
+            _require_written(worksheet.data_validation(*first, rule))
 
     def _about(self, worksheet: Any, row: int, column: int, cell: Cell) -> None:
         """What is told of a cell beside its content."""
@@ -528,8 +542,8 @@ def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
         shown = [row for row in range(first, last + 1) if row not in folded]
         block = height(first, last)
         alone = bool(shown) and used + height(first, shown[:_BEGINNING][-1]) > page
-        full = alone or used > _FULL * page or not sheet.repeat_rows  # nobody reads a rest without heads
-        if used + block > page and block <= page - head and full:
+        full = used > _FULL * page or not sheet.repeat_rows  # nobody reads a rest without heads
+        if alone or (used + block > page and block <= page - head and full):
             yield first
             used = head
         for row in shown:  # a row is never cut

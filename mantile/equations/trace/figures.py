@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 
 from mantile.equations.display import HOW, converted, origin, words
 from mantile.equations.efficiency import FactorInUse
+from mantile.equations.fallback import COLUMN_IN_USE, FIRST
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.override import Overridable
 from mantile.equations.trace.lines import (
     NOTHING,
     OWN,
-    WIDEST,
     Line,
     Table,
     fixed_text,
@@ -27,21 +27,22 @@ from mantile.graph.quantity import (
     Input,
     Named,
     Node,
-    Operand,
     Quantity,
     Span,
     Words,
     as_node,
-    count_where,
+    if_error,
     index,
     is_number,
     join,
+    look_up,
     match,
     precedents,
     span,
     text,
     where,
 )
+from mantile.graph.sentence import lowered
 
 _SHOWN = ("value", "name", "id", "status")
 
@@ -141,97 +142,96 @@ class Figures:
         """A figure of a profile, or the override that stands for it."""
         each, default = self.overridable[figure]
         unit = shown_unit(figure.unit)
-        rows, place, found = self._row(line, figure, default)
         stated = is_number(each.cell)
-
-        def row(what: str) -> Node:
-            return index(words(rows, what), place)
-
-        def beside(what: str, own: Operand) -> Node:
-            of_table = self._of_table(rows, place, what)
-            return where(stated, own, row(what) if of_table is None else of_table)
-
-        told = looked(f"{line}.told", row(HOW))
+        factor = self.factors.get(figure)
+        said = self._hardware(default) if factor is None else self._factor(line, factor, figure)
+        told = looked(f"{line}.told", said.text)
 
         value = converted(figure, figure.unit, unit)
         if ".price_" in f".{each.id}" or each.id.endswith("tdp"):
             value = where(figure > 0, value, NOT_KNOWN)
         cell = each.cell
-        name = beside("quantity", index(words((cell,), "quantity"), 1))
+        name = where(stated, index(words((cell,), "quantity"), 1), said.label)
         why = Words((cell,), HOW, (self.reasons.get(cell.id) or origin(cell)[0],))
         cells: dict[str, Named] = {
             "key": fixed_text(f"{line}.key", key),
             "value": looked(f"{line}.value", value),
             "name": looked(f"{line}.name", name if unit == "1" else join(name, f", {unit}")),
-            "id": looked(f"{line}.id", beside("id", index(words((cell,), "id"), 1))),
-            "status": looked(f"{line}.status", where(stated, OWN, row("source"))),
+            "id": looked(f"{line}.id", where(stated, index(words((cell,), "id"), 1), said.id)),
+            "status": looked(f"{line}.status", where(stated, OWN, said.status)),
             "told": told,
             "said": looked(f"{line}.said", where(stated, index(why, 1), told)),
         }
-        return Line(cells | found, figure)
+        return Line({**cells, **said.found}, figure)
 
-    def _of_table(self, rows: Sequence[Input], place: Node, what: str) -> Node | None:
-        """Label or id of a figure in a table of chips or systems, by the one chosen."""
+    def _hardware(self, default: Node) -> _Said:
+        """What stands beside the figure of a chip or system, or of another table of the library, in use."""
+        rows, place = _rows_of(default)
         kind, hardware = rows[0].id.partition(".")[0], self.graph.prefill_workers.hardware
         things = {"library": hardware.accelerators, "system": hardware.systems}.get(kind)
-        if things is None:
-            return None
-        thing = index(span(things), place)
-        if what == "id":
-            return join(f"{kind}.", thing, rows[0].id.removeprefix(f"{kind}.{things[0].value}"))
-        return join(f"{rows[0].label.rpartition(', ')[0]}, ", thing)
+        label, identifier = (index(words(rows, what), place) for what in ("quantity", "id"))
+        if things is not None:
+            thing = index(span(things), place)
+            identifier = join(f"{kind}.", thing, rows[0].id.removeprefix(f"{kind}.{things[0].value}"))
+            label = join(f"{rows[0].label.rpartition(', ')[0]}, ", thing)
+        return _Said(
+            label, identifier, index(words(rows, "source"), place), index(words(rows, HOW), place), {}
+        )
 
-    def _row(
-        self, line: str, figure: Quantity, default: Node
-    ) -> tuple[tuple[Input, ...], Node, dict[str, Named]]:
-        """Rows of the library, the place of the one in use among them, and cells with the way there."""
-        factor = self.factors.get(figure)
-        if factor is not None and factor.kind.condition is not None:
-            return self._conditional(line, factor, figure)
-        rows, place = _rows_of(default)
-        if isinstance(place, Apply):
-            found = looked(f"{line}.place", place)
-            return rows, found, {"place": found}
-        return rows, place, {}
-
-    def _conditional(
-        self, line: str, factor: FactorInUse, figure: Quantity
-    ) -> tuple[tuple[Input, ...], Node, dict[str, Named]]:
-        """The same of a factor that differs by condition: each chooses among profiles of its own."""
+    def _factor(self, line: str, factor: FactorInUse, figure: Quantity) -> _Said:
+        """What the library says of the figure of a factor in use."""
+        sources = self.graph.prefill_workers.efficiency.sources
+        own = next(
+            workers.efficiency.sources
+            for workers in self.graph.all_workers
+            if workers.efficiency.in_use.get(factor.kind.name) is factor
+        )
         user = next(user for user, other in factor.by_user.items() if other is figure)
-        place = factor.places[user]
-        assert place is not None
-        named = Words(factor.of_condition, "source", tuple(each.source for each in factor.of_condition))
-        in_use = [table.choice.profile for table in factor.tables if table.choice is not None]
-        begins = DECODE if in_use and in_use[0].id.startswith(DECODE) else ""  # of decode workers
-        choice = looked(f"{line}.part", join(begins, index(named, place)))
-        profiles = list({profile.id: profile for profile in self._profiles(in_use)}.values())
-        ids = Words(tuple(profiles), "id", tuple(profile.id for profile in profiles))
-        there = looked(f"{line}.fixed", count_where(ids, choice))
-        found = index(span(profiles), match(choice, ids))
-        profile = looked(f"{line}.lead", where(there > 0, found, WIDEST))
-        condition: Node = index(span(factor.conditions), place)
-        ranks = factor.kind.condition == "ranks"
-        mark: tuple[Node | str, ...] = (".tp", text(condition)) if ranks else (".", condition)
-        identifier = looked(f"{line}.links", join(f"efficiency.{factor.kind.name}.", profile, *mark))
-        rows = tuple(row for table in factor.tables for row in table.figures.values())
-        in_use_at = looked(f"{line}.place", match(identifier, words(rows, "id")))
-        cells: dict[str, Named] = {
-            "part": choice,
-            "fixed": there,
-            "lead": profile,
-            "links": identifier,
-            "place": in_use_at,
-        }
-        return rows, in_use_at, cells
+        of_condition, cells = factor.places[user], dict[str, Named]()
+        first = factor.tables[0].choice
+        place: Node = first.place
+        mark: tuple[Node | str, ...] = ()
+        if of_condition is None:
+            number = look_up(first.numbers, 1, place)
+        else:
+            named = Words(factor.of_condition, "source", tuple(each.source for each in factor.of_condition))
+            chosen = looked(f"{line}.part", join("efficiency.", index(named, of_condition)))
+            ids = _ids(sources.choices)
+            numbers_at = if_error(match(join(chosen, FIRST), ids), match(chosen, ids))
+            begins = figure.id.partition("efficiency.")[0]  # of decode workers, that may lack some
+            named_so = [figure for figure in own.choices if figure.id.startswith(f"{begins}{COLUMN_IN_USE}")]
+            columns = [figure for figure in named_so if figure.id in self.graph.figures]
+            found = index(span(columns), match(join(begins, chosen), _ids(columns)))
+            place = looked(f"{line}.place", if_error(found, 1))
+            cells |= {"part": chosen, "place": place}
+            number = look_up(sources.numbers, numbers_at, place)
+            condition: Node = index(span(factor.conditions), of_condition)
+            mark = ("tp", text(condition)) if factor.kind.condition == "ranks" else (condition,)
+        profile = looked(f"{line}.lead", look_up(sources.keys, 1, place))
+        source = looked(f"{line}.links", number)
+        end = (".", *mark) if mark else ()
+        return _Said(
+            label=join(profile, *((" · ", *mark) if mark else ()), f" · {lowered(factor.kind.label)}"),
+            id=join(f"efficiency.{factor.kind.name}.", profile, *end),
+            status=look_up(sources.statuses, 1, source),
+            text=look_up(sources.texts, 1, source),
+            found={**cells, "lead": profile, "links": source},
+        )
 
-    def _profiles(self, some: Sequence[Quantity]) -> tuple[Quantity, ...]:
-        """The profiles in use of all choices of the workers that some are of."""
-        of_all = [
-            [choice.profile for choice in workers.efficiency.choices] for workers in self.graph.all_workers
-        ]
-        profiles = next((profiles for profiles in of_all if set(some) <= set(profiles)), [])
-        return tuple(profile for profile in profiles if profile.id in self.graph.figures)
+
+@dataclass(frozen=True)
+class _Said:
+    """What stands beside a figure of the library, and the cells with the way there."""
+
+    label: Node
+    id: Node
+    status: Node
+    text: Node
+    found: Mapping[str, Named]
+
+
+def _ids(figures: Sequence[Quantity]) -> Words:
+    return Words(tuple(figures), "id", tuple(figure.id for figure in figures))
 
 
 def _rows_of(default: Node) -> tuple[tuple[Input, ...], Node]:

@@ -23,8 +23,6 @@ RATES, FIGURES = "What modules run at", "Figures of the library in use"
 """What stands over the tables that all paths share."""
 NOTHING = "–"
 """In place of a step that a path does not have."""
-WIDEST = "global"
-"""The profile that has the figure where others have none."""
 OWN = "override"
 """The status of a figure of one's own; the reason stands beside its cell."""
 _COUNTS = ("1", "parameter", "request", "token")

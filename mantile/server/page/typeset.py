@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from mantile.estimates.estimate import Estimate
 from mantile.graph.mathml import mathml
-from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Quantity, Span, expression, is_named
+from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Quantity, Span, Table, expression, is_named
 from mantile.server.page.text import scaled
 
 _LETTERS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -85,13 +85,13 @@ class _Writer:
     def symbol(self, node: Input | Quantity) -> str:
         return self.write(node)
 
-    def table(self, node: Span) -> str:
+    def table(self, node: Span | Table) -> str:
         ends = [self.write(one) for one in _named(node)]
         sign = "<mo>,</mo>" if len(node.members) <= _FEW else "<mo>,</mo><mo>…</mo><mo>,</mo>"
         return f"<mrow>{sign.join(ends)}</mrow>"
 
 
-def _named(node: Span) -> tuple[Named, ...]:
+def _named(node: Span | Table) -> tuple[Named, ...]:
     """The members of a table that are written."""
     return node.members if len(node.members) <= _FEW else (node.members[0], node.members[-1])
 
@@ -100,7 +100,7 @@ def _shown(figure: Quantity) -> list[Named]:
     """What a formula writes a symbol for, in order of appearance, each once."""
     found: dict[Named, None] = {}
     for node in expression(figure.body, leaf=_is_leaf):
-        if isinstance(node, Span):
+        if isinstance(node, Span | Table):
             found |= dict.fromkeys(_named(node))
         elif isinstance(node, Input | Quantity):
             found[node] = None
@@ -111,7 +111,7 @@ def _shown(figure: Quantity) -> list[Named]:
 
 
 def _is_leaf(node: Node) -> bool:
-    return is_named(node) or isinstance(node, Span)
+    return is_named(node) or isinstance(node, Span | Table)
 
 
 def _symbols(figures: Sequence[Named]) -> dict[Named, str]:

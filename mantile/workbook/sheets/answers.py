@@ -71,7 +71,7 @@ def _chosen(graph: EstimateGraph, sheet: str) -> Iterator[tuple[Named, str]]:
     """Figures with the unit in which they are shown; "" for the usual one."""
     figures, prefixes = graph.figures, ("", DECODE)
     match sheet:
-        case "Hardware" | "Efficiency":
+        case "Hardware":
             for prefix in prefixes:
                 for name in _HARDWARE:
                     if f"{prefix}hardware.{name}" in figures:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
+from typing import cast
 
 from mantile.equations.graph import PROFILED
 from mantile.equations.nearest import NEAREST
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
 from mantile.estimates.estimate import Estimate
-from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Section, Span, expression
+from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Row, Section, Span, Table, expression
 from mantile.workbook.sheets.tables import facts
 
-LIBRARY = ("Hardware", "Efficiency")
+EFFICIENCY = "Efficiency"
+LIBRARY = ("Hardware", EFFICIENCY)
 """Sheets with what the library states."""
 EDITS_SHEET = "Edits"
 CALIBRATION = "Calibration"
@@ -104,7 +106,9 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     if section.table:
         in_use = facts(section).in_use(used if sheet in LIBRARY else ())
         return [not any(in_use), *(not one for one in in_use)]
-    rows = [entry[0] if isinstance(entry, tuple) else entry for entry in section.rows]
+    if sheet == EFFICIENCY:
+        return [not _factor_stands_open(row, used) for row in section.rows]
+    rows = [cast(Named, entry[0] if isinstance(entry, tuple) else entry) for entry in section.rows]
     if sheet == EDITS_SHEET:
         return [
             row.id not in _FAULTS and (section.title != EDITS or _NUMBERED.search(row.id) is not None)
@@ -117,6 +121,16 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     if sheet not in FOLDED:
         return [False] * len(rows)
     return [not _stands_open(row, used if sheet in LIBRARY else set()) for row in rows]
+
+
+def _factor_stands_open(row: Row, used: set[Named]) -> bool:
+    """Overrides, factors in use, and rows of the library of which a figure is in use."""
+    figure, beside = row if isinstance(row, tuple) else (row, row)
+    if isinstance(beside, Table) and not used.isdisjoint(beside.members):
+        return True
+    return not isinstance(figure, Table) and (
+        figure.id.endswith(OVERRIDE) or (isinstance(figure, Quantity) and figure.factor)
+    )
 
 
 def _stands_open(row: Named, used: set[Named]) -> bool:

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
+from xlsxwriter.utility import xl_col_to_name
+
 from mantile.equations.display import HOW, SIDE_BY_SIDE, origin
-from mantile.graph.quantity import Input, Named, Section
+from mantile.graph.quantity import Input, Named, Section, Table
 from mantile.workbook import style
 from mantile.workbook.book import FIRST, SHARED, Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import needed_height
+from mantile.workbook.sheets.frame import cut, needed_height
 
 _LOOKS = (style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER)
 _FACT, _WORDS = 96, 130  # widths of columns
+_LEVEL, _SMALL = 88, 9.5  # width of a column of a row of a table, and size of its figures
+_FREE, _GAP = 108, 24  # widths of columns between scenarios and tables
+_TOLD = 250  # letters of a source that are told where its figure is selected
 _ROW = 18
+_MARKS = {"measured": "◆", "fitted": "≈", "datasheet": "▤", "secondary": "○", "assumed": "?"}
 _NOBODY = "no source"
 
 
@@ -80,8 +86,41 @@ def add_table(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> i
                 sheet.set_text(row, place, f"{fact}: {what}", style.HEADER_WRAP)
     sheet.set_cell(row, 0, Cell(style.HEADER_WRAP))
     sheet.heights[row] = height
-    sheet.tables.append((row, row + len(things)))
+    sheet.tables.append((row, row + len(things), 0))
     return row + 1 + len(things)
+
+
+def add_row(book: EstimateBook, sheet: Sheet, row: int, figures: Table) -> None:
+    """Place a row of a table behind the scenarios, each figure with how it is known; what is in use stands
+    out.
+    """
+    first, last = first_column(book), FIRST + book.columns - 1
+    for figure, (_, column) in zip(figures.members, figures.places, strict=True):
+        mark = _MARKS.get(figure.status, "")
+        look = _look(figure).but(colour=style.GREY, size=_SMALL)
+        form = ";".join(f'{part}" {mark}"' for part in look.form.split(";")) if mark else look.form
+        look = look.but(form=form, wrap=False, bold=figures.in_use is None and bool(mark))
+        book.add_constant(sheet, row, first + column, figure, look)
+        if mark:
+            sheet.cells[row, first + column].tip = cut(figure.source, _TOLD)
+        _widen(sheet, first + column, _LEVEL)
+    sheet.tables.append((row, row, first))
+    if figures.in_use is not None:
+        at = book.addresses[figures.in_use].row + 1
+        of_scenarios = f"${xl_col_to_name(FIRST)}${at}:${xl_col_to_name(last)}${at}"
+        used = style.Style(bold=True, colour=style.INK, fill=style.USED)
+        rule = {"type": "formula", "criteria": f"=COUNTIF({of_scenarios},COLUMN()-{first})>0", "format": used}
+        sheet.conditional.append(((row, first, row, first + figures.width - 1), rule))
+
+
+def add_heads(book: EstimateBook, sheet: Sheet, row: int, heads: Table) -> None:
+    """Place what stands over the columns of tables behind the scenarios."""
+    first = first_column(book)
+    sheet.widths += [_FREE]  # where a further scenario is typed
+    sheet.widths += [_GAP] * (first - len(sheet.widths))
+    for figure, (_, column) in zip(heads.members, heads.places, strict=True):
+        book.add_constant(sheet, row, first + column, figure, style.HEADER_WRAP)
+        _widen(sheet, first + column, _LEVEL)
 
 
 def first_column(book: EstimateBook) -> int:

@@ -19,6 +19,7 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     Span,
+    Table,
     expression,
     precedents,
     same_in_all_cases,
@@ -49,7 +50,7 @@ from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
 from mantile.workbook.sheets.folding import OUTLINED, folded, folded_blocks, rows_in_use
 from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
-from mantile.workbook.sheets.tables import add_table
+from mantile.workbook.sheets.tables import add_heads, add_row, add_table, first_column
 from mantile.workbook.text_width import cut_to, height, letters
 
 _NARROWEST = (58, 206, 62, 294, 96, 180)  # widths of these columns
@@ -105,7 +106,13 @@ def workings(
     sheet.set_text(3, SHARED, "all\u00a0\u00a0\nscenarios\u00a0\u00a0" if shared else "", style.HEADER_WRAP)
     for index, head in enumerate(column_heads(book)):
         sheet.set_text(3, FIRST + index, head.replace("  ", "\u00a0\u00a0"), style.HEADER_WRAP)
-    heads = (sheet.cells[HEAD_ROW, column].text or "" for column in range(len(sheet.widths)))
+    for section in sections:
+        if section.heads is not None:
+            add_heads(book, sheet, HEAD_ROW, section.heads)
+    heads = (
+        cell.text or "" if (cell := sheet.cells.get((HEAD_ROW, column))) is not None else ""
+        for column in range(len(sheet.widths))
+    )
     needed = (
         needed_height(head, style.HEADER_WRAP, width) for head, width in zip(heads, sheet.widths, strict=True)
     )
@@ -141,6 +148,14 @@ def workings(
         row = _block(book, sheet, row, section, last, after, same)
         rows += [joined] * HEAD + folded(name, section, used)
     _fold(sheet, rows)
+    levels = next((section.heads for section in sections if section.heads is not None), None)
+    if levels is not None:
+        places = [book.addresses[figure] for figure in used if figure in book.addresses]
+        in_use = {place.column for place in places if place.sheet == name}
+        first = first_column(book)
+        sheet.folded_columns = [
+            column for column in range(first, first + levels.width) if column not in in_use
+        ]
     if book.has_free_column and any(column == FIRST + book.columns for _, column in sheet.cells):
         add_free_head(book, sheet)
     if name in _FILTERED:
@@ -240,6 +255,10 @@ def _block(
     sheet.blocks.append((start, row + len(section.rows) - 1))
     for index, entry in enumerate(section.rows):
         total = section.total if index == len(section.rows) - 1 else 0
+        if isinstance(entry, Table):
+            _line_of_table(book, sheet, row, section.title, entry)
+            row += 1
+            continue
         figure, beside = entry if isinstance(entry, tuple) else (entry, None)
         _labels(sheet, row, section.title, figure, figure.id, total, reasons(book, figure))
         if isinstance(figure, Input):
@@ -253,7 +272,9 @@ def _block(
                 _value(book, sheet, row, FIRST + column, figure, column, total=total)
             if figure.id == _MESSAGE:
                 sheet.heights[row] = max(sheet.heights[row], height(_MESSAGE_LINES, style.TEXT_VALUE.size))
-        if beside is not None:
+        if isinstance(beside, Table):
+            add_row(book, sheet, row, beside)
+        elif beside is not None:
             book.add_constant(
                 sheet, row, SHARED, beside, style.value(beside.unit, is_text=True, role="fixed")
             )
@@ -261,6 +282,18 @@ def _block(
             sheet.set_style(row, 0, last, style.emphasised(style.VALUE, total))
         row += 1
     return row
+
+
+def _line_of_table(book: EstimateBook, sheet: Sheet, row: int, title: str, figures: Table) -> None:
+    """A row of a table by itself."""
+    texts = (figures.label, style.shown_unit(figures.members[0].unit), figures.id)
+    sheet.heights[row] = _ROW
+    for column, text in zip((1, 2, 5), texts, strict=True):
+        sheet.set_text(row, column, text, _LOOKS[column])
+        needed = needed_height(text, _LOOKS[column], sheet.widths[column])
+        sheet.heights[row] = max(sheet.heights[row], needed)
+    sheet.ids[row], sheet.sections[row] = figures.id, title
+    add_row(book, sheet, row, figures)
 
 
 def _labels(
@@ -455,7 +488,7 @@ def _value(
             else "calculation",
         )
     if isinstance(figure, Quantity) and figure.factor:
-        look = look.but(left=(style.THICK, style.FACTOR_EDGE))
+        look = look.but(left=(style.THICK, style.FACTOR_EDGE), bold=True)
     if total:
         look = style.emphasised(look, total)
     if figure.id == _MESSAGE:
