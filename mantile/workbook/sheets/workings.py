@@ -59,6 +59,7 @@ _SHARES = (0, 0.12, 0, 0.2, 0, 0.68)  # that they have of what is left of the sc
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
 _FACTS = "hardware."  # before those of the chosen ones
+_GUARDS = ("typed.", "stamp.")  # before ids of rows about cells: the heads of their blocks say all of them
 _MESSAGE, _MESSAGE_LINES = "typed.message", 6  # the first input that cannot be, in words; lines it may take
 _ROW = 18  # least height of a row
 _LOOKS = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
@@ -310,6 +311,8 @@ def _labels(
     is_override = identifier.endswith(OVERRIDE)
     of_model = isinstance(figure, Input) and identifier.startswith("model.") and not figure.fixed
     how, source = how or worked_out, "‹ type why" if is_override else source
+    if title == LINKED_IN or identifier.startswith(_GUARDS):
+        how = source = ""
     styles = _LOOKS
     if total:
         styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
