@@ -92,13 +92,14 @@ def test_no_formula_gets_too_long(most: int) -> None:
 
 
 def test_no_if_stands_in_an_if() -> None:
-    """Unless its condition holds there, or is all that is asked: then it is none."""
+    """Unless its condition holds there, or it is 1 or 0: then it is none."""
     chosen = figure("CHOSEN", where(X > 0, Y, 0))
     assert len(inlined(figure("ROOT", where(Y > 0, chosen + 1, 0)), chosen)) == 2
     assert inlined(figure("ROOT", where(X > 0, chosen + 1, 0)), chosen) == {"ROOT": "=IF(X>0,Y+1,0)"}
     flag = figure("FLAG", where(X > 0, 1, 0))
     assert inlined(figure("ROOT", where(flag > 0, Y, 0)), flag) == {"ROOT": "=IF(X>0,Y,0)"}
-    assert len(inlined(figure("ROOT", where(flag > 0, flag, 0)), flag)) == 2
+    other = figure("FLAG", where(X > 0, 0, 1))
+    assert inlined(figure("ROOT", where(Y > 0, other + 1, 0)), other) == {"ROOT": "=IF(Y>0,1-(X>0)*1+1,0)"}
 
 
 def test_what_is_known_only_if_another_is_asks_once() -> None:

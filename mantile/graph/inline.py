@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heapify, heappop, heappush
-from typing import TypeGuard, cast
+from typing import TypeGuard
 
 from mantile.graph.excel import Cells, formula
 from mantile.graph.operations import OPERATIONS
@@ -20,6 +20,7 @@ from mantile.graph.quantity import (
     Span,
     all_of,
     ancestors,
+    as_node,
     is_number,
     rebuilt,
     where,
@@ -43,13 +44,11 @@ class _Place:
     Args:
         in_branch: inside IF.
         passed_over: where a text in a cell is passed over.
-        asked: where it is asked whether the figure is above 0.
         guarded: where the condition of the figure is known to hold.
     """
 
     in_branch: bool = False
     passed_over: bool = False
-    asked: bool = False
     guarded: bool = False
 
     def beside(self, other: _Place) -> _Place:
@@ -57,7 +56,6 @@ class _Place:
         return _Place(
             self.in_branch or other.in_branch,
             self.passed_over or other.passed_over,
-            self.asked and other.asked,
             self.guarded and other.guarded,
         )
 
@@ -142,9 +140,8 @@ class Inlined:
             self._read(figure, then, _Place(True, place.passed_over, guarded=first), within, times)
             self._read(figure, otherwise, _Place(True, place.passed_over), within, times)
         elif isinstance(node, Apply):
-            asked = node.operation == "greater" and _is_literal(node.arguments[1], 0)
             over = node.operation in _PASSES_OVER or (place.passed_over and node.operation in _CHOICES)
-            inner = replace(place, passed_over=over, asked=asked)
+            inner = replace(place, passed_over=over)
             printed = OPERATIONS[node.operation].excel
             for number, part in enumerate(node.arguments):
                 again = max(1, printed.count(f"{{{number}}}"))
@@ -170,10 +167,10 @@ class Inlined:
         return self._formulas[reader].reads[figure][0] * longer
 
     def _cost(self, figure: Quantity) -> int:
-        """Characters in all, and those of the longest formula that there is then."""
+        """Characters in all, and twice those of the longest formula, which has no room for others."""
         growths = {reader: self._growth(figure, reader) for reader in self._formulas[figure].readers}
         longest = max((self._formulas[reader].length + more for reader, more in growths.items()), default=0)
-        return sum(growths.values()) + longest
+        return sum(growths.values()) + 2 * longest
 
     def _can_go(self, figure: Quantity) -> bool:
         own = self._formulas[figure]
@@ -193,7 +190,7 @@ class Inlined:
     def _branch_goes(self, figure: Quantity, place: _Place) -> bool:
         """Whether the IF of a figure is none in a formula that reads it there."""
         return not self._formulas[figure].inside and (
-            (place.asked and _is_flag(figure.body)) or (place.guarded and _is(figure.body, "where"))
+            _flag(figure.body) is not None or (place.guarded and _is(figure.body, "where"))
         )
 
     def _go(self, figure: Quantity) -> set[Quantity]:
@@ -253,7 +250,10 @@ def _put(node: Node, found: Mapping[Quantity, Node], known: frozenset[str] = fro
     """
     if isinstance(node, Quantity):
         other = found.get(node, node)
-        return other.arguments[1] if _is(other, "where") and _holds(node, known) else other
+        if _is(other, "where") and _holds(node, known):
+            return other.arguments[1]
+        flag = _flag(other)
+        return other if flag is None else flag
     if _is(node, "where"):
         condition, then, otherwise = node.arguments
         within = known | _known(condition)
@@ -263,10 +263,16 @@ def _put(node: Node, found: Mapping[Quantity, Node], known: frozenset[str] = fro
         return where(asked, _put(then, found, within), _put(otherwise, found, known))
     if not isinstance(node, Apply | Span):
         return node
-    other = rebuilt(node, partial(_put, found=found, known=known))
-    if _is(other, "greater") and _is_literal(other.arguments[1], 0) and _is_flag(other.arguments[0]):
-        return cast(Apply, other.arguments[0]).arguments[0]
-    return other
+    if _is(node, "greater") and _is_literal(node.arguments[1], 0):
+        flag = found.get(node.arguments[0]) if isinstance(node.arguments[0], Quantity) else None
+        if (
+            flag is not None
+            and _is(flag, "where")
+            and _is_literal(flag.arguments[1], 1)
+            and _flag(flag) is not None
+        ):
+            return flag.arguments[0]
+    return rebuilt(node, partial(_put, found=found, known=known))
 
 
 def _asked(
@@ -310,9 +316,16 @@ def _is_certain(condition: Node) -> bool:
     )
 
 
-def _is_flag(node: Node) -> bool:
-    """Whether it is 1 where its condition holds, else 0."""
-    return _is(node, "where") and _is_literal(node.arguments[1], 1) and _is_literal(node.arguments[2], 0)
+def _flag(node: Node) -> Node | None:
+    """What is 1 where its condition holds, else 0, or the other way round, without IF; None for all else."""
+    if not _is(node, "where"):
+        return None
+    condition, then, otherwise = node.arguments
+    if _is_literal(then, 1) and _is_literal(otherwise, 0):
+        return condition * as_node(1)
+    if _is_literal(then, 0) and _is_literal(otherwise, 1):
+        return 1 - condition * as_node(1)
+    return None
 
 
 def _is(node: Node, operation: str) -> TypeGuard[Apply]:

@@ -11,9 +11,10 @@ from mantile.workbook.estimate_book import EstimateBook
 
 
 def add_labels(sheet: Sheet, row: int, figure: Named, label: str) -> None:
-    """What stands on a row: label, unit, id."""
+    """What stands on a row: label, unit if there is one, id."""
     sheet.set_text(row, 0, label, style.ROW_LABEL)
-    sheet.set_text(row, 1, style.shown_unit(figure.unit), style.UNIT)
+    if figure.unit != "1":
+        sheet.set_text(row, 1, style.shown_unit(figure.unit), style.UNIT)
     sheet.ids[row] = figure.id
 
 
