@@ -314,6 +314,7 @@ class Section:
         total: 0 if no row is emphasised, 1 if the last row is a subtotal, 2 if it is the total of the phase.
         table: what stands in the labels of its figures between the fact and the thing: "Memory, h100-sxm".
             The block is then a table, a row a thing and a column a fact.
+        part: of the sheet on which it stands, where that has several.
     """
 
     title: str
@@ -321,6 +322,7 @@ class Section:
     note: str = ""
     total: int = 0
     table: str = ""
+    part: str = ""
 
     SUBTOTAL: ClassVar[int] = 1
     TOTAL: ClassVar[int] = 2
