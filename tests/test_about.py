@@ -120,7 +120,7 @@ def test_a_formula_typed_over_does_not_verify(run: Any, edit: Any) -> None:
     status, out, _ = run("open", str(edit(ttft=0.001)))
     assert status == 1
     assert "does NOT agree. 1 cell overwritten; " in out.splitlines()[0]
-    assert re.search(r"- Serving!H\d+, .*: held =.*, holds 0\.001 \(overwritten\)\n", out)
+    assert re.search(r"- Calculation!H\d+, .*: held =.*, holds 0\.001 \(overwritten\)\n", out)
 
 
 def test_refuses_other_files(run: Any, tmp_path: Path) -> None:

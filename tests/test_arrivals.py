@@ -68,7 +68,7 @@ def test_as_many_in_flight_as_a_closed_loop_needs(fields: dict[str, Any], rate: 
     "fields", [{}, {"model": "gpt-oss-120b", "accelerator": "b200-sxm", "tp": 1}], ids=["dense", "experts"]
 )
 def test_the_step_at_a_rate_is_that_of_the_requests_that_decode(fields: dict[str, Any], share: float) -> None:
-    """The step time in closed form is that of the Decode sheet with as many requests typed into it."""
+    """The step time in closed form is that of the Decode part with as many requests typed into it."""
     at_rate = ask(**fields, request_rate=1)
     limit = float(at_rate.values()[at_rate.figure("load.limit")])
     inputs = at_rate.inputs(0) | {"inputs.request_rate": share * limit}

@@ -63,8 +63,8 @@ def workbook(made: Estimate, tmp_path_factory: pytest.TempPathFactory) -> Path:
         place(laid, "efficiency.step_row.override", 1): 3,
         place(laid, "inputs.tp", 1): 1,
         ("Log", sign, 2): "A. Person",
-        ("Serving", laid.addresses[made.equations.serving.e2e].row, 7): "=H9",
-        ("Serving", laid.addresses[made.equations.serving.tpot].row, 7): 1,
+        ("Calculation", laid.addresses[made.equations.serving.e2e].row, 7): "=H9",
+        ("Calculation", laid.addresses[made.equations.serving.tpot].row, 7): 1,
     }
     book = loaded(path)
     for (sheet, row, column), value in typed.items():
@@ -129,8 +129,8 @@ def test_rows_say_what_the_engine_says(workbook: Path, found: Audit) -> None:
             )
             assert row["how"] and row["status"] == "worked out"
     e2e, tpot, row = (
-        rows["Serving", "serving.e2e"],
-        rows["Serving", "serving.tpot"],
+        rows["Calculation", "serving.e2e"],
+        rows["Calculation", "serving.tpot"],
         rows["Hardware", "library.l40s.memory_bandwidth"],
     )
     assert e2e["formula"] == "=H9" and e2e["edited"].startswith("H") and " was =" in e2e["edited"]

@@ -893,7 +893,7 @@ def test_verify(run: Any, workbook: Path) -> None:
 def test_verify_for_people_says_what_was_edited(run: Any, workbook: Path, tmp_path: Path) -> None:
     """An overwritten formula fails verification and is named."""
     book = opened(workbook)
-    sheet = book["Decode"]
+    sheet = book["Calculation"]
     cell = next(
         cell for row in sheet.iter_rows(min_col=8, max_col=8) for cell in row if cell.data_type == "f"
     )
@@ -901,7 +901,7 @@ def test_verify_for_people_says_what_was_edited(run: Any, workbook: Path, tmp_pa
     book.save(tmp_path / "edited.xlsx")
     ran = run("verify", "edited.xlsx")
     assert ran.status == 1, ran.out
-    assert "Decode" in ran.out
+    assert "Calculation" in ran.out
     assert "overwritten" in ran.out
     assert "digest" in ran.out and "unprotected" not in ran.out
 

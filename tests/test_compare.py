@@ -253,7 +253,7 @@ def test_it_keeps_the_rules(book: EstimateBook, tmp_path: Path) -> None:
         told = {figures.get(int(at) - 1) for at in re.findall(rf"{name}!\$?[A-Z]+\$?(\d+)", texts[row, 4])}
         assert figures[int(cell[1:]) - 1] in told or name == "Inputs"  # where it is typed, not used
     assert sheet.one_page and len(sheet.charts) == 3
-    assert list(book.sheets).index("Compare") == list(book.sheets).index("Cost") + 1
+    assert list(book.sheets).index("Compare") == list(book.sheets).index("Layers") + 1
     assert any(cell.text == "Compare" for cell in book.sheets["Cover"].cells.values())
 
 

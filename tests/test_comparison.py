@@ -142,11 +142,11 @@ def test_a_formula_that_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
     made = _made()
     file = as_written(lay_out(made))
     row = file.book.addresses[made.equations.serving.tpot].row
-    cell = f"Serving!H{row + 1}"
-    edited = typed_into(file, {("Serving", row, FIRST): "=H10+1", place(file.book, "inputs.tp"): 2})
+    cell = f"Calculation!H{row + 1}"
+    edited = typed_into(file, {("Calculation", row, FIRST): "=H10+1", place(file.book, "inputs.tp"): 2})
     monkeypatch.setattr("mantile.roundtrip.compare.open_file", lambda path: edited)
     found = compare(made, "edited.xlsx")
-    then = file.contents["Serving"][row, FIRST]
+    then = file.contents["Calculation"][row, FIRST]
     assert found.formulas == ({"id": "serving.tpot", "cell": cell, "a": then, "b": "=H10+1"},)
     assert [item["id"] for item in found.inputs] == ["inputs.tp"] and found.b == "edited.xlsx"
     monkeypatch.undo()

@@ -144,7 +144,7 @@ def test_a_device_drops_out_of_the_workbook_and_comes_back() -> None:
         ((16, 16), "1 × H100 SXM + 1 × A100 80GB SXM"),
     ):
         shown = model.calculate(
-            ("Summary", "Inputs", "Cost", "Devices"), dict(zip(cells, layers, strict=True))
+            ("Summary", "Inputs", "Calculation", "Devices"), dict(zip(cells, layers, strict=True))
         )
         assert shown["Summary", 0, 1].startswith(f"Llama-3.1-8B on {said}: ")
         stated = [chip | {"layers": held} for chip, held in zip(chips, layers, strict=True)]
@@ -452,7 +452,7 @@ def test_what_speaks_of_equal_ranks_is_not_said_of_unlike_devices() -> None:
 def test_rows_of_devices_stand_below_what_they_refer_to() -> None:
     """What all hold follows from what each does, and what each holds from the batch of all."""
     sheets = ask(**HOME, device_split="even", devices=UNLIKE).equations.sheets
-    for name in ("Hardware", "Memory"):
+    for name in ("Hardware", "Calculation"):
         rows = [figure for section in sheets[name] for figure in section.figures()]
         at = {figure: place for place, figure in enumerate(rows)}
         assert [
@@ -787,13 +787,12 @@ def test_devices_joined_any_to_any_have_short_formulas(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_formulas_of_devices_are_short_and_refer_upward() -> None:
-    """On the sheets of workings that device rows stand on."""
+    """On the sheet of workings that device rows stand on."""
     book = lay_out(ask(**HOME, device_split="even", devices=UNLIKE))
-    for name in ("Prefill", "Decode"):
-        sheet = book.sheets[name]
-        for (row, _), cell in sheet.cells.items():
-            if cell.expression is not None and row > HEAD_ROW:
-                named = {part for part in expression(cell.expression) if isinstance(part, Named)}
-                places = {book.addresses[part] for part in named if part in book.addresses}
-                below = [at for at in places if at.sheet == name and at.row > row]
-                assert not below or sheet.sections.get(row) == ANSWERS, (name, row, below)
+    sheet = book.sheets["Calculation"]
+    for (row, _), cell in sheet.cells.items():
+        if cell.expression is not None and row > HEAD_ROW:
+            named = {part for part in expression(cell.expression) if isinstance(part, Named)}
+            places = {book.addresses[part] for part in named if part in book.addresses}
+            below = [at for at in places if at.sheet == sheet.name and at.row > row]
+            assert not below or sheet.sections.get(row) == ANSWERS, (row, below)

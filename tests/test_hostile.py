@@ -121,7 +121,7 @@ def _related(
     )
 
 
-def _cell(parts: Parts, xml: str, sheet: str = "Serving") -> Parts:
+def _cell(parts: Parts, xml: str, sheet: str = "Calculation") -> Parts:
     """A row of raw XML below all others of a sheet."""
     return _with(parts, _sheet(parts, sheet), "</sheetData>", f"{xml}</sheetData>")
 
@@ -131,7 +131,7 @@ def _text(xml: str) -> Callable[[Parts], Parts]:
 
 
 def _before_print(xml: str) -> Callable[[Parts], Parts]:
-    return lambda parts: _with(parts, _sheet(parts, "Serving"), "<printOptions", f"{xml}<printOptions")
+    return lambda parts: _with(parts, _sheet(parts, "Calculation"), "<printOptions", f"{xml}<printOptions")
 
 
 def _twice(parts: Parts) -> Parts:
@@ -269,7 +269,7 @@ REFUSED: dict[str, tuple[Callable[[Parts], Parts], str]] = {
     ),
     "a long footer": (
         lambda parts: _with(
-            parts, _sheet(parts, "Serving"), "<oddFooter>", f"<oddFooter>{'&amp;C1' * 9_000}"
+            parts, _sheet(parts, "Calculation"), "<oddFooter>", f"<oddFooter>{'&amp;C1' * 9_000}"
         ),
         "oddFooter: a text of",
     ),
@@ -290,8 +290,8 @@ REFUSED: dict[str, tuple[Callable[[Parts], Parts], str]] = {
         r"part xl/styles\.xml: expected XML: unknown encoding: null",
     ),
     "a sheet without part": (
-        lambda parts: {name: data for name, data in parts.items() if name != _sheet(parts, "Cost")},
-        "sheet 'Cost' is missing",
+        lambda parts: {name: data for name, data in parts.items() if name != _sheet(parts, "Calculation")},
+        "sheet 'Calculation' is missing",
     ),
     "a formula that many cells share": (
         lambda parts: _cell(
@@ -519,7 +519,7 @@ def test_a_bomb_inside_a_part_is_never_unpacked(parts: Parts, tmp_path: Path) ->
     inner = _bomb(tmp_path / "inner.zip", {}, "xl/x.xml", _zeros(2**30), 2**30).read_bytes()
     path = _write(
         tmp_path / "run.xlsx",
-        _with(parts, _sheet(parts, "Serving"), '<dimension ref="', '<dimension ref="A1:XFD1048576" x="')
+        _with(parts, _sheet(parts, "Calculation"), '<dimension ref="', '<dimension ref="A1:XFD1048576" x="')
         | {"xl/media/inner.zip": inner},
     )
     assert next(iter(open_package(path).sheets)) == "Cover"
@@ -593,42 +593,42 @@ def test_tampering_is_reported_by_cell(
 
     def tamper(book: Any) -> None:
         known = {
-            book["Serving"].cell(row, 6).value: row
-            for row in range(5, book["Serving"].max_row + 1)
-            if book["Serving"].cell(row, 1).value != "Linked in"
-            and book["Serving"].cell(row, 8).data_type == "f"
+            book["Calculation"].cell(row, 6).value: row
+            for row in range(5, book["Calculation"].max_row + 1)
+            if str(book["Calculation"].cell(row, 6).value).startswith("serving.")
+            and book["Calculation"].cell(row, 8).data_type == "f"
         }
         rows = [
             known.get(identifier) or row
             for identifier, row in zip(formulas, list(known.values())[-20:], strict=False)
         ]
         for row, formula in zip(rows, formulas.values(), strict=True):
-            book["Serving"].cell(row, 8).value = formula.format(row=row)
-            wrong[f"Serving!H{row}"] = book["Serving"].cell(row, 6).value
+            book["Calculation"].cell(row, 8).value = formula.format(row=row)
+            wrong[f"Calculation!H{row}"] = book["Calculation"].cell(row, 6).value
         first, second = list(known.values())[3:5]
         for row, other in ((first, second), (second, first)):
-            book["Serving"].cell(row, 8).value = f"=H{other}"
-            wrong[f"Serving!H{row}"] = book["Serving"].cell(row, 6).value
+            book["Calculation"].cell(row, 8).value = f"=H{other}"
+            wrong[f"Calculation!H{row}"] = book["Calculation"].cell(row, 6).value
         notes = book.create_sheet("Notes")
         notes["A1"], notes.sheet_state = '=WEBSERVICE("http://example.com")', "veryHidden"
-        book.create_sheet("More")["A1"] = "=Serving!H10"
+        book.create_sheet("More")["A1"] = "=Calculation!H10"
         book["Checks"].sheet_state = "hidden"
-        book.defined_names["ttft"].value = "Serving!$H$11"
+        book.defined_names["ttft"].value = "Calculation!$H$11"
         del book.defined_names["tpot"]
-        book.defined_names["mine"] = DefinedName("mine", attr_text="Serving!$H$12")
+        book.defined_names["mine"] = DefinedName("mine", attr_text="Calculation!$H$12")
         book["Summary"].defined_names["e2e"] = DefinedName("e2e", attr_text="1+1")
-        book["Serving"]["K3"] = "=1/3"
+        book["Calculation"]["K3"] = "=1/3"
 
     path = _edit(workbook, tmp_path / "run.xlsx", tamper)
     raw = {name: zipfile.ZipFile(path).read(name) for name in zipfile.ZipFile(path).namelist()}
-    cost = _sheet(raw, "Cost")
-    rows = re.findall(rb'<c r="(H\d+)"[^>]*><f>', raw[cost])[5:7]
+    part = _sheet(raw, "Calculation")
+    rows = re.findall(rb'<c r="(H\d+)"[^>]*><f>', raw[part])[-7:-5]
     for cell, kind in zip(
         rows,
         (b't="array" ref="H1:H1048576"', b't="dataTable" ref="H5:H9" dt2D="0" dtr="0" r1="G1"'),
         strict=True,
     ):
-        raw[cost] = re.sub(rb'(<c r="' + cell + rb'"[^>]*>)<f>', rb"\1<f " + kind + b">", raw[cost], count=1)
+        raw[part] = re.sub(rb'(<c r="' + cell + rb'"[^>]*>)<f>', rb"\1<f " + kind + b">", raw[part], count=1)
     _write(path, raw)
 
     file = open_file(path)
@@ -638,16 +638,16 @@ def test_tampering_is_reported_by_cell(
     assert not report["ok"]
     edited = report["edited"]
     found = {item["cell"]: item["id"] for item in edited["formulas"]}
-    arrays = {f"Cost!{cell.decode()}" for cell in rows}
-    assert found.keys() == {*wrong, *arrays, "Serving!K3"} and edited["overwritten"] == []
+    arrays = {f"Calculation!{cell.decode()}" for cell in rows}
+    assert found.keys() == {*wrong, *arrays, "Calculation!K3"} and edited["overwritten"] == []
     assert {cell: found[cell] for cell in wrong} == wrong and all(found[cell] for cell in arrays), found
     assert all(len(item["found"]) < 1100 for item in edited["formulas"])
     cycle = next(iter(wrong))
     assert any(item["cell"] == cycle and item["source"] == "formulas" for item in report["mismatches"])
     assert {(item["name"], item["found"]) for item in edited["names"]} == {
-        ("ttft", "=Serving!$H$11"),
+        ("ttft", "=Calculation!$H$11"),
         ("tpot", None),
-        ("mine", "=Serving!$H$12"),
+        ("mine", "=Calculation!$H$12"),
         ("e2e on sheet Summary", "=1+1"),
     }
     assert {(item["sheet"], item["found"]) for item in edited["sheets"]} == {
@@ -659,7 +659,7 @@ def test_tampering_is_reported_by_cell(
     with pytest.raises(InputError, match=r"run\.xlsx: .* LibreOffice is not given the file"):
         verify(path, "libreoffice")
     findings = {(finding.sheet, finding.cell) for finding in lint(path)}
-    assert {("Serving", cell.partition("!")[2]) for cell in list(wrong)[1:7]} <= findings
+    assert {("Calculation", cell.partition("!")[2]) for cell in list(wrong)[1:7]} <= findings
     with pytest.raises(InputError, match=r"an edited formula cannot be carried over"):
         calibrate_workbook(path)
 
@@ -720,10 +720,10 @@ def test_absurd_inputs_are_refused_by_cell(workbook: Path, tmp_path: Path) -> No
 @pytest.mark.exhaustive
 def test_a_renamed_sheet_is_named(parts: Parts, tmp_path: Path) -> None:
     """With both names, not as a sheet that is gone."""
-    renamed = _with(parts, "xl/workbook.xml", '<sheet name="Cost"', '<sheet name="Kosten"')
+    renamed = _with(parts, "xl/workbook.xml", '<sheet name="Calculation"', '<sheet name="Rechnung"')
     renamed = _with(renamed, "xl/workbook.xml", '<sheet name="Checks"', '<sheet name="Prüfung"')
     with pytest.raises(
-        InputError, match=r"sheets were renamed: Checks is called 'Prüfung', Cost is called 'Kosten'"
+        InputError, match=r"sheets were renamed: Checks is called 'Prüfung', Calculation is called 'Rechnung'"
     ):
         open_file(_write(tmp_path / "run.xlsx", renamed))
 
@@ -733,14 +733,14 @@ def test_a_sorted_sheet_is_named(workbook: Path, tmp_path: Path) -> None:
     """Not as cells without number that differ."""
 
     def turned(book: Any) -> None:
-        sheet = book["Serving"]
+        sheet = book["Calculation"]
         rows = [[cell.value for cell in row] for row in sheet["A10:L40"]]
         for row, values in zip(sheet["A10:L40"], reversed(rows), strict=True):
             for cell, value in zip(row, values, strict=True):
                 cell.value = value
 
     with pytest.raises(
-        InputError, match=r"run\.xlsx: rows of Serving were sorted: \S+ of row 1\d stands"
+        InputError, match=r"run\.xlsx: rows of Calculation were sorted: \S+ of row 1\d stands"
     ) as told:
         open_file(_edit(workbook, tmp_path / "run.xlsx", turned))
     assert len(str(told.value)) < 500
@@ -772,5 +772,5 @@ def test_looks_that_no_program_writes(parts: Parts, tmp_path: Path, part: str, o
 @pytest.mark.exhaustive
 def test_a_missing_sheet_is_named(workbook: Path, tmp_path: Path) -> None:
     """Removed as a user would."""
-    with pytest.raises(InputError, match=r"run\.xlsx: sheet Cost is missing; expected Cover, Summary"):
-        verify(_edit(workbook, tmp_path / "run.xlsx", lambda book: book.remove(book["Cost"])))
+    with pytest.raises(InputError, match=r"run\.xlsx: sheet Calculation is missing; expected Cover, Summary"):
+        verify(_edit(workbook, tmp_path / "run.xlsx", lambda book: book.remove(book["Calculation"])))

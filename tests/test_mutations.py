@@ -315,7 +315,7 @@ def test_a_file_with_mutations_fails(
         book = openpyxl.load_workbook(file.path)
         for mutation in chosen:
             book[mutation.sheet.name].cell(mutation.row + 1, mutation.column + 1).value = mutation.content
-        book.defined_names[handle].value = "Serving!$H$5"
+        book.defined_names[handle].value = "Calculation!$H$5"
         book.save(tmp_path / "run.xlsx")
     monkeypatch.setattr(sys, "argv", ["mantile", "verify", str(tmp_path / "run.xlsx"), "--json"])
     with pytest.raises(SystemExit) as ended:

@@ -214,8 +214,8 @@ def test_the_line_of_summary_leads_to_the_block() -> None:
     address = book.addresses[_line(book)]
     cell = book.sheets[address.sheet].cells[address.row, address.column or 0]
     place, _, row = (cell.link or "").rpartition("A")
-    assert place == "internal:'Serving'!"
-    assert book.sheets["Serving"].cells[int(row) - 1, 0].text == "Nearest measured run"
+    assert place == "internal:'Calculation'!"
+    assert book.sheets["Calculation"].cells[int(row) - 1, 0].text == "Nearest measured run"
 
 
 def _line(book: EstimateBook) -> Quantity:

@@ -342,14 +342,14 @@ def test_inputs_that_were_renamed_are_found_under_their_former_ids() -> None:
     few_of(
         [
             ("Inputs", 20),
-            ("Memory", 60),
-            ("Serving", 30),
+            ("Calculation", 60),
+            ("Calculation", 30),
             ("Sensitivity", 40),
             ("Hardware", 4),
             ("Summary", 3),
             ("Plan", 6),
         ],
-        ("Serving", 30),
+        ("Calculation", 30),
         ("Summary", 3),
     ),
 )
@@ -367,7 +367,7 @@ def test_inserted_rows_are_no_edits(made: Estimate, sheet: str, row: int) -> Non
 def test_inserted_rows_verify(made: Estimate, tmp_path: Path) -> None:
     """As a file, by another engine; an edit is named by the cell in which it stands."""
     path = write_workbook(lay_out(made), tmp_path / "moved.xlsx")
-    for sheet, row in (("Inputs", 12), ("Decode", 100), ("Summary", 3)):
+    for sheet, row in (("Inputs", 12), ("Calculation", 100), ("Summary", 3)):
         _insert(path, sheet, row)
     book = loaded(path)
     book["Summary"]["J8"] = 32  # a row further down than it was
@@ -398,14 +398,14 @@ def test_a_number_typed_into_an_inserted_row_is_caught(made: Estimate) -> None:
     before = as_written(lay_out(made))
     row, first = next(
         (row, int(match[1]))
-        for (row, column), content in sorted(before.contents["Memory"].items())
+        for (row, column), content in sorted(before.contents["Calculation"].items())
         if column == FIRST and isinstance(content, Formula) and (match := re.match(r"=SUM\(H(\d+):", content))
     )
-    file = _inserted(before, "Memory", first)
+    file = _inserted(before, "Calculation", first)
     assert _differs(diff_cells(file)) == {}
-    found = diff_cells(typed_into(file, {("Memory", first, FIRST): 1e9}))
-    assert [item["cell"] for item in found.formulas] == [f"Memory!H{row + 2}"]
-    assert [item["cell"] for item in found.notes] == [f"Memory!H{first + 1}"]
+    found = diff_cells(typed_into(file, {("Calculation", first, FIRST): 1e9}))
+    assert [item["cell"] for item in found.formulas] == [f"Calculation!H{row + 2}"]
+    assert [item["cell"] for item in found.notes] == [f"Calculation!H{first + 1}"]
 
 
 @pytest.mark.exhaustive

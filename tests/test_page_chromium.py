@@ -150,7 +150,7 @@ def test_a_tampered_workbook_is_reported(page: Any, tmp_path: Path) -> None:
     book = openpyxl.load_workbook(built)
     cell = next(
         cell
-        for row in book["Decode"].iter_rows(min_row=30)
+        for row in book["Calculation"].iter_rows(min_row=30)
         for cell in row
         if isinstance(cell.value, str) and cell.value.startswith("=")
     )
@@ -161,7 +161,7 @@ def test_a_tampered_workbook_is_reported(page: Any, tmp_path: Path) -> None:
     page.set_input_files("#file", tmp_path / "tampered.xlsx")
     page.click("text=Verify")
     page.wait_for_selector("text=not verified")
-    assert "tampered" in page.inner_text("h1") and f"Decode!{cell.coordinate}" in page.inner_text("main")
+    assert "tampered" in page.inner_text("h1") and f"Calculation!{cell.coordinate}" in page.inner_text("main")
 
 
 def test_a_text_is_written_at_the_pace(page: Any) -> None:

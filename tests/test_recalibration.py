@@ -301,12 +301,12 @@ TPOT = ("Calibration", "measured.tpot", 8)
     [
         ({}, r"run\.xlsx: sheet Calibration: no measured value"),
         (
-            {TPOT: 9, ("Serving", "serving.e2e", 8): Formula("=1+1")},
-            r"Serving!H\d+ \(serving\.e2e\): holds '=1\+1' instead of",
+            {TPOT: 9, ("Calculation", "serving.e2e", 8): Formula("=1+1")},
+            r"Calculation!H\d+ \(serving\.e2e\): holds '=1\+1' instead of",
         ),
         (
-            {TPOT: 9, ("Serving", "serving.e2e", 8): 1.5},
-            r"Serving!H\d+ \(serving\.e2e\): holds '1\.5' instead of",
+            {TPOT: 9, ("Calculation", "serving.e2e", 8): 1.5},
+            r"Calculation!H\d+ \(serving\.e2e\): holds '1\.5' instead of",
         ),
         ({TPOT: -9}, r"Calibration!H\d+ \(measured\.tpot\): holds -9; expected a number from 1e-09 to "),
         ({TPOT: "9 ms"}, r"Calibration!H\d+ \(measured\.tpot\)"),

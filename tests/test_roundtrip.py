@@ -508,13 +508,13 @@ def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Call
     [
         (
             _figure("serving.tpot", "=H10"),
-            r"Serving!H\d+ \(serving\.tpot\): holds '=H10' instead of '=.*'; an edited formula",
+            r"Calculation!H\d+ \(serving\.tpot\): holds '=H10' instead of '=.*'; an edited formula",
         ),
         (
             _figure("serving.tpot", 0.01, 1),
-            r"Serving!I\d+ \(serving\.tpot\): holds '0\.01' instead of '=.*'; a constant there",
+            r"Calculation!I\d+ \(serving\.tpot\): holds '0\.01' instead of '=.*'; a constant there",
         ),
-        (_figure("serving.tpot", None), r"Serving!H\d+ \(serving\.tpot\): holds 'None' instead of"),
+        (_figure("serving.tpot", None), r"Calculation!H\d+ \(serving\.tpot\): holds 'None' instead of"),
         (
             lambda book: {(*_row(book, "constant.flops_per_mac"), 6): 3},
             r"Inputs!G\d+ \(constant\.flops_per_mac\): holds '3' instead of '2\.0'",
@@ -567,13 +567,13 @@ def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Call
         (
             _added(_figure("serving.tpot", 0.01, 3)),
             (
-                r"Serving!K\d+ \(serving\.tpot\): holds 0\.01; expected nothing here, or what stands in the "
-                r"column before"
+                r"Calculation!K\d+ \(serving\.tpot\): holds 0\.01; expected nothing here, or what stands in "
+                r"the column before"
             ),
         ),
         (
             _added(_figure("serving.tpot", "=J1", 3)),
-            r"Serving!K\d+ \(serving\.tpot\): holds '=J1'; expected nothing here",
+            r"Calculation!K\d+ \(serving\.tpot\): holds '=J1'; expected nothing here",
         ),
         (
             _added(lambda book: {("Inputs", 900, FIRST + 3): "a note"}),
@@ -615,7 +615,7 @@ def test_a_fact_that_makes_another_projection_the_widest_comes_back(
     found = _imported(typed_into(file, typed), monkeypatch)
     made = read_bundle(found.write(tmp_path / "run.yaml", bundle=True)).estimate()
     _require_same(typed_into(file, typed), made)
-    values = CompiledSheets(file.contents).calculate(["Memory"], typed)
+    values = CompiledSheets(file.contents).calculate(["Calculation"], typed)
     for name, expected in (("memory.ffn_width", 40_000), ("memory.mixer_width", 1_280)):
         sheet, row = _row(file.book, name)
         assert values[sheet, row, FIRST] == made.values(0)[made.figure(name)] == expected

@@ -520,13 +520,13 @@ def test_a_workbook_is_that_of_the_library_and_a_tampered_one_is_reported(
     mantile.build_workbook(mantile.estimate(parse_scenario(NAMED, "own")), own)
     assert own.read_bytes() == built
     parts = Parts(own)
-    parts.sub(parts.sheet("Serving"), "<f>[^<]*</f>", "")
+    parts.sub(parts.sheet("Calculation"), "<f>[^<]*</f>", "")
     parts.save(own)
     files = {"file": ("../../<script>alert(1)</script>.xlsx", own.read_bytes())}
     found = client.request("POST", "/v1/workbooks/verify", files=files).json()
-    assert found["ok"] is False and found["edited"]["overwritten"][0]["cell"].startswith("Serving!")
+    assert found["ok"] is False and found["edited"]["overwritten"][0]["cell"].startswith("Calculation!")
     refused = client.request("POST", "/v1/workbooks/import", files=files)
-    assert refused.status_code == 422 and "Serving!" in refused.json()["detail"]
+    assert refused.status_code == 422 and "Calculation!" in refused.json()["detail"]
     assert str(client.app.state.folder) not in refused.text and "<" not in refused.text
 
 

@@ -194,7 +194,7 @@ def test_a_signature_is_read_and_is_no_edit(one: EstimateBook) -> None:
 def test_a_report_says_whether_signatures_hold() -> None:
     """Not of a file that does not verify, nor where an input was edited that the formula does not look at."""
     signature = {"role": "Approved by", "status": HOLDS}
-    edited, broken = {"id": "library.h100-sxm.tdp"}, {"sheet": "Cost", "mismatches": 1}
+    edited, broken = {"id": "library.h100-sxm.tdp"}, {"sheet": "Calculation", "mismatches": 1}
     for report, stands in (
         (Report("run.xlsx", "formulas", signatures=[signature]), True),
         (Report("run.xlsx", "formulas", signatures=[signature | {"status": CHANGED_SINCE}]), False),

@@ -93,7 +93,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         for place, cell in summary.cells.items()
         if cell.entry is not None and cell.entry.integer and cell.number
     ]
-    decode = next(row for row, identifier in book.sheets["Decode"].ids.items() if identifier == "decode.time")
+    decode = next(
+        row for row, identifier in book.sheets["Calculation"].ids.items() if identifier == "decode.time"
+    )
     return Made(
         path=path,
         headlines=tuple(_address(*place) for place in headlines),
@@ -185,7 +187,7 @@ def _in(title: str, pattern: str, new: str) -> Change:
 def _row(attributes: str) -> Change:
     """A change of a row of Decode."""
     return lambda parts, made: parts.sub(
-        parts.sheet("Decode"),
+        parts.sheet("Calculation"),
         rf'<row r="{made.row}"([^>]*?)(?: ht="[^"]*")?(?: customHeight="1")?>',
         rf'<row r="{made.row}"\1 {attributes}>',
     )
@@ -261,7 +263,7 @@ def _background(parts: Parts, made: Made) -> None:
     parts.sub(
         "[Content_Types].xml", "<Default ", '<Default Extension="png" ContentType="image/png"/><Default '
     )
-    part = parts.sheet("Cost")
+    part = parts.sheet("Calculation")
     identifier = parts.relate(part, "image", "../media/image1.png")
     parts.replace(part, "</worksheet>", f'<picture xmlns:r="{LINKS}" r:id="{identifier}"/></worksheet>')
 
@@ -307,7 +309,7 @@ def _text(column: str, new: str) -> Change:
 
     def change(parts: Parts, made: Made) -> None:
         parts.cell(
-            "Decode",
+            "Calculation",
             f"{column}{made.row}",
             lambda cell: (
                 re.sub(r' t="s"|<v>.*', "", cell).replace(">", ' t="inlineStr">', 1)
@@ -322,7 +324,7 @@ def _typed(column: str, row: int | None) -> Change:
     """A text in a cell of Decode where nothing stands: in an empty row, or behind the cells of one."""
 
     def change(parts: Parts, made: Made) -> None:
-        part, at = parts.sheet("Decode"), row or made.row
+        part, at = parts.sheet("Calculation"), row or made.row
         cell = f'<c r="{column}{at}" t="inlineStr"><is><t>at most 5 ms</t></is></c></row>'
         if row:
             parts.sub(part, rf'<row r="{row}"([^>]*?)/>', rf'<row r="{row}"\1>{cell}')
@@ -427,32 +429,39 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
     "row without height": (_row('ht="0" customHeight="1"'), "hidden row", SHOWN, "row"),
     "row of a hair": (_row('ht="0.5" customHeight="1"'), "hidden row", SHOWN, "row"),
     "hidden column": (
-        _in("Decode", r'<col min="5" max="5" ', '<col min="5" max="5" hidden="1" '),
+        _in("Calculation", r'<col min="5" max="5" ', '<col min="5" max="5" hidden="1" '),
         "hidden column",
         SHOWN,
-        "Decode!E:E",
+        "Calculation!E:E",
     ),
     "column without width": (
-        _in("Decode", r'<col min="5" max="5" width="[^"]*"', '<col min="5" max="5" width="0"'),
+        _in("Calculation", r'<col min="5" max="5" width="[^"]*"', '<col min="5" max="5" width="0"'),
         "hidden column",
         SHOWN,
-        "Decode!E:E",
+        "Calculation!E:E",
     ),
     "merged": (
         lambda parts, made: parts.before(
-            "Decode", "conditionalFormatting", '<mergeCells count="1"><mergeCell ref="B3:D3"/></mergeCells>'
+            "Calculation",
+            "conditionalFormatting",
+            '<mergeCells count="1"><mergeCell ref="B3:D3"/></mergeCells>',
         ),
         "merged cells",
         SHOWN,
-        "Decode!B3:D3",
+        "Calculation!B3:D3",
     ),
     "formulas in place of values": (
-        _in("Cost", "<sheetView ", '<sheetView showFormulas="1" '),
+        _in("Calculation", "<sheetView ", '<sheetView showFormulas="1" '),
         "formulas shown",
         SHOWN,
-        "Cost!",
+        "Calculation!",
     ),
-    "no zeros": (_in("Cost", "<sheetView ", '<sheetView showZeros="0" '), "hidden zeros", SHOWN, "Cost!"),
+    "no zeros": (
+        _in("Calculation", "<sheetView ", '<sheetView showZeros="0" '),
+        "hidden zeros",
+        SHOWN,
+        "Calculation!",
+    ),
     "no sheet names": (
         lambda parts, made: parts.sub(
             "xl/workbook.xml", "<workbookView ", '<workbookView showSheetTabs="0" '
@@ -475,16 +484,16 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
     ),
     "newer rule": (_newer_rule, "conditional format", SHOWN, "headline"),
     "rule removed": (
-        _in("Decode", "<conditionalFormatting.*?</conditionalFormatting>", ""),
+        _in("Calculation", "<conditionalFormatting.*?</conditionalFormatting>", ""),
         "conditional format",
         SHOWN,
-        "Decode!",
+        "Calculation!",
     ),
     "rule turned": (
-        _in("Decode", r"(<conditionalFormatting.*?<formula>)[^<]*", r'\1LEFT(A1,1)="never"'),
+        _in("Calculation", r"(<conditionalFormatting.*?<formula>)[^<]*", r'\1LEFT(A1,1)="never"'),
         "conditional format",
         SHOWN,
-        "Decode!",
+        "Calculation!",
     ),
     "anything may be typed": (_guard("", ""), "validation", SHOWN, "selector"),
     "wider bounds": (_guard("<formula2>[^<]*", "<formula2>99999"), "validation", SHOWN, "selector"),
@@ -511,7 +520,7 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
     "picture": (_overlaid("picture"), "picture", SHOWN, "headline"),
     "text box": (_overlaid("TTFT 1 ms"), "text box", SHOWN, "headline"),
     "shape": (_overlaid(""), "shape", SHOWN, "headline"),
-    "picture behind": (_background, "picture", SHOWN, "Cost!"),
+    "picture behind": (_background, "picture", SHOWN, "Calculation!"),
     "chart of other cells": (
         _chart("stack", r"(<c:val>.*?\$)(\d+)(</c:f>)", r"\g<1>99\3"),
         "chart range",
@@ -620,18 +629,18 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
         SHOWN,
         CHART,
     ),
-    "label": (_text("B", "Time of a step at best"), "label", SHOWN, "Decode!B"),
-    "unit": (_text("C", "min"), "unit", SHOWN, "Decode!C"),
-    "explanation": (_text("D", "measured"), "explanation", SHOWN, "Decode!D"),
-    "text between cells": (_typed("D", 3), "text added", SHOWN, "Decode!D3"),
-    "text beside the table": (_typed("Z", None), "text added", COSMETIC, "Decode!Z"),
+    "label": (_text("B", "Time of a step at best"), "label", SHOWN, "Calculation!B"),
+    "unit": (_text("C", "min"), "unit", SHOWN, "Calculation!C"),
+    "explanation": (_text("D", "measured"), "explanation", SHOWN, "Calculation!D"),
+    "text between cells": (_typed("D", 3), "text added", SHOWN, "Calculation!D3"),
+    "text beside the table": (_typed("Z", None), "text added", COSMETIC, "Calculation!Z"),
     "calculated by hand": (_calculated('calcMode="manual"'), "calculation", ANSWER, "!"),
     "rounded as shown": (_calculated('fullPrecision="0"'), "calculation", ANSWER, "!"),
     "footer": (
-        _in("Cost", "<oddFooter>[^<]*", "<oddFooter>&amp;LApproved"),
+        _in("Calculation", "<oddFooter>[^<]*", "<oddFooter>&amp;LApproved"),
         "footer",
         SHOWN,
-        "Cost!",
+        "Calculation!",
     ),
     "order of sheets": (_swapped, "order of sheets", COSMETIC, "Log!"),
     "not protected": (_in("Plan", "<sheetProtection[^>]*/>", ""), "protection", COSMETIC, "Plan!"),
@@ -643,23 +652,23 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
         "!",
     ),
     "part of a sheet printed": (
-        _printed("Decode", "Print_Area", "$A$1:$H$9"),
+        _printed("Calculation", "Print_Area", "$A$1:$H$9"),
         "print area",
         SHOWN,
-        "Decode!A1:H9",
+        "Calculation!A1:H9",
     ),
     "more of a sheet printed": (
-        _printed("Decode", "Print_Area", "$A$1:$Z$999"),
+        _printed("Calculation", "Print_Area", "$A$1:$Z$9999"),
         "print area",
         COSMETIC,
-        "Decode!",
+        "Calculation!",
     ),
-    "no print area": (_printed("Decode", "Print_Area", ""), "print area", COSMETIC, "Decode!"),
+    "no print area": (_printed("Calculation", "Print_Area", ""), "print area", COSMETIC, "Calculation!"),
     "other rows on each page": (
-        _printed("Decode", "Print_Titles", "$1:$2"),
+        _printed("Calculation", "Print_Titles", "$1:$2"),
         "print titles",
         COSMETIC,
-        "Decode!",
+        "Calculation!",
     ),
     "title of the file": (_property("title", "Small on 2 × B200"), "title of the file", SHOWN, "!"),
     "author of the file": (_property("creator", "A. Vendor"), "author of the file", COSMETIC, "!"),
@@ -728,7 +737,7 @@ def test_tampering_is_named(made: Made, tmp_path: Path, batch: list[str]) -> Non
         here = replace(made, headline=next(headlines)) if where == "headline" else made
         change(parts, here)
         if where == "row":
-            place = f"Decode!{made.row}:{made.row}"
+            place = f"Calculation!{made.row}:{made.row}"
         elif hasattr(here, where):
             place = f"Summary!{getattr(here, where)}"
         else:
@@ -792,19 +801,23 @@ def test_dangerous_parts_are_refused_also_without_a_relation(made: Made, tmp_pat
 
 
 HARMLESS: dict[str, Change] = {
-    "wider column": _in("Decode", r'<col min="5" max="5" width="[^"]*"', '<col min="5" max="5" width="60"'),
-    "narrow column": _in("Decode", r'<col min="4" max="4" width="[^"]*"', '<col min="4" max="4" width="4"'),
+    "wider column": _in(
+        "Calculation", r'<col min="5" max="5" width="[^"]*"', '<col min="5" max="5" width="60"'
+    ),
+    "narrow column": _in(
+        "Calculation", r'<col min="4" max="4" width="[^"]*"', '<col min="4" max="4" width="4"'
+    ),
     "higher row": _row('ht="40" customHeight="1"'),
-    "zoom": _in("Decode", "<sheetView ", '<sheetView zoomScale="140" '),
-    "nothing frozen": _in("Decode", "<pane [^>]*/>", ""),
-    "scrolled": _in("Prefill", 'topLeftCell="[^"]*"', 'topLeftCell="C40"'),
-    "other colour of a tab": _in("Decode", '<tabColor rgb="[^"]*"', '<tabColor rgb="FFFF0000"'),
-    "other margins": _in("Decode", '<pageMargins left="[^"]*"', '<pageMargins left="1"'),
+    "zoom": _in("Calculation", "<sheetView ", '<sheetView zoomScale="140" '),
+    "nothing frozen": _in("Calculation", "<pane [^>]*/>", ""),
+    "scrolled": _in("Hardware", 'topLeftCell="[^"]*"', 'topLeftCell="C40"'),
+    "other colour of a tab": _in("Calculation", '<tabColor rgb="[^"]*"', '<tabColor rgb="FFFF0000"'),
+    "other margins": _in("Calculation", '<pageMargins left="[^"]*"', '<pageMargins left="1"'),
     "another spelling of a number format": lambda parts, made: parts.sub(
         "xl/styles.xml", 'formatCode="#,##0_\\)_\\)"', 'formatCode="#,##0_)_)_)"'
     ),
     "room for Excel's marks": _in(
-        "Decode",
+        "Calculation",
         "<sheetFormatPr ",
         '<sheetFormatPr x14ac:dyDescent="0.25" '
         'xmlns:x14ac="http://schemas.microsoft.com/office/spreadsheetml/2009/9/ac" ',

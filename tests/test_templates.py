@@ -133,7 +133,7 @@ def test_auditors_get_every_formula_as_text_and_every_driver(tmp_path: Path) -> 
         > 20
     )
     path = build_workbook(made(template="audit"), tmp_path / "run.xlsx")
-    shown = loaded(path)["Serving"]
+    shown = loaded(path)["Calculation"]
     texts = [shown.cell(row, FIRST + 2) for row in range(5, 60) if shown.cell(row, FIRST + 2).value]
     assert texts and all(cell.data_type == "s" and str(cell.value).startswith("=") for cell in texts)
 

@@ -82,7 +82,7 @@ def test_without_a_price_nobody_knows_it(make: Make) -> None:
 
 
 def test_the_check_fails_where_they_do_not_add_up(make: Make) -> None:
-    """Its sides are rows of the Cost sheet: what tokens pay, and what an hour costs."""
+    """Its sides are rows of the Cost part: what tokens pay, and what an hour costs."""
     equations = make().equations
     check = next(check for check in equations.checks.checks if check.code == "COST_NOT_PAID")
     assert isinstance(check, Check) and check.error

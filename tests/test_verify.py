@@ -78,13 +78,13 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _corrupt(workbook: Path, target: Path) -> Path:
-    """A copy with one stored value of Serving changed and its formula as it was."""
+    """A copy with one stored value of Calculation changed and its formula as it was."""
     with zipfile.ZipFile(workbook) as source, zipfile.ZipFile(target, "w") as out:
         sheets = re.findall(r'<sheet name="([^"]+)"', source.read("xl/workbook.xml").decode())
-        serving = f"xl/worksheets/sheet{sheets.index('Serving') + 1}.xml"
+        part = f"xl/worksheets/sheet{sheets.index('Calculation') + 1}.xml"
         for item in source.infolist():
             data = source.read(item)
-            if item.filename == serving:
+            if item.filename == part:
                 data, count = re.subn(rb"(<f>H\d+\+H\d+</f><v>)([0-9.E-]+)", rb"\g<1>9.9", data, count=1)
                 assert count == 1
             out.writestr(item, data)
@@ -166,7 +166,7 @@ def test_edited_inputs_are_followed_and_named(variants: Path, tmp_path: Path) ->
         book["Summary"]["B7"] = 1
         book["Summary"]["H7"] = 700
         _cell(book, "Efficiency", "efficiency.gemm_bandwidth.override", 9).value = 0.5
-        _cell(book, "Cost", "cost.life", 7).value = 5
+        _cell(book, "Calculation", "cost.life", 7).value = 5
         _cell(book, "Inputs", "inputs.concurrency", 9).value = 3
 
     report = verify(edit(variants, tmp_path / "edited.xlsx", change)).to_dict()
@@ -192,18 +192,18 @@ def test_a_corrupted_stored_value_is_caught(workbook: Path, tmp_path: Path) -> N
 
 
 TAMPERED: list[tuple[Callable[[Any], None], str]] = [
-    (lambda book: setattr(_cell(book, "Serving", "serving.tpot"), "value", "=H10"), "formulas"),
+    (lambda book: setattr(_cell(book, "Calculation", "serving.tpot"), "value", "=H10"), "formulas"),
     (
         lambda book: setattr(
-            _cell(book, "Decode", "decode.ffn_up.flops"),
+            _cell(book, "Calculation", "decode.ffn_up.flops"),
             "value",
-            str(_cell(book, "Decode", "decode.ffn_up.flops").value).replace("*", "+", 1),
+            str(_cell(book, "Calculation", "decode.ffn_up.flops").value).replace("*", "+", 1),
         ),
         "formulas",
     ),
-    (lambda book: setattr(_cell(book, "Prefill", "prefill.time"), "value", 0.001), "overwritten"),
+    (lambda book: setattr(_cell(book, "Calculation", "prefill.time"), "value", 0.001), "overwritten"),
     (lambda book: setattr(_cell(book, "Inputs", "constant.flops_per_mac", 7), "value", 3), "overwritten"),
-    (lambda book: setattr(book["Serving"]["K3"], "value", "=1/3"), "formulas"),
+    (lambda book: setattr(book["Calculation"]["K3"], "value", "=1/3"), "formulas"),
 ]
 """Changes of a file, and where verification lists each."""
 
@@ -237,7 +237,7 @@ def test_a_broken_operator_in_a_live_branch_changes_values_too(workbook: Path, t
     """The comparison of values alone sees it as well."""
 
     def change(book: Any) -> None:
-        cell = _cell(book, "Serving", "serving.e2e")
+        cell = _cell(book, "Calculation", "serving.e2e")
         cell.value = str(cell.value).replace("+", "-", 1)
 
     report = verify(edit(workbook, tmp_path / "bad.xlsx", change)).to_dict()
@@ -355,11 +355,13 @@ def test_all_engines_agree_and_each_catches_a_wrong_formula(tmp_path: Path) -> N
         report = verify(two, engine).to_dict()  # type: ignore[arg-type]
         assert report["ok"] and report["compared"] == report["formulas"] > 4000, report["mismatches"][:5]
         assert report["max_relative_error"] < 1e-12
-    _, row, column = next((name, row, column) for name, row, column in _formulas(file) if name == "Serving")
+    _, row, column = next(
+        (name, row, column) for name, row, column in _formulas(file) if name == "Calculation"
+    )
     wrong = edit(
         two,
         tmp_path / "wrong.xlsx",
-        lambda book: setattr(book["Serving"].cell(row + 1, column + 1), "value", "=1+1E+9"),
+        lambda book: setattr(book["Calculation"].cell(row + 1, column + 1), "value", "=1+1E+9"),
     )
     report = verify(wrong, "formualizer").to_dict()
     assert not report["ok"] and {item["source"] for item in report["mismatches"]} == {"formualizer"}

@@ -122,16 +122,16 @@ def test_links_lead_to_rows_that_stand_open(fields: dict[str, Any]) -> None:
 def test_the_linter_sees_what_is_wrong(two: Path, tmp_path: Path) -> None:
     """Each broken rule is reported at its cell."""
     path, book = tmp_path / "run.xlsx", _read(two)
-    prefill = book["Prefill"]
-    row = next(row for row in range(5, 200) if prefill.cell(row, 6).value == "prefill.qkv.flops")
-    prefill.cell(row, 8).value = prefill.cell(row, 8).value + "*3"
-    prefill.cell(row + 1, 9).value = "=1"
-    prefill.cell(row + 2, 8).value = "=IF(H1>0,IF(H2>0,1,0),0)"
-    prefill.cell(row + 3, 8).value = "=OFFSET(H1,1,0)"
-    prefill.cell(row + 4, 8).value = f"=H{row + 30}"
-    prefill.cell(row + 5, 8).value = "=Serving!H10"
-    prefill.cell(row + 6, 2).value = prefill.cell(row, 2).value
-    book["Memory"].sheet_state = "hidden"
+    calculation = book["Calculation"]
+    row = next(row for row in range(5, 999) if calculation.cell(row, 6).value == "prefill.qkv.flops")
+    calculation.cell(row, 8).value = calculation.cell(row, 8).value + "*3"
+    calculation.cell(row + 1, 9).value = "=1"
+    calculation.cell(row + 2, 8).value = "=IF(H1>0,IF(H2>0,1,0),0)"
+    calculation.cell(row + 3, 8).value = "=OFFSET(H1,1,0)"
+    calculation.cell(row + 4, 8).value = f"=H{row + 30}"
+    calculation.cell(row + 5, 8).value = "=Calibration!H10"
+    calculation.cell(row + 6, 2).value = calculation.cell(row, 2).value
+    book["Layers"].sheet_state = "hidden"
     book["Model"].merge_cells("A40:B41")
     book.save(path)
     findings = {(finding.rule, finding.sheet, finding.cell) for finding in lint(path)}
@@ -144,9 +144,9 @@ def test_the_linter_sees_what_is_wrong(two: Path, tmp_path: Path) -> None:
         ("refers-right", f"H{row + 5}"),
         ("duplicate-label", ""),
     ):
-        assert (rule, "Prefill", cell) in findings
+        assert (rule, "Calculation", cell) in findings
     assert {
-        ("hidden-sheet", "Memory", ""),
+        ("hidden-sheet", "Layers", ""),
         ("merged-cells", "Model", "A40:B41"),
     } <= findings
 
@@ -155,12 +155,12 @@ def test_the_linter_sees_what_is_wrong(two: Path, tmp_path: Path) -> None:
 def test_every_rule_can_be_broken(two: Path, tmp_path: Path) -> None:
     """The linter reports all rules of its table and no others."""
     path, book = tmp_path / "run.xlsx", _read(two)
-    prefill, model = book["Prefill"], book["Model"]
-    row = next(row for row in range(5, 200) if prefill.cell(row, 6).value == "prefill.qkv.flops")
+    calculation, model = book["Calculation"], book["Model"]
+    row = next(row for row in range(5, 999) if calculation.cell(row, 6).value == "prefill.qkv.flops")
     for offset, formula in enumerate(
         (
             f"=H{row + 30}",
-            "=Serving!H10",
+            "=Calibration!H10",
             "=" + "+".join(["H12345"] * 30),
             "=IF(H1>0,IF(H2>0,1,0),0)",
             "=H1*3",
@@ -174,16 +174,16 @@ def test_every_rule_can_be_broken(two: Path, tmp_path: Path) -> None:
             "#N/A",
         )
     ):
-        prefill.cell(row + offset, 8).value = formula
-    prefill.cell(row, 3).value = None
-    prefill.cell(row + 1, 6).value = "prefill.qkv.flops"
-    prefill.cell(row + 2, 2).value = prefill.cell(row + 3, 2).value
-    prefill["A4"].value = "part"
-    prefill["Z4"].protection = Protection(locked=False)
-    prefill.freeze_panes = None
-    book["IR"].protection.sheet = False  # Prefill has outlines and is not protected
-    prefill.page_setup.orientation = "portrait"
-    prefill.column_dimensions["C"].hidden = True
+        calculation.cell(row + offset, 8).value = formula
+    calculation.cell(row, 3).value = None
+    calculation.cell(row + 1, 6).value = "prefill.qkv.flops"
+    calculation.cell(row + 2, 2).value = calculation.cell(row + 3, 2).value
+    calculation["A4"].value = "part"
+    calculation["Z4"].protection = Protection(locked=False)
+    calculation.freeze_panes = None
+    book["IR"].protection.sheet = False  # Calculation has outlines and is not protected
+    calculation.page_setup.orientation = "portrait"
+    calculation.column_dimensions["C"].hidden = True
     tile = next(cell for cell in book["Summary"][11] if cell.hyperlink is not None)
     leads, _, there = tile.hyperlink.location.replace("'", "").partition("!")
     book[leads].row_dimensions[book[leads][there].row].hidden = True
@@ -191,10 +191,10 @@ def test_every_rule_can_be_broken(two: Path, tmp_path: Path) -> None:
     validation = DataValidation()
     validation.add("A1:J200000")
     model.add_data_validation(validation)
-    book["Memory"].sheet_state = "hidden"
+    book["Layers"].sheet_state = "hidden"
     book[BUNDLE_SHEET].sheet_state = "hidden"
     del book.defined_names["master_check"]
-    book.move_sheet("Serving", -3)
+    book.move_sheet("Calculation", -3)
     book.save(path)
     assert {finding.rule for finding in lint(path)} == set(RULES)
 

@@ -33,7 +33,7 @@ class BreakEven:
 
 
 def break_even(hourly: Quantity, output: Quantity, served: Serving) -> BreakEven:
-    """The rows of the Cost sheet.
+    """The rows of the Cost part.
 
     Args:
         hourly: USD per hour of all accelerators.

@@ -195,7 +195,7 @@ def cost(
     decode: Pass,
     pools: tuple[Workers, ...],
 ) -> Cost:
-    """The rows of the Cost sheet.
+    """The rows of the Cost part.
 
     Args:
         prefill, decode: the passes, whose limits say what accelerators draw.

@@ -122,7 +122,7 @@ class Devices:
     Args:
         stages: by phase, for each device.
         links: from each device to the next; behind these others, where a scenario says which there are.
-        sections: of the Network sheet; `passes` by sheet, below the rows of the pass.
+        sections: of the Network part; `passes` by sheet, below the rows of the pass.
         other_splits: other ways to split layers; `best` the shortest decode step of those with which nothing
             else is worse.
         of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.

@@ -41,7 +41,7 @@ class InDecode:
 
     Args:
         decoding: what it works on; `step` its pass, `paced` its time.
-        blocks: on the Serving sheet, in order.
+        blocks: in the Serving part, in order.
     """
 
     decoding: Decoding

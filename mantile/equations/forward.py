@@ -150,7 +150,7 @@ LIMITS = {
 
 
 def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
-    """The rows of the Prefill or Decode sheet."""
+    """The rows of the Prefill or Decode part."""
     blocks = [block(phase, module, workers) for module in ir.modules]
     if ir.vision is not None and workers.inputs.image_tokens is not None and not phase.decode:
         blocks.insert(0, vision(phase, ir.vision, workers))

@@ -57,6 +57,10 @@ from mantile.library.request_classes import RequestClass
 
 Sheets = dict[str, tuple[Section, ...]]
 
+CALCULATION = "Calculation"
+PARTS = {CALCULATION: ("Memory", "Network", "Prefill", "Decode", "Serving", "Cost")}
+"""The parts of sheets that have several, in the order a reader meets them."""
+
 PROFILED = ("library.", "system.", "efficiency.")
 """What ids of figures begin with that profiles state."""
 
@@ -160,6 +164,7 @@ class EstimateGraph:
         sheets = _sheets(self)
         if len(self.workers) > 1:
             sheets = _without_idle(self, sheets)
+        sheets = _joined(sheets)
         used = ancestors(*_figures(sheets, *sheets))
         sheets["Inputs"] = (
             *self.input_sections,
@@ -464,7 +469,7 @@ def _by_id(sections: Sequence[Section]) -> dict[str, Named]:
 
 
 def _sheets(graph: EstimateGraph) -> Sheets:
-    """All blocks, by sheet.
+    """All blocks, by sheet or part of one.
 
     Decode begins with what the requests in decode follow from. Serving begins with the step with all slots
     taken, and works out the concurrency that follows from a request rate, where there are such.
@@ -510,6 +515,18 @@ def _sheets(graph: EstimateGraph) -> Sheets:
         *sheets["Serving"][place:],
     )
     return sheets
+
+
+def _joined(sheets: Sheets) -> Sheets:
+    """Blocks by sheet, of blocks by sheet or part of one."""
+    sheet_of = {part: sheet for sheet, parts in PARTS.items() for part in parts}
+    joined: Sheets = {}
+    for name, blocks in sheets.items():
+        if name in sheet_of:
+            blocks = tuple(replace(block, part=name) for block in blocks)
+        sheet = sheet_of.get(name, name)
+        joined[sheet] = (*joined.get(sheet, ()), *blocks)
+    return joined
 
 
 def _blocks(graph: EstimateGraph) -> Sheets:

@@ -58,7 +58,7 @@ BASES = SCENARIO_FIELDS["price_basis"].choices
 _NOTES = {
     DEPLOYMENT: "the base scenario's main cells are on Summary",
     WORKLOAD: "closed loop: a finished request is followed by the next",
-    MONEY: "what the Cost sheet is made of",
+    MONEY: "what Cost is made of",
 }
 """By block of the Inputs sheet, what stands beside its title."""
 

@@ -2,7 +2,7 @@
 
 How many are in flight, how loaded the deployment is, how long they wait.
 
-A decode step is taken as a line between one request and the batch of the Decode sheet. Arrivals are random
+A decode step is taken as a line between one request and the batch of the Decode part. Arrivals are random
 (Poisson), and prompts are served one after the other: waits are those of a single server with fixed service
 times. Beyond a load of 0.8 these forms no longer hold.
 """
@@ -49,7 +49,7 @@ _ESTIMATES = 3
 
 
 Block = tuple[str, tuple[Quantity, ...] | Mapping[Quantity, Quantity]]
-"""A title and rows of the Serving sheet; of rows made again the row each was made from."""
+"""A title and rows of the Serving part; of rows made again the row each was made from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class RoutedExperts:
 
     Args:
         reading: seconds to read all of them.
-        coverage: share of them that the batch of the Decode sheet touches; `all_slots` that all slots touch.
+        coverage: share of them that the batch of the Decode part touches; `all_slots` that all slots touch.
         spread: exponent of the tokens that touch experts.
     """
 
@@ -143,7 +143,7 @@ class StepTimes:
         emitted: tokens of a request that a step gives.
         paces: steps by the pace of each stage, and of the slowest, with all slots taken, by those of the
             batch.
-        blocks: on the Serving sheet, in order.
+        blocks: in the Serving part, in order.
     """
 
     single: Quantity
@@ -172,12 +172,12 @@ class _Line:
 def step_times(
     workers: Workers, decoding: Decoding, single: Pass, full: Pass, paced: DecodeStep
 ) -> StepTimes:
-    """The decode step with all slots taken, made again from that of the Decode sheet.
+    """The decode step with all slots taken, made again from that of the Decode part.
 
     Args:
         workers: those that decode.
         decoding: what a decode step works on.
-        single: a decode step with one request; `full` with the batch of the Decode sheet.
+        single: a decode step with one request; `full` with the batch of the Decode part.
         paced: that step, as fast as the fullest stage of a pipeline.
     """
     rows, step = Rows("load"), paced.step
@@ -231,7 +231,7 @@ def routed_experts(
     """Time to read all routed experts, and the shares of them that batches touch.
 
     Args:
-        single: a decode step with one request; `full` with the batch of the Decode sheet.
+        single: a decode step with one request; `full` with the batch of the Decode part.
         at_all_slots: figures with all slots taken.
     """
     touched, by_one = full.phase.coverage, single.phase.coverage
@@ -274,7 +274,7 @@ def arrivals(
     Args:
         batch: requests that decode at a time.
         replicas: that share the requests.
-        full: seconds of a decode step with the batch of the Decode sheet.
+        full: seconds of a decode step with the batch of the Decode part.
         steps: those of the smallest and the largest batch.
         mixed: 1 where prompts interrupt decode, times their interference.
         blocked: seconds by which a prompt delays the others' steps.
@@ -461,7 +461,7 @@ def _at_rate(
 
 
 def _lines(rows: Rows, batch: Quantity, full: Quantity, steps: StepTimes) -> tuple[_Line, _Line]:
-    """Lines through the step of the Decode sheet: for fewer requests, and for more.
+    """Lines through the step of the Decode part: for fewer requests, and for more.
 
     Experts apart, each goes to the step with one request, or with all slots taken. What more experts take
     grows as it does at the batch.
@@ -613,7 +613,7 @@ def _state(rows: Rows, is_open: Quantity, load: Quantity) -> None:
 
 
 def section(load: Arrivals) -> Section:
-    """The load block of the Serving sheet."""
+    """The load block of the Serving part."""
     return Section("Load", load.rows, SECTION)
 
 
@@ -623,7 +623,7 @@ class Concurrency:
 
     Args:
         default: what the input follows.
-        blocks: on the Serving sheet, in order.
+        blocks: in the Serving part, in order.
     """
 
     default: Quantity

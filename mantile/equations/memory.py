@@ -153,7 +153,7 @@ def memory(
     drafts: Speculation | None = None,
     of_classes: ClassHeads | None = None,
 ) -> Memory:
-    """The rows of the Memory sheet."""
+    """The rows of the Memory part."""
     stored = weights(ir, inputs, known, formats, plan, tensors)
     held = admission(inputs, ranks, known)
     prompts = heads(inputs, of_classes)

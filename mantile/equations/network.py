@@ -219,7 +219,7 @@ class _Algorithm:
 def network(
     inputs: Workload, ranks: Ranks, hardware: Hardware, efficiency: Efficiency, ir: ModelGraph
 ) -> Network:
-    """The rows of the Network sheet."""
+    """The rows of the Network part."""
     rows = Rows("network")
     out = rows(
         "out",

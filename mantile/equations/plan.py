@@ -168,7 +168,7 @@ def mentions(body: Node, figure: Node) -> bool:
 
 
 def sharding(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> Sharding:
-    """The rows of the plan, on the Memory sheet."""
+    """The rows of the plan, in the Memory part."""
     rows = Rows("plan")
     norms = sequence(rows, inputs)
     experts_over = expert_ranks(rows, ir, inputs, ranks)

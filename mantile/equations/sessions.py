@@ -33,7 +33,7 @@ class Sessions:
         default: what the concurrency follows.
         lead: 1 where it does, and no request rate or concurrency is stated beside sessions.
         alone, others: sessions that have a replica to themselves, one each, and all others.
-        blocks: on the Serving sheet, in order.
+        blocks: in the Serving part, in order.
     """
 
     default: Quantity

@@ -58,7 +58,7 @@ class Tensors:
 
     Args:
         listed: blocks of the Tensors sheet: every tensor of the model once.
-        on_rank: blocks of the Memory sheet: what the fullest rank holds.
+        on_rank: blocks of the Memory part: what the fullest rank holds.
         sizes: parameters of each tensor, in all its layers.
         beside: the same of tensors that are no part of the decoder: vision tower, multi-token prediction.
         of_module: parameters of a module, by its id.

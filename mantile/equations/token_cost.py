@@ -75,7 +75,7 @@ def token_cost(
     hourly: tuple[Quantity, Quantity],
     tokens: tuple[Quantity, Quantity],
 ) -> TokenCost:
-    """The rows of the Cost sheet.
+    """The rows of the Cost part.
 
     Args:
         of_prefill: workers that prefill, or do everything.

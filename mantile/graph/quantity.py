@@ -338,6 +338,7 @@ class Section:
         table: what stands in the labels of its figures between the fact and the thing: "Memory, h100-sxm".
             The block is then a table, a row a thing and a column a fact.
         heads: what stands over the columns of tables beside its rows, in the head of the sheet.
+        part: of the sheet on which it stands, where that has several.
     """
 
     title: str
@@ -346,6 +347,7 @@ class Section:
     total: int = 0
     table: str = ""
     heads: Table | None = None
+    part: str = ""
 
     SUBTOTAL: ClassVar[int] = 1
     TOTAL: ClassVar[int] = 2

@@ -38,7 +38,7 @@ HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id") 
 HEAD = 2  # rows over a block of workings: air and its title
 HEAD_ROW = 3  # of sheets of workings, with the names of their columns
 LINKED_IN = "Linked in"  # the section of rows that repeat figures of other sheets
-ANSWERS = "Answers"  # the section of rows that repeat, at the top, what the sheet comes to
+ANSWERS = "Answers"  # the section of rows that repeat, at the top, what the sheet or part comes to
 REPEATING = (LINKED_IN, ANSWERS)
 NOT_AVAILABLE = "=NA()"  # in place of a number that nobody knows: what follows from it is an error too
 ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
@@ -114,7 +114,8 @@ class Sheet:
         ids, sections: of rows; the cell of a section may hold only as much of its title as can be seen.
         tables: first and last row of each, and its first column: its columns are no scenarios.
         words: of a cell of a table, the columns of how a figure is known and of its source.
-        answers: rows at the top, always open, that repeat figures.
+        answers: rows at the top of the sheet or of a part, always open, that repeat figures.
+        parts: rows of their heads.
         folded_columns: those of tables that are folded away.
         folds: first and last row of every group that is folded away until somebody opens its outline. Excel
             opens none on a protected sheet, so a sheet with folds is not protected: its formulas ask before
@@ -144,6 +145,7 @@ class Sheet:
     blocks: list[tuple[int, int]] = field(default_factory=list)
     links: dict[Node, CellAddress] = field(default_factory=dict)
     answers: dict[Named, int] = field(default_factory=dict)
+    parts: dict[str, int] = field(default_factory=dict)
     ids: dict[int, str] = field(default_factory=dict)
     sections: dict[int, str] = field(default_factory=dict)
     tables: list[tuple[int, int, int]] = field(default_factory=list)

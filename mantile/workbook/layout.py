@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from mantile.equations.checks import verdict
+from mantile.equations.graph import CALCULATION
 from mantile.equations.inputs import Workload
 from mantile.equations.ir import ir_sheet
 from mantile.equations.measured import tuning
@@ -62,37 +63,14 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "inputs",
         "Every tensor of the checkpoint, n standing for the layer, and the parameters of all its copies.",
     ),
-    "Memory": (
+    CALCULATION: (
         "workings",
-        "What lies in the memory of the fullest accelerator, and how many requests its KV cache holds.",
-    ),
-    "Network": (
-        "workings",
-        "What a message costs on the links there are: every algorithm as a fixed time and a time per byte.",
-    ),
-    "Prefill": (
-        "workings",
-        "One pass over new prompts: what every module costs and what limits it. Answers in the units quoted, "
-        "below them SI: E-3 is ms, E-6 us.",
-    ),
-    "Decode": (
-        "workings",
-        "One step of the running batch: what every module costs and what limits it. Answers in the units "
-        "quoted, below them SI: E-3 is ms, E-6 us.",
-    ),
-    "Serving": (
-        "workings",
-        "From passes to what users see: TTFT, TPOT, end to end and throughput, at a concurrency or a "
-        "request rate.",
+        "From bytes and messages to passes, from passes to what users see and what it costs. Answers in the "
+        "units quoted, below them SI: E-3 is ms, E-6 us.",
     ),
     EDITS_SHEET: (
         "control",
         "What inputs and overrides held when the file was made, what they hold now, and which differ.",
-    ),
-    "Cost": (
-        "outputs",
-        "What the deployment draws and costs, per token, hour, day and month. Every figure per token "
-        "holds at the utilisation stated.",
     ),
     "Finance": (
         "outputs",
@@ -100,6 +78,19 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "Inputs are typed on Capacity, which shows what it comes to.",
     ),
 }
+
+
+_PARTS: dict[str, dict[str, str]] = {
+    CALCULATION: {
+        "Memory": "What lies in the memory of the fullest accelerator, and the requests its KV cache holds.",
+        "Network": "What a message costs on the links there are: a fixed time and a time per byte.",
+        "Prefill": "One pass over new prompts: what every module costs and what limits it.",
+        "Decode": "One step of the running batch: what every module costs and what limits it.",
+        "Serving": "From passes to what users see, at a concurrency or a request rate.",
+        "Cost": "What the deployment draws and costs. Figures per token hold at the utilisation stated.",
+    }
+}
+"""What stands beside the heads of the parts of sheets."""
 
 
 def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
@@ -127,7 +118,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
         book.columns,
     )
     master = check_verdict.headline
-    sections = {**equations.sheets, "Cost": (*equations.sheets["Cost"], headline_stamp.section)}
+    of_cost = replace(headline_stamp.section, part="Cost")
+    sections = {**equations.sheets, CALCULATION: (*equations.sheets[CALCULATION], of_cost)}
     tuned = None
     if calibrates:
         tuned = tuning(equations.workers, equations.figures)
@@ -145,13 +137,12 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
         plan_sheet(book, master)
     else:  # its grid is of equal ranks
         book.add_sheet(Sheet(DEVICES_SHEET, "workings", DEVICES_PURPOSE))  # filled once its figures stand
-    _add_workings(book, sections, master, "Memory", "Network", "Prefill", "Decode")
+    _add_workings(book, sections, master, CALCULATION)
     devices_sheet(book, master)
     layers_sheet(book, master)
     shown = ir_sheet(equations)
     fill_shapes(book, shown, master)
     fill_ir(book, shown, master)
-    _add_workings(book, sections, master, "Serving", "Cost")
     if equations.capacity is not None:
         _add_workings(book, sections, master, "Finance")
         capacity_sheet(book, master, headline_stamp.of_demand)
@@ -223,6 +214,7 @@ def _add_workings(
             master,
             linked=name not in ("Inputs", EFFICIENCY, EDITS_SHEET),
             once=name == EDITS_SHEET,
+            parts=_PARTS.get(name),
         )
 
 

@@ -20,6 +20,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
+from mantile.equations.graph import CALCULATION, PARTS
 from mantile.equations.variation import MOST_CHARACTERS
 from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
@@ -51,12 +52,7 @@ WORKINGS = (
     "Efficiency",
     "Model",
     "Tensors",
-    "Memory",
-    "Network",
-    "Prefill",
-    "Decode",
-    "Serving",
-    "Cost",
+    CALCULATION,
     "Finance",
     "Calibration",
     "Edits",
@@ -76,13 +72,8 @@ ORDER = (
     "IR",
     "Plan",
     "Devices",
-    "Memory",
-    "Network",
-    "Prefill",
-    "Decode",
+    CALCULATION,
     "Layers",
-    "Serving",
-    "Cost",
     "Finance",
     "Compare",
     "Alternative",
@@ -175,7 +166,7 @@ RULES = {
     "inconsistent-formula": "A row has the same formula in every scenario.",
     "missing-unit": "Every row has a unit, also where it is 1.",
     "duplicate-id": "An id stands on one row only.",
-    "duplicate-label": "A label stands on one row of its section only.",
+    "duplicate-label": "A label stands on one row of its block only; parts of a sheet have their own blocks.",
     "merged-cells": "No cells are merged.",
     "hidden-sheet": "No sheet is hidden, except the one of the bundle.",
     "hidden-cells": "No column is hidden, and no row but those that an outline folds away.",
@@ -185,8 +176,8 @@ RULES = {
     ),
     "long-formula": (
         f"A formula has at most {MAX_LENGTH} characters, and {MOST_CHARACTERS} where figures of other sheets "
-        "are worked out again; the name of a column counts as one letter, as the same formula stands in all "
-        "columns."
+        "are worked out again; names of columns and sheets count as one letter, as the same formula stands "
+        "in all columns and may stand on any sheet."
     ),
     "too-many-references": (
         f"A formula has at most {MAX_REFERENCES} references, but where figures of other sheets are worked "
@@ -364,24 +355,25 @@ def _identities(book: Any) -> Iterator[Finding]:
         heads = tuple(sheet.cell(4, column).value for column in range(1, 7))
         if heads != HEADS:
             yield Finding("column-heads", name, "A4", f"columns are headed {heads}; expected {HEADS}")
-        labels: Counter[tuple[str, str]] = Counter()
-        block = ""  # by its head: the section of a row is cut where it is long
+        labels: Counter[tuple[str, str, str]] = Counter()
+        part = block = ""  # by its head: the section of a row is cut where it is long
         for row in range(5, sheet.max_row + 1):
             section, label, unit, _, _, identifier = (sheet.cell(row, column).value for column in range(1, 7))
             if identifier is None:
                 block = section or block
+                part = block if block in PARTS.get(name, ()) else part
                 continue
             if not unit:
                 yield Finding("missing-unit", name, f"C{row}", "a row without a unit")
             if section in REPEATING:
                 continue
-            labels[str(block), str(label)] += 1
+            labels[part, str(block), str(label)] += 1
             if identifier in seen:
                 yield Finding(
                     "duplicate-id", name, f"F{row}", f"the id {identifier} stands on {seen[identifier]} too"
                 )
             seen[identifier] = name
-        for (_, label), count in labels.items():
+        for (*_, label), count in labels.items():
             if count > 1:
                 yield Finding("duplicate-label", name, "", f"the label {label!r} stands on {count} rows")
 
@@ -397,7 +389,9 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
         return
     composed = name in (*FRONT, "Plan") or (name in COLLECTING and "&" in text)  # a text of many figures
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
+    sheets = [token.value.rpartition("!")[0] for token in references]
     length = len(text) - sum(len(_FAR_COLUMN.findall(token.value)) for token in references)
+    length -= sum(len(other) - 1 for other in sheets if other)
     if length > (MOST_CHARACTERS if name in AGAIN else MAX_LENGTH) and not composed:
         yield Finding("long-formula", name, place, f"{length} characters: {text}")
     if len(references) > MAX_REFERENCES and not composed and name not in AGAIN:

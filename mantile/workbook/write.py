@@ -38,7 +38,7 @@ _SPARE = 1.06  # what is to spare
 _A4, _A3 = 9, 8
 _LEAST_ZOOM = 80  # percent
 _FULL = 0.9  # share of a page from which a block that would be cut begins on the next one
-_BEGINNING = 3  # rows that stay together: air, the head of a block, its first row
+_BEGINNING = 3  # rows that stay together: air, the head of a block, its first row; more where a part begins
 _WIDER = 2**0.5  # A3 against A4, on both sides
 _MARGINS = {"left": 0.39, "right": 0.39, "top": 0.25, "bottom": 0.45}
 _PROTECTED = {
@@ -541,7 +541,8 @@ def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
     for first, last in sheet.blocks:
         shown = [row for row in range(first, last + 1) if row not in folded]
         block = height(first, last)
-        alone = bool(shown) and used + height(first, shown[:_BEGINNING][-1]) > page
+        heads = next((place for place, row in enumerate(shown) if row in sheet.ids), 0)
+        alone = bool(shown) and used + height(first, shown[: max(_BEGINNING, heads + 1)][-1]) > page
         full = used > _FULL * page or not sheet.repeat_rows  # nobody reads a rest without heads
         if alone or (used + block > page and block <= page - head and full):
             yield first

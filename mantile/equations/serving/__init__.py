@@ -93,7 +93,7 @@ def serving(
     steps: StepTimes | None = None,
     mixed: Mixture | None = None,
 ) -> Serving:
-    """The rows of the Serving sheet.
+    """The rows of the Serving part.
 
     Args:
         decode_workers: the same as the prefill workers where none are described apart.
@@ -221,7 +221,7 @@ def _load(setting: Setting, loop: ClosedLoop, steps: StepTimes) -> tuple[Arrival
 
 
 STATE, THROUGHPUT = "State", "Throughput"
-"""Blocks of the Serving sheet before which the concurrency at a rate, or of sessions, is worked out."""
+"""Blocks of the Serving part before which the concurrency at a rate, or of sessions, is worked out."""
 
 
 def _load_section(load: Arrivals) -> Section:

@@ -1,4 +1,4 @@
-"""What serves, as all parts of the Serving sheet need it."""
+"""What serves, as all parts of the Serving part need it."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class DecodeStep:
     """Seconds of a decode step, and the rows that it follows from.
 
     Args:
-        host: seconds in which the host starts it without graphs, and its section, of the Decode sheet; None
+        host: seconds in which the host starts it without graphs, and its section, of the Decode part; None
             where no scenario asks. `host_of_one` of a step of one request.
         paces: seconds of a step in a pipeline by each stage that may be the fullest; `slowest` of them.
         idle: seconds of a step in which accelerators wait for the host.

@@ -21,7 +21,7 @@ _BEGUN: WeakKeyDictionary[Program, asyncio.Task[Cells]] = WeakKeyDictionary()
 
 
 async def cells(request: Request, found: Answer, needed: bool) -> Cells:
-    """Cell and formula by id, such as ("Decode!H214", "=H211+MAX(H212,H213)").
+    """Cell and formula by id, such as ("Calculation!H214", "=H211+MAX(H212,H213)").
 
     Rows follow from the structure alone: model, options of the engine, how many devices. None is known where
     no worker is free.

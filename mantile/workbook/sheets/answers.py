@@ -1,6 +1,6 @@
-"""What stands first on a sheet of workings: what it comes to, in the units that people quote.
+"""What stands first on a sheet of workings or a part of it: what it comes to, in the units people quote.
 
-Each row repeats a figure of the sheet, which stands below with all that leads to it.
+Each row repeats a figure of it, which stands below with all that leads to it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.override import Overridable
 from mantile.equations.workers import DECODE
-from mantile.graph.quantity import Named, Node, Quantity
+from mantile.graph.quantity import Named, Node, Quantity, Section
 from mantile.workbook.estimate_book import EstimateBook
 
 _MEMORY = (
@@ -53,12 +53,15 @@ PERCENT = "%"  # a matter of the number format: the value stays a share
 _UNITS = {"s": "ms", "B": "GB", "B/s": "GB/s", "FLOP/s": "TFLOP/s"}
 
 
-def answers(book: EstimateBook, sheet: str) -> list[tuple[Quantity, str, Node]]:
-    """The figures that stand first on a sheet, each with its unit there and its value in that unit."""
-    own = {
-        figure for section in book.estimate.equations.sheets.get(sheet, ()) for figure in section.figures()
-    }
-    chosen = dict.fromkeys(_chosen(book.estimate.equations, sheet))
+def answers(
+    book: EstimateBook, sheet: str, sections: tuple[Section, ...]
+) -> list[tuple[Quantity, str, Node]]:
+    """The figures that stand first on a sheet, or in the part that some blocks are, each with its unit there
+    and its value in that unit.
+    """
+    own = {figure for section in sections for figure in section.figures()}
+    part = next((section.part for section in sections), "")
+    chosen = dict.fromkeys(_chosen(book.estimate.equations, part or sheet))
     return [
         (figure, unit, figure if unit == PERCENT else book.displayed(figure, unit))
         for figure, asked in chosen
@@ -67,10 +70,10 @@ def answers(book: EstimateBook, sheet: str) -> list[tuple[Quantity, str, Node]]:
     ]
 
 
-def _chosen(graph: EstimateGraph, sheet: str) -> Iterator[tuple[Named, str]]:
-    """Figures with the unit in which they are shown; "" for the usual one."""
+def _chosen(graph: EstimateGraph, part: str) -> Iterator[tuple[Named, str]]:
+    """Figures of a part, or a sheet without parts, with the unit they are shown in; "" for the usual one."""
     figures, prefixes = graph.figures, ("", DECODE)
-    match sheet:
+    match part:
         case "Hardware":
             for prefix in prefixes:
                 for name in _HARDWARE:
@@ -79,16 +82,16 @@ def _chosen(graph: EstimateGraph, sheet: str) -> Iterator[tuple[Named, str]]:
             for overridable in graph.overridable.values():
                 yield from _in_use(overridable)
         case "Memory" | "Network":
-            listed = _MEMORY if sheet == "Memory" else _NETWORK
+            listed = _MEMORY if part == "Memory" else _NETWORK
             names = [f"{prefix}{name}" for prefix in prefixes for name in listed]
             yield from ((figures[name], "") for name in names if name in figures)
         case "Prefill" | "Decode":
-            phase = sheet.lower()
+            phase = part.lower()
             for name in _PHASE:
                 if f"{phase}.{name}" in figures:
                     yield figures[f"{phase}.{name}"], PERCENT if name in ("mfu", "mbu") else ""
-            step = graph.prefill if sheet == "Prefill" else graph.decode
-            unit = "ms" if sheet == "Prefill" else "us"
+            step = graph.prefill if part == "Prefill" else graph.decode
+            unit = "ms" if part == "Prefill" else "us"
             yield from ((block.time, unit) for block in step.blocks)
             yield from ((figures[name], unit) for name in (f"{phase}.step.time",) if name in figures)
         case "Serving" | "Cost":

@@ -205,13 +205,13 @@ def statement(item: SensitivityInput) -> str:
 
 
 def _used_on(book: EstimateBook) -> dict[Named, tuple[str, ...]]:
-    """Sheets on which figures are used, by figure."""
+    """Sheets and parts of them in which figures are used, by figure."""
     sheets: dict[Named, dict[str, None]] = {}
     for name, sections in book.estimate.equations.sheets.items():
         for section in sections:
             for figure in section.figures():
                 for other in precedents(figure) if isinstance(figure, Quantity) else ():
-                    sheets.setdefault(other, {})[name] = None
+                    sheets.setdefault(other, {})[section.part or name] = None
     return {figure: tuple(names) for figure, names in sheets.items()}
 
 

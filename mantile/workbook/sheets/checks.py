@@ -24,7 +24,7 @@ def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
         "an alert asks for attention only."
     )
     last = FIRST + book.columns + 2
-    sheet.widths = [30, 292, 104, 104, 86, 114, 84, *([76] * book.columns), 44, 70, 180]
+    sheet.widths = [30, 292, 104, 104, 86, 114, 84, *([76] * book.columns), 44, 82, 168]
     sheet.widths += [_SIDE] * 2 * (book.side_by_side - 1)
     add_title_rows(book, sheet, "Checks", last, verdict.headline)
     sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 18, 7: 22}

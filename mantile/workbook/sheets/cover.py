@@ -43,18 +43,19 @@ _CONTENTS = (
         (
             ("Plan", "which accelerator holds what"),
             ("Devices", "who holds which layers, and what sets the pace"),
+            ("Calculation", "every row of workings, in parts"),
             ("Memory", "shards, weights, KV cache, activations"),
             ("Network", "what each collective costs"),
             ("Prefill", "module by module"),
             ("Decode", "module by module"),
-            ("Layers", "the same times, by kind of layer"),
             ("Serving", "TTFT, TPOT, queueing, throughput"),
+            ("Cost", "power, price, cost per token and month"),
+            ("Layers", "the same times, by kind of layer"),
         ),
     ),
     (
         "outputs",
         (
-            ("Cost", "power, price, cost per token and month"),
             ("Compare", "scenarios side by side, changes to the base"),
             ("Alternative", "the same on another accelerator, chosen there"),
             ("Sensitivity", "what the results hang on"),
@@ -123,14 +124,22 @@ def _contents(book: EstimateBook, sheet: Sheet) -> int:
     _head(sheet, 4, 1, "Contents")
     row = 6
     name_look = style.Style(bold=True, colour=style.NAVY, indent=1)
+    part_look = style.Style(colour=style.NAVY, indent=2)
+    places = {
+        part: f"internal:'{of.name}'!A{head + 1}"
+        for of in book.sheets.values()
+        for part, head in of.parts.items()
+    }
     for family, entries in _CONTENTS:
         for name, purpose in entries:
-            if name not in book.sheets:
+            is_sheet = name in book.sheets
+            if not is_sheet and name not in places:
                 continue
             sheet.set_cell(row, 0, Cell(style.Style(right=(style.THICK, style.TABS[family]))))
-            sheet.set_text(row, 1, name, name_look, link=f"internal:'{name}'!A1")
+            link = f"internal:'{name}'!A1" if is_sheet else places[name]
+            sheet.set_text(row, 1, name, name_look if is_sheet else part_look, link=link)
             sheet.set_text(row, 2, purpose, style.PURPOSE)
-            sheet.set_text(row, 3, _extent(book, name), style.BACK)
+            sheet.set_text(row, 3, _extent(book, name) if is_sheet else "", style.BACK)
             row += 1
         sheet.heights[row] = _NARROW
         row += 1

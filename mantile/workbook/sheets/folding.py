@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import cast
 
-from mantile.equations.graph import PROFILED
+from mantile.equations.graph import CALCULATION, PROFILED
 from mantile.equations.nearest import NEAREST
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
@@ -26,8 +26,8 @@ LIBRARY = ("Hardware", EFFICIENCY)
 EDITS_SHEET = "Edits"
 CALIBRATION = "Calibration"
 INPUTS_SHEET, MODEL_SHEET = "Inputs", "Model"
-FOLDED = (*LIBRARY, "Memory", "Network", "Prefill", "Decode", "Serving", "Cost")
-"""Sheets that begin with their answers, and whose blocks fold."""
+FOLDED = (*LIBRARY, CALCULATION)
+"""Sheets that begin with their answers, or whose parts do, and whose blocks fold."""
 OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", CALIBRATION, EDITS_SHEET)
 """Sheets with outlines."""
 
@@ -81,11 +81,10 @@ def folded_blocks(
 ) -> list[tuple[Section, bool, str]]:
     """Blocks; whether a block folds away with the one before it; and what to say of those that follow it so.
 
-    On Inputs, Edits, Cost, Calibration and the sheets of the library blocks without anything open fold away
-    together, under the first of them.
+    Blocks without anything open fold away together, under the first of them; on Calculation, where one opens
+    them one by one, under their own heads.
     """
-    together = sheet in (*LIBRARY, INPUTS_SHEET, MODEL_SHEET, EDITS_SHEET, CALIBRATION, "Cost")
-    closed = [together and all(folded(sheet, section, used)) for section in sections]
+    closed = [sheet != CALCULATION and all(folded(sheet, section, used)) for section in sections]
     joined = [one and before for before, one in zip([False, *closed], closed, strict=False)]
     said: list[str] = []
     for place in range(len(sections)):

@@ -43,7 +43,7 @@ def layers_sheet(book: EstimateBook, master: Quantity) -> Sheet:
             "Layers",
             "workings",
             "Where the time goes, for the base scenario, on one rank: equal layers are one row. A number "
-            "leads to its block on Prefill or Decode.",
+            "leads to its block in Prefill or Decode.",
         )
     )
     return _Layers(book, sheet, layers(book.estimate.equations, book.estimate_values[0])).lay_out(master)

@@ -1,14 +1,16 @@
 """Sheets of workings: a row is a quantity, a column is a scenario, one formula per row.
 
 Columns: section, quantity, unit, how it is worked out, source, id, the value shared by all scenarios, then
-one per scenario. What the sheet comes to stands first. Figures of other sheets are linked in below.
+one per scenario. What the sheet or a part of it comes to stands first. Figures of other sheets are linked in
+once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping
 from functools import cache
 from itertools import groupby
+from operator import attrgetter
 
 from mantile.equations.display import LETTERS, origin
 from mantile.equations.override import OVERRIDE
@@ -84,10 +86,12 @@ def workings(
     linked: bool = True,
     shared: bool = False,
     once: bool = False,
+    parts: Mapping[str, str] | None = None,
 ) -> Sheet:
     """Lay out blocks of quantities on a sheet of their own.
 
     Args:
+        parts: what stands beside the heads of parts.
         linked: whether figures of other sheets get a block of links; without it formulas refer to them
             directly.
         shared: whether a value of all scenarios stands there that no section has.
@@ -120,11 +124,13 @@ def workings(
     sheet.heights[HEAD_ROW] = max(sheet.heights[HEAD_ROW], *needed)
     sheet.freeze, sheet.repeat_rows = (4, 2), (3, 3)
 
-    row = _answers(book, sheet, 4, last)
+    row = HEAD_ROW + 1
+    if not parts:
+        row = _answers(book, sheet, row, sections, last)
     imports = _imports(sections) if linked else ()
     if imports:
         start = row
-        row = _block_head(
+        row = _head(
             sheet,
             row,
             LINKED_IN,
@@ -141,14 +147,18 @@ def workings(
         if name in OUTLINED:
             sheet.folds.append((row - len(imports), row - 1))
     used = rows_in_use(book.estimate) if name in LIBRARY_SHEETS else set()
-    rows = [False] * row
     same = same_in_all_cases(
         *(figure for section in sections for figure in section.figures()) if once else ()
     )
-    for section, joined, after in folded_blocks(name, sections, used):
-        row = _block(book, sheet, row, section, last, after, same)
-        rows += [joined] * HEAD + folded(name, section, used)
-    _fold(sheet, rows)
+    is_folded: dict[int, bool] = {}
+    for part, group in groupby(sections, key=attrgetter("part")):
+        blocks = tuple(group)
+        if parts:
+            row = _part(book, sheet, row, part, parts[part], blocks, last)
+        for section, joined, after in folded_blocks(name, blocks, used):
+            is_folded |= dict(enumerate([joined] * HEAD + folded(name, section, used), row))
+            row = _block(book, sheet, row, section, last, after, same)
+    _fold(sheet, is_folded)
     levels = next((section.heads for section in sections if section.heads is not None), None)
     if levels is not None:
         places = [book.addresses[figure] for figure in used if figure in book.addresses]
@@ -172,15 +182,32 @@ def _widths(narrowest: tuple[int, ...], columns: int, shared: bool) -> list[floa
     return [*(int(width + share * spare) for width, share in zip(narrowest, _SHARES, strict=True)), *values]
 
 
-def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
-    """What the sheet comes to, at its top; the row after it."""
-    rows = answers(book, sheet.name)
+def _part(
+    book: EstimateBook,
+    sheet: Sheet,
+    row: int,
+    name: str,
+    purpose: str,
+    blocks: tuple[Section, ...],
+    last: int,
+) -> int:
+    """The head of a part, with what it comes to; the row after that."""
+    sheet.parts[name] = row + 1
+    first = _head(sheet, row, name, purpose, last, (style.PART_HEAD, style.PART_NOTE), (14, 26))
+    after = _answers(book, sheet, first, blocks, last)
+    sheet.blocks = [block for block in sheet.blocks if block[0] < row] + [(row, after - 1)]
+    return after
+
+
+def _answers(book: EstimateBook, sheet: Sheet, row: int, sections: tuple[Section, ...], last: int) -> int:
+    """What the sheet or a part of it comes to, at its top; the row after it."""
+    rows = answers(book, sheet.name, sections)
     if not rows:
         return row
     definitions = {figure: metric.definition for metric, figure in book.estimate.equations.headlines.items()}
     note = "what the rows below come to, live, in the units that people quote"
     start = row
-    row = _block_head(sheet, row, ANSWERS, note, last)
+    row = _head(sheet, row, ANSWERS, note, last)
     for figure, unit, shown in rows:
         _labels(sheet, row, ANSWERS, figure, figure.id, how=definitions.get(figure, ""), unit=unit)
         sheet.answers[figure] = row
@@ -199,10 +226,10 @@ def _answers(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
     return row
 
 
-def _fold(sheet: Sheet, rows: Sequence[bool]) -> None:
+def _fold(sheet: Sheet, rows: Mapping[int, bool]) -> None:
     """Fold rows away, in groups of those that stand together."""
-    for is_folded, group in groupby(enumerate(rows), key=lambda row: row[1]):
-        places = [place for place, _ in group]
+    for is_folded, group in groupby(range(min(rows), max(rows) + 1), key=lambda row: rows.get(row, False)):
+        places = list(group)
         if is_folded:
             sheet.folds.append((places[0], places[-1]))
 
@@ -229,12 +256,21 @@ def _has_shared(section: Section) -> bool:
     return any(isinstance(figure, Input) and figure.shared for figure in section.figures())
 
 
-def _block_head(sheet: Sheet, row: int, title: str, note: str, last: int) -> int:
-    sheet.heights |= {row: 3, row + 1: 20}
-    sheet.set_text(row + 1, 0, title, style.BLOCK_HEAD)
-    seen = cut_to(note, style.BLOCK_NOTE.size, sum(sheet.widths[HOW : last + 1]))
-    sheet.set_text(row + 1, HOW, seen, style.BLOCK_NOTE)
-    sheet.set_style(row + 1, 1, last, style.BLOCK_HEAD)
+def _head(
+    sheet: Sheet,
+    row: int,
+    title: str,
+    note: str,
+    last: int,
+    looks: tuple[style.Style, style.Style] = (style.BLOCK_HEAD, style.BLOCK_NOTE),
+    heights: tuple[int, int] = (3, 20),
+) -> int:
+    """The head of a block or part below some air; the row after it."""
+    sheet.heights |= dict(enumerate(heights, row))
+    sheet.set_text(row + 1, 0, title, looks[0])
+    seen = cut_to(note, looks[1].size, sum(sheet.widths[HOW : last + 1]))
+    sheet.set_text(row + 1, HOW, seen, looks[1])
+    sheet.set_style(row + 1, 1, last, looks[0])
     return row + HEAD
 
 
@@ -248,7 +284,7 @@ def _block(
         same: figures that stand once, for all scenarios.
     """
     start = row
-    row = _block_head(sheet, row, section.title, section.note + after, last)
+    row = _head(sheet, row, section.title, section.note + after, last)
     if section.table:
         row = add_table(book, sheet, row, section)
         sheet.blocks.append((start, row - 1))
