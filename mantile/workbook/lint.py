@@ -124,10 +124,10 @@ OUTPUTS = re.compile(
     r"|drift\.(p\d+|months)$"
     r"|correction\.(version|digest|\w+\.(p\d+|newest))$"
     r"|framework\.[\w.-]+\.(cache_policy|pads_\w+)$|((decode|fullest)\.)?startup\.\w+|memory\.(free|fits)|.*\.(bound|bottleneck|mfu|mbu)$"
-    r"|efficiency\.(profile_in_use|chain\.\w+|profile\.(topology|link)/.*)"
+    r"|efficiency\.(profile_in_use|chain\.\w+|place\.\w+)"
     r"|model\.active_parameters|measured\.(error_of_all|in_use\..*|lowest\..*|highest\..*)|memory\.kv_bytes_per_token"
     r"|classes\.\d\.((ttft|e2e)_p\d\d|e2e|sessions)$|sessions\.told$|nearest\.\w+$|break_even\.|grid\.|(decode\.)?(cost\.|hardware\.\w+\.path|plan\.shared_copies"
-    r"|efficiency\.(profile_in_use|from\.[\w.-]+)|memory\.fits)|tensors\.(vision|prediction|buffers)"
+    r"|efficiency\.(profile_in_use|place\.\w+|from\.[\w.-]+)|memory\.fits)|tensors\.(vision|prediction|buffers)"
     r"|model\.(vision\.)?\w*width|model\.(mtp_layers|q_lora_rank))"
 )
 # Of a model of states only, without caches and FFNs.
