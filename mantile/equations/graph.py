@@ -58,7 +58,10 @@ from mantile.library.request_classes import RequestClass
 Sheets = dict[str, tuple[Section, ...]]
 
 CALCULATION = "Calculation"
-PARTS = {CALCULATION: ("Memory", "Network", "Prefill", "Decode", "Serving", "Cost")}
+PARTS = {
+    "Model": ("Facts", "Tensors"),
+    CALCULATION: ("Memory", "Network", "Prefill", "Decode", "Serving", "Cost"),
+}
 """The parts of sheets that have several, in the order a reader meets them."""
 
 PROFILED = ("library.", "system.", "efficiency.")
@@ -571,7 +574,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             ),
         ),
         "Efficiency": of_workers(lambda workers: workers.efficiency.sections),
-        "Model": graph.model.sections,
+        "Facts": graph.model.sections,
         "Tensors": graph.prefill_workers.tensors.listed,
         "Memory": (
             *_upwards(

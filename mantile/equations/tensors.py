@@ -57,7 +57,7 @@ class Tensors:
     """Stored tensors.
 
     Args:
-        listed: blocks of the Tensors sheet: every tensor of the model once.
+        listed: blocks of the Tensors part: every tensor of the model once.
         on_rank: blocks of the Memory part: what the fullest rank holds.
         sizes: parameters of each tensor, in all its layers.
         beside: the same of tensors that are no part of the decoder: vision tower, multi-token prediction.
@@ -84,7 +84,7 @@ class Tensors:
 
 
 def tensors(ir: ModelGraph, plan: Sharding, embedding_tp: Input | None) -> Tensors:
-    """The rows of the Tensors sheet, and those of the tensors on a rank.
+    """The rows of the Tensors part, and those of the tensors on a rank.
 
     Args:
         embedding_tp: ranks that share the rows of the embedding; None where no scenario states it.

@@ -58,11 +58,7 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "How much of the hardware is reached. To calibrate, type into a yellow cell. If it is empty, the "
         "coloured figure at the right holds, of the most specific profile that has one. E-6 s is a us.",
     ),
-    "Model": ("inputs", "Architecture of {model} ({model_type}), each fact with where it comes from."),
-    "Tensors": (
-        "inputs",
-        "Every tensor of the checkpoint, n standing for the layer, and the parameters of all its copies.",
-    ),
+    "Model": ("inputs", "Architecture of {model} ({model_type}) and every tensor of its checkpoint."),
     CALCULATION: (
         "workings",
         "From bytes and messages to passes, from passes to what users see and what it costs. Answers in the "
@@ -81,6 +77,10 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
 
 
 _PARTS: dict[str, dict[str, str]] = {
+    "Model": {
+        "Facts": "Of the architecture, each with where it comes from; what they come to.",
+        "Tensors": "Every tensor once, n standing for the layer, and the parameters of all its copies.",
+    },
     CALCULATION: {
         "Memory": "What lies in the memory of the fullest accelerator, and the requests its KV cache holds.",
         "Network": "What a message costs on the links there are: a fixed time and a time per byte.",
@@ -88,7 +88,7 @@ _PARTS: dict[str, dict[str, str]] = {
         "Decode": "One step of the running batch: what every module costs and what limits it.",
         "Serving": "From passes to what users see, at a concurrency or a request rate.",
         "Cost": "What the deployment draws and costs. Figures per token hold at the utilisation stated.",
-    }
+    },
 }
 """What stands beside the heads of the parts of sheets."""
 
@@ -130,7 +130,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     add_decide_sheet(book)
     add_capacity_sheet(book)
     book.add_sheet(Sheet("Checks", "front"))
-    _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model", "Tensors")
+    _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model")
     for name in ("Shapes", "IR"):  # they lead to sheets behind them, and are filled after these
         book.add_sheet(Sheet(name, "inputs"))
     if equations.devices is None:

@@ -139,7 +139,7 @@ def _contents(book: EstimateBook, sheet: Sheet) -> int:
             link = f"internal:'{name}'!A1" if is_sheet else places[name]
             sheet.set_text(row, 1, name, name_look if is_sheet else part_look, link=link)
             sheet.set_text(row, 2, purpose, style.PURPOSE)
-            sheet.set_text(row, 3, _extent(book, name) if is_sheet else "", style.BACK)
+            sheet.set_text(row, 3, _extent(book, name), style.BACK)
             row += 1
         sheet.heights[row] = _NARROW
         row += 1
@@ -321,7 +321,8 @@ def _model(model: Model) -> str:
 
 
 def _extent(book: EstimateBook, name: str) -> str:
-    sheet = book.sheets[name]
+    """How much there is on a sheet, or of what a part of one counts."""
+    sheet = book.sheets.get(name, Sheet(name, "front"))
     if name == "Summary":
         return "1 page"
     if name == "Checks":
