@@ -85,6 +85,8 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Path:
         BASE | {"model": "kimi-linear-48b-a3b"},
         BASE | {"model": "nemotron-3-super-nvfp4", "accelerator": "b200-sxm", "batching": "static"},
         BASE | {"model": "qwen3-vl-8b", "tp": 1, "image_tokens": 1000, "variants": [{"image_tokens": 0}]},
+        {field: value for field, value in BASE.items() if field != "concurrency"}
+        | {"request_rate": 0.5, "capacity": {"users": 500, "requests_per_user": 10}},
     ],
     ids=lambda fields: f"{fields['model']}-{fields['accelerator']}",
 )

@@ -294,7 +294,13 @@ def _bounds(
     solved: dict[str, Node] = {}
     for one in limits:
         if one.name in ("tpot", "tpot_asked"):
-            left = maximum(0, 1 - load.fixed / maximum(SMALLEST, one.bound))
+            left = rows(
+                f"{one.name}_room",
+                f"Share of time that the limit of {one.label} leaves to requests",
+                "1",
+                maximum(0, 1 - load.fixed / maximum(SMALLEST, one.bound)),
+                "what a step takes without any is fixed",
+            )
             solved[one.name] = left / maximum(SMALLEST, work) * ONE_REQUEST
         elif one.name == "ttft":
             room = rows(
@@ -360,21 +366,25 @@ def _load_of_p95(rows: Rows, limit: _Limit, times: Parts, load: Arrivals) -> Nod
     for step in range(1, _HALVES + 1):
         part = room * HALF**step
         longer: Node = part if wait is None else wait + part
-        mean = rest + longer
-        square = varies + longer * (longer + by)
+        tried = rows(f"p95_tried.{step}", f"Wait that is tried, step {step}", "s", longer)
+        mean = rest + tried
+        spread = rows(
+            f"p95_spread.{step}",
+            f"Mean square of TTFT against its squared mean, step {step}",
+            "1",
+            1 + (varies + tried * (tried + by)) / (mean * mean),
+        )
         found = rows(
             f"p95_found.{step}",
             f"TTFT, p95, step {step}",
             "s",
-            mean
-            * exponential(AT_P95 * logarithm(1 + square / (mean * mean)) ** HALF)
-            / (1 + square / (mean * mean)) ** HALF,
+            mean * exponential(AT_P95 * logarithm(spread) ** HALF) / spread**HALF,
         )
         wait = rows(
             f"p95_wait.{step}",
             f"Wait within the limit, step {step}",
             "s",
-            where(found <= limit.bound, longer, 0 if wait is None else wait),
+            where(found <= limit.bound, tried, 0 if wait is None else wait),
         )
     assert wait is not None
     return wait / maximum(SMALLEST, wait + HALF * load.takes)

@@ -42,7 +42,7 @@ class Capacity:
         break_even: utilisations, or that there is none.
         in_service: replicas of the first year; `carried` requests per second with and without the spares.
         cells: what is asked; `parts` what each option pays, by year; `titles` what it comes to, how busy
-            replicas are and where options break even, in words.
+            replicas are and where options break even, in words, and `told` parts of it.
         moves: by how much a driver moves what buying saves against renting; `ranked` the largest first,
             with `room` for bars and labels on both sides.
         binds: what keeps a replica from carrying more, in words.
@@ -72,6 +72,7 @@ class Capacity:
     cells: Mapping[str, Input]
     parts: Mapping[str, tuple[Quantity, ...]]
     titles: tuple[Quantity, ...]
+    told: tuple[Quantity, ...]
     profile: Input
     shares: tuple[Input, ...]
     binds: Quantity

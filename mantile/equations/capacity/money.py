@@ -163,7 +163,6 @@ class Money:
         sections.append(told.section("What moves the saving most", "the largest first"))
         in_words = Rows("capacity")
         titles = titles_of(Rows("capacity"), in_words, cells, demand, self.binds, saving, even, returned)
-        sections.append(in_words.section("The finding", "its parts, in words"))
         return Capacity(
             rate=rate,
             replicas=tuple(by_year["replicas"]),
@@ -183,6 +182,7 @@ class Money:
             cells=cells,
             parts={name: tuple(figures) for name, figures in by_year.items()},
             titles=titles,
+            told=in_words.quantities(),
             profile=self.profile,
             shares=self.shares,
             binds=self.binds,

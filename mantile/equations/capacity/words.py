@@ -97,20 +97,21 @@ def titles_of(
     """
     count = demand.in_service
     size = absolute(number_of(saving))
-    carried = parts(
-        "told.carried",
+    number = number_of(count)
+    enough = parts(
+        "told.enough",
         "Replicas in words",
         "1",
-        choose(
-            1 + where(is_number(count), 1, 0),
-            join("! no rate is sustained within the limits (", binds, "): replicas not known"),
-            join(
-                counted(number_of(count), " replica carries", " replicas carry"),
-                " the peak with ",
-                rounded(cells["spares"], 0),
-                " to spare",
-            ),
+        join(
+            counted(number, " replica carries", " replicas carry"),
+            " the peak with ",
+            rounded(cells["spares"], 0),
+            " to spare",
         ),
+    )
+    none = join("! no rate is sustained within the limits (", binds, "): replicas not known")
+    carried = parts(
+        "told.carried", "What carries the peak, in words", "1", where(is_number(count), enough, none)
     )
     money = parts(
         "told.money",

@@ -136,7 +136,7 @@ def capacity_sheet(book: EstimateBook, master: Quantity, faults: Faults) -> None
     row = _assumptions(book, sheet, found, row + 1)
     sheet.print_area = (0, 0, row, _LAST)
     _pictures(book, sheet, found, row + 2)
-    for at, figure in enumerate(asked.titles, 2 + max(at for at, _ in sheet.cells)):
+    for at, figure in enumerate((*asked.told, *asked.titles), 2 + max(at for at, _ in sheet.cells)):
         book.add_quantity(sheet, at, _LABEL, figure, _SMALL)
 
 
