@@ -83,7 +83,7 @@ def test_what_differs_is_told_and_counted() -> None:
         "output_tokens": [256, 922],
     }
     assert found["distance"] == pytest.approx(2 + 0.25 + (1.84805 + 1.84861) / 8, abs=1e-4)
-    assert found["words"].endswith(" · here · bf16 · KV bf16 · 2048 in · 256 out")
+    assert found["words"].endswith(" · here · bf16 · KV bf16 · 2,048 in · 256 out")
     assert 0 < found["measured"]["tpot_s"] != found["estimated"]["tpot_s"] > 0
 
 

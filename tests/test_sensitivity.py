@@ -290,7 +290,7 @@ def test_one_formula_per_row_and_no_more_rows_than_follow(tmp_path: Path) -> Non
 def test_what_is_worked_out_again_is_light() -> None:
     """Steps stand in the formulas that read them, of which none is longer than the rules allow."""
     book = lay_out(estimate(parse_scenario(STANDARD, "scenario")))
-    for name, most_formulas, most_cells in (("Sensitivity", 1_650, 4_000), ("Alternative", 410, 1_520)):
+    for name, most_formulas, most_cells in (("Sensitivity", 1_660, 4_000), ("Alternative", 410, 1_520)):
         sheet = book.sheets[name]
         cells = [cell for cell in sheet.cells.values() if cell.expression is not None]
         texts = [book.formula_text(sheet, cell) for cell in cells]

@@ -116,11 +116,18 @@ def test_protection_leaves_what_people_do(one: Path) -> None:
         assert sheet.protection.sheet is not outlined
         if outlined:
             rules = [rule for rule in sheet.data_validations.dataValidation if rule.type == "custom"]
-            guarded = {place for rule in rules for area in rule.sqref.ranges for place in area.cells}
-            formulas = [cell for row in sheet.iter_rows() for cell in row if cell.data_type == "f"]
-            cells = [cell for cell in formulas if cell.protection.locked]  # others are typed over
-            assert {(cell.row, cell.column) for cell in cells} == guarded
-            assert sum(area.size["rows"] for rule in rules for area in rule.sqref.ranges) == len(guarded)
+            locked = [cell for row in sheet.iter_rows() for cell in row if cell.protection.locked]
+            for kinds, style in (("f", "warning"), ("nd", "stop")):  # formulas ask, fixed figures refuse
+                areas = [
+                    area
+                    for rule in rules
+                    if (rule.errorStyle or "stop") == style and rule.formula1 == "0"
+                    for area in rule.sqref.ranges
+                ]
+                guarded = {place for area in areas for place in area.cells}
+                held = [cell for cell in locked if cell.data_type in kinds and cell.value is not None]
+                assert {(cell.row, cell.column) for cell in held} == guarded, sheet.title
+                assert sum(area.size["rows"] for area in areas) == len(guarded)
         else:
             forbidden = ("autoFilter", "sort", "formatColumns", "formatRows", "objects")
             assert not any(getattr(sheet.protection, what) for what in forbidden)

@@ -270,7 +270,7 @@ class _Sheet:
         typed = [fact for fact in facts if not fact.fixed]
         if not typed:
             return None
-        now = join(*[part for fact in typed for part in (" ", text(fact))][1:])
+        now = join("", *[part for fact in typed for part in (" ", fact)][1:])
         return if_error(equal(now, " ".join(str(fact.value) for fact in typed)), 0)
 
     def _vision(self, number: int, parameters: Quantity) -> ModuleRow:

@@ -173,9 +173,8 @@ RULES = {
         f"The sheet of the bundle is very hidden, and its cells have at most {MAX_CHUNK:,} characters."
     ),
     "long-formula": (
-        f"A formula has at most {MAX_LENGTH} characters, and {MOST_CHARACTERS} where figures of other sheets "
-        "are worked out again; names of columns and sheets count as one letter, as the same formula stands "
-        "in all columns and may stand on any sheet."
+        f"A formula has at most {MAX_LENGTH} characters, {MOST_CHARACTERS} where figures are worked out "
+        "again; names of columns and sheets count as one letter."
     ),
     "too-many-references": (
         f"A formula has at most {MAX_REFERENCES} references, but where figures of other sheets are worked "

@@ -20,7 +20,7 @@ NUMBERS = tuple(
 )
 
 THOUSAND = defined("capacity.thousand", "Thousand", "1", 1000, "definition", name="1000")
-MILLION = defined("capacity.million", "Million", "1", 1_000_000, "definition", name="1,000,000")
+MILLION = defined("capacity.million", "A million USD", "USD", 1_000_000, "definition", name="1,000,000 USD")
 DOLLAR = defined("capacity.dollar", "One USD", "USD", 1, "the least that a cost is divided by", name="1 USD")
 NOTHING = defined(
     "capacity.nothing", "Cash at the start, rent and API", "USD", 0, "nothing is paid in advance"

@@ -30,6 +30,7 @@ _LOOKS = {
     "told": style.SOURCE.but(wrap=False),
     "fixed": style.table("whole"),
     "place": style.table("whole"),
+    "links": style.table("whole"),
 }
 
 
