@@ -132,6 +132,9 @@ def test_protection_leaves_what_people_do(one: Path) -> None:
             forbidden = ("autoFilter", "sort", "formatColumns", "formatRows", "objects")
             assert not any(getattr(sheet.protection, what) for what in forbidden)
         assert sheet.freeze_panes is not None
+        rules = sheet.data_validations.dataValidation
+        places = [place for rule in rules for area in rule.sqref.ranges for place in area.cells]
+        assert len(places) == len(set(places)), f"{sheet.title}: two rules of one cell"
     for name in ("Hardware", "Efficiency"):
         assert book[name].auto_filter.ref.startswith("A4:F")
 

@@ -216,7 +216,7 @@ class _Writer:
         cells = [(place, cell) for place, cell in sheet.cells.items() if cell.entry is None]
         for rule, guarded in (
             (_FORMULA, [place for place, cell in cells if cell.expression is not None]),
-            (_FIXED, [place for place, cell in cells if cell.number is not None]),
+            (_FIXED, [place for place, cell in cells if cell.number is not None and not cell.tip]),
         ):
             areas = [
                 (first, column, last, column)
@@ -249,13 +249,16 @@ class _Writer:
         self._about(worksheet, row, column, cell)
 
     def _tips(self, worksheet: Any, sheet: Sheet) -> None:
-        """What is told where a cell is selected, each text once for all cells that share it."""
+        """What is told where a fixed figure is selected, each text once for all cells that share it.
+
+        No two rules may be of one cell, so these refuse what is typed, too.
+        """
         cells: dict[str, list[list[int]]] = {}
         for (row, column), cell in sorted(sheet.cells.items()):
             if cell.tip:
                 cells.setdefault(cell.tip, []).append([row, column, row, column])
         for tip, (first, *others) in cells.items():
-            rule = {"validate": "any", "input_message": tip, "other_cells": others}
+            rule = _FIXED | {"input_message": tip, "other_cells": others}
             _require_written(worksheet.data_validation(*first, rule))
 
     def _about(self, worksheet: Any, row: int, column: int, cell: Cell) -> None:
