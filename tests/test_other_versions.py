@@ -24,6 +24,7 @@ from mantile.library.huggingface import parse_config
 from mantile.library.models import Model
 from mantile.library.scenario import parse_scenario
 from mantile.library.scenario_fields import FORMER_IDS
+from mantile.library.signing import new_key, read_trusted
 from mantile.roundtrip.compare import compare
 from mantile.roundtrip.import_workbook import import_workbook
 from mantile.server.page.files import told_of
@@ -166,7 +167,8 @@ def test_a_file_of_another_version_that_says_what_it_was_made_with(
     assert report.ok and report.made_by == LATER and report.other_version is None
     assert sum(sheet["compared"] for sheet in report.sheets) >= len(list(book.formulas())) > 10_000
     print_report(report, path)
-    assert f"agrees with what {LATER} made" in " ".join(capsys.readouterr().out.split())
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"agrees with the digests of its rows that {LATER} stored" in said and "unsigned: " in said
     assert verify(edit(path, tmp_path / "saved.xlsx", lambda _: None)).ok
 
 
@@ -236,6 +238,28 @@ def test_what_else_was_edited_in_a_file_of_another_version(
 
     with pytest.raises(InputError, match="column B"):
         verify(edit(path, tmp_path / "cut.xlsx", lambda file: setattr(file["_bundle"]["B1"], "value", "{}")))
+
+
+def test_a_signature_is_of_the_digests_too(made: Estimate, tmp_path: Path) -> None:
+    """Else whoever changes formulas makes the digests anew, and says that another version made the file."""
+    pytest.importorskip("cryptography")
+    key = tmp_path / "me.key"
+    new_key(key)
+    bundle = Bundle(Bundle.of(made).data | {"generator": LATER}, "bundle").signed(key)
+    path = write_workbook(lay_out(made, bundle), tmp_path / "signed.xlsx", key)
+    trusted = read_trusted(tmp_path / "me.pub")
+    assert verify(path, trusted=trusted).ok and verify(path).signature.status == "unknown key"
+    changes = ('"signature"', '"other"'), ('"rows":{"Cover":"', '"rows":{"Cover":"A')
+    for number, (was, now) in enumerate(changes):
+        file = loaded(path)
+        cells = [row[1] for row in file["_bundle"].iter_rows() if row[1].value]
+        assert any(was in cell.value for cell in cells)
+        for cell in cells:
+            cell.value = cell.value.replace(was, now)
+        changed = tmp_path / f"changed{number}.xlsx"
+        file.save(changed)
+        report = verify(changed)
+        assert not report.ok and report.signature.status == "does not hold", was
 
 
 def test_the_digests_of_a_file_are_held_against_it(made: Estimate, tmp_path: Path) -> None:

@@ -421,8 +421,8 @@ def _round_up(value: Any, _digits: int) -> Any:
 def format_text(value: float, form: str) -> str:
     """A number in a format such as "0", "#,##0.00" or "0%", rounded half away from zero as Excel does.
 
-    Formulas have "0" alone: decimals and thousands look otherwise where programs speak another language, and
-    not every engine knows percentages. See `rounded_text`.
+    Formulas take no formats, whose signs for decimals and thousands are others in programs of another
+    language: see `whole_text` and `rounded_text`.
     """
     if not math.isfinite(value):
         return "#N/A"

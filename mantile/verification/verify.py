@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -14,6 +14,7 @@ from mantile.equations.display import LETTERS
 from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Span
 from mantile.library.errors import InputError
 from mantile.library.gc_paused import gc_paused
+from mantile.library.signing import Verdict
 from mantile.verification.engines import (
     Values,
     has_formualizer,
@@ -129,7 +130,7 @@ class _Verification:
             model=file.book.estimate.model.pin,
             digest=file.book.bundle.digest,
             protected=file.book.bundle.data["format"] > 1,
-            signature=file.book.bundle.verdict(trusted),
+            signature=_signature(file, trusted),
             inputs=edits,
             other_version=file.untold("recomputed"),
             made_by=file.book.bundle.generator if file.other_version else None,
@@ -368,6 +369,21 @@ def _leads_there(file: File, generated: str, text: str) -> bool:
     return file.places.file_formula("", text) == file.places.book_formula("", generated)
 
 
+def _signature(file: File, trusted: Mapping[bytes, str] | None) -> Verdict:
+    """What the signature of a file is worth: of what it was made from, and of the digests of its rows.
+
+    A file of 0.18 or before has no digests.
+    """
+    bundle = file.book.bundle.verdict(trusted)
+    if file.made is None or bundle.status == "unsigned":
+        return bundle
+    rows = file.made.verdict(trusted)
+    if rows == bundle or not bundle.ok:
+        return bundle
+    why = rows.why or "the digests of its rows are not signed by the same key"
+    return replace(bundle, status="does not hold", why=why)
+
+
 def _typed_over(file: File, made: Made, edits: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Inputs of a file of another version that hold something else than as made.
 
@@ -392,7 +408,7 @@ def _text_or_format(item: dict[str, Any]) -> dict[str, Any]:
 
 def _stored_truth(file: File) -> Iterator[dict[str, Any]]:
     """That a file of this version says of itself what it was made with, for versions to come."""
-    if file.made != made(file.book):
+    if file.made is None or file.made.unsigned != made(file.book):
         about = {"kind": "digests", "severity": ANSWER, "expected": "of what it was made with"}
         yield {"sheet": BUNDLE_SHEET, "cell": "B1", **about, "found": "others" if file.made else "none"}
 

@@ -9,18 +9,21 @@ stand for rows, so that rows may be moved.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
+from mantile.library.signing import Verdict, check, read_private_key, sign
 from mantile.workbook.book import NOT_AVAILABLE, Cell
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.number_formats import normal_number_format
@@ -30,6 +33,7 @@ from mantile.workbook.references import Formula, Reference, one_cell, with_refer
 
 _CONTENT, _WORDS = 5, 3  # letters of digests, six bits each
 _NOTHING = ""  # of a row in which nothing stands
+_SIGNED_AS = "rows of a workbook"  # kind of document, in what a signature is of
 Place = tuple[int, int]
 Contents = Mapping[str, Mapping[Place, Any]]
 Forms = Callable[[str, Place], Any]
@@ -71,22 +75,25 @@ class Made:
         rows: by sheet the digests of its rows, from the first.
         typed: what cells held in which something is typed, by row and column; null nothing.
         rooms: cells for free text, by row and column.
+        signature: of all this, as the file holds it; None if nobody signed.
     """
 
     ids: Mapping[str, int | None]
     rows: Mapping[str, tuple[str, ...]]
     typed: Mapping[str, Any]
     rooms: frozenset[str]
+    signature: Any = None
 
     @property
     def text(self) -> str:
         """As it stands in the file."""
-        data = {
+        data: dict[str, Any] = {
             "ids": dict(self.ids),
             "rows": {name: ",".join(rows) for name, rows in self.rows.items()},
             "typed": dict(self.typed),
             "rooms": sorted(self.rooms),
         }
+        data |= {} if self.signature is None else {"signature": self.signature}
         return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -103,12 +110,42 @@ class Made:
                 rows={str(sheet): tuple(rows.split(",")) for sheet, rows in data["rows"].items()},
                 typed=dict(data["typed"]),
                 rooms=frozenset(map(str, data["rooms"])),
+                signature=data.get("signature"),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             raise InputError(
                 f"{name}: what the file was made with is damaged ({error!r:.60}); expected ids, rows, typed "
                 "and rooms: make the file anew from its scenario"
             ) from error
+
+    @property
+    def unsigned(self) -> Made:
+        """The same without its signature."""
+        return replace(self, signature=None)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what is signed, in hexadecimal."""
+        return hashlib.sha256(self.unsigned.text.encode()).hexdigest()
+
+    def signed(self, key: Path) -> Made:
+        """The same, signed.
+
+        Args:
+            key: a private key, as `mantile keys new` writes it.
+
+        Raises:
+            InputError: if the file is no such key.
+        """
+        return replace(self, signature=sign(_SIGNED_AS, self.digest, read_private_key(key)))
+
+    def verdict(self, trusted: Mapping[bytes, str] | None = None) -> Verdict:
+        """What its signature is worth.
+
+        Args:
+            trusted: public keys and their names, of `mantile.library.signing.read_trusted`.
+        """
+        return check(_SIGNED_AS, self.digest, self.signature, trusted)
 
     def missing(self, contents: Contents) -> tuple[str, ...]:
         """Sheets that were there."""

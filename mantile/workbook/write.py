@@ -20,7 +20,7 @@ from mantile.library.dates import day_of, today
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, NOT_AVAILABLE, Book, Cell, Room, Sheet
+from mantile.workbook.book import NOT_AVAILABLE, Book, Cell, Room, Sheet
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.charts import Chart
 from mantile.workbook.estimate_book import EstimateBook
@@ -72,7 +72,7 @@ def build_workbook(estimate: Estimate, path: str | Path, sign: str | Path | None
     """Write the workbook of an estimate.
 
     Args:
-        sign: file of a private key: what the workbook is made from is signed with it.
+        sign: file of a private key: what the workbook is made from, and its rows, are signed with it.
 
     Raises:
         InputError: if the path does not end in .xlsx or cannot be written, or the key is none.
@@ -82,19 +82,22 @@ def build_workbook(estimate: Estimate, path: str | Path, sign: str | Path | None
         mantile.build_workbook(estimate, "built.xlsx")    # as estimate.to_excel("built.xlsx")
     """
     bundle = None if sign is None else Bundle.of(estimate).signed(Path(sign))
-    return write_workbook(lay_out(estimate, bundle), Path(path))
+    return write_workbook(lay_out(estimate, bundle), Path(path), None if sign is None else Path(sign))
 
 
-def write_workbook(book: Book, path: Path) -> Path:
+def write_workbook(book: Book, path: Path, key: Path | None = None) -> Path:
     """Write a book; the file appears complete or not at all.
 
+    Args:
+        key: a private key, with which the rows are signed.
+
     Raises:
-        InputError: if the path does not end in .xlsx or cannot be written.
+        InputError: if the path does not end in .xlsx or cannot be written, or the key is none.
     """
     if path.suffix != ".xlsx":
         raise InputError(f"{path}: expected a name that ends in .xlsx")
     with replacing(path) as temporary:
-        _Writer(book, temporary).write()
+        _Writer(book, temporary, key).write()
     return path
 
 
@@ -112,8 +115,8 @@ class _Worksheet(Worksheet):  # type: ignore[misc]
 class _Writer:
     """One run of XlsxWriter over a book."""
 
-    def __init__(self, book: Book, path: Path) -> None:
-        self.book = book
+    def __init__(self, book: Book, path: Path, key: Path | None = None) -> None:
+        self.book, self.key = book, key
         self.workbook = xlsxwriter.Workbook(str(path), _AS_THEY_ARE)
         self.formats: dict[Style, Any] = {}
         self.values = book.values(book.generated_inputs())
@@ -176,32 +179,17 @@ class _Writer:
     def _edited(self, sheet: Sheet) -> Iterator[tuple[tuple[int, int, int, int], dict[str, Any]]]:
         """Rules that mark each cell that holds something else than as generated.
 
-        A rule holds what its cell held; what a cell on the same sheet says is followed.
+        A rule holds what its cell held; a cell that follows held a formula.
         """
         for (row, column), cell in sheet.cells.items():
             if cell.entry is None or cell.room is not None:
                 continue
             here = xl_rowcol_to_cell(row, column)
-            held = self._held(sheet, row, cell)
-            if held is not None:
-                differs = f"=OR(ISBLANK({here}),{here}<>{held})" if held else f"=NOT(ISBLANK({here}))"
-                rule = {"type": "formula", "criteria": differs, "format": style.EDITED}
-                yield (row, column, row, column), rule
-
-    def _held(self, sheet: Sheet, row: int, cell: Cell) -> str | None:
-        """What a cell that is typed into holds as generated, as formulas say it; "" nothing.
-
-        None where it follows what stands on another sheet.
-        """
-        if cell.expression is not None:
-            base = sheet.cells.get((row, FIRST))
-            if cell.reference is not None and base is not None and base.reference == cell.reference:
-                return str(xl_rowcol_to_cell(row, FIRST))  # which repeats what is typed in front
-            text = self.book.formula_text(sheet, cell).removeprefix("=")
-            return None if "!" in text else text
-        if cell.number is not None:
-            return f"{cell.number:.16G}"
-        return '"' + cell.text.replace('"', '""') + '"' if cell.text else ""
+            held = _held(cell)
+            differs = f"=OR(ISBLANK({here}),{here}<>{held})" if held else f"=NOT(ISBLANK({here}))"
+            if cell.expression is not None:
+                differs = f"=NOT(_xlfn.ISFORMULA({here}))"
+            yield (row, column, row, column), {"type": "formula", "criteria": differs, "format": style.EDITED}
 
     def _rows(self, worksheet: Any, sheet: Sheet) -> None:
         worksheet.outline_settings(True, False, True, False)
@@ -370,7 +358,10 @@ class _Writer:
 
     def _hidden(self, name: str, text: str) -> None:
         worksheet = self.workbook.add_worksheet(name)
-        texts = (text, made(self.book).text) if isinstance(self.book, EstimateBook) else (text,)
+        texts = [text]
+        if isinstance(self.book, EstimateBook):
+            rows = made(self.book)
+            texts.append((rows if self.key is None else rows.signed(self.key)).text)
         for column, of_column in enumerate(texts):
             for row, start in enumerate(range(0, len(of_column), CHUNK)):
                 _require_written(worksheet.write_string(row, column, of_column[start : start + CHUNK]))
@@ -449,6 +440,13 @@ def _free(room: Room) -> dict[str, Any]:
         "error_title": "Too long",
         "error_message": f"Expected at most {room.most} characters.",
     }
+
+
+def _held(cell: Cell) -> str:
+    """What a cell that is typed into holds as generated, as formulas say it; "" nothing."""
+    if cell.number is not None:
+        return f"{cell.number:.16G}"
+    return '"' + cell.text.replace('"', '""') + '"' if cell.text else ""
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -92,8 +92,8 @@ def verdict(report: Report) -> str:
         fine += f"; {_count(grave[COSMETIC], 'cosmetic change')}"
     if report.ok and report.made_by is not None:
         return (
-            f"agrees with what {report.made_by:.40} made: {compared:,} formulas recomputed (engine "
-            f"{report.engine}), not compared with this version's; {fine}."
+            f"agrees with the digests of its rows that {report.made_by:.40} stored, and with its formulas. "
+            f"All {compared:,} recomputed (engine {report.engine}), not compared with this version's; {fine}."
         )
     if report.ok:
         return f"agrees. All {compared:,} formulas give the expected value (engine {report.engine}); {fine}."
