@@ -7,7 +7,7 @@ from mantile.graph.quantity import Quantity
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.text_width import height, lines
+from mantile.workbook.text_width import cut_to, height, lines
 
 _PAGE = 970  # pixels of the height of A4 within narrow margins, at the smallest scale
 
@@ -22,6 +22,21 @@ def add_title_rows(
     if master is not None:
         show_master(sheet, 0, last_column, master)
         sheet.set_text(1, last_column, "‹ Cover", style.BACK, link="internal:'Cover'!A1")
+
+
+def add_part(sheet: Sheet, row: int, title: str, purpose: str, last_column: int, at: int = 3) -> int:
+    """The head of a part of a sheet that has several, below some air; the row after it.
+
+    Args:
+        at: the column in which its purpose begins.
+    """
+    sheet.heights |= {row: 14, row + 1: 26}
+    sheet.parts[title] = row + 1
+    sheet.set_text(row + 1, 0, title, style.PART_HEAD)
+    seen = cut_to(purpose, style.PART_NOTE.size, sum(sheet.widths[at : last_column + 1]))
+    sheet.set_text(row + 1, at, seen, style.PART_NOTE)
+    sheet.set_style(row + 1, 1, last_column, style.PART_HEAD)
+    return row + 2
 
 
 def show_master(sheet: Sheet, row: int, column: int, master: Quantity) -> None:

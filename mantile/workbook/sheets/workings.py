@@ -50,7 +50,7 @@ from mantile.workbook.sheets.answers import answers
 from mantile.workbook.sheets.cases import value_cell
 from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
 from mantile.workbook.sheets.folding import OUTLINED, folded, folded_blocks, rows_in_use
-from mantile.workbook.sheets.frame import add_title_rows, column_heads, needed_height
+from mantile.workbook.sheets.frame import add_part, add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 from mantile.workbook.sheets.tables import add_heads, add_row, add_table, first_column
 from mantile.workbook.text_width import cut_to, height, letters
@@ -192,8 +192,7 @@ def _part(
     last: int,
 ) -> int:
     """The head of a part, with what it comes to; the row after that."""
-    sheet.parts[name] = row + 1
-    first = _head(sheet, row, name, purpose, last, (style.PART_HEAD, style.PART_NOTE), (14, 26))
+    first = add_part(sheet, row, name, purpose, last)
     after = _answers(book, sheet, first, blocks, last)
     sheet.blocks = [block for block in sheet.blocks if block[0] < row] + [(row, after - 1)]
     return after
@@ -262,15 +261,13 @@ def _head(
     title: str,
     note: str,
     last: int,
-    looks: tuple[style.Style, style.Style] = (style.BLOCK_HEAD, style.BLOCK_NOTE),
-    heights: tuple[int, int] = (3, 20),
 ) -> int:
-    """The head of a block or part below some air; the row after it."""
-    sheet.heights |= dict(enumerate(heights, row))
-    sheet.set_text(row + 1, 0, title, looks[0])
-    seen = cut_to(note, looks[1].size, sum(sheet.widths[HOW : last + 1]))
-    sheet.set_text(row + 1, HOW, seen, looks[1])
-    sheet.set_style(row + 1, 1, last, looks[0])
+    """The head of a block below some air; the row after it."""
+    sheet.heights |= {row: 3, row + 1: 20}
+    sheet.set_text(row + 1, 0, title, style.BLOCK_HEAD)
+    seen = cut_to(note, style.BLOCK_NOTE.size, sum(sheet.widths[HOW : last + 1]))
+    sheet.set_text(row + 1, HOW, seen, style.BLOCK_NOTE)
+    sheet.set_style(row + 1, 1, last, style.BLOCK_HEAD)
     return row + HEAD
 
 
