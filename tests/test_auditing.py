@@ -18,6 +18,7 @@ from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.audit import ROW, Audit, audit
 from mantile.workbook.layout import lay_out
 from mantile.workbook.read import open_file, typed_inputs
+from mantile.workbook.sheets.log import NAME
 from mantile.workbook.write import build_workbook
 
 FIELDS = {
@@ -57,12 +58,12 @@ def workbook(made: Estimate, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     path = build_workbook(made, tmp_path_factory.mktemp("audit") / "run.xlsx")
     laid = lay_out(made)
-    sign = next(row for (row, _), cell in laid.sheets["Log"].cells.items() if cell.text == "Prepared by")
+    sign = next(row for (row, _), cell in laid.sheets["Audit"].cells.items() if cell.text == "Prepared by")
     typed: Typed = {
         place(laid, "inputs.concurrency"): 6,
         place(laid, "efficiency.step_row.override", 1): 3,
         place(laid, "inputs.tp", 1): 1,
-        ("Log", sign, 2): "A. Person",
+        ("Audit", sign, NAME): "A. Person",
         ("Calculation", laid.addresses[made.equations.serving.e2e].row, 7): "=H9",
         ("Calculation", laid.addresses[made.equations.serving.tpot].row, 7): 1,
     }

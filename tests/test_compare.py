@@ -254,7 +254,7 @@ def test_it_keeps_the_rules(book: EstimateBook, tmp_path: Path) -> None:
         assert figures[int(cell[1:]) - 1] in told or name == "Inputs"  # where it is typed, not used
     assert sheet.one_page and len(sheet.charts) == 3
     assert list(book.sheets).index("Compare") == list(book.sheets).index("Layers") + 1
-    assert any(cell.text == "Compare" for cell in book.sheets["Cover"].cells.values())
+    assert any(cell.text == "Compare" for cell in book.sheets["Summary"].cells.values())
 
 
 @pytest.mark.exhaustive
@@ -262,7 +262,7 @@ def test_one_scenario_has_nothing_to_compare() -> None:
     """Neither the sheet nor its line on the Cover."""
     book = lay_out(_estimate(SMALL))
     assert "Compare" not in book.sheets
-    assert not any(cell.text == "Compare" for cell in book.sheets["Cover"].cells.values())
+    assert not any(cell.text == "Compare" for cell in book.sheets["Summary"].cells.values())
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_blocks_stand_below_or_beside_each_other() -> None:
         == f"=SUM(E{place.row + 1}:F{place.row + 1})"
     )
     assert (
-        formula(sum_range(span(keys)), _Cells(book, "Log", ACROSS))
+        formula(sum_range(span(keys)), _Cells(book, "Audit", ACROSS))
         == f"=SUM(Compare!$E${place.row + 1}:$F${place.row + 1})"
     )
     with pytest.raises(AssertionError, match="neither below nor beside"):

@@ -614,11 +614,11 @@ def test_a_plan_that_is_taken_is_the_edit_and_inputs_that_follow_it_are_none() -
     plan = len(found().scenario.variants)
     file = typed_into(as_written(book()), {there[1]: plan})
     values = book().values(typed_inputs(file)[0])
-    edits, checks = book().sheets["Edits"], book().sheets["Checks"]
+    edits, checks = book().sheets["Edits"], book().sheets["Audit"]
     row = next(row for row, name in edits.ids.items() if name == "stamp.edit.count")
     counts = [values[column][edits.cells[row, FIRST + column].expression] for column in range(book().columns)]
     assert counts == [1, *[0] * plan]
-    sentence = values[ACROSS][checks.cells[6, 0].expression]
+    sentence = values[ACROSS][checks.cells[7, 0].expression]
     cell = f"Decide!{xl_rowcol_to_cell(*there[1][1:])}"
     assert f"A: Edited: {there[0].label}, {cell} held 1, holds {plan}. " in sentence, sentence
     assert sentence.count("Edited") == 1

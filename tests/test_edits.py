@@ -78,8 +78,8 @@ def _said(book: EstimateBook, typed: dict[tuple[str, int], Any]) -> tuple[list[f
         values[column][book.sheets["Edits"].cells[at, FIRST + column].expression]
         for column in range(book.columns)
     ]
-    checks = book.sheets["Checks"].cells
-    sentence, status = (values[ACROSS][checks[cell].expression] for cell in ((6, 0), (4, 5)))
+    checks = book.sheets["Audit"].cells
+    sentence, status = (values[ACROSS][checks[cell].expression] for cell in ((7, 0), (5, 5)))
     return counts, sentence.partition("range. ")[2] or sentence, status
 
 
@@ -162,13 +162,13 @@ def _order(book: EstimateBook) -> list[str]:
 
 def test_a_figure_that_is_no_input_is_not_denied(book: EstimateBook) -> None:
     """A figure of the library, locked, that somebody typed over all the same."""
-    checks = book.sheets["Checks"].cells
+    checks = book.sheets["Audit"].cells
     figure = book.estimate.figure("library.h100-sxm.memory_bandwidth")
     assert isinstance(figure, Input) and figure.fixed
     for factor, said in ((1, ""), (0.9, TYPED_OVER)):
         inputs = [values | {figure.id: figure.value * factor} for values in book.generated_inputs()]
         values = book.values(inputs)[ACROSS]
-        sentence, status = (values[checks[cell].expression] for cell in ((6, 0), (4, 5)))
+        sentence, status = (values[checks[cell].expression] for cell in ((7, 0), (5, 5)))
         assert sentence.endswith(f"No input was edited.{said}") and status == (
             CHANGED if said else AS_GENERATED
         )

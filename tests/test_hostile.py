@@ -135,7 +135,7 @@ def _before_print(xml: str) -> Callable[[Parts], Parts]:
 
 
 def _twice(parts: Parts) -> Parts:
-    return _with(parts, "xl/workbook.xml", 'name="Checks"', 'name="SUMMARY"')
+    return _with(parts, "xl/workbook.xml", 'name="Audit"', 'name="SUMMARY"')
 
 
 def _macros(parts: Parts) -> Parts:
@@ -522,7 +522,7 @@ def test_a_bomb_inside_a_part_is_never_unpacked(parts: Parts, tmp_path: Path) ->
         _with(parts, _sheet(parts, "Calculation"), '<dimension ref="', '<dimension ref="A1:XFD1048576" x="')
         | {"xl/media/inner.zip": inner},
     )
-    assert next(iter(open_package(path).sheets)) == "Cover"
+    assert next(iter(open_package(path).sheets)) == "Summary"
 
 
 # --- tampering ----------------------------------------------------------------------------------------------
@@ -612,7 +612,7 @@ def test_tampering_is_reported_by_cell(
         notes = book.create_sheet("Notes")
         notes["A1"], notes.sheet_state = '=WEBSERVICE("http://example.com")', "veryHidden"
         book.create_sheet("More")["A1"] = "=Calculation!H10"
-        book["Checks"].sheet_state = "hidden"
+        book["Audit"].sheet_state = "hidden"
         book.defined_names["ttft"].value = "Calculation!$H$11"
         del book.defined_names["tpot"]
         book.defined_names["mine"] = DefinedName("mine", attr_text="Calculation!$H$12")
@@ -653,7 +653,7 @@ def test_tampering_is_reported_by_cell(
     assert {(item["sheet"], item["found"]) for item in edited["sheets"]} == {
         ("Notes", "veryHidden"),
         ("More", "visible"),
-        ("Checks", "hidden"),
+        ("Audit", "hidden"),
     }
 
     with pytest.raises(InputError, match=r"run\.xlsx: .* LibreOffice is not given the file"):
@@ -721,9 +721,9 @@ def test_absurd_inputs_are_refused_by_cell(workbook: Path, tmp_path: Path) -> No
 def test_a_renamed_sheet_is_named(parts: Parts, tmp_path: Path) -> None:
     """With both names, not as a sheet that is gone."""
     renamed = _with(parts, "xl/workbook.xml", '<sheet name="Calculation"', '<sheet name="Rechnung"')
-    renamed = _with(renamed, "xl/workbook.xml", '<sheet name="Checks"', '<sheet name="Prüfung"')
+    renamed = _with(renamed, "xl/workbook.xml", '<sheet name="Audit"', '<sheet name="Prüfung"')
     with pytest.raises(
-        InputError, match=r"sheets were renamed: Checks is called 'Prüfung', Calculation is called 'Rechnung'"
+        InputError, match=r"sheets were renamed: Calculation is called 'Rechnung', Audit is called 'Prüfung'"
     ):
         open_file(_write(tmp_path / "run.xlsx", renamed))
 
@@ -772,5 +772,5 @@ def test_looks_that_no_program_writes(parts: Parts, tmp_path: Path, part: str, o
 @pytest.mark.exhaustive
 def test_a_missing_sheet_is_named(workbook: Path, tmp_path: Path) -> None:
     """Removed as a user would."""
-    with pytest.raises(InputError, match=r"run\.xlsx: sheet Calculation is missing; expected Cover, Summary"):
+    with pytest.raises(InputError, match=r"run\.xlsx: sheet Calculation is missing; expected Summary"):
         verify(_edit(workbook, tmp_path / "run.xlsx", lambda book: book.remove(book["Calculation"])))

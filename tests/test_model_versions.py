@@ -160,12 +160,12 @@ def test_what_was_made_before_models_had_versions_reads_as_before() -> None:
     bundle = Bundle(data, "old")
     then = Bundle.parse({**data, "digest": bundle.digest}, "old").estimate()
     assert (then.model.version, then.model.pin, then.results()["model_version"]) == ("", MODEL, None)
-    texts = [cell.text for cell in lay_out(then).sheets["Cover"].cells.values() if cell.text]
+    texts = [cell.text for cell in lay_out(then).sheets["Summary"].cells.values() if cell.text]
     assert "meta-llama/Meta-Llama-3.1-8B" in texts and f"{MODEL}@" not in "".join(texts)
 
 
 def _texts(path: Path) -> list[str]:
-    return [str(cell.value) for row in loaded(path)["Cover"].iter_rows() for cell in row if cell.value]
+    return [str(cell.value) for row in loaded(path)["Summary"].iter_rows() for cell in row if cell.value]
 
 
 class Thing(Versioned):

@@ -29,7 +29,7 @@ FIELDS: dict[str, Any] = {
     "concurrency": 32,
     "date": "2026-11-21",
 }
-SOURCE, STATUS = 7, 8  # columns
+SOURCE, STATUS = 3, 4  # columns
 FIGURE_STATUS, SAID, KEY = 4, 5, 9  # columns of the figures of the library in use
 LIBRARY = few(CHIPS)
 
@@ -47,7 +47,7 @@ def _shown(book: EstimateBook, typed: Typed) -> dict[str, tuple[str, str]]:
 
 def _told(book: EstimateBook, solution: Any) -> dict[str, tuple[str, str]]:
     """The same of all formulas worked out."""
-    sheet = book.sheets["Assumptions"]
+    sheet = book.sheets["Audit"]
     return {
         identifier: (
             str(solution[sheet.name, row, STATUS]),
@@ -61,7 +61,7 @@ def _told(book: EstimateBook, solution: Any) -> dict[str, tuple[str, str]]:
 
 def _figures(book: EstimateBook, solution: Any) -> dict[str, tuple[str, str]]:
     """Status and source of each figure of the library in use, as the table below Assumptions has them."""
-    sheet = book.sheets["Assumptions"]
+    sheet = book.sheets["Audit"]
     keys = {row: cell.text for (row, column), cell in sheet.cells.items() if column == KEY and cell.text}
     return {
         key: (str(solution.get((sheet.name, row, FIGURE_STATUS))), str(solution[sheet.name, row, SAID]))
@@ -129,7 +129,7 @@ def _price(book: EstimateBook, model: CompiledSheets, typed: Typed) -> tuple[str
     """Status and source of the price on Assumptions, and those that the trace ends in."""
     solution = model.calculate(book.sheets, typed)
     path = paths_of(book, solution)[USD_PER_MILLION_OUTPUT_TOKENS]
-    return (*_told(book, solution)["cost.price"], path[-2][4], path[-1][2])
+    return (*_told(book, solution)["cost.price"], path[-2][4], path[-1][1])
 
 
 @pytest.mark.exhaustive
@@ -148,9 +148,10 @@ def test_a_price_of_ones_own_has_nobody_elses_status(basis: str) -> None:
 def test_the_sheet_of_a_base_alone() -> None:
     """Every origin is a formula of the base's column."""
     book = _made()
-    sheet = book.sheets["Assumptions"]
+    sheet = book.sheets["Audit"]
     others = ("override.", "trace.figure.")
-    rows = [row for row, identifier in sheet.ids.items() if not identifier.startswith(others)]
+    rows = [row for row, identifier in sheet.ids.items() if "." in identifier[1:] and identifier.islower()]
+    rows = [row for row in rows if not sheet.ids[row].startswith(others)]
     assert rows and all(
         sheet.cells[row, column].expression is not None for row in rows for column in (SOURCE, STATUS)
     )

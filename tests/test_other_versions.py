@@ -249,7 +249,7 @@ def test_a_signature_is_of_the_digests_too(made: Estimate, tmp_path: Path) -> No
     path = write_workbook(lay_out(made, bundle), tmp_path / "signed.xlsx", key)
     trusted = read_trusted(tmp_path / "me.pub")
     assert verify(path, trusted=trusted).ok and verify(path).signature.status == "unknown key"
-    changes = ('"signature"', '"other"'), ('"rows":{"Cover":"', '"rows":{"Cover":"A')
+    changes = ('"signature"', '"other"'), ('"rows":{"Summary":"', '"rows":{"Summary":"A')
     for number, (was, now) in enumerate(changes):
         file = loaded(path)
         cells = [row[1] for row in file["_bundle"].iter_rows() if row[1].value]

@@ -90,10 +90,10 @@ def test_an_override_of_a_factor_on_assumptions() -> None:
     """Value, the default of the fallback chain, changed, source and status, in the row of the factor."""
     plain = with_overrides([])
     default = float(plain.values()[plain.figure("efficiency.gemm_compute.ffn")])
-    row = next(row for row in shown("Assumptions") if str(row[1]).startswith("A large matrix product"))
-    assert (row[3], row[5], row[6]) == (0.55, pytest.approx(default), 1)
+    row = next(row for row in shown("Audit") if str(row[1:2]).startswith("['A large matrix product"))
+    assert (row[5], row[7], row[8]) == (0.55, pytest.approx(default), 1)
     assert default != 0.55
-    assert row[7:9] == ["A: timed by us · B: timed by us", "override"], "what stands beside the cell"
+    assert row[3:5] == ["A: timed by us · B: timed by us", "override"], "what stands beside the cell"
 
 
 def test_every_override_on_assumptions() -> None:
@@ -101,7 +101,7 @@ def test_every_override_on_assumptions() -> None:
 
     With value, unit, default, changed, source, status and effect: results with over without it.
     """
-    rows = {row[1]: row for row in shown("Assumptions") if str(row[0]).startswith("O-")}
+    rows = {row[1]: row for row in shown("Audit") if str(row[0]).startswith("O-")}
     expected = {
         "Memory bandwidth": (3000, "GB/s", 3350, "override: STREAM"),
         "GEMM compute efficiency": (0.55, "1", 0.6, "override: timed by us"),
@@ -112,10 +112,10 @@ def test_every_override_on_assumptions() -> None:
     assert len(rows) == len(expected)
     for name, (value, unit, default, source) in expected.items():
         row = next(row for label, row in rows.items() if name in label)
-        assert (row[3], row[4].strip()) == (value, unit), name
-        assert row[6] == 1 and row[7:9] == [source, "override"], name
+        assert (row[5], row[6].strip()) == (value, unit), name
+        assert row[8] == 1 and row[3:5] == [source, "override"], name
         if name != "GEMM compute efficiency":
-            assert row[5] == pytest.approx(default), name
+            assert row[7] == pytest.approx(default), name
     with_all, without = (
         results(with_overrides([item for item in OVERRIDES if item["id"] != left_out]))
         for left_out in ("", "hardware.memory_bandwidth")
@@ -130,25 +130,25 @@ def test_every_override_on_assumptions() -> None:
 @pytest.mark.exhaustive
 def test_without_overrides_there_is_no_block_of_them() -> None:
     """Assumptions then ends with its remarks."""
-    sheet = lay_out(with_overrides([])).sheets["Assumptions"]
+    sheet = lay_out(with_overrides([])).sheets["Audit"]
     assert not [cell for cell in sheet.cells.values() if (cell.text or "").startswith("O-")]
 
 
 def test_every_override_on_the_log() -> None:
     """What changed with value and default, why, and the results before and after."""
     rows = {
-        str(row[2]).split(" ")[1]: row for row in shown("Log") if str(row[2:3]).startswith("['override: ")
+        str(row[1]).split(" ")[1]: row for row in shown("Audit") if str(row[1:2]).startswith("['override: ")
     }
     assert set(rows) == {item["id"] for item in (*OVERRIDES, *BUSY["overrides"])}
     row = rows["hardware.memory_bandwidth"]
-    assert row[2:4] == ["override: hardware.memory_bandwidth = 3000 GB/s, default 3350", "STREAM"]
+    assert row[1:4:2] == ["override: hardware.memory_bandwidth = 3000 GB/s, default 3350", "STREAM"]
     with_all, without = (
         results(with_overrides([item for item in OVERRIDES if item["id"] != left_out]))
         for left_out in ("", "hardware.memory_bandwidth")
     )
     assert row[5:11:2] == pytest.approx(without) and row[6:12:2] == pytest.approx(with_all)
-    assert rows["model.layers"][2].endswith("model.layers = 12 layer, default 16")
-    assert rows["hardware.tdp"][2] == "override: hardware.tdp = 500 W, default 700, scenario B"
+    assert rows["model.layers"][1].endswith("model.layers = 12 layer, default 16")
+    assert rows["hardware.tdp"][1] == "override: hardware.tdp = 500 W, default 700, scenario B"
 
 
 @pytest.mark.exhaustive

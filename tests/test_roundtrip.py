@@ -38,6 +38,7 @@ from mantile.workbook.cell_diff import diff_cells
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.read import File, open_file, read_cells, typed_inputs
+from mantile.workbook.sheets.log import DATE, DIGEST, NAME
 from mantile.workbook.sheets.sensitivity import input_of
 from mantile.workbook.write import write_workbook
 
@@ -386,12 +387,14 @@ def test_a_file_of_libreoffice_comes_back_and_verifies(files: Callable[[str], Fi
     Verified there, imported, built and verified again.
     """
     book = files("single").book
-    sign = next(row for (row, column), cell in book.sheets["Log"].cells.items() if cell.text == "Reviewed by")
+    sign = next(
+        row for (row, column), cell in book.sheets["Audit"].cells.items() if cell.text == "Reviewed by"
+    )
     typed = {
         place(book, "inputs.kv_dtype"): "fp8",
         place(book, "efficiency.step_host.override"): 500,
-        ("Log", sign, 2): "A. Reviewer",
-        ("Log", sign, 4): "2026-12-01",
+        ("Audit", sign, NAME): "A. Reviewer",
+        ("Audit", sign, DATE): "2026-12-01",
         ("Plan", 400, 20): "ask about this",
     }
     edited = recalculate(
@@ -673,7 +676,7 @@ def test_the_written_scenario_is_for_people(
         monkeypatch,
     )
     (before,) = found.scenario.versions
-    verdict = file.book.sheets["Checks"].cells[4, 0].expression
+    verdict = file.book.sheets["Audit"].cells[5, 0].expression
     said = file.book.values(file.book.generated_inputs())[ACROSS][verdict]
     assert said == f"✓ {before.checks.removesuffix('pass')}checks pass"
     assert before.ttft_ms == pytest.approx(file.book.estimate.results()["ttft_s"] * 1e3)
@@ -708,23 +711,23 @@ def test_signatures_and_notes_are_not_edits(files: Callable[[str], File]) -> Non
     """What is typed on the sign-off lines overwrites nothing; a formula there still counts."""
     file = files("variants")
     sign = next(
-        row for (row, column), cell in file.book.sheets["Log"].cells.items() if cell.text == "Approved by"
+        row for (row, column), cell in file.book.sheets["Audit"].cells.items() if cell.text == "Approved by"
     )
     texts = diff_cells(
         typed_into(
             file,
             {
-                ("Log", sign, 2): "A. Boss",
-                ("Log", sign, 5): 7,
-                ("Log", sign, 4): "=TODAY()",
-                ("Cover", 4, 1): "Mine",
+                ("Audit", sign, NAME): "A. Boss",
+                ("Audit", sign, DIGEST): 7,
+                ("Audit", sign, DATE): "=TODAY()",
+                ("Summary", 16, 1): "Mine",
             },
         )
     )
     assert [item["found"] for item in texts.notes] == ["A. Boss", 7]
-    assert [item["cell"] for item in texts.formulas] == [f"Log!E{sign + 1}"] and [
+    assert [item["cell"] for item in texts.formulas] == [f"Audit!C{sign + 1}"] and [
         item["cell"] for item in texts.labels
-    ] == ["Cover!B5"]
+    ] == ["Summary!B17"]
     assert texts.overwritten == []
 
 

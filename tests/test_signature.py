@@ -92,8 +92,8 @@ def sign(source: Path, target: Path, book: EstimateBook, **more: Any) -> Path:
     """The file with a signature as somebody types it; `more` by cells, such as Summary_C5."""
 
     def change(workbook: Any) -> None:
-        log = workbook["Log"]
-        row = next(cell.row for cell in log["A"] if cell.value == "Approved by")
+        log = workbook["Audit"]
+        row = next(cell.row for cell in log["B"] if cell.value == "Approved by")
         for column, value in ((NAME, "C. Director"), (DATE, "2026-12-01"), (DIGEST, book.digest)):
             log.cell(row, column + 1).value = value
         for name, value in more.items():
@@ -154,11 +154,11 @@ def test_a_signature_falls_with_an_edit_and_with_a_formula(
     edited = sign(written, tmp_path / "edited.xlsx", one, **{f"{sheet}_{cell}": 5})
     status, out = command("verify", str(edited), "--engine", "formualizer")
     assert status == 0 and "changed since it was signed" in out
-    log = one.sheets["Log"]
+    log = one.sheets["Audit"]
     line = next(row for (row, _), cell in log.cells.items() if cell.text == "Approved by")
-    forged = sign(written, tmp_path / "forged.xlsx", one, **{f"Log_F{line + 1}": f"=F{line - 3}"})
+    forged = sign(written, tmp_path / "forged.xlsx", one, **{f"Audit_E{line + 1}": f"=E{line - 3}"})
     report = verify(forged, "formualizer")
-    assert not report.ok and [item["cell"] for item in report.formulas] == [f"Log!F{line + 1}"]
+    assert not report.ok and [item["cell"] for item in report.formulas] == [f"Audit!E{line + 1}"]
     assert not any(signature["holds"] for signature in report.signed())
 
 
@@ -166,7 +166,7 @@ def typed_signature(book: EstimateBook, **more: Any) -> dict[tuple[str, int, int
     """What somebody types who approves."""
     line = book.input_cells["signature.approved.name", 0][1]
     texts = {NAME: "C. Director", DATE: 46357, DIGEST: book.digest} | more.pop("log", {})
-    return {("Log", line, column): text for column, text in texts.items()} | more.pop("cells", {})
+    return {("Audit", line, column): text for column, text in texts.items()} | more.pop("cells", {})
 
 
 @pytest.mark.exhaustive
@@ -187,7 +187,7 @@ def test_a_signature_is_read_and_is_no_edit(one: EstimateBook) -> None:
     assert not edits and not formulas
     signature, edits, _ = signed(cells={one.input_cells["inputs.concurrency", 0]: 5})
     assert signature["status"] == CHANGED_SINCE and edits == ["inputs.concurrency"]
-    signature, _, formulas = signed(log={DIGEST: "=F20"})
+    signature, _, formulas = signed(log={DIGEST: "=E20"})
     assert signature["status"] == NOT_SIGNED and len(formulas) == 1
 
 
@@ -208,6 +208,6 @@ def test_a_report_says_whether_signatures_hold() -> None:
 def test_the_sign_off_is_unlocked_and_says_what_to_type(book: EstimateBook, one: EstimateBook) -> None:
     """On every workbook, with its own digest."""
     for laid in (book, one):
-        cells = [cell for cell in laid.sheets["Log"].cells.values() if cell.room and cell.entry is not None]
+        cells = [cell for cell in laid.sheets["Audit"].cells.values() if cell.room and cell.entry is not None]
         assert len(cells) == 6 and all(cell.style.unlocked and cell.style.form == "@" for cell in cells)
         assert sum(laid.digest in cell.room.message for cell in cells if cell.room) == 3

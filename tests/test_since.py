@@ -80,7 +80,7 @@ def test_the_next_version_says_what_differs() -> None:
     assert change == pytest.approx(new.tpot / old.tpot - 1) and change != 0
     assert new.scenario.why == "changed since before.xlsx: inputs.accelerator, inputs.concurrency, inputs.pue"
     assert [version.tpot_ms for version in new.scenario.versions] == [pytest.approx(1e3 * old.tpot)]
-    texts = {cell.text for cell in book.sheets["Log"].cells.values()}
+    texts = {cell.text for cell in book.sheets["Audit"].cells.values()}
     assert {"Accelerator", "inputs.pue", "b200-sxm"} <= texts
     assert any(text and text.startswith("Since before.xlsx of ") for text in texts)
 

@@ -507,7 +507,7 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
     "other advice": (_guard('prompt="[^"]*"', 'prompt="leave this"'), "validation", SHOWN, "selector"),
     "link out": (_link("https://example.com/", True), "link out of the file", SHOWN, "headline"),
     "link to a file": (_link("file:///C:/prices.xlsx", True), "link out of the file", SHOWN, "headline"),
-    "link elsewhere": (_link("Log!A1", False), "link", SHOWN, "headline"),
+    "link elsewhere": (_link("Audit!A9", False), "link", SHOWN, "headline"),
     "no link": (_link("", False), "link", COSMETIC, "headline"),
     "comment added": (_added_comment, "comment", SHOWN, "label"),
     "comment changed": (_comment("<t[^>]*>[^<]*</t>", "<t>all is well</t>"), "comment", SHOWN, "Summary!"),
@@ -642,7 +642,7 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
         SHOWN,
         "Calculation!",
     ),
-    "order of sheets": (_swapped, "order of sheets", COSMETIC, "Log!"),
+    "order of sheets": (_swapped, "order of sheets", COSMETIC, "Audit!"),
     "not protected": (_in("Plan", "<sheetProtection[^>]*/>", ""), "protection", COSMETIC, "Plan!"),
     "structure protected": (_locked, "protection of the workbook", COSMETIC, "!"),
     "days from 1904": (

@@ -33,7 +33,7 @@ from mantile.workbook.write import write_workbook
 METRICS = (TTFT, TPOT, OUTPUT_TOKENS_PER_S, MEMORY_PER_ACCELERATOR, POWER, USD_PER_MILLION_OUTPUT_TOKENS)
 MOST_STEPS = 6
 NOTHING = "–"
-STEP, VALUE, NAME, ID, STATUS = range(5)  # columns
+STEP, NAME, VALUE, ID, STATUS = range(5)  # columns
 CHIPS = ("h100-sxm", "b200-sxm", "mi355x")
 FIELDS: dict[str, Any] = {
     "model": "llama-3.3-70b",
@@ -60,14 +60,16 @@ def _book(kind: str = "dense") -> EstimateBook:
 
 def paths_of(book: EstimateBook, shown: dict[tuple[str, int, int], Any]) -> dict[Metric, Steps]:
     """What each path shows, step by step, the source last."""
-    sheet = book.sheets["Log"]
+    sheet = book.sheets["Audit"]
     row = next(row for (row, column), cell in sheet.cells.items() if cell.text == "Trace" and not column) + 2
     paths: dict[Metric, Steps] = {}
     for metric in METRICS:
         paths[metric] = []
         while True:
             texts = {column: sheet.cells[row, column].text for column in range(5)}
-            paths[metric].append({column: shown.get(("Log", row, column), texts[column]) for column in texts})
+            paths[metric].append(
+                {column: shown.get(("Audit", row, column), texts[column]) for column in texts}
+            )
             row += 1
             if texts[STEP] == "source":
                 break
@@ -75,11 +77,11 @@ def paths_of(book: EstimateBook, shown: dict[tuple[str, int, int], Any]) -> dict
 
 
 def _native(book: EstimateBook, edits: dict[str, Any] | None = None) -> dict[tuple[str, int, int], Any]:
-    """The values of all formulas of Log after edits of the base scenario."""
+    """The values of all formulas of Audit after edits of the base scenario."""
     values = book.values([book.estimate.inputs(0) | (edits or {})])
     return {
-        ("Log", row, column): values[cell.scenario][cell.expression]
-        for (row, column), cell in book.sheets["Log"].cells.items()
+        ("Audit", row, column): values[cell.scenario][cell.expression]
+        for (row, column), cell in book.sheets["Audit"].cells.items()
         if cell.expression is not None
     }
 
@@ -175,16 +177,17 @@ def test_every_step_leads_to_a_row_or_to_what_it_was_chosen_from(tmp_path: Path)
     """Links of the file lead to cells that hold something, and stay true after edits."""
     book = _book()
     file = loaded(write_workbook(book, tmp_path / "run.xlsx"))
-    log, links = file["Log"], 0
+    log, links = file["Audit"], 0
     for row in log.iter_rows():
         for cell in row:
-            if cell.hyperlink is None or cell.column != ID + 1:
+            is_id = cell.column == ID + 1 and cell.font.name == "Consolas"
+            if cell.hyperlink is None or not is_id:
                 continue
             sheet, _, target = cell.hyperlink.location.replace("'", "").partition("!")
             found = file[sheet][target]
             assert found.value is not None, (cell.coordinate, cell.hyperlink.location)
             links += 1
-            if sheet != "Log":
+            if sheet != "Audit":
                 beside = [other.value for other in file[sheet][found.row]]
                 assert cell.data_type == "f" or cell.value in beside
     paths = paths_of(book, _native(book))

@@ -314,7 +314,7 @@ def test_the_fullest_accelerator_of_both_kinds_of_workers_is_shown(tp: tuple[int
 def test_checks_have_both_sides_of_every_scenario() -> None:
     """Beside the results, those of further scenarios, each in the scenario's own numbers."""
     book = made()
-    sheet = book.sheets["Checks"]
+    sheet = book.sheets["Audit"]
     row = next(row for row, code in sheet.ids.items() if code == "MEMORY_EXCEEDED")
     sides = [cell for (at, column), cell in sheet.cells.items() if at == row and cell.scenario == 1]
     values = book.estimate.values(1)
@@ -331,22 +331,28 @@ def test_idle_power_is_not_known_where_nobody_states_power() -> None:
     assert values[one.figure("cost.idle")] == values[one.figure("cost.draw")] == "not known"
 
 
+def listed() -> list[str]:
+    """The cells of Audit in which edits are named."""
+    head = made().sheets["Audit"].parts["Log"]
+    return [f"Audit!B{row}" for row in range(head + 3, head + 20)]
+
+
 class _Seen:
     """What the workbook says after an edit, beside what it says as generated."""
 
     def __init__(self, then: dict[str, Any], now: dict[str, Any]) -> None:
         self.texts: dict[str, str] = now["texts"]
         self.errors = [place for place in now["errors"] if place not in then["errors"]]
-        codes = made().sheets["Checks"].ids.items()
+        codes = made().sheets["Audit"].ids.items()
         self.failed = {
             code
             for row, code in codes
-            if now["texts"][f"Checks!H{row + 1}"] != then["texts"][f"Checks!H{row + 1}"]
+            if now["texts"][f"Audit!H{row + 1}"] != then["texts"][f"Audit!H{row + 1}"]
         }
         self.title, self.plan, self.verdict = (self.texts[f"Summary!{cell}"] for cell in ("B1", "B2", "J1"))
         self.tiles = [self.texts[f"Summary!{column}11"] for column in "CDEFGHIJ"]
-        self.message = self.texts["Checks!A7"]
-        self.listed = [self.texts[f"Log!C{row}"] for row in range(5, 22)]
+        self.message = self.texts["Audit!A8"]
+        self.listed = [self.texts[place] for place in listed()]
 
 
 def looked_at(profile: Path) -> list[dict[str, Any]]:
@@ -367,8 +373,8 @@ def looked_at(profile: Path) -> list[dict[str, Any]]:
     look = [
         ["Summary", cell] for cell in ("B1", "B2", "J1", "J2", *(f"{column}11" for column in "BCDEFGHIJ"))
     ]
-    look += [["Checks", "A7"], *(["Checks", f"H{row + 1}"] for row in book.sheets["Checks"].ids)]
-    look += [["Log", f"C{row}"] for row in range(5, 22)] + [["Summary", "J32"], ["Summary", "J33"]]
+    look += [["Audit", "A8"], *(["Audit", f"H{row + 1}"] for row in book.sheets["Audit"].ids)]
+    look += [place.split("!") for place in listed()] + [["Summary", "J32"], ["Summary", "J33"]]
     found: list[dict[str, Any]] = asked_of_office(
         "libreoffice_edits.py", path, {"look": look, "edits": edits, "deleted": "Sweep"}, profile
     )
@@ -506,7 +512,7 @@ def test_edits_of_classes_drafts_and_settings(tmp_path: Path) -> None:
     edits = [(identifier, what) for identifier, what, _ in IN_FEATURES] + [(broken, "fast")]
     looked = [["Summary", at] for at in ("B1", "B2", "J1", *(f"{column}11" for column in "DEFGHI"))]
     task = {
-        "look": [*looked, ["Checks", "A7"]],
+        "look": [*looked, ["Audit", "A8"]],
         "edits": [[[*cell(identifier), what]] for identifier, what in edits],
     }
     then, *seen, again = asked_of_office("libreoffice_edits.py", path, task, tmp_path)
@@ -521,9 +527,9 @@ def test_edits_of_classes_drafts_and_settings(tmp_path: Path) -> None:
             continue
         assert texts["Summary!B1"].endswith("not possible, INPUT_INVALID"), told
         assert words.format(cell(identifier)[1]) in texts["Summary!B2"], told
-        assert "holds '0'" not in texts["Checks!A7"] or what == 0, told
+        assert "holds '0'" not in texts["Audit!A8"] or what == 0, told
     texts = seen[-1]["texts"]
-    assert f"{'!'.join(cell(broken))} holds 'fast'" in texts["Checks!A7"]
+    assert f"{'!'.join(cell(broken))} holds 'fast'" in texts["Audit!A8"]
     assert texts["Summary!B1"].endswith("not possible, FIGURE_INVALID"), texts
     assert "!".join(cell(broken)) in texts["Summary!B2"] and "#" not in texts["Summary!B2"], texts
 
@@ -591,8 +597,8 @@ def test_edits_of_capacity_and_calibration(tmp_path: Path) -> None:
     rows = {text.text: row + 1 for (row, column), text in book.sheets["Capacity"].cells.items() if not column}
     tokens = rows["A M tokens, both ways"]
     findings = [f"Capacity!A{row}" for row in (3, 40, tokens + 1, tokens + 2)]
-    codes = {f"Checks!H{row + 1}": code for row, code in book.sheets["Checks"].ids.items()}
-    look = [place.split("!") for place in (*findings, *codes, "Checks!A7", f"Capacity!D{tokens}")]
+    codes = {f"Audit!H{row + 1}": code for row, code in book.sheets["Audit"].ids.items()}
+    look = [place.split("!") for place in (*findings, *codes, "Audit!A8", f"Capacity!D{tokens}")]
     look += [["Compare", xl_rowcol_to_cell(*at)] for at in book.sheets["Compare"].cells]
     task = {"look": look, "edits": [[[*cell(identifier), what]] for identifier, what, _ in ON_SHEETS]}
     then, *seen, again = asked_of_office("libreoffice_edits.py", path, task, tmp_path)
@@ -601,7 +607,7 @@ def test_edits_of_capacity_and_calibration(tmp_path: Path) -> None:
         texts, at = one["texts"], "!".join(cell(identifier))
         failed = {codes[place] for place in codes if texts[place] != then["texts"][place]}
         told = (identifier, what, {place: texts[place] for place in findings}, one["errors"])
-        assert failed == {"INPUTS_CHANGED", code} - {""} and at in texts["Checks!A7"], (failed, told)
+        assert failed == {"INPUTS_CHANGED", code} - {""} and at in texts["Audit!A8"], (failed, told)
         assert not any("#" in texts[place] for place in findings), told
         if code == "FIGURE_INVALID":
             assert texts[findings[0]].startswith("! not known: ") and at in texts[findings[0]], told

@@ -428,7 +428,7 @@ def test_the_log_tells_overrides_and_the_live_results() -> None:
         {"id": "hardware.memory_bandwidth", "value": 2500, "reason": "throttled"},
     ]
     for count in (0, 2):
-        cells = lay_out(_made(BASE | {"overrides": overrides[:count]})).sheets["Log"].cells
+        cells = lay_out(_made(BASE | {"overrides": overrides[:count]})).sheets["Audit"].cells
         told = [cells[row, 3].text for row in range(6, 6 + count)]
         assert told == [override["reason"] for override in overrides[:count]]
         live = 6 + count
@@ -441,7 +441,7 @@ def test_the_log_tells_overrides_and_the_live_results() -> None:
 @pytest.mark.exhaustive
 def test_the_cover_tells_where_a_model_comes_from_to_the_last_word() -> None:
     run = _made(BASE | {"model": "devstral-2-123b"})
-    cells = lay_out(run).sheets["Cover"].cells
+    cells = lay_out(run).sheets["Summary"].cells
     words = " ".join(
         cell.text
         for (_, column), cell in sorted(cells.items(), key=lambda item: item[0])

@@ -22,7 +22,7 @@ def read_signatures(file: File, across: Mapping[Node, Any]) -> list[dict[str, An
         across: our values of what looks across scenarios, on the inputs in the file.
     """
     found: list[dict[str, Any]] = []
-    if "Log" not in file.book.sheets:  # a template left it out
+    if "Audit" not in file.book.sheets:  # a template left it out
         return found
     for name, role in ROLES.items():
         places = {part: file.book.input_cells[f"{SIGNATURE}{name}.{part}", 0] for part in ("name", "digest")}

@@ -41,6 +41,7 @@ LINKED_IN = "Linked in"  # the section of rows that repeat figures of other shee
 ANSWERS = "Answers"  # the section of rows that repeat, at the top, what the sheet or part comes to
 REPEATING = (LINKED_IN, ANSWERS)
 NOT_AVAILABLE = "=NA()"  # in place of a number that nobody knows: what follows from it is an error too
+A4, A3 = 9, 8  # sizes of paper
 ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
 
 
@@ -323,6 +324,11 @@ class Book:
         sheet.unfold(row)
         letter = xl_col_to_name(FIRST + column if address.column is None else address.column)
         return f"internal:'{sheet.name}'!{letter}{row + 1}"
+
+    def link_to_part(self, part: str) -> str:
+        """A link to the head of a part of a sheet."""
+        sheet = next(sheet for sheet in self.sheets.values() if part in sheet.parts)
+        return f"internal:'{sheet.name}'!A{sheet.parts[part] + 1}"
 
     def reference_to(self, figure: Named, column: int, sheet: str | None, linked: bool = True) -> str:
         """The reference to a figure from a sheet, for one scenario.

@@ -238,7 +238,7 @@ class EstimateBook(Book):
 
     @property
     def generator(self) -> str:
-        """The program that made it, with its version, as the Cover says it."""
+        """The program that made it, with its version, as the Summary says it."""
         return self.bundle.generator[:1].upper() + self.bundle.generator[1:]
 
     @property

@@ -21,22 +21,22 @@ from mantile.workbook.book import Family, Sheet, reference
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.alternative import alternative_sheet
-from mantile.workbook.sheets.assumptions import assumptions_sheet
+from mantile.workbook.sheets.assumptions import add_assumptions
+from mantile.workbook.sheets.audit import audit_sheet
 from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.capacity import add_capacity_sheet, capacity_sheet
-from mantile.workbook.sheets.checks import checks_sheet
+from mantile.workbook.sheets.checks import add_checks, last_column
 from mantile.workbook.sheets.compare import compare_sheet
-from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.decide import add_decide_sheet, choice, decide_sheet
 from mantile.workbook.sheets.devices import DEVICES_PURPOSE, DEVICES_SHEET, devices_sheet
 from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET, EFFICIENCY
 from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
-from mantile.workbook.sheets.log import log_sheet
+from mantile.workbook.sheets.log import add_log
 from mantile.workbook.sheets.plan import plan_sheet
 from mantile.workbook.sheets.sensitivity import SensitivitySheet
 from mantile.workbook.sheets.shapes import fill_shapes
-from mantile.workbook.sheets.summary import select, summary_sheet
+from mantile.workbook.sheets.summary import fill_contents, select, summary_sheet
 from mantile.workbook.sheets.sweep import SweepSheet
 from mantile.workbook.sheets.workings import reasons, workings
 from mantile.workbook.templates import leave_out, show_formulas
@@ -125,11 +125,9 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
         tuned = tuning(equations.workers, equations.figures)
         sections["Efficiency"] = _without(sections["Efficiency"], {*tuned.cells})
 
-    cover_sheet(book)
     select(book)
     add_decide_sheet(book)
     add_capacity_sheet(book)
-    book.add_sheet(Sheet("Checks", "front"))
     _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model")
     for name in ("Shapes", "IR"):  # they lead to sheets behind them, and are filled after these
         book.add_sheet(Sheet(name, "inputs"))
@@ -164,15 +162,17 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     of_edits = (*headline_stamp.of_assumptions, *edits.sections, signatures.section)
     _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
     found = _trace(book, effects, edits.entries)
-    origins = assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects, found)
+    audit = audit_sheet(book, master, last_column(book.columns))
+    row = add_checks(book, audit, 2, check_verdict)
+    origins, row = add_assumptions(book, audit, row, effects, sensitivity_sheet.figures.effects, found)
     sensitivity_sheet.add_origins(origins)
-    checks_sheet(book, check_verdict)
+    row = add_log(book, audit, row, headline_stamp, signatures, found)
+    audit.print_area = (0, 0, row - 1, len(audit.widths) - 1)
     summary_sheet(book, check_verdict, headline_stamp, sensitivity_sheet, sweep_sheet)
-    log_sheet(book, headline_stamp, signatures, found, master)
     book.names = _names(book, equations.inputs, check_verdict.master, error)
     if estimate.template.sheets:
         leave_out(book, estimate.template.sheets)
-    fill_cover(book, check_verdict)
+    fill_contents(book)
     if estimate.template.formula_text:
         show_formulas(book)
     return book

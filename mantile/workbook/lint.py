@@ -29,7 +29,7 @@ from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package_part import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
 
-FRONT = ("Cover", "Summary", "Checks")
+FRONT = ("Summary",)
 COLLECTING = (
     *FRONT,
     "Decide",
@@ -43,8 +43,7 @@ COLLECTING = (
     "Alternative",
     "Sensitivity",
     "Sweep",
-    "Assumptions",
-    "Log",
+    "Audit",
 )
 WORKINGS = (
     "Inputs",
@@ -57,11 +56,9 @@ WORKINGS = (
     "Edits",
 )
 ORDER = (
-    "Cover",
     "Summary",
     "Decide",
     "Capacity",
-    "Checks",
     "Inputs",
     "Hardware",
     "Efficiency",
@@ -79,8 +76,7 @@ ORDER = (
     "Sweep",
     "Calibration",
     "Edits",
-    "Assumptions",
-    "Log",
+    "Audit",
 )
 FUNCTIONS = {
     "IF",
@@ -410,7 +406,7 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
         first, last = int(match["r1"]), int(match["r2"] or match["r1"])
         c1, c2 = column_number(match["c1"]), column_number(match["c2"] or match["c1"])
         used |= {(other, row, column) for row in range(first, last + 1) for column in range(c1, c2 + 1)}
-        if name in COLLECTING or other in FRONT or not cell.protection.locked:
+        if name in COLLECTING or other in (*FRONT, "Audit") or not cell.protection.locked:
             continue  # what an input follows until it is typed over may stand further on
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")

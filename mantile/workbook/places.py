@@ -227,9 +227,11 @@ class Places:
             for row, labels in self._file_labels(name).items()
             if row not in taken and not (self.other_version and (name, row) in self.file_ids)
         }
+        if not self.other_version and _in_place(ours, theirs):
+            return {(name, row): (name, row) for row in ours}
         matches: dict[int, int] = {}
         keys = [_Labels.all, _Labels.figures, _Labels.texts]
-        if name in ("Checks", "Capacity"):  # their rows begin with what is checked, or asked
+        if name in ("Audit", "Capacity"):  # their rows begin with what is checked, or asked
             keys.append(_Labels.label)
         if name == "Sensitivity":  # and here with what is varied
             keys.append(_Labels.label_with_unit)
@@ -416,6 +418,13 @@ def _matched(
     left = _once({row: key(labels) for row, labels in ours.items() if row not in matches})
     right = _once({row: key(labels) for row, labels in theirs.items() if row not in used})
     return {row: right[labels] for labels, row in left.items() if labels in right}
+
+
+def _in_place(ours: Mapping[int, _Labels], theirs: Mapping[int, _Labels]) -> bool:
+    """Whether no row was moved, whatever was typed over its labels."""
+    changed = {row for row, labels in ours.items() if theirs.get(row) != labels}
+    there = {theirs[row] for row in changed & theirs.keys()} - {_Labels()}
+    return ours.keys() == theirs.keys() and there.isdisjoint(ours[row] for row in changed)
 
 
 def _once(rows: Mapping[int, _Texts]) -> dict[_Texts, int]:

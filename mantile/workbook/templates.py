@@ -12,7 +12,7 @@ from mantile.workbook import style
 from mantile.workbook.book import FIRST, HEAD_ROW, HEADS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 
-_ALWAYS = ("Cover", "Summary", "Checks")
+_ALWAYS = ("Summary", "Audit")
 _OF_SHEET = re.compile(r"^(?:internal:|=)?'?(\w+)'?!")  # a reference, a link, or a range of a chart
 
 

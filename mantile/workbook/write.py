@@ -20,7 +20,7 @@ from mantile.library.dates import day_of, today
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
 from mantile.workbook import style
-from mantile.workbook.book import NOT_AVAILABLE, Book, Cell, Room, Sheet
+from mantile.workbook.book import A3, A4, NOT_AVAILABLE, Book, Cell, Room, Sheet
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.charts import Chart
 from mantile.workbook.estimate_book import EstimateBook
@@ -35,7 +35,6 @@ _PAGE_WIDTH, _PAGE_HEIGHT = (
     713,
 )  # pixels of A4 landscape inside its margins at 100 %; LibreOffice draws columns wider
 _SPARE = 1.06  # what is to spare
-_A4, _A3 = 9, 8
 _LEAST_ZOOM = 80  # percent
 _FULL = 0.9  # share of a page from which a block that would be cut begins on the next one
 _BEGINNING = 3  # rows that stay together: air, the head of a block, its first row; more where a part begins
@@ -338,7 +337,7 @@ class _Writer:
 
     def _page(self, worksheet: Any, sheet: Sheet) -> None:
         worksheet.set_landscape()
-        worksheet.set_paper(sheet.paper or (_A4 if sheet.one_page or _fits_a4(sheet) else _A3))
+        worksheet.set_paper(sheet.paper or (A4 if _fits_a4(sheet) else A3))
         worksheet.set_margins(**_MARGINS)
         worksheet.center_horizontally()
         document = self.book.document
@@ -518,9 +517,7 @@ def print_scale(sheet: Sheet) -> tuple[int, float]:
 
     A sheet that is too wide for A4 at the smallest scale at which its texts can be read prints on A3.
     """
-    if sheet.breaks:
-        return int(style.PRINTED * 100), _PAGE_HEIGHT / style.PRINTED
-    larger = 1 if _fits_a4(sheet) else _WIDER
+    larger = 1 if sheet.paper == A4 or _fits_a4(sheet) else _WIDER
     scale = min(style.PRINTED, _PAGE_WIDTH * larger / printed_width(sheet))
     return int(scale * 100), _PAGE_HEIGHT * larger / scale
 

@@ -1,4 +1,4 @@
-"""The Assumptions sheet: what the estimate takes on trust, numbered, most consequential first."""
+"""The assumptions on Audit: what the estimate takes on trust, numbered, most consequential first."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from mantile.graph.quantity import NOT_KNOWN, Input, Named, Quantity, Value, pre
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.audit import ASSUMPTIONS, LAST
 from mantile.workbook.sheets.cases import value_cell
-from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
+from mantile.workbook.sheets.frame import add_part, mark_beginning, needed_height
 from mantile.workbook.sheets.trace import add_figures
 from mantile.workbook.text_width import cut_to
 
@@ -24,19 +25,19 @@ _HEADS = (
     "no.",
     "assumption",
     "used on",
+    "source",
+    "status",
     "value",
     "unit",
     "default",
     "changed",
-    "source",
-    "status",
     "TTFT",
     "TPOT",
     "USD/M",
 )
-_FIRST_EFFECT, _LAST = 9, 11
-_SOURCE, _STATUS = 7, 8
-_LINE = 17  # height of a remark
+_USED, _SOURCE, _STATUS, _VALUE, _UNIT, _DEFAULT, _CHANGED = range(2, 9)
+_FIRST_EFFECT = 9
+_ROW = 17  # least height of a row
 _TIGHT = 1  # pixel less beside a text than elsewhere: the list is long, and prints on two pages
 _UNDER = (style.THIN, style.FAINT)
 _SAID = style.ROW_LABEL.but(size=9.5)
@@ -146,10 +147,15 @@ LiveEffects = Mapping[str, Mapping[str, Quantity]]
 """By id of the input and key of the result: effects that the Sensitivity sheet works out."""
 
 
-def assumptions_sheet(
-    book: EstimateBook, master: Quantity, effects: Sequence[InputEffects], live: LiveEffects, found: Trace
-) -> dict[str, Origin]:
-    """Lay out the Assumptions sheet.
+def add_assumptions(
+    book: EstimateBook,
+    sheet: Sheet,
+    row: int,
+    effects: Sequence[InputEffects],
+    live: LiveEffects,
+    found: Trace,
+) -> tuple[dict[str, Origin], int]:
+    """What the estimate takes on trust, from a row on.
 
     Args:
         effects: what the results follow from, most consequential first, with its effects as generated.
@@ -157,45 +163,37 @@ def assumptions_sheet(
         found: where figures come from.
 
     Returns:
-        of each input, by id, how it is known and where it comes from.
+        of each input, by id, how it is known and where it comes from; and the row after the part.
     """
-    sheet = book.add_sheet(
-        Sheet(
-            "Assumptions",
-            "control",
-            "Everything this estimate takes on trust, most consequential first. "
-            f"{MEANING}; with * as generated.",
-        )
-    )
-    sheet.widths = [32, 344, 54, 64, 86, 60, 59, 336, 98, 59, 59, 59]
-    sheet.default_height = 17
-    add_title_rows(book, sheet, "Assumptions", _LAST, master)
-    sheet.heights |= {2: 6, 3: 22}
+    note = f"everything this estimate takes on trust, most consequential first. {MEANING}; * as generated"
+    start = row
+    row = add_part(sheet, row, ASSUMPTIONS, note, LAST)
+    sheet.breaks.append(start)
+    sheet.heights[row] = 22
     for column, head in enumerate(_HEADS):
-        look = style.HEADER_RIGHT if column in (3, 5) or column >= _FIRST_EFFECT else style.HEADER
-        sheet.set_text(3, column, head, look)
-    sheet.freeze, sheet.repeat_rows = (4, 2), (0, 3)
+        right = column in (_VALUE, _DEFAULT) or column >= _FIRST_EFFECT
+        sheet.set_text(row, column, head, style.HEADER_RIGHT if right else style.HEADER)
+    first = row + 1
     used = _used_on(book)
     own = {item.id: item for item in overrides(book.estimate)}
     origins: dict[str, Origin] = {}
-    for row, item in enumerate(effects, 4):
+    for row, item in enumerate(effects, first):
         figure = item.input.figure
         override = own.get(item.input.id)
         value = book.estimate_values[0][figure] if override is None else override.without[figure]
         generated = value if isinstance(value, str) else float(value)
         sheets = ", ".join(used.get(figure, ()))
-        origins[item.input.id] = _assumption(book, sheet, row, row - 3, item.input, sheets, generated, found)
+        origins[item.input.id] = _assumption(
+            book, sheet, row, row - first + 1, item.input, sheets, generated, found
+        )
         _effects(book, sheet, row, item.effects, live.get(item.input.id, {}))
-    _heights(book, sheet, {row: origins[item.input.id].source for row, item in enumerate(effects, 4)})
-    row = _overrides(book, sheet, 4 + len(effects), used)
-    _bars(sheet, 4, row - 1)
+    _heights(book, sheet, {row: origins[item.input.id].source for row, item in enumerate(effects, first)})
+    row = _overrides(book, sheet, first + len(effects), used)
+    _bars(sheet, first, row - 1)
     for below, remark in enumerate(_REMARKS, 1):
         sheet.set_text(row + below, 0, remark, style.PURPOSE)
-        sheet.heights[row + below] = _LINE
-    end = row + len(_REMARKS)
-    sheet.print_area = (0, 0, end, _LAST)
-    add_figures(book, sheet, end + 2, _LAST, found)
-    return origins
+        sheet.heights[row + below] = _ROW
+    return origins, add_figures(book, sheet, row + len(_REMARKS) + 2, LAST, found)
 
 
 def statement(item: SensitivityInput) -> str:
@@ -244,7 +242,7 @@ def _overrides(book: EstimateBook, sheet: Sheet, row: int, used: Mapping[Named, 
     row += 1
     sheet.set_text(row, 0, "Overrides", style.SECTION_HEAD)
     sheet.set_text(row, 1, _MEANING_OF_OVERRIDES, style.SECTION_HEAD.but(bold=False))
-    sheet.set_style(row, 2, _LAST, style.SECTION_HEAD)
+    sheet.set_style(row, 2, LAST, style.SECTION_HEAD)
     everywhere = len(book.estimate.columns)
     for number, (columns, item) in enumerate(items, 1):
         row += 1
@@ -277,8 +275,8 @@ def _words(sheet: Sheet, row: int, number: str, said: str, sheets: str) -> None:
     """Number, statement and sheets."""
     sheet.set_text(row, 0, number, _ORIGIN)
     sheet.set_text(row, 1, said, _SAID.but(bottom=_UNDER))
-    sheet.set_text(row, 2, cut_to(sheets, _ORIGIN.size, sheet.widths[2]), _ORIGIN)
-    sheet.heights[row] = max(sheet.default_height or 0, needed_height(said, _SAID, sheet.widths[1]) - _TIGHT)
+    sheet.set_text(row, _USED, cut_to(sheets, _ORIGIN.size, sheet.widths[_USED]), _ORIGIN)
+    sheet.heights[row] = max(_ROW, needed_height(said, _SAID, sheet.widths[1]) - _TIGHT)
 
 
 def _origin(book: EstimateBook, sheet: Sheet, row: int, origins: Sequence[Quantity | str]) -> None:
@@ -313,15 +311,15 @@ def _figures(
     """Value, unit, default, and whether both differ."""
     unit = figures.value.unit
     look = style.value(unit, role="link", integer=integer).but(bottom=_UNDER)
-    book.add_quantity(sheet, row, 3, figures.value, look, scenario, link)
-    sheet.set_text(row, 4, style.shown_unit(unit), style.UNIT.but(bottom=_UNDER))
+    book.add_quantity(sheet, row, _VALUE, figures.value, look, scenario, link)
+    sheet.set_text(row, _UNIT, style.shown_unit(unit), style.UNIT.but(bottom=_UNDER))
     look = style.value(unit, role="fixed", integer=integer).but(bottom=_UNDER)
     if isinstance(figures.default, Input):
-        book.add_constant(sheet, row, 5, figures.default, look)
+        book.add_constant(sheet, row, _DEFAULT, figures.default, look)
     else:
-        book.add_quantity(sheet, row, 5, figures.default, look, scenario)
+        book.add_quantity(sheet, row, _DEFAULT, figures.default, look, scenario)
     look = style.front("changed", colour=style.ALERT, bold=True).but(bottom=_UNDER)
-    book.add_quantity(sheet, row, 6, figures.changed, look, scenario)
+    book.add_quantity(sheet, row, _CHANGED, figures.changed, look, scenario)
 
 
 def _effects(
@@ -357,5 +355,5 @@ def _bars(sheet: Sheet, first: int, last: int) -> None:
         "min_value": -0.45,
         "max_value": 0.9,
     }
-    for column in range(_FIRST_EFFECT, _LAST + 1):
+    for column in range(_FIRST_EFFECT, LAST + 1):
         sheet.conditional.append(((first, column, last, column), rule))

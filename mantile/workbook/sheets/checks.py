@@ -1,91 +1,99 @@
-"""The Checks sheet: every check with both sides, and the verdict that stands on each sheet."""
+"""The checks on the Audit sheet: every check with both sides, and the verdict that stands on each sheet."""
 
 from __future__ import annotations
 
 from mantile.equations.checks import Check, Verdict
-from mantile.equations.display import LETTERS
+from mantile.equations.display import LETTERS, SIDE_BY_SIDE
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
+from mantile.workbook.sheets.audit import CHECKS, LAST
+from mantile.workbook.sheets.frame import add_part, mark_beginning, needed_height
 from mantile.workbook.text_width import cut_to
 
-_SIDE = 104  # width of a side of a further scenario
-HEADS = ("no.", "check", "left", "right", "unit", "difference", "rule")
-_OF_BASE = {"left": "A · left", "right": "A · right", "difference": "A · difference"}
-_SIGNS = {"exactly": "= exactly", "within": "= within 1E-9", "at most": "≤", "at least": "≥"}
+_RULE, _GO_TO, _KIND, _CODE, _UNIT = 2, 3, 4, 5, 6  # columns; results stand where scenarios do
+HEADS = ("no.", "check", "rule", "left side, on", "kind", "reason code", "unit")
+_SIDES = ("left", "right", "off by")
+_SIGNS = {"exactly": "= exactly", "within": "= to 1E-9", "at most": "≤", "at least": "≥"}
+_HEIGHT = 20  # of a row
 
 
-def checks_sheet(book: EstimateBook, verdict: Verdict) -> Sheet:
-    """Lay out the Checks sheet; its place in the book is kept by the caller."""
-    sheet = book.sheets["Checks"]
-    sheet.purpose = (
-        "Every check states both sides. A failed error check turns the master red on every sheet; "
-        "an alert asks for attention only."
+def last_column(columns: int) -> int:
+    """The last column of the part, behind a result of each scenario and the sides of those side by side."""
+    return FIRST + columns + 2 * min(columns, SIDE_BY_SIDE)
+
+
+def add_checks(book: EstimateBook, sheet: Sheet, row: int, verdict: Verdict) -> int:
+    """Every check with both sides, and the verdict that stands on each sheet; the row after them."""
+    note = (
+        "every check states both sides. A failed error check turns the master red on every sheet; "
+        "an alert asks for attention only"
     )
-    last = FIRST + book.columns + 2
-    sheet.widths = [30, 292, 104, 104, 86, 114, 84, *([76] * book.columns), 44, 82, 168]
-    sheet.widths += [_SIDE] * 2 * (book.side_by_side - 1)
-    add_title_rows(book, sheet, "Checks", last, verdict.headline)
-    sheet.heights |= {2: 6, 3: 17, 4: 30, 5: 20, 6: 18, 7: 22}
-    sheet.default_height = 20
-    _tiles(book, sheet, verdict, last)
-    _heads(book, sheet, last)
-    row = _groups(book, sheet, verdict, last)
+    last = max(LAST, last_column(book.columns))
+    start = row
+    row = add_part(sheet, row, CHECKS, note, LAST)
+    _tiles(book, sheet, row, verdict)
+    _heads(book, sheet, row + 4)
+    sheet.blocks.append((start, row + 4))
+    row = _groups(book, sheet, row + 5, verdict, last)
     sheet.heights |= {row: 8}
     _totals(book, sheet, row + 1, verdict, last)
-    sheet.print_area = (0, 0, row + 2, last)
-    return sheet
+    return row + 3
 
 
-def _tiles(book: EstimateBook, sheet: Sheet, verdict: Verdict, last: int) -> None:
+def _tiles(book: EstimateBook, sheet: Sheet, row: int, verdict: Verdict) -> None:
     """What all checks say together."""
     tile = style.TILE.but(top=(style.THICK, style.NAVY), size=style.SMALL, bold=True, colour=style.NAVY)
     big = style.TILE.but(size=16, bold=True, colour=style.INK)
     note = style.TILE.but(size=style.SMALL)
-    for column, head in ((0, "ERROR CHECKS"), (2, "ALERTS"), (5, "AS GENERATED")):
-        sheet.set_text(3, column, head, tile)
-    book.add_quantity(sheet, 4, 0, verdict.headline, big.but(colour=style.PASS), scenario=ACROSS)
-    mark_beginning(sheet, 4, 0, "✗", style.FAIL)
-    book.add_quantity(sheet, 4, 2, verdict.alerts, big, scenario=ACROSS)
-    book.add_quantity(sheet, 4, 5, verdict.stamp, big, scenario=ACROSS)
-    sheet.set_text(5, 0, "", note)
+    sheet.heights |= {row: 17, row + 1: 30, row + 2: 20, row + 3: 18, row + 4: 22}
+    for column, head in ((0, "ERROR CHECKS"), (3, "ALERTS"), (5, "AS GENERATED")):
+        sheet.set_text(row, column, head, tile)
+    book.add_quantity(sheet, row + 1, 0, verdict.headline, big.but(colour=style.PASS), scenario=ACROSS)
+    mark_beginning(sheet, row + 1, 0, "✗", style.FAIL)
+    book.add_quantity(sheet, row + 1, 3, verdict.alerts, big, scenario=ACROSS)
+    book.add_quantity(sheet, row + 1, 5, verdict.stamp, big, scenario=ACROSS)
+    sheet.set_text(row + 2, 0, "", note)
     form = '[=1]"master check: none failed";"master check: failed"'
-    book.add_quantity(sheet, 5, 1, verdict.master, note.but(indent=0, form=form), scenario=ACROSS)
-    sheet.set_text(5, 2, "an alert asks for attention and does not fail the book", note)
-    sheet.set_text(5, 5, "live results against those stored when the file was made", note)
-    book.add_quantity(sheet, 6, 0, verdict.inputs, style.Style(size=style.SMALL), scenario=ACROSS)
-    for row, look in ((3, tile), (4, big), (5, note)):
-        sheet.set_style(row, 0, last, look)
+    book.add_quantity(sheet, row + 2, 1, verdict.master, note.but(indent=0, form=form), scenario=ACROSS)
+    sheet.set_text(row + 2, 3, "an alert asks for attention only", note)
+    sheet.set_text(row + 2, 5, "live results against those stored when the file was made", note)
+    book.add_quantity(sheet, row + 3, 0, verdict.inputs, style.Style(size=style.SMALL), scenario=ACROSS)
+    for at, look in ((row, tile), (row + 1, big), (row + 2, note)):
+        sheet.set_style(at, 0, LAST, look)
 
 
-def _heads(book: EstimateBook, sheet: Sheet, last: int) -> None:
-    heads = HEADS if book.columns == 1 else tuple(_OF_BASE.get(head, head) for head in HEADS)
-    for column, head in enumerate(heads):
-        sheet.set_text(7, column, head, style.HEADER_RIGHT if column in (2, 3, 5) else style.HEADER)
+def _heads(book: EstimateBook, sheet: Sheet, row: int) -> None:
+    for column, head in enumerate(HEADS):
+        sheet.set_text(row, column, head, style.HEADER)
     for column, (letter, scenario) in enumerate(zip(LETTERS, book.estimate.columns, strict=False), FIRST):
         told = cut_to(f"{letter} · {scenario.name}", style.HEADER.size, sheet.widths[column])
-        name = "result" if book.columns == 1 else told
-        sheet.set_text(7, column, name, style.HEADER)
-    for column, head in enumerate(("kind", "go to", "reason code"), last - 2):
-        sheet.set_text(7, column, head, style.HEADER)
-    for letter, column in zip(LETTERS[1 : book.side_by_side], range(last + 1, last + 99, 2), strict=False):
-        for place, side in enumerate(("left", "right")):
-            sheet.set_text(7, column + place, f"{letter} · {side}", style.HEADER_RIGHT)
-    sheet.freeze, sheet.repeat_rows = (8, 2), (0, 7)
+        sheet.set_text(row, column, "result" if book.columns == 1 else told, style.HEADER)
+    for letter, column in zip(LETTERS, _sides(book), strict=False):
+        of = "" if book.columns == 1 else f"{letter} · "
+        for place, side in enumerate(_SIDES if letter == LETTERS[0] else _SIDES[:2]):
+            sheet.set_text(row, column + place, f"{of}{side}", style.HEADER_RIGHT)
 
 
-def _groups(book: EstimateBook, sheet: Sheet, verdict: Verdict, last: int) -> int:
+def _sides(book: EstimateBook) -> list[int]:
+    """The first column of the sides of each scenario; behind those of the base stands their difference."""
+    first = FIRST + book.columns
+    return [first, *(first + 1 + 2 * scenario for scenario in range(1, book.side_by_side))]
+
+
+def _groups(book: EstimateBook, sheet: Sheet, row: int, verdict: Verdict, last: int) -> int:
     """All checks, numbered, group by group; the row after them."""
-    row, number = 8, 0
+    number = 0
     for group in dict.fromkeys(check.group for check in verdict.checks):
         sheet.set_text(row, 0, group, style.BLOCK_HEAD)
         sheet.set_style(row, 1, last, style.BLOCK_HEAD)
-        row += 1
+        sheet.heights[row] = _HEIGHT
+        start, row = row, row + 1
         for check in (check for check in verdict.checks if check.group == group):
             number += 1
-            _line(book, sheet, row, number, check, last)
+            _line(book, sheet, row, number, check)
             row += 1
+        sheet.blocks.append((start, row - 1))
     return row
 
 
@@ -100,29 +108,28 @@ def _totals(book: EstimateBook, sheet: Sheet, row: int, verdict: Verdict, last: 
         row,
     ):
         sheet.set_text(below, 1, label, look)
+        sheet.set_text(below, _CODE, "of", style.emphasised(style.UNIT, 1).but(bold=False, align="right"))
         fixed = style.emphasised(style.value("number", role="fixed"), 1)
-        book.add_constant(sheet, below, 3, counted, fixed)
-        sheet.set_text(below, 4, "in all", style.emphasised(style.UNIT, 1).but(bold=False))
+        book.add_constant(sheet, below, _UNIT, counted, fixed.but(align="left"))
         book.register(figure, CellAddress(sheet.name, below))
         left = style.emphasised(style.value("number"), 1).but(align="left")
         for scenario in range(book.columns):
             sheet.set_formula(below, FIRST + scenario, figure.body, left, scenario=scenario)
         sheet.set_style(below, 0, last, look)
+        sheet.heights[below] = _HEIGHT
 
 
-def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check, last: int) -> None:
+def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check) -> None:
     sheet.set_text(row, 0, str(number), style.SOURCE)
     sheet.set_text(row, 1, check.label, style.ROW_LABEL)
+    sheet.set_text(row, _RULE, _SIGNS[check.rule], style.UNIT)
     look = style.value(check.left.unit, role="link")
-    sheet.set_formula(row, 2, check.left, look)
-    sheet.set_formula(row, 3, check.right, look)
-    for scenario in range(1, book.side_by_side):
-        column = last - 1 + 2 * scenario
+    base, *others = _sides(book)
+    for scenario, column in enumerate((base, *others)):
         sheet.set_formula(row, column, check.left, look, scenario=scenario)
         sheet.set_formula(row, column + 1, check.right, look, scenario=scenario)
-    sheet.set_text(row, 4, style.shown_unit(check.left.unit), style.UNIT)
-    book.add_quantity(sheet, row, 5, check.difference, style.value(check.left.unit))
-    sheet.set_text(row, 6, _SIGNS[check.rule], style.UNIT)
+    book.add_quantity(sheet, row, base + 2, check.difference, style.value(check.left.unit))
+    sheet.set_text(row, _UNIT, style.shown_unit(check.left.unit), style.UNIT)
     book.register(check.result, CellAddress(sheet.name, row))
     form = "check" if check.error else "alert"
     for column in range(book.columns):
@@ -136,15 +143,16 @@ def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check,
             else style.Style(colour=style.ALERT, fill=style.ALERT_FILL, bold=True)
         )
         sheet.conditional.append((cell, {"type": "cell", "criteria": "==", "value": 0, "format": bad}))
-    sheet.set_text(row, last - 2, "error" if check.error else "alert", style.UNIT)
+    sheet.set_text(row, _KIND, "error" if check.error else "alert", style.UNIT)
     address = book.addresses[check.left]
-    sheet.set_text(row, last - 1, f"{address.sheet} ›", style.UNIT, link=book.link_to(check.left))
+    told = cut_to(f"{address.sheet} › {check.left.label}", style.UNIT.size, sheet.widths[_GO_TO])
+    sheet.set_text(row, _GO_TO, told, style.UNIT, link=book.link_to(check.left))
     codes = {str(code.value): code for code in book.estimate.equations.checks.codes}
     if check.code in codes:
-        book.add_constant(sheet, row, last, codes[check.code], style.IDENTIFIER)
+        book.add_constant(sheet, row, _CODE, codes[check.code], style.IDENTIFIER)
     else:
-        sheet.set_text(row, last, check.code, style.IDENTIFIER)
+        sheet.set_text(row, _CODE, check.code, style.IDENTIFIER)
     sheet.ids[row] = check.code
-    texts = ((check.label, style.ROW_LABEL, 1), (check.code, style.IDENTIFIER, last))
+    texts = ((check.label, style.ROW_LABEL, 1), (check.code, style.IDENTIFIER, _CODE))
     needed = (needed_height(text, look, sheet.widths[column]) for text, look, column in texts)
-    sheet.heights[row] = max(sheet.default_height or 0, *needed)
+    sheet.heights[row] = max(_HEIGHT, *needed)

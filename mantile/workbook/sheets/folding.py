@@ -18,6 +18,7 @@ from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
 from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Row, Section, Span, Table, expression
+from mantile.workbook.sheets.audit import AUDIT
 from mantile.workbook.sheets.tables import facts
 
 EFFICIENCY = "Efficiency"
@@ -28,7 +29,7 @@ CALIBRATION = "Calibration"
 INPUTS_SHEET, MODEL_SHEET = "Inputs", "Model"
 FOLDED = (*LIBRARY, CALCULATION)
 """Sheets that begin with their answers, or whose parts do, and whose blocks fold."""
-OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", CALIBRATION, EDITS_SHEET)
+OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", CALIBRATION, EDITS_SHEET, AUDIT)
 """Sheets with outlines."""
 
 _NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and Model

@@ -1,4 +1,4 @@
-"""What every sheet has: title, purpose, the master check, the way back to the Cover."""
+"""What every sheet has: title, purpose, the master check, the way back to the Summary."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.text_width import cut_to, height, lines
 
+TO_CHECKS = "internal:'Audit'!A1"
 _PAGE = 970  # pixels of the height of A4 within narrow margins, at the smallest scale
 
 
 def add_title_rows(
     book: EstimateBook, sheet: Sheet, title: str, last_column: int, master: Quantity | None
 ) -> None:
-    """Rows 1 and 2: title and purpose on the left, master check and link to the Cover on the right."""
+    """Rows 1 and 2: title and purpose on the left, master check and link to the Summary on the right."""
     sheet.set_text(0, 0, title, style.SHEET_TITLE)
     sheet.set_text(1, 0, sheet.purpose, style.PURPOSE)
     sheet.heights |= {0: 34, 1: 20}
     if master is not None:
         show_master(sheet, 0, last_column, master)
-        sheet.set_text(1, last_column, "‹ Cover", style.BACK, link="internal:'Cover'!A1")
+        sheet.set_text(1, last_column, "‹ Summary", style.BACK, link="internal:'Summary'!A1")
 
 
 def add_part(sheet: Sheet, row: int, title: str, purpose: str, last_column: int, at: int = 3) -> int:
@@ -41,7 +42,7 @@ def add_part(sheet: Sheet, row: int, title: str, purpose: str, last_column: int,
 
 def show_master(sheet: Sheet, row: int, column: int, master: Quantity) -> None:
     """The verdict of all checks, green or red."""
-    sheet.set_formula(row, column, master, style.MASTER, scenario=ACROSS, link="internal:'Checks'!A1")
+    sheet.set_formula(row, column, master, style.MASTER, scenario=ACROSS, link=TO_CHECKS)
     mark_beginning(sheet, row, column, "✗", style.FAIL)
 
 

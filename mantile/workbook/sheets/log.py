@@ -1,4 +1,4 @@
-"""The Log sheet: what was generated, the results then and now, and room for signatures."""
+"""The log on the Audit sheet: what was generated, the results then and now, and room for signatures."""
 
 from __future__ import annotations
 
@@ -12,59 +12,58 @@ from mantile.equations.since import Followed, followed, followed_input
 from mantile.equations.stamp import STAMPED, Stamp, unchanged
 from mantile.equations.trace import Trace
 from mantile.estimates.overrides import by_scenario
-from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Quantity, Value
+from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Value
 from mantile.library.since import Changed
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Room, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height
+from mantile.workbook.sheets.audit import LAST, LOG
+from mantile.workbook.sheets.frame import add_part, mark_beginning, needed_height
 from mantile.workbook.sheets.trace import add_trace
 
 _METRICS = tuple(JUDGED.values())
 _BEFORE = 5  # column of the first result before a change; after it stands the same result after it
-_LAST = _BEFORE + 2 * len(_METRICS) - 1
 _RULE = (style.THIN, style.FAINT)
 _LINE = style.Style(bottom=_RULE)
-NAME, REMARKS, DATE, DIGEST, STATUS = 2, 3, 4, 5, 6  # columns of the lines on which somebody signs
+ROLE, DATE, NAME, DIGEST, STATUS, REMARKS = 1, 2, 3, 4, 5, 9  # columns of the lines on which somebody signs
 _MOST = 60  # characters of a name
+_WHAT, _WHY, _CHECKS = 1, 3, 4  # columns of versions
 _WAS, _NOW, _CHANGE = 4, 5, 6  # columns of what differs from the workbook before
+_ROW = 26  # least height of a row of words
 
 
-def log_sheet(book: EstimateBook, stamp: Stamp, signatures: SignOff, found: Trace, master: Quantity) -> Sheet:
-    """Lay out the Log sheet: versions, overrides, the live file; room for signatures."""
-    sheet = book.add_sheet(
-        Sheet(
-            "Log",
-            "control",
-            "What changed, why, and what it did to the answer. The last row is this file, "
-            "recalculated: it differs from the stamp once an input is edited. Below it the trace.",
-        )
+def add_log(
+    book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp, signatures: SignOff, found: Trace
+) -> int:
+    """Versions, overrides, the live file, room for signatures, the trace; the row after them."""
+    note = (
+        "what changed, why, and what it did to the answer. The last row is this file, recalculated: "
+        "it differs from the stamp once an input is edited"
     )
-    sheet.widths = [54, 80, 300, 306, 120, *([74] * 6)]
-    sheet.default_height = 26
-    add_title_rows(book, sheet, "Log", _LAST, master)
-    _heads(sheet)
-    sheet.freeze, sheet.repeat_rows, sheet.one_page_wide = (5, 1), (3, 4), True
-    row = _versions(book, sheet, 5, stamp)
+    start = row
+    row = add_part(sheet, row, LOG, note, LAST)
+    sheet.breaks.append(start)
+    row = _heads(sheet, row)
+    row = _versions(book, sheet, row, stamp)
     row = _overrides(book, sheet, row)
     _live(book, sheet, row, stamp)
     row = _edits(book, sheet, row + 1, stamp)
     row = _since(book, sheet, row + 1)
     row = _sign_off(book, sheet, row + 1, signatures)
-    sheet.print_area = (0, 0, add_trace(book, sheet, row + 2, _LAST, found), _LAST)
-    return sheet
+    return add_trace(book, sheet, row + 2, LAST, found)
 
 
-def _heads(sheet: Sheet) -> None:
-    """Heads in two lines: a result over what it was before and after."""
-    sheet.heights |= {2: 6, 3: 20, 4: 20}
-    for column, head in enumerate(("version", "date", "what changed", "why", "checks")):
-        sheet.set_text(3, column, "", style.HEADER.but(bottom=None))
-        sheet.set_text(4, column, head, style.HEADER)
+def _heads(sheet: Sheet, row: int) -> int:
+    """Heads in two lines, a result over what it was before and after; the row after them."""
+    sheet.heights |= {row: 20, row + 1: 20}
+    for column, head in enumerate(("version", "what changed", "date", "why", "checks")):
+        sheet.set_text(row, column, "", style.HEADER.but(bottom=None))
+        sheet.set_text(row + 1, column, head, style.HEADER)
     for place, metric in enumerate(_METRICS):
         for column, (top, text) in enumerate((("", "before"), (metric.head, "after")), _BEFORE + 2 * place):
-            sheet.set_text(3, column, top, style.HEADER_RIGHT.but(bottom=None))
-            sheet.set_text(4, column, text, style.HEADER_RIGHT)
+            sheet.set_text(row, column, top, style.HEADER_RIGHT.but(bottom=None))
+            sheet.set_text(row + 1, column, text, style.HEADER_RIGHT)
+    return row + 2
 
 
 def _versions(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
@@ -75,7 +74,7 @@ def _versions(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
         results = (version.ttft_ms, version.tpot_ms, version.usd_per_million)
         after = tuple(result or NOT_KNOWN for result in results)
         date = version.date or "not dated"
-        _words(sheet, row, (str(number), date, version.what, version.why, version.checks))
+        _words(sheet, row, (str(number), version.what, date, version.why, version.checks))
         for place, (then, now) in enumerate(zip(before, after, strict=True)):
             look = _look(_METRICS[place]).but(bottom=_RULE)
             _number(sheet, row, _BEFORE + 2 * place, then, look.but(colour=style.GREY))
@@ -83,7 +82,7 @@ def _versions(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
         before = after
         row += 1
     this, date = str(len(scenario.versions) + 1), book.date or "not dated"
-    _words(sheet, row, (this, date, f"generated: {book.estimate.title}", scenario.why, ""))
+    _words(sheet, row, (this, f"generated: {book.estimate.title}", date, scenario.why, ""))
     for place, (then, stored) in enumerate(zip(before, _results(stamp.stored), strict=True)):
         look = _look(_METRICS[place]).but(bottom=_RULE)
         _number(sheet, row, _BEFORE + 2 * place, then, look.but(colour=style.GREY))
@@ -100,7 +99,7 @@ def _overrides(book: EstimateBook, sheet: Sheet, row: int) -> int:
         scenarios = "" if len(columns) == len(estimate.columns) else f", scenario {letters}"
         defaults = " to ".join(dict.fromkeys(f"{end:g}" for end in (min(item.defaults), max(item.defaults))))
         what = f"override: {item.id} = {item.value:g}{unit}, default {defaults}{scenarios}"
-        _words(sheet, row, ("", "", what, item.reason, ""))
+        _words(sheet, row, ("", what, "", item.reason, ""))
         for place, (key, metric) in enumerate(JUDGED.items()):
             look = _look(metric).but(bottom=_RULE, colour=style.GREY)
             for column, result in enumerate((item.before[key], item.after[key]), _BEFORE + 2 * place):
@@ -112,7 +111,7 @@ def _overrides(book: EstimateBook, sheet: Sheet, row: int) -> int:
 def _live(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> None:
     """This file, recalculated: before is the stamp of generation, after the live result."""
     bold = style.Style(bold=True, fill=style.PANEL, top=(style.THIN, style.INK))
-    texts = ("live", "", "this file, recalculated", "before = stamp of generation, after = live result")
+    texts = ("live", "this file, recalculated", "", "before = as generated, after = live")
     for column, text in enumerate(texts):
         sheet.set_text(row, column, text, bold.but(bold=not column))
     book.add_quantity(
@@ -130,23 +129,23 @@ def _live(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> None:
 def _edits(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
     """What was edited since, and of each further scenario how much; the row after it."""
     edits, grey = stamp.edits, style.HEADER.but(bottom=_RULE)
-    texts = ("edits", "", "cell that holds something else", "as generated", "now")
+    texts = ("edits", "cell that holds something else", "", "as generated", "now")
     for column, text in enumerate(texts):
         sheet.set_text(row, column, text, grey)
-    sheet.set_style(row, 0, _LAST, grey)
+    sheet.set_style(row, 0, LAST, grey)
     sheet.heights[row] = 20
     for edit in edits.listed:
         row += 1
         sheet.heights[row] = 18
-        for column, words in enumerate((edit.cell, edit.was, edit.now), 2):
+        for column, words in zip((_WHAT, _WHY, _CHECKS), (edit.cell, edit.was, edit.now), strict=True):
             sheet.set_formula(row, column, words, _LINE.but(colour=style.LINK))
-        sheet.set_style(row, 0, _LAST, _LINE)
+        sheet.set_style(row, 0, LAST, _LINE)
     row += 1
-    sheet.set_text(row, 2, "more, listed on Edits in the column of the scenario", _LINE)
+    sheet.set_text(row, _WHAT, "more, listed on Edits in the column of the scenario", _LINE)
     for place, letter in enumerate(LETTERS[: book.side_by_side]):
         look = style.VALUE.but(bottom=_RULE, colour=style.LINK, form=f'"{letter}: "0')
-        sheet.set_formula(row, 3 + place, edits.count if place else edits.left, look, scenario=place)
-    sheet.set_style(row, 0, _LAST, _LINE)
+        sheet.set_formula(row, _CHECKS + place, edits.count if place else edits.left, look, scenario=place)
+    sheet.set_style(row, 0, LAST, _LINE)
     return row + 1
 
 
@@ -158,20 +157,20 @@ def _since(book: EstimateBook, sheet: Sheet, row: int) -> int:
     day = f" of {before.made_on}" if before.made_on else ""
     title = f"Since {before.workbook}{day}, by {before.made_by}, digest {before.digest}"
     sheet.set_text(row, 0, title, style.SECTION_HEAD)
-    sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
+    sheet.set_style(row, 1, LAST, style.SECTION_HEAD)
     row += 1
-    heads = {0: "what differs", 3: "id", _WAS: "was", _NOW: "is", _CHANGE: "change"}
+    heads = {_WHAT: "what differs", 3: "id", _WAS: "was", _NOW: "is", _CHANGE: "change"}
     for column, head in heads.items():
         sheet.set_text(row, column, head, style.HEADER_RIGHT if column >= _WAS else style.HEADER)
-    sheet.set_style(row, 0, _LAST, style.HEADER)
+    sheet.set_style(row, 0, LAST, style.HEADER)
     for change in before.inputs:
         row += 1
         _changed(book, sheet, row, change)
     if not before.inputs or before.more:
         row += 1
         words = f"and {before.more} more" if before.more else "no input"
-        sheet.set_text(row, 0, words, _LINE)
-        sheet.set_style(row, 1, _LAST, _LINE)
+        sheet.set_text(row, _WHAT, words, _LINE)
+        sheet.set_style(row, 0, LAST, _LINE)
     for line in followed(book.estimate.equations, before.results):
         row += 1
         _result(book, sheet, row, line)
@@ -183,7 +182,7 @@ def _changed(book: EstimateBook, sheet: Sheet, row: int, change: Changed) -> Non
     figure = book.estimate.equations.figures.get(change.id)
     label = {"model": "Model", "name": "Name"}.get(change.id) if figure is None else figure.label
     of = f", scenario {change.scenario}" if change.scenario and book.columns > 1 else ""
-    sheet.set_text(row, 0, f"{label or change.id}{of}", _LINE)
+    sheet.set_text(row, _WHAT, f"{label or change.id}{of}", _LINE)
     sheet.set_text(row, 3, change.id, style.IDENTIFIER.but(bottom=_RULE, wrap=False))
     unit = "1" if figure is None else figure.unit
     was, now = change.was, change.now
@@ -201,7 +200,7 @@ def _changed(book: EstimateBook, sheet: Sheet, row: int, change: Changed) -> Non
         for column, value in ((_WAS, was), (_NOW, now)):
             text = "none" if value is None else f"{value:g}" if isinstance(value, float) else value
             sheet.set_text(row, column, text, style.TEXT_VALUE.but(bottom=_RULE, size=style.SMALL))
-    sheet.set_style(row, 0, _LAST, _LINE)
+    sheet.set_style(row, 0, LAST, _LINE)
     sheet.heights[row] = 18
 
 
@@ -209,7 +208,8 @@ def _result(book: EstimateBook, sheet: Sheet, row: int, line: Followed) -> None:
     """A result of the base scenario: that of the workbook before, and live."""
     result = line.result
     unit = style.shown_unit(result.shown_unit)
-    sheet.set_text(row, 0, f"{result.label}, {unit}" if unit not in result.label else result.label, _LINE)
+    label = f"{result.label}, {unit}" if unit not in result.label else result.label
+    sheet.set_text(row, _WHAT, label, _LINE)
     behind = worked_out_id(result.figure.id)
     sheet.set_text(row, 3, behind, style.IDENTIFIER.but(bottom=_RULE, wrap=False))
     look = style.VALUE.but(form=style.amount(result.digits or 0), bottom=_RULE)
@@ -218,25 +218,31 @@ def _result(book: EstimateBook, sheet: Sheet, row: int, line: Followed) -> None:
     book.add_quantity(
         sheet, row, _CHANGE, line.change, style.table("effect").but(bottom=_RULE), scenario=ACROSS
     )
-    sheet.set_style(row, 0, _LAST, _LINE)
+    sheet.set_style(row, 0, LAST, _LINE)
     sheet.heights[row] = 18
 
 
 def _sign_off(book: EstimateBook, sheet: Sheet, row: int, signatures: SignOff) -> int:
     """Lines on which somebody signs, and whether each signature holds; the last row."""
-    sheet.set_text(row, 0, "Sign-off", style.SECTION_HEAD)
-    note = "a name and the digest of this file sign it; the signature holds until an input or result changes"
-    book.add_constant(sheet, row, DIGEST, signatures.digest, style.SECTION_HEAD.but(align="right"))
+    title = "Sign-off: holds until an input or result changes"
+    sheet.set_text(row, 0, title, style.SECTION_HEAD)
+    book.add_constant(sheet, row, DIGEST, signatures.digest, style.SECTION_HEAD)
     small = style.SECTION_HEAD.but(bold=False, size=style.SMALL, colour=style.GREY)
-    sheet.set_text(row, NAME, note, small)
-    sheet.set_text(row, DATE, "digest of this file", small.but(align="right"))
+    sheet.set_text(row, NAME, "digest of this file  ", small.but(align="right"))
     look = small.but(form='0" changed";;"as made"', align="left")
     book.add_quantity(sheet, row, STATUS, signatures.edited, look, scenario=ACROSS)
-    sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
-    heads = {0: "role", NAME: "name", REMARKS: "remarks", DATE: "date", DIGEST: "digest", STATUS: "signature"}
+    sheet.set_style(row, 1, LAST, style.SECTION_HEAD)
+    heads = {
+        ROLE: "role",
+        DATE: "date",
+        NAME: "name",
+        DIGEST: "digest",
+        STATUS: "signature",
+        REMARKS: "remarks",
+    }
     for column, head in heads.items():
         sheet.set_text(row + 1, column, head, style.HEADER)
-    sheet.set_style(row + 1, 0, _LAST, style.HEADER)
+    sheet.set_style(row + 1, 0, LAST, style.HEADER)
     line = style.Style(bottom=(style.THIN, style.GREY), valign="bottom")
     yellow = line.but(unlocked=True, colour=style.INPUT, fill=style.INPUT_FILL)
     rooms = {
@@ -247,7 +253,7 @@ def _sign_off(book: EstimateBook, sheet: Sheet, row: int, signatures: SignOff) -
         ),
     }
     for below, of in enumerate(signatures.lines, row + 2):
-        sheet.set_text(below, 0, of.role, line)
+        sheet.set_text(below, ROLE, of.role, line)
         for column, figure in ((NAME, of.name), (DIGEST, of.typed)):
             look = yellow.but(form="@")
             sheet.set_cell(below, column, Cell(look, entry=figure, room=rooms[column]))
@@ -259,7 +265,7 @@ def _sign_off(book: EstimateBook, sheet: Sheet, row: int, signatures: SignOff) -
         book.add_quantity(sheet, below, STATUS, of.status, line.but(bold=True), scenario=ACROSS)
         for sign, colour in ((HOLDS[0], style.PASS), ("!", style.ALERT), (NOT_SIGNED, style.GREY)):
             mark_beginning(sheet, below, STATUS, sign, colour)
-        sheet.set_style(below, 1, _LAST, line)
+        sheet.set_style(below, 0, LAST, line)
         sheet.heights[below] = 32
     return row + 1 + len(signatures.lines)
 
@@ -283,7 +289,7 @@ def _words(sheet: Sheet, row: int, texts: tuple[str, ...]) -> None:
     for column, text in enumerate(texts):
         sheet.set_text(row, column, text, look)
     heights = (needed_height(text, look, width) for text, width in zip(texts, sheet.widths, strict=False))
-    sheet.heights[row] = max(sheet.default_height or 0, *heights)
+    sheet.heights[row] = max(_ROW, *heights)
 
 
 def _number(sheet: Sheet, row: int, column: int, value: Value | None, look: style.Style) -> None:

@@ -10,9 +10,11 @@ from mantile.graph.quantity import Input
 from mantile.library.fields import DECODE
 from mantile.library.runs import NOTHING_NEAR
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, Sheet
+from mantile.workbook.book import A4, ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import mark_beginning
+from mantile.workbook.sheets.audit import ASSUMPTIONS, LOG
+from mantile.workbook.sheets.contents import add_contents
+from mantile.workbook.sheets.frame import show_master
 from mantile.workbook.sheets.sensitivity import SensitivitySheet
 from mantile.workbook.sheets.summary_charts import CHART_DATA, SummaryCharts
 from mantile.workbook.sheets.summary_tiles import add_tiles
@@ -37,6 +39,7 @@ SELECTORS = (
 _SELECTOR_ROWS = (3, 5)  # of their labels; the cells stand below
 _DECODE_SYSTEM = 7  # row
 _LIMITS, _OUTLOOK, _TRUST = 16, 31, 46  # rows of section heads
+_CONTENTS = _TRUST + 6
 _HEIGHTS = {
     0: 36,
     1: 22,
@@ -71,7 +74,7 @@ _HEIGHTS = {
 def select(book: EstimateBook) -> Sheet:
     """Make the sheet with the selectors, the cells in which the base scenario's inputs are typed."""
     sheet = book.add_sheet(Sheet("Summary", "front"))
-    sheet.widths = [12, *([152] * 9)]
+    sheet.widths = [12, *([145] * 9)]
     sheet.heights = dict(_HEIGHTS)
     sheet.default_height = 20
     for row, names in zip(_SELECTOR_ROWS, SELECTORS, strict=True):
@@ -104,8 +107,14 @@ def summary_sheet(
         sheet.set_style(row, FIRST + 1, LAST, style.SECTION_HEAD)
     SummaryCharts(book, sheet).lay_out(sensitivity_sheet, sweep_sheet)
     _trust(book, sheet, verdict, stamp)
-    sheet.print_area = (0, FIRST, _TRUST + 4, LAST)
-    sheet.one_page, sheet.freeze = True, (2, 0)
+    sheet.breaks, sheet.freeze, sheet.paper = [_CONTENTS - 1], (2, 0), A4
+
+
+def fill_contents(book: EstimateBook) -> None:
+    """Write what the workbook holds below the page, once everything else is laid out."""
+    sheet = book.sheets["Summary"]
+    after = add_contents(book, sheet, _CONTENTS, CHART_DATA - 1)
+    sheet.print_area = (0, FIRST, after - 1, LAST)
 
 
 def _select_row(book: EstimateBook, sheet: Sheet, row: int, names: tuple[str, ...]) -> None:
@@ -167,10 +176,8 @@ def _heading(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
         book.add_quantity(sheet, CHART_DATA + 1, FIRST + number, part, style.Style(size=style.SMALL))
     book.add_quantity(sheet, CHART_DATA + 1, FIRST + 1, texts.asked, style.Style(size=style.SMALL))
     book.add_quantity(sheet, 1, FIRST, texts.plan, style.PURPOSE)
-    link = "internal:'Checks'!A1"
-    sheet.set_formula(0, LAST, verdict.headline, style.MASTER, scenario=ACROSS, link=link)
-    mark_beginning(sheet, 0, LAST, "✗", style.FAIL)
-    link = "internal:'Log'!A1"
+    show_master(sheet, 0, LAST, verdict.headline)
+    link = book.link_to_part(LOG)
     book.add_quantity(sheet, 1, LAST, texts.status, style.BACK, scenario=ACROSS, link=link)
 
 
@@ -194,7 +201,7 @@ def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> 
     for row, column, figure in ((1, 4, texts.checks), (3, 4, texts.advice), (2, 7, texts.live)):
         book.add_quantity(sheet, _TRUST + row, column, figure, line, scenario=ACROSS)
     leads = "Assumptions: what moves the answer; Log: where it comes from"
-    sheet.set_text(_TRUST + 3, 1, leads, line, link="internal:'Log'!A1")
+    sheet.set_text(_TRUST + 3, 1, leads, line, link=book.link_to_part(ASSUMPTIONS))
     sheet.set_text(_TRUST + 3, 7, book.imprint, line)
     nearest = book.estimate.equations.nearest
     if nearest is None and book.estimate.equations.library.measured.runs:

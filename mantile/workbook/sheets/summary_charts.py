@@ -22,10 +22,10 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.sensitivity import SensitivitySheet
 from mantile.workbook.sheets.sweep import SweepSheet
 
-CHART_DATA = 53  # first row below what is printed
+CHART_DATA = 120  # first row below what is printed
 _FIRST = 1  # column of labels
 _SPLIT, _MEMORY, _OUTLOOK = 17, 23, 32  # rows of titles; the charts stand below
-_SIZE = (442, 232)
+_SIZE = (422, 232)
 _SMALL = style.Style(size=style.SMALL)
 _NUMBER = style.Style(size=style.SMALL, form="#,##0.000", align="right")
 _COUNT = _NUMBER.but(form="0")
@@ -86,7 +86,7 @@ class SummaryCharts:
             "Share of prefill and decode time by compute, memory, network and overhead",
             ("Summary", first, _FIRST, last, _FIRST),
             series,
-            (442, 98),
+            (422, 98),
             (0.12, 0.04, 0.86, 0.92),
         )
         self.sheet.charts.append((_SPLIT + 1, 1, chart))
@@ -106,7 +106,7 @@ class SummaryCharts:
             "Memory of the fullest accelerator: weights, KV cache, activations, runtime, free and reserve "
             "against capacity",
             series,
-            (442, 118),
+            (422, 118),
             (0.03, 0.04, 0.94, 0.42),
         )
         self.sheet.charts.append((_MEMORY + 1, 1, chart))

@@ -134,6 +134,7 @@ def _speed_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             book,
             TPOT,
             column=4,
+            label="Time per token, TPOT",
             second="Decode bandwidth, MBU",
             other=equations.headlines[DECODE_MBU],
             other_form=style.FRONT["percent"],

@@ -1,4 +1,4 @@
-"""The trace on the Log sheet: the path of each headline result down to the figure behind it."""
+"""The trace on the Audit sheet: the path of each headline result down to the figure behind it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import mark_beginning
 
-_STEP, _VALUE, _NAME, _ID, _STATUS = range(5)
+_STEP, _NAME, _VALUE, _ID, _STATUS = range(5)
 _PATH = {"value": _VALUE, "name": _NAME, "id": _ID, "status": _STATUS}
 _TABLE = {**_PATH, "part": 0, "said": 5, "links": 6, "fixed": 7, "lead": 8, "key": 9, "place": 10}
 _OF_FIGURES = {**_TABLE, "told": 11}
-_HEADS = {_VALUE: "value", _NAME: "what it is", _ID: "id of its row"}
+_HEADS = {_NAME: "what it is", _VALUE: "value", _ID: "id of its row"}
 _BEHIND = {**_HEADS, _STATUS: "status", 5: "source", 8: "leads to", 9: "key", 10: "place"}
-_BEHIND_FIGURES = {**_BEHIND, 11: "said of the row"}
+_BEHIND_FIGURES = {**_BEHIND, 11: "note"}
 _HEIGHT = 18
 _RULE, _END = (style.THIN, style.FAINT), (style.THIN, style.GREY)
 _LOOKS = {
@@ -35,22 +35,24 @@ _LOOKS = {
 
 
 def add_trace(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> int:
-    """The paths, and below them the tables that they are looked up in; the last row of the paths."""
+    """The paths, and below them the tables that they are looked up in; the row after them."""
     end, steps = _paths(book, sheet, row, last, found)
-    heads = _tables(book, sheet, end + 1, last, found)
+    heads, after = _tables(book, sheet, end + 1, last, found)
     for place, title in steps.items():
         sheet.cells[place, _ID].link = heads[title]
-    return end - 1
+    return after
 
 
-def add_figures(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> None:
-    """The figures of the library in use, each with its status and source."""
-    note = "what sources above, and steps of the trace on Log, are chosen from, live"
+def add_figures(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> int:
+    """The figures of the library in use, each with its status and source; the row after them."""
+    note = "what sources above, and steps of the trace below, are chosen from, live"
     row = _head(sheet, row, last, (FIGURES, note), _BEHIND_FIGURES)
     for line in found.tables[FIGURES]:
         _cells(book, sheet, row, line, _OF_FIGURES)
         sheet.ids[row] = line["key"].id.removesuffix(".key")
         row = _finish(sheet, row, last)
+    sheet.folds.append((row - len(found.tables[FIGURES]), row - 1))
+    return row
 
 
 def _paths(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> tuple[int, dict[int, str]]:
@@ -74,34 +76,43 @@ def _paths(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) 
     return row, steps
 
 
-def _tables(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> dict[str, str]:
-    """The tables behind the paths but that of figures; links to all by what stands over them."""
+def _tables(
+    book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace
+) -> tuple[dict[str, str], int]:
+    """The tables behind the paths but that of figures; links to all by what stands over them.
+
+    And the row after them.
+    """
     row = _head(sheet, row, last, ("Behind the trace", "what its steps are chosen from, live"), _BEHIND)
     row = _title(sheet, row, last, "Choices of the paths")
+    first = row
     for metric, path in found.paths.items():
         for number, line in enumerate(path):
             if line.cells.keys() & {"lead", "place"}:
                 sheet.set_text(row, _NAME, f"{metric.label}, step {number}", _LOOKS["name"].but(bottom=_RULE))
                 _cells(book, sheet, row, line, {role: _TABLE[role] for role in ("lead", "place")})
                 row = _finish(sheet, row, last)
+    sheet.folds.append((first, row - 1))
     heads: dict[str, str] = {}
     for title, table in found.tables.items():
         if title == FIGURES:
-            heads[title] = book.link_to(table[0]["key"])
+            above = book.addresses[table[0]["key"]].row - 1  # the title of the table, over its heads
+            heads[title] = f"internal:'{sheet.name}'!A{above}"
             continue
         heads[title] = f"internal:'{sheet.name}'!A{row + 1}"
         row = _title(sheet, row, last, title)
         for line in table:
             _cells(book, sheet, row, line, _TABLE)
             row = _finish(sheet, row, last)
-    return heads
+        sheet.folds.append((row - len(table), row - 1))
+    return heads, row
 
 
 def _head(sheet: Sheet, row: int, last: int, texts: tuple[str, str], heads: Mapping[int, str]) -> int:
     """Title and note of a block, and the heads of its columns; the row after them."""
     title, note = texts
     sheet.set_text(row, 0, title, style.SECTION_HEAD)
-    sheet.set_text(row, _NAME, note, style.SECTION_HEAD.but(bold=False, size=9.5, colour=style.GREY))
+    sheet.set_text(row, _ID, note, style.SECTION_HEAD.but(bold=False, size=9.5, colour=style.GREY))
     sheet.set_style(row, 1, last, style.SECTION_HEAD)
     for column, text in heads.items():
         sheet.set_text(row + 1, column, text, style.HEADER_RIGHT if column == _VALUE else style.HEADER)

@@ -1,14 +1,9 @@
-"""The Cover: contents, how to use the workbook, what colours mean, the answer, limits, provenance."""
+"""Below the Summary: contents, how to use the workbook, what colours mean, limits, provenance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import count
 from textwrap import wrap
 
-from mantile.equations.checks import Verdict
-from mantile.equations.metrics import OUTPUT_TOKENS_PER_S_PER_ACCELERATOR, TPOT, TTFT, table_format
-from mantile.equations.summary import status
 from mantile.estimates.estimate import Estimate
 from mantile.ir.counts import tensor_list
 from mantile.library.architecture import Model
@@ -16,200 +11,153 @@ from mantile.library.fields import DECODE
 from mantile.library.scenario import Scenario
 from mantile.library.scenario_fields import DEFAULT_SYSTEM
 from mantile.workbook import style
-from mantile.workbook.book import ACROSS, Cell, Sheet
+from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import show_master
 
-_CONTENTS = (
-    (
-        "front",
-        (("Summary", "one page: fit, speed, limits, evidence"), ("Checks", "both sides of every check")),
-    ),
-    (
-        "inputs",
-        (
-            ("Inputs", "workload, parallelism, data types"),
-            ("Hardware", "accelerators and links, with sources"),
-            ("Efficiency", "how much of the hardware is reached"),
-            ("Model", "architecture facts with provenance"),
-            ("Tensors", "all tensors, parameters of each"),
-            ("Shapes", "every tensor: dimensions, format, bytes"),
-            ("IR", "modules in order, dims, formats, origins"),
-        ),
-    ),
-    (
-        "workings",
-        (
-            ("Plan", "which accelerator holds what"),
-            ("Devices", "who holds which layers, and what sets the pace"),
-            ("Calculation", "every row of workings, in parts"),
-            ("Memory", "shards, weights, KV cache, activations"),
-            ("Network", "what each collective costs"),
-            ("Prefill", "module by module"),
-            ("Decode", "module by module"),
-            ("Serving", "TTFT, TPOT, queueing, throughput"),
-            ("Cost", "power, price, cost per token and month"),
-            ("Layers", "the same times, by kind of layer"),
-        ),
-    ),
-    (
-        "outputs",
-        (
-            ("Compare", "scenarios side by side, changes to the base"),
-            ("Alternative", "the same on another accelerator, chosen there"),
-            ("Sensitivity", "what the results hang on"),
-            ("Sweep", "over one input or two"),
-            ("Calibration", "measured beside predicted"),
-        ),
-    ),
-    (
-        "control",
-        (
-            ("Edits", "inputs as generated and now"),
-            ("Assumptions", "numbered, with source and effect"),
-            ("Log", "versions, edits, sign-off, trace"),
-        ),
-    ),
-)
+_PURPOSES = {
+    "Summary": "one page: fit, speed, limits, evidence",
+    "Capacity": "replicas by hour, to buy, to rent or to call",
+    "Inputs": "workload, parallelism, data types",
+    "Hardware": "accelerators and links, with sources",
+    "Efficiency": "how much of the hardware is reached",
+    "IR": "modules, tensors and facts of the architecture",
+    "Modules": "in order, dimensions, formats, origins",
+    "Shapes": "every tensor: dimensions, format, bytes",
+    "Facts": "of the architecture, with provenance",
+    "Tensors": "all tensors, parameters of each",
+    "Calculation": "every row of workings, in parts",
+    "Memory": "shards, weights, KV cache, activations",
+    "Network": "what each collective costs",
+    "Prefill": "module by module",
+    "Decode": "module by module",
+    "Serving": "TTFT, TPOT, queueing, throughput",
+    "Cost": "power, price, cost per token and month",
+    "Finance": "a demand that grows, and what it costs",
+    "Layers": "where the time goes, by kind of layer",
+    "Plan": "which accelerator holds what",
+    "Devices": "who holds which layers, and what sets the pace",
+    "What-if": "what would change the answer",
+    "Decision": "plans that were searched for, and one to take",
+    "Comparison": "scenarios side by side, changes to the base",
+    "Alternative": "the same on another accelerator, chosen there",
+    "Sensitivity": "what the results hang on",
+    "Sweep": "over one input or two",
+    "Calibration": "measured beside predicted",
+    "Edits": "inputs as generated and now",
+    "Audit": "whether it holds together, and what changed",
+    "Checks": "both sides of every check",
+    "Assumptions": "numbered, with source and effect",
+    "Log": "versions, edits, sign-off, trace",
+}
+"""What stands on sheets and their parts."""
 _USE = (
     "Change any yellow cell on Summary or Inputs: every number and chart follows.",
     "Read Summary. The link behind each number leads to its row.",
     "A row says how it is worked out, its source and its id; + at the left opens what is folded.",
-    "Before you rely on it: Checks, then Assumptions, then Log.",
+    "Before you rely on it: the checks, assumptions and log on Audit.",
     "mantile verify FILE.xlsx recomputes all of it in Python and lists edited cells.",
 )
 _LINE = 96  # characters of provenance that fit on a printed line
-_NARROW = 8  # height of the rows between families of sheets
+_HEIGHT = 20  # of a row
+_LEFT, _RIGHT, _LAST = 1, 5, 9  # first columns of both halves, and the last
 
 
-def cover_sheet(book: EstimateBook) -> Sheet:
-    """Reserve the first place; `fill_cover` writes it once everything else is laid out."""
-    sheet = book.add_sheet(Sheet("Cover", "front"))
-    sheet.widths = [24, 140, 306, 110, 36, 130, 288, 130, 140]
-    sheet.default_height = 22
-    return sheet
+def add_contents(book: EstimateBook, sheet: Sheet, row: int, end: int) -> int:
+    """What the workbook holds and how it is used, from a row on; the row after it.
+
+    Args:
+        end: the row before which it ends.
+    """
+    _title(book, sheet, row)
+    left = _limits_and_weaknesses(book, sheet, _contents(book, sheet, row + 3) + 1)
+    right = _RightColumn(book, sheet, row + 3)
+    right.how_to_use()
+    right.colours()
+    after = max(left, right.provenance())
+    assert after <= end, f"contents end at row {after}; expected at most {end}"
+    return after
 
 
-def fill_cover(book: EstimateBook, verdict: Verdict) -> None:
-    """Lay out the Cover."""
-    sheet = book.sheets["Cover"]
-    _title(book, sheet, verdict)
-    row = _contents(book, sheet)
-    limits_end = _limits_and_weaknesses(book, sheet, row + 1)
-    column = _RightColumn(book, sheet)
-    column.how_to_use()
-    column.colours()
-    column.answer()
-    last = column.provenance()
-    sheet.print_area = (0, 0, max(limits_end, last), 8)
-    sheet.one_page, sheet.freeze = True, (4, 0)
-
-
-def _title(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
-    """What the workbook is and asks; what the checks say, and whether inputs changed."""
+def _title(book: EstimateBook, sheet: Sheet, row: int) -> None:
+    """Who made the workbook, of what, to answer what."""
     estimate = book.estimate
-    sheet.heights |= {0: 20, 1: 42, 2: 26, 3: 14}
+    sheet.heights |= {row: 24, row + 1: 22, row + 2: 8}
     maker = (estimate.template.company or "Mantile").upper()
-    look = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
-    sheet.set_text(0, 1, f"{maker}  ·  LLM INFERENCE ESTIMATE", look)
-    sheet.set_text(1, 1, estimate.title, style.COVER_TITLE)
-    sheet.set_text(2, 1, _question(estimate.scenario.why), style.Style(size=12, colour=style.GREY))
-    show_master(sheet, 1, 8, verdict.headline)
-    sheet.set_formula(2, 8, status(verdict).body, style.BACK, scenario=ACROSS)
+    look = style.Style(size=style.SMALL, bold=True, colour=style.GREY, valign="bottom")
+    sheet.set_text(row, _LEFT, f"{maker}  ·  LLM INFERENCE ESTIMATE  ·  {estimate.title}", look)
+    why = _question(estimate.scenario.why)
+    sheet.set_text(row + 1, _LEFT, why, style.Style(size=12, colour=style.GREY))
 
 
-def _contents(book: EstimateBook, sheet: Sheet) -> int:
-    """The sheets there are, by family, each with what it holds; the row after them."""
-    _head(sheet, 4, 1, "Contents")
-    row = 6
-    name_look = style.Style(bold=True, colour=style.NAVY, indent=1)
-    part_look = style.Style(colour=style.NAVY, indent=2)
-    places = {
-        part: f"internal:'{of.name}'!A{head + 1}"
-        for of in book.sheets.values()
-        for part, head in of.parts.items()
-    }
-    for family, entries in _CONTENTS:
-        for name, purpose in entries:
-            is_sheet = name in book.sheets
-            if not is_sheet and name not in places:
-                continue
-            sheet.set_cell(row, 0, Cell(style.Style(right=(style.THICK, style.TABS[family]))))
-            link = f"internal:'{name}'!A1" if is_sheet else places[name]
-            sheet.set_text(row, 1, name, name_look if is_sheet else part_look, link=link)
-            sheet.set_text(row, 2, purpose, style.PURPOSE)
-            sheet.set_text(row, 3, _extent(book, name), style.BACK)
+def _contents(book: EstimateBook, sheet: Sheet, row: int) -> int:
+    """The sheets there are and their parts, each with what it holds; the row after them."""
+    _head(sheet, row, _LEFT, "Contents")
+    of_sheet = style.Style(bold=True, colour=style.NAVY, indent=1)
+    of_part = style.Style(colour=style.NAVY, indent=2)
+    for of in book.sheets.values():
+        for name in (of.name, *of.parts):
             row += 1
-        sheet.heights[row] = _NARROW
-        row += 1
-    return row
+            link, look = (
+                (f"internal:'{name}'!A1", of_sheet) if name == of.name else (book.link_to_part(name), of_part)
+            )
+            sheet.set_cell(row, 0, Cell(style.Style(right=(style.THICK, style.TABS[of.family]))))
+            sheet.set_text(row, _LEFT, name, look, link=link)
+            sheet.set_text(row, _LEFT + 1, _PURPOSES.get(name, ""), style.PURPOSE)
+            sheet.set_text(row, _RIGHT - 1, _extent(book, name), style.BACK.but(indent=2))
+            sheet.heights[row] = _HEIGHT
+    return row + 1
 
 
 def _limits_and_weaknesses(book: EstimateBook, sheet: Sheet, row: int) -> int:
     """What the estimate leaves out; the row after the last."""
-    _head(sheet, row, 1, "Limits and weaknesses")
+    _head(sheet, row, _LEFT, "Limits and weaknesses")
     limits = _limits(book.estimate)
-    for below, limit in enumerate(limits, row + 2):
-        sheet.set_text(below, 1, limit, style.LABEL)
-    return row + 2 + len(limits)
+    for below, limit in enumerate(limits, row + 1):
+        sheet.set_text(below, _LEFT, limit, style.LABEL)
+        sheet.heights[below] = _HEIGHT
+    return row + 1 + len(limits)
 
 
 def _head(sheet: Sheet, row: int, column: int, text: str) -> None:
     """A head over the left or the right half of the page."""
     rule = style.Style(size=12, bold=True, colour=style.NAVY, bottom=(style.THICK, style.NAVY))
     sheet.set_text(row, column, text, rule)
-    sheet.set_style(row, column + 1, 3 if column == 1 else 8, rule)
+    sheet.set_style(row, column + 1, _RIGHT - 1 if column == _LEFT else _LAST, rule)
+    sheet.heights[row] = _HEIGHT + 2
 
 
 class _RightColumn:
-    """The right half of the page, filled from top to bottom, past the narrow rows of the left half."""
+    """The right half of the page, filled from top to bottom."""
 
-    def __init__(self, book: EstimateBook, sheet: Sheet) -> None:
-        self.book, self.sheet = book, sheet
-        narrow = {row for row, height in sheet.heights.items() if height == _NARROW}
-        self.rows: Iterator[int] = (row for row in count(6) if row not in narrow)
+    def __init__(self, book: EstimateBook, sheet: Sheet, row: int) -> None:
+        self.book, self.sheet, self.row = book, sheet, row
 
     def how_to_use(self) -> None:
         """Steps for a reader."""
-        _head(self.sheet, 4, 5, "How to use this workbook")
+        self._head("How to use this workbook")
         for number, step in enumerate(_USE, 1):
-            self.sheet.set_text(next(self.rows), 5, f"{number}   {step}", style.LABEL)
+            self.sheet.set_text(self._next(), _RIGHT, f"{number}   {step}", style.LABEL.but(indent=1))
 
     def colours(self) -> None:
         """A sample of each kind of cell."""
         self._head("What the colours mean")
         for look, sample, meaning in _samples():
-            row = next(self.rows)
-            self.sheet.set_cell(row, 5, Cell(look, number=sample))
-            self.sheet.set_text(row, 6, meaning, style.LABEL.but(indent=1))
-
-    def answer(self) -> None:
-        """The headline results."""
-        figures = self.book.estimate.equations.figures
-        rate = OUTPUT_TOKENS_PER_S_PER_ACCELERATOR
-        self._head("The answer")
-        for metric, unit, meaning in (
-            (TTFT, TTFT.display_unit, "to the first token"),
-            (TPOT, TPOT.display_unit, "per further token"),
-            (rate, "", rate.definition),
-        ):
-            form = style.amount(metric.large_digits, unit) if unit else table_format(metric.large_digits)
-            row, look = next(self.rows), style.Style(form=form, bold=True, align="right")
-            shown = self.book.displayed(metric.of(figures), metric.display_unit)
-            self.sheet.set_formula(row, 5, shown, look)
-            self.sheet.set_text(row, 6, meaning, style.LABEL.but(indent=1))
+            row = self._next()
+            self.sheet.set_cell(row, _RIGHT, Cell(look, number=sample))
+            self.sheet.set_text(row, _RIGHT + 1, meaning, style.LABEL.but(indent=1))
 
     def provenance(self) -> int:
-        """What the workbook was made from; the last row."""
+        """What the workbook was made from; the row after it."""
         book, sheet = self.book, self.sheet
         self._head("Provenance")
+        label_look = style.PURPOSE.but(indent=1)
         rate = book.currency.rate
         if rate is not None:
-            row = next(self.rows)
+            row = self._next()
             look = style.value("1", role="fixed").but(form="0.0000", align="left")
-            sheet.set_text(row, 5, rate.label, style.PURPOSE)
-            book.add_constant(sheet, row, 6, rate, look)
+            sheet.set_text(row, _RIGHT, rate.label, label_look)
+            book.add_constant(sheet, row, _RIGHT + 1, rate, look)
         for label, text in (
             ("generator", book.generator),
             ("bundle", f"{book.digest}, very-hidden sheet {BUNDLE_SHEET}"),
@@ -220,15 +168,22 @@ class _RightColumn:
             ("licence", "Apache-2.0"),
         ):
             for place, line in enumerate(wrap(text, _LINE, break_on_hyphens=False)):
-                row = next(self.rows)
-                sheet.set_text(row, 5, "" if place else label, style.PURPOSE)
-                sheet.set_text(row, 6, line, style.LABEL)
-        return row
+                row = self._next()
+                sheet.set_text(row, _RIGHT, "" if place else label, label_look)
+                sheet.set_text(row, _RIGHT + 1, line, style.LABEL)
+        return row + 1
 
     def _head(self, text: str) -> None:
-        """A head behind an empty row."""
-        next(self.rows)
-        _head(self.sheet, next(self.rows), 5, text)
+        """A head behind an empty row, but for the first."""
+        if self.sheet.cells.get((self.row - 1, _RIGHT)) is not None:
+            self._next()
+        _head(self.sheet, self.row, _RIGHT, text)
+        self.row += 1
+
+    def _next(self) -> int:
+        self.sheet.heights.setdefault(self.row, _HEIGHT)
+        self.row += 1
+        return self.row - 1
 
 
 def _samples() -> tuple[tuple[style.Style, float, str], ...]:
@@ -326,12 +281,12 @@ def _extent(book: EstimateBook, name: str) -> str:
     if name == "Summary":
         return "1 page"
     if name == "Checks":
-        return f"{sum(1 for code in sheet.ids.values() if code)} checks"
+        return f"{len(book.estimate.equations.checks.codes)} checks"
     if name == "Inputs":
         return f"{len(book.estimate.equations.inputs.named())} inputs"
     if name in ("Hardware", "Efficiency"):
         return f"{sum(1 for cell in sheet.cells.values() if cell.entry is not None):,} inputs"
-    if name == "Model":
+    if name in ("Model", "Facts"):
         return f"{len(book.estimate.equations.ir.facts)} facts"
     if name == "Tensors":
         return f"{sum(tensor['count'] for tensor in tensor_list(book.estimate.equations.ir)):,} tensors"
