@@ -3,7 +3,7 @@
     python3 libreoffice_solver.py FILE.xlsx TASK.json PROFILE
 
 The task names measured values to type, a factor for Goal Seek, and factors for Solver; what comes out is
-printed as JSON. Cells are found by the ids on Calibration, as a person finds them by their labels.
+printed as JSON. Cells are found by the ids on Efficiency, as a person finds them by their labels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from com.sun.star.sheet.SolverConstraintOperator import GREATER_EQUAL, LESS_EQUA
 from libreoffice_office import opened
 
 BASE, SHARED, IDS = 7, 6, 5  # columns
-ROWS = 300
+ROWS = 600
 SOLVER = "com.sun.star.comp.Calc.SwarmSolver"  # the one that is not linear and needs no Java
 ERROR = "measured.error_of_all"
 
@@ -27,7 +27,7 @@ ERROR = "measured.error_of_all"
 def worked(document: Any, context: Any, task: dict[str, Any]) -> dict[str, Any]:
     """Type, seek, solve, look."""
     document.calculateAll()
-    sheet = document.Sheets.getByName("Calibration")
+    sheet = document.Sheets.getByName("Efficiency")
     rows: dict[str, int] = {}
     for row in range(ROWS):
         rows.setdefault(sheet.getCellByPosition(IDS, row).String, row)

@@ -40,7 +40,7 @@ FIELDS = {
 }
 
 
-FREE = {(name, "J") for name in ("Inputs", "Hardware", "Efficiency", "Calibration")}
+FREE = {(name, "J") for name in ("Inputs", "Hardware", "Efficiency")}
 """The column that stands ready for a third scenario, which is none yet."""
 
 

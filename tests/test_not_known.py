@@ -216,7 +216,7 @@ def _told(engine: str, folder: Path, edits: tuple[tuple[str, Any], ...]) -> dict
     made = estimate(parse_scenario(asked, "test"), library=few(("h100-sxm",)))
     book = lay_out(made)
     cells = {}
-    for name in ("Calculation", "Calibration"):
+    for name in ("Calculation", "Efficiency"):
         sheet = book.sheets[name]
         for row, identifier in sorted(sheet.ids.items(), reverse=True):  # what stands first on a sheet counts
             column = SHARED if identifier == "measured.error_of_all" else FIRST

@@ -68,8 +68,8 @@ def typed(made: Estimate, workbook: Path) -> Path:
 
     def change(book: Any) -> None:
         for column, value in enumerate(tpot):
-            _cell(book, "Calibration", "measured.tpot", 8 + column).value = value
-        _cell(book, "Calibration", "measured.ttft").value = float(made.results()["ttft_s"]) * 1e3 * LATER
+            _cell(book, "Efficiency", "measured.tpot", 8 + column).value = value
+        _cell(book, "Efficiency", "measured.ttft").value = float(made.results()["ttft_s"]) * 1e3 * LATER
 
     return edit(workbook, workbook.with_name("typed.xlsx"), change)
 
@@ -104,16 +104,16 @@ def test_nothing_typed_is_nothing_off(made: Estimate, workbook: Path) -> None:
         warnings.simplefilter("ignore")
         book = openpyxl.load_workbook(workbook)
     assert all(
-        not _cell(book, "Calibration", f"measured.{name}", column).protection.locked
-        and _cell(book, "Calibration", f"measured.{name}").value is None
+        not _cell(book, "Efficiency", f"measured.{name}", column).protection.locked
+        and _cell(book, "Efficiency", f"measured.{name}").value is None
         for name in ("ttft", "ttft_p50", "tpot", "output_tokens_per_s")
         for column in (8, 9)
     )
     place = book.defined_names["calibration_error"].attr_text
-    assert _cell(book, "Calibration", "measured.error_of_all", 7).coordinate == place.partition("!")[
+    assert _cell(book, "Efficiency", "measured.error_of_all", 7).coordinate == place.partition("!")[
         2
     ].replace("$", "")
-    both = _cell(book, "Calibration", "measured.error_of_all", 7).value
+    both = _cell(book, "Efficiency", "measured.error_of_all", 7).value
     assert re.search(r"SUM\(H(\d+):I\1\)", both), both
 
 
@@ -215,9 +215,9 @@ def test_edits_are_carried_over(opened: File) -> None:
             ("Inputs", "inputs.concurrency", 9): 3,
             ("Inputs", "inputs.weights_dtype", 9): "fp8",
             ("Efficiency", "efficiency.step_host.override", 8): 900,
-            ("Calibration", "efficiency.launch_scale.override", 9): 0.5,
+            ("Efficiency", "efficiency.launch_scale.override", 9): 0.5,
             ("Model", "model.layers", 7): 16,
-            ("Calibration", "measured.ttft_p50", 9): 88.8,
+            ("Efficiency", "measured.ttft_p50", 9): 88.8,
         },
     )
     now = edited(file)
@@ -279,7 +279,7 @@ def test_an_override_emptied_or_changed_in_the_base_alone(opened: File) -> None:
         File(Path("run.xlsx"), book, Cells(contents, {})),
         {
             ("Efficiency", "efficiency.step_host.override", 8): 800,
-            ("Calibration", "efficiency.launch_scale.override", 9): None,
+            ("Efficiency", "efficiency.launch_scale.override", 9): None,
         },
     )
     now = edited(file)
@@ -293,7 +293,7 @@ def test_an_override_emptied_or_changed_in_the_base_alone(opened: File) -> None:
     ]
 
 
-TPOT = ("Calibration", "measured.tpot", 8)
+TPOT = ("Efficiency", "measured.tpot", 8)
 
 
 @pytest.mark.parametrize(
@@ -308,8 +308,8 @@ TPOT = ("Calibration", "measured.tpot", 8)
             {TPOT: 9, ("Calculation", "serving.e2e", 8): 1.5},
             r"Calculation!H\d+ \(serving\.e2e\): holds '1\.5' instead of",
         ),
-        ({TPOT: -9}, r"Calibration!H\d+ \(measured\.tpot\): holds -9; expected a number from 1e-09 to "),
-        ({TPOT: "9 ms"}, r"Calibration!H\d+ \(measured\.tpot\)"),
+        ({TPOT: -9}, r"Efficiency!H\d+ \(measured\.tpot\): holds -9; expected a number from 1e-09 to "),
+        ({TPOT: "9 ms"}, r"Efficiency!H\d+ \(measured\.tpot\)"),
         ({TPOT: 9, ("Summary", "B7", 2): 2.5}, r"\(inputs\.tp\): holds 2\.5; expected a whole number"),
         ({TPOT: 9, ("Summary", "B7", 2): 3}, "the plan is not possible"),
     ],

@@ -217,7 +217,7 @@ def test_reasons_are_typed_beside_overrides(tmp_path: Path) -> None:
     compute, price = (
         (sheet, _row(book, sheet, identifier))
         for sheet, identifier in (
-            ("Calibration", "efficiency.gemm_compute.override"),
+            ("Efficiency", "efficiency.gemm_compute.override"),
             ("Hardware", "hardware.price_cloud.override"),
         )
     )
@@ -241,7 +241,7 @@ def test_reasons_are_typed_beside_overrides(tmp_path: Path) -> None:
     assert variant == {"efficiency.gemm_compute": "a guess"}
     assert [item["cell"] for item in imported.left_out] == [f"Hardware!{idle.coordinate}"]
     again = lay_out(imported.estimate)
-    for name in ("Calibration", "Audit"):
+    for name in ("Efficiency", "Audit"):
         texts = [cell.text for cell in again.sheets[name].cells.values() if cell.text]
         assert any("measured here" in text for text in texts), name
 

@@ -57,10 +57,11 @@ from mantile.library.request_classes import RequestClass
 
 Sheets = dict[str, tuple[Section, ...]]
 
-CALCULATION = "Calculation"
+EFFICIENCY, CALIBRATION, CALCULATION = "Efficiency", "Calibration", "Calculation"
 PARTS = {
     "Model": ("Facts", "Tensors"),
-    CALCULATION: ("Memory", "Network", "Prefill", "Decode", "Serving", "Cost"),
+    EFFICIENCY: ("Factors", CALIBRATION),
+    CALCULATION: ("Memory", "Network", "Prefill", "Decode", "Serving", "Cost", "Finance"),
 }
 """The parts of sheets that have several, in the order a reader meets them."""
 
@@ -573,7 +574,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                 else (graph.prefill_workers.speculation.section,)
             ),
         ),
-        "Efficiency": of_workers(lambda workers: workers.efficiency.sections),
+        "Factors": of_workers(lambda workers: workers.efficiency.sections),
         "Facts": graph.model.sections,
         "Tensors": graph.prefill_workers.tensors.listed,
         "Memory": (
@@ -621,7 +622,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             _headlines(graph, of_cost=True),
         ),
         **({} if graph.capacity is None else {"Finance": graph.capacity.sections}),
-        "Calibration": graph.measured.sections,
+        CALIBRATION: graph.measured.sections,
     }
 
 
@@ -697,7 +698,7 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
     """Blocks without what neither prefill nor decode workers need, such as factors of the other phase."""
     needed = set(
         ancestors(
-            *_figures(sheets, "Prefill", "Decode", "Serving", "Cost", "Calibration"),
+            *_figures(sheets, "Prefill", "Decode", "Serving", "Cost", CALIBRATION),
             *(() if graph.capacity is None else figures_of(graph.capacity)),
             *(check.result for check in graph.checks.checks),
             *(graph.fullest.section.figures() if graph.fullest.section else ()),

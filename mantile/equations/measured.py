@@ -46,7 +46,7 @@ class Measured:
         values: the cells, by the field of a scenario's `measured`.
         error: sum of squared log ratios; 0 where nothing was measured, a text where something was that is
             not known.
-        sections: the blocks of the Calibration sheet.
+        sections: the blocks of Calibration, on Efficiency.
     """
 
     values: dict[str, Input]
@@ -94,7 +94,7 @@ class _Blocks:
 
 
 def measured(headlines: Mapping[Metric, Quantity]) -> Measured:
-    """The rows of the Calibration sheet.
+    """The rows of Calibration, on Efficiency.
 
     Args:
         headlines: the metrics of the plan as readers see them.
@@ -200,8 +200,8 @@ class Tuning:
     """Factors that a solver may change, beside the error that it makes small.
 
     Args:
-        cells: their override cells, which stand on Calibration instead of Efficiency.
-        sections: blocks of the Calibration sheet: these cells, what is in use, the bounds.
+        cells: their override cells, which stand together at Calibration.
+        sections: blocks of Calibration: these cells, what is in use, the bounds.
     """
 
     cells: tuple[Input, ...]

@@ -128,14 +128,12 @@ class Stamp:
 
 def stamp(
     graph: EstimateGraph,
-    measured: bool = True,
     of_choice: Sequence[Input] = (),
     choice: Faults | None = None,
 ) -> Stamp:
     """The rows that compare live results with those of generation; the maker of the file fills these in.
 
     Args:
-        measured: whether there are cells for what was measured.
         of_choice: what is typed where plans are chosen among: limits, weights, what is wanted.
         choice: the cells of these that hold what cannot be.
     """
@@ -170,7 +168,7 @@ def stamp(
             in_all("demand.message", "The first of them in words", "1", first),
         )
     assumptions = tuple(cell for of in kinds for cell in of.typed)
-    edited = edits(graph, changed, assumptions, measured, of_choice)
+    edited = edits(graph, changed, assumptions, of_choice)
     readable = [Check(code, left, none) for code, left in zip(READABLE, (edited.invalid, count), strict=True)]
     if choice is not None:
         words = "Cells of Decide that hold what cannot be, in the base"
@@ -209,7 +207,6 @@ def edits(
     graph: EstimateGraph,
     results: Quantity,
     assumptions: Sequence[Typed],
-    measured: bool,
     of_choice: Sequence[Input],
 ) -> Edits:
     """Every input and override against what its cell held when the file was made.
@@ -217,10 +214,9 @@ def edits(
     Args:
         results: how many headline results changed.
         assumptions: their cells.
-        measured: whether there are cells for what was measured.
         of_choice: what is typed where plans are chosen among; all scenarios share it.
     """
-    values = graph.measured.values.values() if measured else ()
+    values = graph.measured.values.values()
     of_all_scenarios = (*graph.model.typed.typed, *graph.typed.shared, *assumptions)
     own = _cells(graph.typed.own, map(_overridden, values))
     shared = _cells(of_all_scenarios, map(_overridden, of_choice))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from mantile.equations.checks import verdict
-from mantile.equations.graph import CALCULATION
+from mantile.equations.graph import CALCULATION, CALIBRATION, EFFICIENCY
 from mantile.equations.inputs import Workload
 from mantile.equations.ir import ir_sheet
 from mantile.equations.measured import tuning
@@ -23,13 +23,13 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.alternative import alternative_sheet
 from mantile.workbook.sheets.assumptions import add_assumptions
 from mantile.workbook.sheets.audit import audit_sheet
-from mantile.workbook.sheets.calibration import calibration_sheet
+from mantile.workbook.sheets.calibration import add_error
 from mantile.workbook.sheets.capacity import add_capacity_sheet, capacity_sheet
 from mantile.workbook.sheets.checks import add_checks, last_column
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.decide import add_decide_sheet, choice, decide_sheet
 from mantile.workbook.sheets.devices import DEVICES_PURPOSE, DEVICES_SHEET, devices_sheet
-from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET, EFFICIENCY
+from mantile.workbook.sheets.folding import EDITS_SHEET
 from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import add_log
@@ -53,7 +53,7 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "Datasheet figures of every accelerator in the book, each with its source, and what the chosen one "
         "offers.",
     ),
-    "Efficiency": (
+    EFFICIENCY: (
         "inputs",
         "How much of the hardware is reached. To calibrate, type into a yellow cell. If it is empty, the "
         "coloured figure at the right holds, of the most specific profile that has one. E-6 s is a us.",
@@ -68,11 +68,6 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "control",
         "What inputs and overrides held when the file was made, what they hold now, and which differ.",
     ),
-    "Finance": (
-        "outputs",
-        "Replicas by hour for a demand that grows, and what it costs to buy, to rent or to call an API. "
-        "Inputs are typed on Capacity, which shows what it comes to.",
-    ),
 }
 
 
@@ -81,6 +76,11 @@ _PARTS: dict[str, dict[str, str]] = {
         "Facts": "Of the architecture, each with where it comes from; what they come to.",
         "Tensors": "Every tensor once, n standing for the layer, and the parameters of all its copies.",
     },
+    EFFICIENCY: {
+        "Factors": "What a datasheet promises times a factor is what is reached; each with its sources.",
+        CALIBRATION: "Type what was measured, then change factors by hand or with a solver, or run "
+        "mantile calibrate FILE.xlsx.",
+    },
     CALCULATION: {
         "Memory": "What lies in the memory of the fullest accelerator, and the requests its KV cache holds.",
         "Network": "What a message costs on the links there are: a fixed time and a time per byte.",
@@ -88,6 +88,7 @@ _PARTS: dict[str, dict[str, str]] = {
         "Decode": "One step of the running batch: what every module costs and what limits it.",
         "Serving": "From passes to what users see, at a concurrency or a request rate.",
         "Cost": "What the deployment draws and costs. Figures per token hold at the utilisation stated.",
+        "Finance": "Replicas by hour for a demand that grows; to buy, to rent or to call an API.",
     },
 }
 """What stands beside the heads of the parts of sheets."""
@@ -101,11 +102,10 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     """
     book = EstimateBook(estimate, bundle)
     equations = estimate.equations
-    calibrates = CALIBRATION in (estimate.template.sheets or (CALIBRATION,))
     chosen = choice(book)
     typed_choice = () if chosen is None else chosen.typed
     choice_faults = None if chosen is None else chosen.guards.faults
-    headline_stamp = stamp(equations, calibrates, typed_choice, choice_faults)
+    headline_stamp = stamp(equations, typed_choice, choice_faults)
     _store_headlines(book, headline_stamp)
     book.typed |= {item.place.id: headline_stamp.assumptions for item in headline_stamp.assumptions}
     others = None if headline_stamp.others is None else headline_stamp.others.faults
@@ -118,17 +118,21 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
         book.columns,
     )
     master = check_verdict.headline
-    of_cost = replace(headline_stamp.section, part="Cost")
-    sections = {**equations.sheets, CALCULATION: (*equations.sheets[CALCULATION], of_cost)}
-    tuned = None
-    if calibrates:
-        tuned = tuning(equations.workers, equations.figures)
-        sections["Efficiency"] = _without(sections["Efficiency"], {*tuned.cells})
+    tuned = tuning(equations.workers, equations.figures)
+    sections = {
+        **equations.sheets,
+        EFFICIENCY: (
+            *_without(equations.sheets[EFFICIENCY], {*tuned.cells}),
+            *(replace(section, part=CALIBRATION) for section in tuned.sections),
+        ),
+        CALCULATION: _behind(equations.sheets[CALCULATION], replace(headline_stamp.section, part="Cost")),
+    }
 
     select(book)
     add_decide_sheet(book)
     add_capacity_sheet(book)
-    _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model")
+    _add_workings(book, sections, master, "Inputs", "Hardware", EFFICIENCY, "Model")
+    error = add_error(book)
     for name in ("Shapes", "IR"):  # they lead to sheets behind them, and are filled after these
         book.add_sheet(Sheet(name, "inputs"))
     if equations.devices is None:
@@ -142,7 +146,6 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     fill_shapes(book, shown, master)
     fill_ir(book, shown, master)
     if equations.capacity is not None:
-        _add_workings(book, sections, master, "Finance")
         capacity_sheet(book, master, headline_stamp.of_demand)
     if book.columns > 1:
         compare_sheet(book, master)
@@ -151,7 +154,6 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     effects = sensitivity(estimate)
     sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
     sweep_sheet = SweepSheet(book, master)
-    error = calibration_sheet(book, master, tuned)
     edits = headline_stamp.edits
     for figure, column, cell in book.later:
         cell.text = str(book.stored(figure, column))
@@ -214,19 +216,31 @@ def _add_workings(
             master,
             linked=name not in ("Inputs", EFFICIENCY, EDITS_SHEET),
             once=name == EDITS_SHEET,
-            parts=_PARTS.get(name),
+            parts=_parts_of(name, sections[name]),
         )
 
 
+def _parts_of(name: str, sections: tuple[Section, ...]) -> dict[str, str]:
+    """What stands beside the heads of the parts of a sheet that it has."""
+    there = {section.part for section in sections}
+    return {part: said for part, said in _PARTS.get(name, {}).items() if part in there}
+
+
+def _behind(sections: tuple[Section, ...], added: Section) -> tuple[Section, ...]:
+    """Blocks with one more, the last of its part."""
+    last = max(place for place, section in enumerate(sections) if section.part == added.part)
+    return (*sections[: last + 1], added, *sections[last + 1 :])
+
+
 def _without(sections: tuple[Section, ...], cells: Set[Named]) -> tuple[Section, ...]:
-    """Blocks without override cells that stand on Calibration, each saying where its own are."""
+    """Blocks without override cells that stand at Calibration, each saying where its own are."""
     return tuple(
         section
         if cells.isdisjoint(section.figures())
         else replace(
             section,
             rows=tuple(_beside(row, cells) for row in section.rows if row not in cells),
-            note=f"{section.note}; overrides that are not here stand on {CALIBRATION}",
+            note=f"{section.note}; overrides that are not here stand at {CALIBRATION}",
         )
         for section in sections
     )

@@ -20,7 +20,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
-from mantile.equations.graph import CALCULATION, PARTS
+from mantile.equations.graph import CALCULATION, EFFICIENCY, PARTS
 from mantile.equations.variation import MOST_CHARACTERS
 from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
@@ -51,8 +51,6 @@ WORKINGS = (
     "Efficiency",
     "Model",
     CALCULATION,
-    "Finance",
-    "Calibration",
     "Edits",
 )
 ORDER = (
@@ -69,12 +67,10 @@ ORDER = (
     "Devices",
     CALCULATION,
     "Layers",
-    "Finance",
     "Compare",
     "Alternative",
     "Sensitivity",
     "Sweep",
-    "Calibration",
     "Edits",
     "Audit",
 )
@@ -410,6 +406,8 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
             continue  # what an input follows until it is typed over may stand further on
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
+        elif name == EFFICIENCY and str(sheet.cell(cell.row, SHARED).value).startswith("measured."):
+            continue  # predictions, beside what was measured
         elif name == "Inputs" and other == "Hardware" and c1 == c2 == SHARED + 1 and last > first:
             continue  # a list of ids
         elif (

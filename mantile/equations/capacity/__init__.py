@@ -59,7 +59,7 @@ def capacity(
     cost: Cost,
     possible: Quantity,
 ) -> Capacity:
-    """The rows of the Finance sheet.
+    """The rows of Finance, on Calculation.
 
     Args:
         profile: the cell of the demand profile.

@@ -12,7 +12,7 @@ CHECKS, ASSUMPTIONS, LOG = "Checks", "Assumptions", "Log"
 """Its parts."""
 LAST = 11
 """The last column that is always printed."""
-_WIDTHS = (40, 230, 66, 196, 70, 160, 82, 80, 98, 98, 92, 54)
+_WIDTHS = (40, 230, 66, 192, 70, 156, 82, 80, 98, 98, 92, 62)
 _FURTHER = 88  # width of a column behind them
 
 

@@ -1,47 +1,26 @@
-"""The Calibration sheet: measured values are typed beside predictions.
-
-One figure says how far off these are.
-"""
+"""The end of Calibration, on Efficiency: one figure says how far predictions are off what was measured."""
 
 from __future__ import annotations
 
-from mantile.equations.measured import Tuning, error_of_all
+from mantile.equations.graph import EFFICIENCY
+from mantile.equations.measured import error_of_all
 from mantile.graph.quantity import Quantity
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, SHARED, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.folding import CALIBRATION
 from mantile.workbook.sheets.frame import needed_height
-from mantile.workbook.sheets.workings import workings
 
 
-def calibration_sheet(book: EstimateBook, master: Quantity, tuned: Tuning | None) -> Quantity:
-    """Lay out the Calibration sheet: variables, objective and bounds of a solver.
-
-    Args:
-        tuned: the factors that are changed here; None where their cells stand on Efficiency.
-
-    Returns:
-        the error over all scenarios, which a solver can make small.
-    """
-    measured = book.estimate.equations.measured
-    sheet = workings(
-        book,
-        CALIBRATION,
-        "outputs",
-        "Type what was measured and look at predicted ÷ measured. To bring them together: change factors "
-        "here, let Solver or Goal Seek do it, or run mantile calibrate FILE.xlsx.",
-        (*measured.sections, *(() if tuned is None else tuned.sections)),
-        master,
-        shared=True,
-    )
+def add_error(book: EstimateBook) -> Quantity:
+    """The last row: the error over all scenarios, which a solver can make small."""
+    sheet = book.sheets[EFFICIENCY]
     for row, identifier in sheet.ids.items():
         if identifier.startswith(("measured.ratio.", "measured.error.")):
             for column in range(book.columns):
                 cell = sheet.cells[row, FIRST + column]
                 cell.style = cell.style.but(form=style.FRONT["ratio"])
-    error = error_of_all(measured, book.columns)
+    error = error_of_all(book.estimate.equations.measured, book.columns)
     _total(book, sheet, max(sheet.ids) + 1, error)
     return error
 

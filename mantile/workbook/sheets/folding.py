@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import cast
 
-from mantile.equations.graph import CALCULATION, PROFILED
+from mantile.equations.graph import CALCULATION, CALIBRATION, EFFICIENCY, PROFILED
 from mantile.equations.nearest import NEAREST
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
@@ -21,20 +21,18 @@ from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Row, Sec
 from mantile.workbook.sheets.audit import AUDIT
 from mantile.workbook.sheets.tables import facts
 
-EFFICIENCY = "Efficiency"
 LIBRARY = ("Hardware", EFFICIENCY)
 """Sheets with what the library states."""
 EDITS_SHEET = "Edits"
-CALIBRATION = "Calibration"
 INPUTS_SHEET, MODEL_SHEET = "Inputs", "Model"
 FOLDED = (*LIBRARY, CALCULATION)
 """Sheets that begin with their answers, or whose parts do, and whose blocks fold."""
-OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", CALIBRATION, EDITS_SHEET, AUDIT)
+OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", EDITS_SHEET, AUDIT)
 """Sheets with outlines."""
 
 _NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and Model
 _FAULTS = ("typed.faults", "typed.message", "typed.assumptions.faults", "typed.assumptions.message")
-# On Calibration: parts of the error, where a solver starts and between what it stays.
+# At Calibration: parts of the error, where a solver starts and between what it stays.
 _OF_SOLVERS = (
     "measured.read.",
     "measured.error.",
@@ -106,6 +104,8 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     if section.table:
         in_use = facts(section).in_use(used if sheet in LIBRARY else ())
         return [not any(in_use), *(not one for one in in_use)]
+    if section.part == CALIBRATION:
+        return [cast(Named, row).id.startswith(_OF_SOLVERS) for row in section.rows]
     if sheet == EFFICIENCY:
         return [not _factor_stands_open(row, used) for row in section.rows]
     rows = [cast(Named, entry[0] if isinstance(entry, tuple) else entry) for entry in section.rows]
@@ -114,8 +114,6 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
             row.id not in _FAULTS and (section.title != EDITS or _NUMBERED.search(row.id) is not None)
             for row in rows
         ]
-    if sheet == CALIBRATION:
-        return [row.id.startswith(_OF_SOLVERS) for row in rows]
     if sheet in (INPUTS_SHEET, MODEL_SHEET):  # what is typed and what is wrong with it stands open
         return [row.id.startswith(_NOT_TYPED) and not row.id.startswith(_FAULTS) for row in rows]
     if sheet not in FOLDED:
