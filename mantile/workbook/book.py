@@ -241,6 +241,11 @@ class Book:
         self.names: dict[str, str] = {}
         self.cases: list[Case] = []
         self._blocks: dict[Span, tuple[CellAddress, CellAddress]] = {}
+        self._printed: dict[int, str] | None = None  # formulas by their cell, once all figures stand
+
+    def all_stand(self) -> None:
+        """Say that every figure has its place: formulas stay what they are from now on."""
+        self._printed = {}
 
     def library_choices(self, entry: Input) -> Span | None:
         """The block of cells that an input is chosen from; None for inputs with a list of their own."""
@@ -409,6 +414,13 @@ class Book:
 
     def formula_text(self, sheet: Sheet, cell: Cell) -> str:
         """The formula text of a cell."""
+        if self._printed is None:
+            return self._formula_text(sheet, cell)
+        if id(cell) not in self._printed:
+            self._printed[id(cell)] = self._formula_text(sheet, cell)
+        return self._printed[id(cell)]
+
+    def _formula_text(self, sheet: Sheet, cell: Cell) -> str:
         assert cell.expression is not None
         if cell.reference is not None:
             return f"={cell.reference}"

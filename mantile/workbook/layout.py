@@ -175,6 +175,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     if estimate.template.sheets:
         leave_out(book, estimate.template.sheets)
     fill_contents(book)
+    book.all_stand()
     if estimate.template.formula_text:
         show_formulas(book)
     return book
