@@ -20,24 +20,21 @@ from mantile.graph.quantity import Input, Named, Quantity, Row, Section
 from mantile.workbook.book import Family, Sheet, reference
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.alternative import alternative_sheet
 from mantile.workbook.sheets.assumptions import assumptions_sheet
 from mantile.workbook.sheets.calibration import calibration_sheet
 from mantile.workbook.sheets.capacity import add_capacity_sheet, capacity_sheet
 from mantile.workbook.sheets.checks import checks_sheet
-from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
-from mantile.workbook.sheets.decide import add_decide_sheet, choice, decide_sheet
+from mantile.workbook.sheets.decide import choice
 from mantile.workbook.sheets.devices import DEVICES_PURPOSE, DEVICES_SHEET, devices_sheet
 from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET, EFFICIENCY
 from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet
 from mantile.workbook.sheets.plan import plan_sheet
-from mantile.workbook.sheets.sensitivity import SensitivitySheet
 from mantile.workbook.sheets.shapes import fill_shapes
 from mantile.workbook.sheets.summary import select, summary_sheet
-from mantile.workbook.sheets.sweep import SweepSheet
+from mantile.workbook.sheets.what_if import what_if_sheet
 from mantile.workbook.sheets.workings import reasons, workings
 from mantile.workbook.templates import leave_out, show_formulas
 
@@ -127,7 +124,6 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
 
     cover_sheet(book)
     select(book)
-    add_decide_sheet(book)
     add_capacity_sheet(book)
     book.add_sheet(Sheet("Checks", "front"))
     _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model")
@@ -146,15 +142,10 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     if equations.capacity is not None:
         _add_workings(book, sections, master, "Finance")
         capacity_sheet(book, master, headline_stamp.of_demand)
-    if book.columns > 1:
-        compare_sheet(book, master)
-    decide_sheet(book, chosen, headline_stamp.edits, master)
-    alternative_sheet(book, master)
-    effects = sensitivity(estimate)
-    sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
-    sweep_sheet = SweepSheet(book, master)
+    effects, edits = sensitivity(estimate), headline_stamp.edits
+    varied = selected(effects, estimate)
+    sensitivity_part, sweep_part = what_if_sheet(book, master, chosen, edits, varied)
     error = calibration_sheet(book, master, tuned)
-    edits = headline_stamp.edits
     for figure, column, cell in book.later:
         cell.text = str(book.stored(figure, column))
     book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True), follow=True)
@@ -164,10 +155,9 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     of_edits = (*headline_stamp.of_assumptions, *edits.sections, signatures.section)
     _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
     found = _trace(book, effects, edits.entries)
-    origins = assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects, found)
-    sensitivity_sheet.add_origins(origins)
+    assumptions_sheet(book, master, effects, sensitivity_part.figures.effects, found)
     checks_sheet(book, check_verdict)
-    summary_sheet(book, check_verdict, headline_stamp, sensitivity_sheet, sweep_sheet)
+    summary_sheet(book, check_verdict, headline_stamp, sensitivity_part, sweep_part)
     log_sheet(book, headline_stamp, signatures, found, master)
     book.names = _names(book, equations.inputs, check_verdict.master, error)
     if estimate.template.sheets:

@@ -518,8 +518,6 @@ def print_scale(sheet: Sheet) -> tuple[int, float]:
 
     A sheet that is too wide for A4 at the smallest scale at which its texts can be read prints on A3.
     """
-    if sheet.breaks:
-        return int(style.PRINTED * 100), _PAGE_HEIGHT / style.PRINTED
     larger = 1 if _fits_a4(sheet) else _WIDER
     scale = min(style.PRINTED, _PAGE_WIDTH * larger / printed_width(sheet))
     return int(scale * 100), _PAGE_HEIGHT * larger / scale

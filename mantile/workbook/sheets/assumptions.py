@@ -143,21 +143,18 @@ _STATEMENTS = {
 
 
 LiveEffects = Mapping[str, Mapping[str, Quantity]]
-"""By id of the input and key of the result: effects that the Sensitivity sheet works out."""
+"""By id of the input and key of the result: effects that What-if works out."""
 
 
 def assumptions_sheet(
     book: EstimateBook, master: Quantity, effects: Sequence[InputEffects], live: LiveEffects, found: Trace
-) -> dict[str, Origin]:
+) -> None:
     """Lay out the Assumptions sheet.
 
     Args:
         effects: what the results follow from, most consequential first, with its effects as generated.
         live: the effects that follow the inputs.
         found: where figures come from.
-
-    Returns:
-        of each input, by id, how it is known and where it comes from.
     """
     sheet = book.add_sheet(
         Sheet(
@@ -195,7 +192,6 @@ def assumptions_sheet(
     end = row + len(_REMARKS)
     sheet.print_area = (0, 0, end, _LAST)
     add_figures(book, sheet, end + 2, _LAST, found)
-    return origins
 
 
 def statement(item: SensitivityInput) -> str:
@@ -331,7 +327,7 @@ def _effects(
     effects: Mapping[str, float | None],
     live: Mapping[str, Quantity],
 ) -> None:
-    """The effect on each result: live where the Sensitivity sheet has the input, else as generated."""
+    """The effect on each result: live where What-if has the input, else as generated."""
     parts = style.FRONT["effect"].split(";")
     look = style.Style(form=";".join(f"{part}_)_)" for part in parts), align="right", bottom=_UNDER)
     stored = look.but(form=";".join(f'{part}"*"' for part in parts), colour=style.GREY)

@@ -56,7 +56,9 @@ _CONTENTS = (
     (
         "outputs",
         (
-            ("Compare", "scenarios side by side, changes to the base"),
+            ("What-if", "what would be otherwise, in parts"),
+            ("Decision", "which of the plans that were searched for"),
+            ("Comparison", "scenarios side by side, changes to the base"),
             ("Alternative", "the same on another accelerator, chosen there"),
             ("Sensitivity", "what the results hang on"),
             ("Sweep", "over one input or two"),

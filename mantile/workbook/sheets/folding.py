@@ -26,9 +26,10 @@ LIBRARY = ("Hardware", EFFICIENCY)
 EDITS_SHEET = "Edits"
 CALIBRATION = "Calibration"
 INPUTS_SHEET, MODEL_SHEET = "Inputs", "Model"
+WHAT_IF = "What-if"
 FOLDED = (*LIBRARY, CALCULATION)
 """Sheets that begin with their answers, or whose parts do, and whose blocks fold."""
-OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", CALIBRATION, EDITS_SHEET)
+OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, WHAT_IF, CALIBRATION, EDITS_SHEET)
 """Sheets with outlines."""
 
 _NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and Model
