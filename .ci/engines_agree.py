@@ -67,7 +67,7 @@ def dense() -> Model:
 
 
 def small_book() -> EstimateBook:
-    """One scenario of a dense model, the library of two accelerators, two drivers on Sensitivity."""
+    """One scenario of a dense model, the library of two accelerators, two drivers on What-if."""
     library = few(("h100-sxm", "mi300x"))
     scenario = parse_scenario({"model": "dense"} | FIELDS, "scenario")
     return lay_out(estimate(scenario, dense(), library=library, template=Template(drivers=2)))

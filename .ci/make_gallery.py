@@ -14,15 +14,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import zipfile
-from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
 import yaml
 
 GALLERY = Path(__file__).resolve().parents[1] / "workbooks"
-# The sheet to show where it is neither Compare nor Summary.
+# The sheet to show where it is neither What-if nor Summary.
 BESIDES = {"calibration-70b-h100": "Calibration", "capacity-llama-3.3-70b-b200": "Capacity"}
 MADE_ON = "2026-11-23"  # the day of the workbooks in the repository, stated so that they can be made again
 RESOLUTION = 110  # dots per inch
@@ -59,12 +57,13 @@ def build(scenario: Path, workbook: Path) -> Path:
 def picture(workbook: Path, into: Path) -> Path:
     """The page of the workbook's most telling sheet as a picture.
 
-    Compare where there is something to compare, else Summary.
+    What-if, which then begins with it, where there is something to compare, else Summary.
     """
     office = shutil.which("soffice") or shutil.which("libreoffice")
     if office is None:
         sys.exit("LibreOffice is not here: no pictures")
-    sheet = BESIDES.get(workbook.stem) or ("Compare" if "Compare" in _sheets(workbook) else "Summary")
+    several = "variants" in yaml.safe_load(made_from(workbook.stem))
+    sheet = BESIDES.get(workbook.stem) or ("What-if" if several else "Summary")
     with tempfile.TemporaryDirectory() as folder:
         _run(
             office,
@@ -96,13 +95,6 @@ def picture(workbook: Path, into: Path) -> Path:
             str(into.with_suffix("")),
         )
     return into
-
-
-def _sheets(workbook: Path) -> Sequence[str]:
-    """Names of its sheets, read from the file itself."""
-    with zipfile.ZipFile(workbook) as package:
-        listed = package.read("xl/workbook.xml").decode()
-    return [part.partition('"')[0] for part in listed.split('<sheet name="')[1:]]
 
 
 def _run(*command: str) -> str:

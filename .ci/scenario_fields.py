@@ -40,7 +40,7 @@ OTHERS = {
         "wrote."
     ),
     "template": "One of templates/, or a file of one's own.",
-    "sweep": "Values of one field, or of two, for the sheet Sweep.",
+    "sweep": "Values of one field, or of two, for the sweep of What-if.",
     "classes": (
         "Up to eight classes of requests, in place of one mean length: a list of `{name, share, "
         "input_tokens, output_tokens, input_spread, output_spread, ttft_limit, tpot_limit, e2e_limit, turns, "

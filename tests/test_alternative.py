@@ -20,7 +20,8 @@ from mantile.roundtrip.edits import edited
 from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
-from mantile.workbook.sheets.alternative import ALTERNATIVE_SHEET
+from mantile.workbook.sheets.alternative import ALTERNATIVE
+from mantile.workbook.sheets.folding import WHAT_IF
 
 OVERRIDDEN = [
     {"id": "hardware.memory_bandwidth", "value": 2500.0, "reason": "measured here"},
@@ -184,10 +185,10 @@ def test_formulas_say_the_same_of_what_cannot_be(shape: tuple[dict[str, Any], Es
     places = {
         figure.id.removeprefix("alternative."): (place.sheet, place.row, place.column)
         for figure, place in book.addresses.items()
-        if place.sheet == ALTERNATIVE_SHEET and place.column is not None
+        if figure.id.startswith("alternative.") and place.column is not None
     }
     for typed in (("h1000", 2.0), ("b200-sxm", "2,5 USD"), ("b200-sxm", -1.0), ("b200-sxm", 2.0)):
-        found = model.calculate([ALTERNATIVE_SHEET], dict(zip(cells, typed, strict=True)))
+        found = model.calculate([WHAT_IF], dict(zip(cells, typed, strict=True)))
         said = shown(book, *typed)
         seen = {key: found[places[key]] for key in said if key in places}
         assert len(seen) > 40
@@ -223,4 +224,4 @@ def test_the_first_alternative_is_one_that_can_be_priced(make: Make) -> None:
         parse_scenario(DEFAULTS, "alone"),
         library=few(("h100-sxm",)),
     )
-    assert first_alternative(alone) is None and ALTERNATIVE_SHEET not in lay_out(alone).sheets
+    assert first_alternative(alone) is None and ALTERNATIVE not in lay_out(alone).sheets[WHAT_IF].parts

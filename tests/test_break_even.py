@@ -14,6 +14,7 @@ from mantile.library.scenario import parse_scenario
 from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
+from mantile.workbook.sheets.folding import WHAT_IF
 
 CHIPS = ("h100-sxm", "h200-sxm", "mi355x")
 FIELDS: dict[str, Any] = {
@@ -42,10 +43,10 @@ def _row(book: EstimateBook, key: str) -> Row:
 
 
 def _shown(book: EstimateBook, solution: Any, key: str) -> list[Any]:
-    """What Compare shows of a row in every scenario."""
-    sheet = book.sheets["Compare"]
+    """What the comparison shows of a row in every scenario."""
+    sheet = book.sheets[WHAT_IF]
     row = next(row for row, id in sheet.ids.items() if id == f"compare.{_row(book, key).line.identifier}")
-    return [solution["Compare", row, 4 + max(0, 2 * column - 1)] for column in range(book.columns)]
+    return [solution[WHAT_IF, row, 3 + max(0, 2 * column - 1)] for column in range(book.columns)]
 
 
 @pytest.mark.exhaustive

@@ -1,4 +1,4 @@
-"""The Compare sheet: every number is that of its scenario, changes, who is best at what.
+"""The comparison on What-if: every number is that of its scenario, changes, who is best at what.
 
 All of it follows edits.
 """
@@ -27,6 +27,10 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.read import open_file, typed_inputs
+from mantile.workbook.sheets.alternative import ALTERNATIVE
+from mantile.workbook.sheets.compare import COMPARISON
+from mantile.workbook.sheets.folding import WHAT_IF
+from mantile.workbook.sheets.frame import fits_on_page
 from mantile.workbook.write import write_workbook
 
 DENSE = {
@@ -100,31 +104,32 @@ HEADLINES = (
 
 
 class Table:
-    """The Compare sheet as it reads.
+    """The comparison as it reads.
 
     By label the direction, values and changes of scenarios, and the best; texts of other cells.
     """
 
     def __init__(self, book: EstimateBook, inputs: list[dict[str, Any]] | None = None) -> None:
         native = book.values(inputs or book.generated_inputs())
-        cells = book.sheets["Compare"].cells
-        last = 2 * book.columns + 3
+        sheet = book.sheets[WHAT_IF]
+        last = 2 * book.columns + 2
         at = {
             place: cell.text if cell.expression is None else native[cell.scenario][cell.expression]
-            for place, cell in cells.items()
+            for place, cell in sheet.cells.items()
         }
-        columns = [4, *range(5, last, 2)]
-        rows = {str(at[row, 1]): row for row in book.sheets["Compare"].ids}
+        columns = [3, *range(4, last, 2)]
+        compared = (row for row, identifier in sheet.ids.items() if identifier.startswith("compare."))
+        rows = {str(at[row, 0]): row for row in compared}
         self.row = rows
-        self.better = {label: at[row, 3] for label, row in rows.items()}
+        self.better = {label: at.get((row, 2)) for label, row in rows.items()}
         self.values = {label: [at[row, column] for column in columns] for label, row in rows.items()}
         self.changes = {
             label: [at.get((row, column + 1)) for column in columns[1:]] for label, row in rows.items()
         }
-        self.best = {label: at[row, last] for label, row in rows.items()}
-        end = max(rows.values())
-        self.finding = at[end + 1, 0]
-        self.titles = [text for (row, _), text in sorted(at.items()) if row == end + 2]
+        self.best = {label: at.get((row, last)) for label, row in rows.items()}
+        finding = sheet.parts[COMPARISON] + 1
+        self.finding = at[finding, 0]
+        self.titles = [text for (row, _), text in sorted(at.items()) if row == finding + 1]
 
 
 def _estimate(fields: dict[str, Any]) -> Estimate:
@@ -234,11 +239,12 @@ def test_it_keeps_the_rules(book: EstimateBook, tmp_path: Path) -> None:
     """
     if book.columns == 2:
         assert lint(write_workbook(book, tmp_path / "run.xlsx")) == []
-    sheet = book.sheets["Compare"]
+    sheet = book.sheets[WHAT_IF]
+    rows = range(sheet.parts[COMPARISON], sheet.parts[ALTERNATIVE])
     texts = {
         place: book.formula_text(sheet, cell)
         for place, cell in sheet.cells.items()
-        if cell.expression is not None
+        if cell.expression is not None and place[0] in rows
     }
     assert len(texts) < 115 * book.columns
     for text in texts.values():
@@ -246,23 +252,24 @@ def test_it_keeps_the_rules(book: EstimateBook, tmp_path: Path) -> None:
             token for token in Tokenizer(text).items if token.type == "OPERAND" and token.subtype == "RANGE"
         ]
         assert len(text) <= 120 and len(operands) <= 8, text
-    for row in sheet.ids:
-        link = str(sheet.cells[row, 4].link).removeprefix("internal:").replace("'", "")
+    for row in (row for row in sheet.ids if row in rows):
+        link = str(sheet.cells[row, 3].link).removeprefix("internal:").replace("'", "")
         name, _, cell = link.partition("!")
         figures = book.sheets[name].ids
-        told = {figures.get(int(at) - 1) for at in re.findall(rf"{name}!\$?[A-Z]+\$?(\d+)", texts[row, 4])}
+        told = {figures.get(int(at) - 1) for at in re.findall(rf"{name}!\$?[A-Z]+\$?(\d+)", texts[row, 3])}
         assert figures[int(cell[1:]) - 1] in told or name == "Inputs"  # where it is typed, not used
-    assert sheet.one_page and len(sheet.charts) == 3
-    assert list(book.sheets).index("Compare") == list(book.sheets).index("Layers") + 1
-    assert any(cell.text == "Compare" for cell in book.sheets["Summary"].cells.values())
+    assert sum(row in rows for row, _, _ in sheet.charts) == 3
+    assert fits_on_page(sheet, rows[0] - 1, max(row for row in sheet.ids if row in rows))
+    assert list(book.sheets).index(WHAT_IF) == list(book.sheets).index("Layers") + 1
+    assert any(cell.text == COMPARISON for cell in book.sheets["Summary"].cells.values())
 
 
 @pytest.mark.exhaustive
 def test_one_scenario_has_nothing_to_compare() -> None:
-    """Neither the sheet nor its line on the Cover."""
+    """Neither the part nor its line on the Cover."""
     book = lay_out(_estimate(SMALL))
-    assert "Compare" not in book.sheets
-    assert not any(cell.text == "Compare" for cell in book.sheets["Summary"].cells.values())
+    assert COMPARISON not in book.sheets[WHAT_IF].parts
+    assert not any(cell.text == COMPARISON for cell in book.sheets["Summary"].cells.values())
 
 
 @pytest.mark.parametrize(
@@ -286,15 +293,15 @@ def test_blocks_stand_below_or_beside_each_other() -> None:
     keys = [found[f"compare.won.{number}"] for number in (1, 2)]
     place = book.addresses[keys[0]]
     assert (
-        formula(sum_range(span(keys)), _Cells(book, "Compare", ACROSS))
-        == f"=SUM(E{place.row + 1}:F{place.row + 1})"
+        formula(sum_range(span(keys)), _Cells(book, WHAT_IF, ACROSS))
+        == f"=SUM(D{place.row + 1}:E{place.row + 1})"
     )
     assert (
         formula(sum_range(span(keys)), _Cells(book, "Audit", ACROSS))
-        == f"=SUM(Compare!$E${place.row + 1}:$F${place.row + 1})"
+        == f"=SUM('What-if'!$D${place.row + 1}:$E${place.row + 1})"
     )
     with pytest.raises(AssertionError, match="neither below nor beside"):
-        formula(sum_range(span([keys[0], found["compare.most"]])), _Cells(book, "Compare", ACROSS))
+        formula(sum_range(span([keys[0], found["compare.most"]])), _Cells(book, WHAT_IF, ACROSS))
 
 
 @pytest.mark.exhaustive
@@ -336,12 +343,14 @@ def test_edits_of_either_scenario_are_followed(tmp_path: Path) -> None:
 
     file = open_file(edit(path, tmp_path / "edited.xlsx", change))
     inputs, _ = typed_inputs(file)
-    native, theirs = file.book.values(inputs), with_formulas(file.cells, tuple(file.book.sheets))["Compare"]
-    for place, cell in file.book.sheets["Compare"].cells.items():
+    native, theirs = file.book.values(inputs), with_formulas(file.cells, tuple(file.book.sheets))[WHAT_IF]
+    for place, cell in file.book.sheets[WHAT_IF].cells.items():
         if cell.expression is not None:
             assert (
                 difference(
-                    native[ACROSS][cell.expression], theirs[place], scale_of(cell.expression, native[ACROSS])
+                    native[cell.scenario][cell.expression],
+                    theirs[place],
+                    scale_of(cell.expression, native[cell.scenario]),
                 )
                 <= TOLERANCE
             ), place

@@ -1,4 +1,4 @@
-"""The Decide sheet: what it says after edits is what the engine says of the edited plans, each by itself."""
+"""The decision on What-if: after edits it says what the engine says of the edited plans, each by itself."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
 from mantile.workbook.read import read_cells, typed_inputs
+from mantile.workbook.sheets.decide import DECISION
+from mantile.workbook.sheets.folding import WHAT_IF
 
 KEYS = (
     "usd_per_million_tokens_output",
@@ -101,13 +103,11 @@ def said(typed: dict[str, Any], plans: dict[int, dict[str, Any]] | None = None) 
 @cache
 def guards() -> Program:
     """What says of each cell of the sheet whether it can be."""
-    return Program(
-        figure for figure, at in book().addresses.items() if at.sheet == "Decide" and is_guard(figure)
-    )
+    return Program(figure for figure in book().addresses if is_guard(figure))
 
 
 def is_guard(figure: Any) -> bool:
-    return isinstance(figure, Quantity) and figure.id.startswith("typed.")
+    return isinstance(figure, Quantity) and figure.id.startswith("typed.decide.")
 
 
 @cache
@@ -440,7 +440,7 @@ def test_edits_are_recalculated_and_read_back(built: Path, tmp_path: Path) -> No
         assert getattr(read.scenario, name) == getattr(plan, name)
     base, *plans = (read.estimate.results(column) for column in range(last + 1))
     assert base["tpot_s"] == plans[last - 1]["tpot_s"]
-    assert "Decide" in lay_out(read.estimate).sheets
+    assert DECISION in lay_out(read.estimate).sheets[WHAT_IF].parts
 
 
 def address(identifier: str) -> list[str]:
@@ -516,7 +516,7 @@ def test_edits_in_formulas_are_what_the_engine_says(built: Path) -> None:
             for plan, changes in {0: of_base, **of_plans}.items()
             for identifier, what in changes.items()
         }
-        values, now = model.calculate(["Decide"], typed), said(of_base, of_plans)
+        values, now = model.calculate([WHAT_IF], typed), said(of_base, of_plans)
         for name in shown():
             at = places[f"decide.{name}"]
             assert values[at.sheet, at.row, at.column] == now[name], (of_base, of_plans, name)
@@ -609,7 +609,7 @@ def test_limits_weights_and_what_is_wanted_count_as_edits() -> None:
 
 @pytest.mark.exhaustive
 def test_a_plan_that_is_taken_is_the_edit_and_inputs_that_follow_it_are_none() -> None:
-    """The base has the inputs of the plan; what is counted and named is the cell on Decide."""
+    """The base has the inputs of the plan; what is counted and named is the cell on What-if."""
     there = book().own_inputs[TAKE], book().input_cells[TAKE, 0]
     plan = len(found().scenario.variants)
     file = typed_into(as_written(book()), {there[1]: plan})
@@ -619,6 +619,6 @@ def test_a_plan_that_is_taken_is_the_edit_and_inputs_that_follow_it_are_none() -
     counts = [values[column][edits.cells[row, FIRST + column].expression] for column in range(book().columns)]
     assert counts == [1, *[0] * plan]
     sentence = values[ACROSS][checks.cells[7, 0].expression]
-    cell = f"Decide!{xl_rowcol_to_cell(*there[1][1:])}"
+    cell = f"What-if!{xl_rowcol_to_cell(*there[1][1:])}"
     assert f"A: Edited: {there[0].label}, {cell} held 1, holds {plan}. " in sentence, sentence
     assert sentence.count("Edited") == 1

@@ -149,7 +149,7 @@ def test_nobody_knows_a_price_that_is_not_stated(make: Make) -> None:
 
 @pytest.mark.exhaustive
 def test_the_sheets_say_so_verify_agrees_and_an_edit_brings_the_numbers_back(tmp_path: Path) -> None:
-    """The base cannot be, and a variant can: Summary, Compare, Sweep, names; then TP is typed anew."""
+    """The base cannot be, and a variant can: Summary, What-if, names; then TP is typed anew."""
     scenario = parse_scenario(
         {
             "model": "llama-3.1-8b",
@@ -173,9 +173,7 @@ def test_the_sheets_say_so_verify_agrees_and_an_edit_brings_the_numbers_back(tmp
     seen = {
         figure.id: values[-1][figure.body]
         for figure, address in book.addresses.items()
-        if address.sheet in ("Compare", "Sweep")
-        and isinstance(figure, Quantity)
-        and figure.body in values[-1]
+        if address.sheet == "What-if" and isinstance(figure, Quantity) and figure.body in values[-1]
     }
     assert seen["compare.ttft.0"] == NOT_KNOWN and isinstance(seen["compare.ttft.1"], float)
     assert seen["compare.ttft.letter"] == "B" and seen["compare.won.2"] == 4 and seen["compare.won.1"] == 0

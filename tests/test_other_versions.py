@@ -368,7 +368,7 @@ def test_inputs_that_were_renamed_are_found_under_their_former_ids() -> None:
             ("Inputs", 20),
             ("Calculation", 60),
             ("Calculation", 30),
-            ("Sensitivity", 40),
+            ("What-if", 80),
             ("Hardware", 4),
             ("Summary", 3),
             ("Plan", 6),

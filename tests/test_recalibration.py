@@ -40,7 +40,7 @@ BASE = {
     "date": "2026-11-21",
 }
 VARIANTS = {"variants": [{"name": "busy", "concurrency": 64}]}
-TEMPLATE = Template.model_validate({"drivers": 2})  # a smaller Sensitivity
+TEMPLATE = Template.model_validate({"drivers": 2})  # a smaller What-if
 SLOWER, LATER = 1.2, 1.15  # measured over predicted: TPOT, and TTFT of the base
 
 

@@ -95,7 +95,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "rated": {key: value for key, value in BASE.items() if key != "concurrency"}
     | {"request_rate": 90, "variants": [{"name": "calm", "request_rate": 30}]},
 }
-TEMPLATE = Template.model_validate({"drivers": 4})  # a smaller Sensitivity
+TEMPLATE = Template.model_validate({"drivers": 4})  # a smaller What-if
 LIBRARY = few(("a100-80gb-sxm", "b200-sxm", "h100-sxm", "l40s"))
 libreoffice = pytest.mark.skipif(soffice() is None, reason="LibreOffice is not installed")
 
@@ -275,7 +275,7 @@ def test_points_of_a_sweep_come_back(files: Callable[[str], File], monkeypatch: 
     file = files("swept")
     sheet, row, column = file.book.input_cells[
         "sweep.inputs.concurrency", 3 + file.book.columns + 1
-    ]  # behind the case of Alternative and low and high of Sensitivity
+    ]  # behind the case of the alternative and low and high of the sensitivity
     found = _imported(typed_into(file, {(sheet, row, column): 16}), monkeypatch)
     assert found.scenario.sweep == {"concurrency": (1, 16, 64)}
     assert [change["to"] for change in found.changes] == [16]
@@ -290,7 +290,7 @@ def test_points_of_a_sweep_come_back(files: Callable[[str], File], monkeypatch: 
         "tp": (1, 4),
     }
     with pytest.raises(
-        InputError, match=r"Sweep!\w+ \(sweep\.inputs\.tp\): holds 4.*change the value wherever it stands"
+        InputError, match=r"What-if!\w+ \(sweep\.inputs\.tp\): holds 4.*change the value wherever it stands"
     ):
         _imported(typed_into(file, {cells[3]: 4}), monkeypatch)
 

@@ -1,4 +1,4 @@
-"""The sheets Sensitivity and Sweep.
+"""Sensitivity and sweep, on What-if.
 
 Each column is the estimate with that input, and only what follows from it is worked out again.
 """
@@ -18,7 +18,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from mantile.equations.sensitivity import SensitivityInput, results
+from mantile.equations.sensitivity import RANGE, SensitivityInput, results
 from mantile.equations.variation import MOST_CHARACTERS
 from mantile.estimates import points as estimate_points
 from mantile.estimates.estimate import Estimate, estimate
@@ -30,7 +30,9 @@ from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.lint import lint
-from mantile.workbook.sheets.sensitivity import HIGH, LOW
+from mantile.workbook.sheets.folding import WHAT_IF
+from mantile.workbook.sheets.sensitivity import FIRST_RESULT, HIGH, LOW
+from mantile.workbook.sheets.sweep import SWEEP
 from mantile.workbook.write import write_workbook
 
 BASE: dict[str, Any] = {
@@ -105,7 +107,7 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
     """TTFT, TPOT and cost at the lower and the higher end, in the units of the table."""
     book, values = laid_out(number)
     found = book.estimate
-    rows = {identifier: row for row, identifier in book.sheets["Sensitivity"].ids.items()}
+    rows = {identifier: row for row, identifier in book.sheets[WHAT_IF].ids.items()}
     seen = 0
     for driver in selected(sensitivity(found), found):
         if driver.status == "price" or (
@@ -115,7 +117,7 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
         for offset, sign in enumerate((-1, 1)):
             expected = again(found, driver, 1 + sign * driver.range_percent / 100)
             for place, (name, scale) in enumerate((("ttft", 1e3), ("tpot", 1e3), ("usd", 1.0))):
-                shown = table(book, values, "Sensitivity", rows[driver.id], 6 + 2 * place + offset)
+                shown = table(book, values, WHAT_IF, rows[driver.id], FIRST_RESULT + 2 * place + offset)
                 wanted = pytest.approx(expected[name] * scale, rel=1e-9, nan_ok=True)
                 assert plain(shown) == wanted, (driver.id, name, sign)
                 seen += 1
@@ -125,7 +127,7 @@ def test_each_end_of_a_driver_is_the_estimate_with_it(number: int) -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("number", [0, 1])
 def test_effects_mean_one_thing_everywhere(number: int) -> None:
-    """The live effect on Assumptions is the change between both ends on Sensitivity.
+    """The live effect on Assumptions is the change between both ends on What-if.
 
     It is also what `sensitivity` says.
 
@@ -134,7 +136,7 @@ def test_effects_mean_one_thing_everywhere(number: int) -> None:
     book, values = laid_out(number)
     effects = {item.input.id: item.effects for item in sensitivity(book.estimate)}
     rows = {identifier: row for row, identifier in book.sheets["Audit"].ids.items()}
-    ends = {identifier: row for row, identifier in book.sheets["Sensitivity"].ids.items()}
+    ends = {identifier: row for row, identifier in book.sheets[WHAT_IF].ids.items()}
     base = {
         key: plain(book.estimate_values[0][result.figure])
         for key, result in results(book.estimate.equations).items()
@@ -157,7 +159,8 @@ def test_effects_mean_one_thing_everywhere(number: int) -> None:
             shown = plain(values[cell.scenario][cell.expression])
             assert shown == pytest.approx(effects[identifier][key], rel=1e-8, abs=3e-9)
             low, high = (
-                table(book, values, "Sensitivity", ends[identifier], 6 + 2 * column + end) for end in (0, 1)
+                table(book, values, WHAT_IF, ends[identifier], FIRST_RESULT + 2 * column + end)
+                for end in (0, 1)
             )
             change = (high - low) / (base[key] * scale) if base[key] else 0.0
             assert shown == pytest.approx(change, rel=1e-6, abs=3e-9)
@@ -184,17 +187,15 @@ def test_a_factor_of_prefill_workers_does_not_move_decode() -> None:
 @pytest.mark.exhaustive
 def test_a_price_moves_the_cost_alone() -> None:
     book, values = laid_out(0)
-    row = next(
-        row for row, identifier in book.sheets["Sensitivity"].ids.items() if identifier == "cost.price"
-    )
+    row = next(row for row, identifier in book.sheets[WHAT_IF].ids.items() if identifier == "cost.price")
     base = {
         name: float(book.estimate_values[0][result.figure])
         for name, result in results(book.estimate.equations).items()
     }
     assert [
-        table(book, values, "Sensitivity", row, column) / (base["usd"]) for column in (10, 11)
+        table(book, values, WHAT_IF, row, column) / (base["usd"]) for column in (10, 11)
     ] == pytest.approx([0.8, 1.2])
-    assert [table(book, values, "Sensitivity", row, column) for column in (6, 7)] == pytest.approx(
+    assert [table(book, values, WHAT_IF, row, column) for column in (6, 7)] == pytest.approx(
         [base["ttft"] * 1e3] * 2
     )
 
@@ -241,23 +242,21 @@ def test_the_most_consequential_come_first_and_the_charts_are_sorted(number: int
 def test_a_percentage_that_cannot_be_is_named_and_its_driver_not_known() -> None:
     """Formulas and engine say the same; all other drivers stay, and put back it is as it was."""
     book, _ = laid_out(0)
-    cells = {of: place for (of, _), place in book.input_cells.items() if place[0] == "Sensitivity"}
+    cells = {of: place for (of, _), place in book.input_cells.items() if of.startswith(RANGE)}
     model = CompiledSheets(as_written(book).contents)
     names = [name for name in cells if name.endswith(("inputs.input_tokens", "cost.price"))]
     assert len(names) == 2
     rows = range(min(row for _, row, _ in cells.values()), max(row for _, row, _ in cells.values()) + 1)
 
     def lines(typed: dict[tuple[str, int, int], Any]) -> dict[int, list[Any]]:
-        found = model.calculate(["Sensitivity"], typed)
-        return {row: [found["Sensitivity", row, column] for column in range(LOW, 12)] for row in rows}
+        found = model.calculate([WHAT_IF], typed)
+        return {row: [found[WHAT_IF, row, column] for column in range(LOW, 12)] for row in rows}
 
     generated = lines({})
     for name, wrong in itertools.product(names, ("many", -5, 91, 2.5)):
         place, label = cells[name], book.own_inputs[name].label
-        found = model.calculate(["Sensitivity"], {place: wrong})
-        words = (
-            f"! {label}, Sensitivity!{xl_rowcol_to_cell(*place[1:])} holds '{wrong}'; expected a whole number"
-        )
+        found = model.calculate([WHAT_IF], {place: wrong})
+        words = f"! {label}, What-if!{xl_rowcol_to_cell(*place[1:])} holds '{wrong}'; expected a whole number"
         assert words in [text[: len(words)] for text in found.values() if isinstance(text, str)], name
         now = lines({place: wrong})
         assert now[place[1]][:2] == [NOT_KNOWN] * 2 and NOT_KNOWN in now[place[1]][2:], (name, wrong)
@@ -266,7 +265,7 @@ def test_a_percentage_that_cannot_be_is_named_and_its_driver_not_known() -> None
         inputs[0] |= {name: wrong}
         values = book.values(inputs)
         for column in range(LOW, 12):
-            cell = book.sheets["Sensitivity"].cells[place[1], column]
+            cell = book.sheets[WHAT_IF].cells[place[1], column]
             native = values[cell.scenario][cell.expression]  # type: ignore[index]
             shown = now[place[1]][column - LOW]
             assert shown == (native if isinstance(native, str) else pytest.approx(native, rel=1e-9)), column
@@ -277,7 +276,7 @@ def test_a_percentage_that_cannot_be_is_named_and_its_driver_not_known() -> None
 def test_one_formula_per_row_and_no_more_rows_than_follow(tmp_path: Path) -> None:
     """Low and high hold the same formula; every row there is needed; the rules hold."""
     book, _ = laid_out(1)
-    sheet = book.sheets["Sensitivity"]
+    sheet = book.sheets[WHAT_IF]
     low, high = (get_column_letter(column + 1) for column in (LOW, HIGH))
     for row, identifier in sheet.ids.items():
         if identifier.startswith("sensitivity."):
@@ -290,12 +289,12 @@ def test_one_formula_per_row_and_no_more_rows_than_follow(tmp_path: Path) -> Non
 def test_what_is_worked_out_again_is_light() -> None:
     """Steps stand in the formulas that read them, of which none is longer than the rules allow."""
     book = lay_out(estimate(parse_scenario(STANDARD, "scenario")))
-    for name, most_formulas, most_cells in (("Sensitivity", 1_660, 4_000), ("Alternative", 410, 1_520)):
-        sheet = book.sheets[name]
-        cells = [cell for cell in sheet.cells.values() if cell.expression is not None]
-        texts = [book.formula_text(sheet, cell) for cell in cells]
-        assert len(texts) <= most_formulas and len(sheet.cells) <= most_cells, (name, len(texts))
-        assert 300 < max(len(text) for text in texts if "&" not in text) <= MOST_CHARACTERS
+    sheet = book.sheets[WHAT_IF]
+    cells = [cell for cell in sheet.cells.values() if cell.expression is not None]
+    texts = [book.formula_text(sheet, cell) for cell in cells]
+    assert len(texts) <= 2_075 and len(sheet.cells) <= 3_800, (len(texts), len(sheet.cells))
+    assert 300 < max(len(text) for text in texts if "&" not in text) <= MOST_CHARACTERS
+    assert all(len(sheet.cells[row, 0].text or "") for row in sheet.ids), "every row says what it is"
 
 
 @pytest.mark.exhaustive
@@ -303,30 +302,31 @@ def test_a_swing_can_be_typed_and_stated() -> None:
     """A scenario may state it; a typed one changes both ends."""
     stated = lay_out(made(sensitivity={"inputs.concurrency": 50}))
     row = next(
-        row
-        for row, identifier in stated.sheets["Sensitivity"].ids.items()
-        if identifier == "inputs.concurrency"
+        row for row, identifier in stated.sheets[WHAT_IF].ids.items() if identifier == "inputs.concurrency"
     )
     values = stated.values(stated.generated_inputs())
-    assert [table(stated, values, "Sensitivity", row, column) for column in (LOW, HIGH)] == [8, 24]
+    assert [table(stated, values, WHAT_IF, row, column) for column in (LOW, HIGH)] == [8, 24]
     given = stated.generated_inputs()
     given[0] |= {"sensitivity.swing.inputs.concurrency": 25}
     values = stated.values(given)
-    assert [table(stated, values, "Sensitivity", row, column) for column in (LOW, HIGH)] == [12, 20]
+    assert [table(stated, values, WHAT_IF, row, column) for column in (LOW, HIGH)] == [12, 20]
 
 
 # --- Sweep --------------------------------------------------------------------------------------------------
 
 
-NOW = 23  # row of the live scenario above the points
+def row_of_now(book: EstimateBook) -> int:
+    """The row of the live scenario, above the points."""
+    cells = book.sheets[WHAT_IF].cells
+    return next(row for (row, column), cell in cells.items() if cell.text == "now, live" and not column)
 
 
 def points(book: EstimateBook, values: list[dict[Any, Any]]) -> list[dict[str, Any]]:
     """The lines of the table of points after the live one: TTFT and TPOT in ms."""
-    sheet = book.sheets["Sweep"]
+    sheet = book.sheets[WHAT_IF]
     fields = len(book.estimate.scenario.sweep) or 1
     found = []
-    row = NOW + 1
+    row = row_of_now(book) + 1
     while (row, fields + 1) in sheet.cells:
         line: dict[str, Any] = {"row": row}
         for name, column in (("ttft", fields + 1), ("tpot", fields + 2), ("usd", fields + 8)):
@@ -365,9 +365,11 @@ def test_a_point_is_the_estimate_with_that_input(
         for one in sweep[first]
     ]
     lines = found if live else found[1:]
-    assert len(lines) == len(expected) and any(case.sheet == "Sweep" for case in book.cases) == live
-    curves = [series["values"] for series in book.sheets["Sweep"].charts[1][2].series]
-    drawn = [row for _, start, _, end, _ in curves for row in range(start, end + 1) if row != NOW]
+    assert len(lines) == len(expected) and any(case.part == SWEEP for case in book.cases) == live
+    curves = [series["values"] for series in book.sheets[WHAT_IF].charts[-2][2].series]
+    drawn = [
+        row for _, start, _, end, _ in curves for row in range(start, end + 1) if row != row_of_now(book)
+    ]
     assert sorted(set(drawn)) == [line["row"] for line in lines], (
         "curves go through all points and nothing else"
     )

@@ -1,4 +1,4 @@
-"""Solver and Goal Seek at Calibration, on Efficiency: variables, objective and bounds stand there together."""
+"""Solver and Goal Seek at Calibration, on Efficiency: variables, objective and bounds stand together."""
 
 from __future__ import annotations
 

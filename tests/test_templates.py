@@ -85,7 +85,7 @@ def test_a_template_changes_no_number_and_keeps_the_rules(name: str, tmp_path: P
 def test_executives_see_what_they_decide_by() -> None:
     """The sheets named and those their formulas need; nothing leads to a sheet that is not there."""
     book = lay_out(made(template="executive", variants=[{"name": "TP2", "tp": 2}]))
-    assert {"Summary", "Compare", "Audit"} <= set(book.sheets)
+    assert {"Summary", "What-if", "Audit"} <= set(book.sheets)
     assert not {"Plan", "Layers"} & set(book.sheets)
     text = {
         name: " ".join(
@@ -93,7 +93,9 @@ def test_executives_see_what_they_decide_by() -> None:
         )
         for name, sheet in book.sheets.items()
     }
-    named = {found for formulas in text.values() for found in re.findall(r"([A-Z][a-z]+)!", formulas)}
+    named = {
+        found for formulas in text.values() for found in re.findall(r"([A-Z][a-z]+(?:-if)?)'?!", formulas)
+    }
     assert named <= set(book.sheets)
     links = {
         str(cell.link).removeprefix("internal:'").partition("'")[0]
@@ -125,10 +127,7 @@ def test_auditors_get_every_formula_as_text_and_every_driver(tmp_path: Path) -> 
     assert seen > 1000
     moving = [item.input for item in sensitivity(other) if item.largest > 0]
     assert (
-        sum(
-            identifier in {item.id for item in moving}
-            for identifier in book.sheets["Sensitivity"].ids.values()
-        )
+        sum(identifier in {item.id for item in moving} for identifier in book.sheets["What-if"].ids.values())
         == len(moving)
         > 20
     )
@@ -182,10 +181,10 @@ def test_another_currency_on_the_front_sheets(tmp_path: Path) -> None:
 
     assert float(values[0][book.sheets["Summary"].cells[10, 8].expression]) == pytest.approx(usd * 0.92)
     assert usd * 0.92 == pytest.approx(
-        next(value for value in shown("Compare", "Per million output tokens") if value > 0), rel=1e-9
+        next(value for value in shown("What-if", "Per million output tokens") if value > 0), rel=1e-9
     )
-    assert any(value == pytest.approx(usd * 0.92) for value in shown("Sweep", "now, live"))
-    assert any(value == pytest.approx(usd * 0.92) for value in shown("Sensitivity", "As it is"))
+    assert any(value == pytest.approx(usd * 0.92) for value in shown("What-if", "now, live"))
+    assert any(value == pytest.approx(usd * 0.92) for value in shown("What-if", "As it is"))
     path = build_workbook(made(template=str(file)), tmp_path / "run.xlsx")
     assert not lint(path) and verify(path).ok and "€" in part(path, "xl/styles.xml")
 

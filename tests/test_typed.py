@@ -24,6 +24,7 @@ from mantile.graph.quantity import NOT_KNOWN, Input, Node
 from mantile.library.scenario import load_scenario, parse_scenario
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
+from mantile.workbook.sheets.folding import WHAT_IF
 from mantile.workbook.write import write_workbook
 
 ASKED = {
@@ -376,7 +377,7 @@ def looked_at(profile: Path) -> list[dict[str, Any]]:
     look += [["Audit", "A8"], *(["Audit", f"H{row + 1}"] for row in book.sheets["Audit"].ids)]
     look += [place.split("!") for place in listed()] + [["Summary", "J32"], ["Summary", "J33"]]
     found: list[dict[str, Any]] = asked_of_office(
-        "libreoffice_edits.py", path, {"look": look, "edits": edits, "deleted": "Sweep"}, profile
+        "libreoffice_edits.py", path, {"look": look, "edits": edits, "deleted": "What-if"}, profile
     )
     return found
 
@@ -389,8 +390,11 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
     then, *seen, again, without = found
     assert again == then, "the edits were put back"
     notes = {without["texts"][f"Summary!J{row}"] for row in (32, 33)}
-    left = [place for place in then["errors"] if not place.startswith("Sweep!")]
-    assert "! the sheet Sweep is not there" in notes and without["errors"] == left, (notes, without["errors"])
+    left = [place for place in then["errors"] if not place.startswith("What-if!")]
+    assert "! the sheet What-if is not there" in notes and without["errors"] == left, (
+        notes,
+        without["errors"],
+    )
     after = iter(_Seen(then, one) for one in seen)
     assert len(seen) > 120
 
@@ -401,7 +405,7 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
         assert sentence in one.message and one.verdict.startswith("✗"), (sentence, one.message)
         money = OF_MONEY.match(identifier) is not None
         beyond = [
-            cell for cell in one.errors if not (money and cell.startswith("Sweep!"))
+            cell for cell in one.errors if not (money and cell.startswith("What-if!"))
         ]  # a gap of a chart
         assert len(beyond) <= errors, (sentence, beyond)
         if OF_MONEY.match(identifier):
@@ -460,7 +464,7 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
         )
     for chip in book.estimate.library.accelerators:
         one = next(after)
-        assert all(error.startswith("Sweep!") for error in one.errors), (chip.id, one.errors)
+        assert all(error.startswith("What-if!") for error in one.errors), (chip.id, one.errors)
         assert chip.name in one.title
         if "not possible" in one.title:
             assert one.title.rpartition(", ")[2] in one.failed or "insufficient_memory" in one.title
@@ -599,7 +603,9 @@ def test_edits_of_capacity_and_calibration(tmp_path: Path) -> None:
     findings = [f"Capacity!A{row}" for row in (3, 40, tokens + 1, tokens + 2)]
     codes = {f"Audit!H{row + 1}": code for row, code in book.sheets["Audit"].ids.items()}
     look = [place.split("!") for place in (*findings, *codes, "Audit!A8", f"Capacity!D{tokens}")]
-    look += [["Compare", xl_rowcol_to_cell(*at)] for at in book.sheets["Compare"].cells]
+    parts = book.sheets[WHAT_IF].parts
+    compared = range(parts["Comparison"], parts["Alternative"])
+    look += [[WHAT_IF, xl_rowcol_to_cell(*at)] for at in book.sheets[WHAT_IF].cells if at[0] in compared]
     task = {"look": look, "edits": [[[*cell(identifier), what]] for identifier, what, _ in ON_SHEETS]}
     then, *seen, again = asked_of_office("libreoffice_edits.py", path, task, tmp_path)
     assert again == then
@@ -617,6 +623,6 @@ def test_edits_of_capacity_and_calibration(tmp_path: Path) -> None:
             assert all(place.startswith("Capacity!") for place in new), (
                 told
             )  # of charts, which leave them out
-        assert not any("#" in text for place, text in texts.items() if place.startswith("Compare!")), told
+        assert not any("#" in text for place, text in texts.items() if place.startswith("What-if!")), told
     none = seen[[what for _, what, _ in ON_SHEETS].index(0)]["texts"]
     assert none[f"Capacity!D{tokens}"] == "not known", "nothing is served, so a token has no price"

@@ -172,7 +172,9 @@ def alternative(
         cells: where figures stand.
     """
     accelerator, price = inputs
-    guards = choice_typed(inputs, graph.prefill_workers.hardware.accelerators, "Alternative")
+    guards = choice_typed(
+        inputs, graph.prefill_workers.hardware.accelerators, "alternative", "the alternative"
+    )
     used = _used(graph, accelerator, price, guards)
     results = {
         metric.attribute: metric.on(graph.figures, metric.attribute, currency, metric.label)

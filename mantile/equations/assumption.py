@@ -16,7 +16,6 @@ from mantile.graph.quantity import (
     Value,
     absolute,
     defined,
-    join,
     number_of,
     until,
     where,
@@ -32,11 +31,6 @@ class Origin:
 
     status: Quantity
     source: Quantity
-
-    @property
-    def words(self) -> Node:
-        """Both in a line."""
-        return join(self.status, ": ", self.source)
 
 
 @dataclass(frozen=True)

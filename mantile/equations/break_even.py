@@ -53,6 +53,6 @@ def break_even(hourly: Quantity, output: Quantity, served: Serving) -> BreakEven
         "Price of an accelerator, mean",
         "USD/h",
         if_known(hourly / accelerators, hourly),
-        "of all accelerators there are; Compare has the price at which each scenario costs what A does",
+        "of all accelerators there are; What-if has the price at which each scenario costs what A does",
     )
     return BreakEven(price=price, tokens=tokens, section=rows.section("Break-even", "price per accelerator"))

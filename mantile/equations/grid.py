@@ -82,5 +82,5 @@ def cost_grid(utilisation: Input, cost: Cost, payable: Quantity) -> CostGrid:
                 "USD/Mtoken",
                 if_known(same * factor, same),
             )
-    note = "cost per million output tokens at other utilisations and prices; as a table on Sensitivity"
+    note = "cost per million output tokens at other utilisations and prices; as a table on What-if"
     return CostGrid(cells, (*workings, rows.section(GRID, note)))

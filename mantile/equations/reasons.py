@@ -56,8 +56,9 @@ _TABLE = (
            "The cell of an assumption is empty, or holds what it cannot be; Checks names it."),
     Reason("OVERRIDE_INVALID", INPUTS, "exactly", "Overrides and measured values are empty or in range",
            "The cell of an override or a measured value holds what it cannot be; Checks names it."),
-    Reason("CHOICE_INVALID", INPUTS, "exactly", "Every limit and choice on Decide can be",
-           "A cell of Decide is no number in its range, or none of its list; Checks names it: no plan wins."),
+    Reason("CHOICE_INVALID", INPUTS, "exactly", "Every limit and choice of the decision can be",
+           "A cell of the decision is no number in its range, or none of its list; Checks names it: no plan "
+           "wins."),
 
     Reason("TENSORS_DIFFER", STRUCTURE, "exactly", "Tensors add up to the architecture",
            "The tensors as stored and the modules of the model count different numbers of parameters."),

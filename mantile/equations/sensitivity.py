@@ -223,7 +223,7 @@ def sensitivity(
     judged = results(graph, currency)
     variations = Variations(graph, {key: result.figure for key, result in judged.items()}, cells)
     percents = [range_percent(item) for item in inputs]
-    guards = choice_typed(percents, (), "Sensitivity")
+    guards = choice_typed(percents, (), "sensitivity", "the sensitivity")
     both = tuple(
         input_ends(variations, item, (percent, guards.valid[percent.id]), cases, judged)
         for item, percent in zip(inputs, percents, strict=True)

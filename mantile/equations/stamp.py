@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mantile.equations.checks import NO_EDIT, TOLERANCE, Check
 from mantile.equations.constant import HALF
@@ -171,9 +171,10 @@ def stamp(
     edited = edits(graph, changed, assumptions, of_choice)
     readable = [Check(code, left, none) for code, left in zip(READABLE, (edited.invalid, count), strict=True)]
     if choice is not None:
-        words = "Cells of Decide that hold what cannot be, in the base"
-        of_base = rows("choice_faults", words, "flag", choice.count * edited.of_base)
+        chosen, words = Rows("stamp"), "Cells of the decision that hold what cannot be, in the base"
+        of_base = chosen("choice_faults", words, "flag", choice.count * edited.of_base)
         readable.append(Check(OF_CHOICE, of_base, none))
+        edited = replace(edited, sections=(*edited.sections, chosen.section("Decision")))
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )

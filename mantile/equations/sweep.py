@@ -160,8 +160,8 @@ def stored(shown: Mapping[str, Shown], here: Point, values: Mapping[str, Value])
 
 
 def seen_from_elsewhere(note: Quantity) -> Node:
-    """What another sheet shows of the note: somebody may have deleted the sheet Sweep."""
-    return where(is_error(note), "! the sheet Sweep is not there", note)
+    """What another sheet shows of the note: somebody may have deleted the sheet What-if."""
+    return where(is_error(note), "! the sheet What-if is not there", note)
 
 
 def varied_inputs(inputs: Sequence[Input]) -> dict[Input, Input]:

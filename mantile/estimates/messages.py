@@ -362,8 +362,8 @@ MESSAGES: Mapping[str, Message] = {
         {},
     ),
     "CHOICE_INVALID": Message(
-        "a limit, weight or choice on the sheet Decide cannot be: the sheet Checks names the cell; type "
-        "what is expected there",
+        "a limit, weight or choice of the decision on What-if cannot be: the sheet Checks names the cell; "
+        "type what is expected there",
         _nothing,
         {},
     ),

@@ -62,7 +62,7 @@ from mantile.library.typed_numbers import typed
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 MOST_LISTED = 2_000  # overrides, profiles, ids of one column
-MOST_SWEPT = 2_000  # values of a field on the Sweep sheet
+MOST_SWEPT = 2_000  # values of a field that a sweep runs through
 
 
 class Override(Strict):
@@ -211,7 +211,7 @@ class Scenario(Case):
     of one accelerator, by its id, in place of the library's on the price basis. `correction` is a file
     of multipliers that `mantile correct` fitted, `shipped`, or `none`. `template` is one of templates/ or
     a file.
-    `versions` came before this one. `sweep` are values of one field, or of two, that the Sweep sheet runs
+    `versions` came before this one. `sweep` are values of one field, or of two, that What-if runs
     through; `alternative` is the accelerator that the base is compared with; `decision` a choice among
     the variants, one of which the base is; `since` what changed since the workbook before; `sensitivity`
     percentages by which drivers are taken lower and higher, by id; `classes` of requests that the

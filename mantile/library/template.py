@@ -50,7 +50,7 @@ class Template(Strict):
         company: named on the Cover and in the footer.
         sheets: those that readers are shown; sheets that their formulas need stay, all others are left out.
             Empty: all.
-        drivers: how many figures are taken lower and higher on Sensitivity; `all` that move a result.
+        drivers: how many figures are taken lower and higher on What-if; `all` that move a result.
         currency: of money on the front sheets, with its rate; US dollars if none.
         formula_text: whether a column holds the formulas of the base scenario as text.
     """

@@ -157,7 +157,7 @@ def _cases(
 def _of_sheets(
     data: dict[str, Any], edits: Sequence[Mapping[str, Any]], points: Sequence[Mapping[str, Any]], file: File
 ) -> None:
-    """What is typed on Sensitivity, Alternative, Decide and Sweep, as fields of the scenario."""
+    """What is typed on What-if, as fields of the scenario."""
     ranges = {input_of(edit["id"]): int(edit["found"]) for edit in edits if input_of(edit["id"])}
     if ranges:
         data["sensitivity"] = data.get("sensitivity", {}) | ranges
@@ -192,7 +192,7 @@ def _of_sheets(
 
 
 def _of_decision(data: dict[str, Any], edits: Sequence[Mapping[str, Any]], file: File) -> None:
-    """What is typed on Decide, as the decision of the scenario."""
+    """What is typed for the decision, as that of the scenario."""
     if not edits:
         return
     decision = data["decision"]

@@ -268,7 +268,7 @@ class Optimum:
         }
 
     def to_excel(self, path: str | Path) -> Path:
-        """Write the workbook of the winner, with the candidates as live columns and a sheet Decide.
+        """Write the workbook of the winner, with the candidates as live columns, ranked on What-if.
 
         Raises:
             InputError: naming the file, if it cannot be written.

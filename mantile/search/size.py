@@ -331,7 +331,7 @@ class Size:
         return pd.DataFrame(self.to_dict()["accelerators"]).drop(columns="plan")
 
     def to_excel(self, path: str | Path) -> Path:
-        """Write the workbook of the minimum, with the other builds as live columns and a sheet Decide.
+        """Write the workbook of the minimum, with the other builds as live columns, ranked on What-if.
 
         Raises:
             InputError: where no build keeps the limits; naming the file, if it cannot be written.

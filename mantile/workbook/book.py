@@ -57,13 +57,14 @@ class CellAddress:
 
 @dataclass(frozen=True)
 class Case:
-    """A further column of the base scenario on a sheet of its own, where some figures are worked out again.
+    """A further column of the base scenario in a part of a sheet, where some figures are worked out again.
 
     It says where the column stands, and has the inputs of its own.
     """
 
     sheet: str
     column: int
+    part: str
     inputs: dict[str, Any]
 
 
@@ -251,9 +252,9 @@ class Book:
         """The block of cells that an input is chosen from; None for inputs with a list of their own."""
         return None
 
-    def add_case(self, sheet: Sheet, column: int, inputs: dict[str, Any]) -> int:
-        """A further case of the base scenario in a column of a sheet; what its cells take as `scenario`."""
-        self.cases.append(Case(sheet.name, column, inputs))
+    def add_case(self, sheet: Sheet, column: int, part: str, inputs: dict[str, Any]) -> int:
+        """A further case of the base scenario in a column of a part; what its cells take as `scenario`."""
+        self.cases.append(Case(sheet.name, column, part, inputs))
         return self.columns + len(self.cases) - 1
 
     def inputs(self, column: int) -> dict[str, Any]:
@@ -545,7 +546,7 @@ class _Cells:
 class _Planned(_Cells):
     """The same before all figures stand, with places that are as long.
 
-    Ids of figures of a sheet of its own begin with its name.
+    Ids of figures of a part with cases begin with its name.
     """
 
     def cell(self, node: Input | Quantity) -> str:
@@ -560,7 +561,8 @@ class _Planned(_Cells):
         return False
 
     def _later(self, node: Named) -> str:
-        return "E1234" if node.id.startswith(f"{self.sheet.lower()}.") else "Checks!$H$1234"
+        part = self.book.cases[self.column - self.book.columns].part.lower()
+        return "E1234" if node.id.startswith(f"{part}.") else "Checks!$H$1234"
 
 
 @cache

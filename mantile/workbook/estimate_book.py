@@ -226,7 +226,7 @@ class EstimateBook(Book):
 
     @property
     def side_by_side(self) -> int:
-        """Columns that sheets for the eye show; the plans of a decision behind them stand on Decide alone."""
+        """Columns that sheets for the eye show; the plans of a decision behind them stand in it alone."""
         return min(self.columns, SIDE_BY_SIDE)
 
     @property

@@ -20,24 +20,21 @@ from mantile.graph.quantity import Input, Named, Quantity, Row, Section
 from mantile.workbook.book import Family, Sheet, reference
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.alternative import alternative_sheet
 from mantile.workbook.sheets.assumptions import add_assumptions
 from mantile.workbook.sheets.audit import audit_sheet
 from mantile.workbook.sheets.calibration import add_error
 from mantile.workbook.sheets.capacity import add_capacity_sheet, capacity_sheet
 from mantile.workbook.sheets.checks import add_checks, last_column
-from mantile.workbook.sheets.compare import compare_sheet
-from mantile.workbook.sheets.decide import add_decide_sheet, choice, decide_sheet
+from mantile.workbook.sheets.decide import choice
 from mantile.workbook.sheets.devices import DEVICES_PURPOSE, DEVICES_SHEET, devices_sheet
 from mantile.workbook.sheets.folding import EDITS_SHEET
 from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import add_log
 from mantile.workbook.sheets.plan import plan_sheet
-from mantile.workbook.sheets.sensitivity import SensitivitySheet
 from mantile.workbook.sheets.shapes import fill_shapes
 from mantile.workbook.sheets.summary import fill_contents, select, summary_sheet
-from mantile.workbook.sheets.sweep import SweepSheet
+from mantile.workbook.sheets.what_if import what_if_sheet
 from mantile.workbook.sheets.workings import reasons, workings
 from mantile.workbook.templates import leave_out, show_formulas
 
@@ -129,7 +126,6 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     }
 
     select(book)
-    add_decide_sheet(book)
     add_capacity_sheet(book)
     _add_workings(book, sections, master, "Inputs", "Hardware", EFFICIENCY, "Model")
     error = add_error(book)
@@ -147,14 +143,9 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     fill_ir(book, shown, master)
     if equations.capacity is not None:
         capacity_sheet(book, master, headline_stamp.of_demand)
-    if book.columns > 1:
-        compare_sheet(book, master)
-    decide_sheet(book, chosen, headline_stamp.edits, master)
-    alternative_sheet(book, master)
-    effects = sensitivity(estimate)
-    sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
-    sweep_sheet = SweepSheet(book, master)
-    edits = headline_stamp.edits
+    effects, edits = sensitivity(estimate), headline_stamp.edits
+    varied = selected(effects, estimate)
+    sensitivity_part, sweep_part = what_if_sheet(book, master, chosen, edits, varied)
     for figure, column, cell in book.later:
         cell.text = str(book.stored(figure, column))
     book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True), follow=True)
@@ -166,11 +157,10 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     found = _trace(book, effects, edits.entries)
     audit = audit_sheet(book, master, last_column(book.columns))
     row = add_checks(book, audit, 2, check_verdict)
-    origins, row = add_assumptions(book, audit, row, effects, sensitivity_sheet.figures.effects, found)
-    sensitivity_sheet.add_origins(origins)
+    row = add_assumptions(book, audit, row, effects, sensitivity_part.figures.effects, found)
     row = add_log(book, audit, row, headline_stamp, signatures, found)
     audit.print_area = (0, 0, row - 1, len(audit.widths) - 1)
-    summary_sheet(book, check_verdict, headline_stamp, sensitivity_sheet, sweep_sheet)
+    summary_sheet(book, check_verdict, headline_stamp, sensitivity_part, sweep_part)
     book.names = _names(book, equations.inputs, check_verdict.master, error)
     if estimate.template.sheets:
         leave_out(book, estimate.template.sheets)

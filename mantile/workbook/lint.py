@@ -28,21 +28,18 @@ from mantile.workbook.book import ANSWERS, FIRST, HEADS, REPEATING, SHARED
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package_part import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
+from mantile.workbook.sheets.folding import WHAT_IF
 
 FRONT = ("Summary",)
 COLLECTING = (
     *FRONT,
-    "Decide",
     "Shapes",
     "IR",
     "Plan",
     "Devices",
     "Layers",
     "Capacity",
-    "Compare",
-    "Alternative",
-    "Sensitivity",
-    "Sweep",
+    WHAT_IF,
     "Audit",
 )
 WORKINGS = (
@@ -55,7 +52,6 @@ WORKINGS = (
 )
 ORDER = (
     "Summary",
-    "Decide",
     "Capacity",
     "Inputs",
     "Hardware",
@@ -67,10 +63,7 @@ ORDER = (
     "Devices",
     CALCULATION,
     "Layers",
-    "Compare",
-    "Alternative",
-    "Sensitivity",
-    "Sweep",
+    WHAT_IF,
     "Edits",
     "Audit",
 )
@@ -106,7 +99,7 @@ FUNCTIONS = {
 }
 FRONT_FUNCTIONS = {"FIXED", "ROUND", "IFERROR", "NA"}
 MAX_LENGTH, MAX_REFERENCES, MAX_RANGE, MAX_CHUNK = 120, 8, 100_000, 32_000
-AGAIN = ("Alternative", "Sensitivity", "Sweep")  # sheets that work figures of others out again
+AGAIN = (WHAT_IF,)  # sheets that work figures of others out again
 _MAX_NESTING = 64
 # Results that nobody inside the book has to use.
 OUTPUTS = re.compile(

@@ -23,6 +23,7 @@ from mantile.library.scenario_fields import FORMER_IDS
 from mantile.workbook.book import FIRST, REPEATING, SHARED, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.references import Formula, Reference, only_reference, with_references
+from mantile.workbook.sheets.folding import WHAT_IF
 
 Row = tuple[str, int]
 Place = tuple[str, int, int]
@@ -233,7 +234,7 @@ class Places:
         keys = [_Labels.all, _Labels.figures, _Labels.texts]
         if name in ("Audit", "Capacity"):  # their rows begin with what is checked, or asked
             keys.append(_Labels.label)
-        if name == "Sensitivity":  # and here with what is varied
+        if name == WHAT_IF:  # and here with what is varied
             keys.append(_Labels.label_with_unit)
         for key in keys:
             matches |= _matched(ours, theirs, key, matches)

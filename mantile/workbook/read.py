@@ -150,8 +150,8 @@ class File:
         columns = self.book.estimate.columns
         if scenario < len(columns):
             return columns[scenario].name
-        sheet = self.book.cases[scenario - len(columns)].sheet
-        return "a point of the sweep" if sheet == "Sweep" else f"a case on {sheet}"
+        part = self.book.cases[scenario - len(columns)].part
+        return "a point of the sweep" if part == "Sweep" else f"a case of {part}"
 
     @cached_property
     def inputs(self) -> dict[str, Input]:

@@ -13,7 +13,7 @@ from mantile.workbook.book import FIRST, HEAD_ROW, HEADS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 
 _ALWAYS = ("Summary", "Audit")
-_OF_SHEET = re.compile(r"^(?:internal:|=)?'?(\w+)'?!")  # a reference, a link, or a range of a chart
+_OF_SHEET = re.compile(r"^(?:internal:|=)?'?([\w-]+)'?!")  # a reference, a link, or a range of a chart
 
 
 def leave_out(book: EstimateBook, shown: tuple[str, ...]) -> None:
@@ -23,7 +23,7 @@ def leave_out(book: EstimateBook, shown: tuple[str, ...]) -> None:
         InputError: if a sheet to be shown does not exist in any workbook.
     """
     for name in shown:
-        if name not in (*book.sheets, "Compare"):  # which stands only where there is something to compare
+        if name not in book.sheets:
             raise InputError(f"template: sheets: {unknown('sheet', name, book.sheets)}")
     kept: dict[str, None] = {}
     stack = [name for name in (*_ALWAYS, *shown) if name in book.sheets]

@@ -267,7 +267,7 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
     [count] = _constants("measures", [len(measures)])
     entries = [_entries(graph, one, asked, currency) for one in measures]
     typed = (objective, take, *pair, *(cell for of_measure in entries for cell in of_measure))
-    guards = choice_typed(typed, labels, "Decide")
+    guards = choice_typed(typed, labels, "decide", "the decision")
     of = Figures("decide.")
     of("faults", "Cells that hold what cannot be", "flag", as_typed(guards.faults.count))
     is_plan = as_typed(guards.valid[TAKE]) > 0

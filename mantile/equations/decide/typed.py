@@ -1,4 +1,4 @@
-"""What was typed on Decide: whether it can be, and the first cell that holds what cannot be, in words."""
+"""What was typed for a choice: whether it can be, and the first cell that cannot be, in words."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ class ChoiceTyped:
     rows: tuple[Named, ...]
 
 
-def choice_typed(entries: Sequence[Input], labels: Sequence[Input], sheet: str) -> ChoiceTyped:
+def choice_typed(entries: Sequence[Input], labels: Sequence[Input], part: str, what: str) -> ChoiceTyped:
     """The rows about what the cells of a choice hold.
 
     Args:
         entries: what is typed; a number without a value may be left empty.
         labels: the texts that a text may be.
-        sheet: the name of the sheet with the cells.
+        part: the name of the part with the cells, in ids; `what` it in words.
     """
-    bounds, rows = Bounds(sheet.lower()), Rows(f"typed.{sheet.lower()}")
+    bounds, rows = Bounds(part), Rows(f"typed.{part}")
     places, contents, ranges, valid, expected = [], [], [], [], []
     for entry in entries:
         guard = Guard(entry.id, entry)
@@ -77,7 +77,7 @@ def choice_typed(entries: Sequence[Input], labels: Sequence[Input], sheet: str) 
         none = "" if isinstance(entry.value, str) or entry.integer else ", or an empty cell"
         expected.append(guard.fixed("expected", "Expected", "1", f"{entry.expected}{none}", shared=True))
     told = (places, contents, expected)
-    faults = first_fault(rows, sheet, bounds.of(len(entries), "flag"), valid, told)
+    faults = first_fault(rows, what, bounds.of(len(entries), "flag"), valid, told)
     ids = [entry.id for entry in entries]
     figures = (*bounds.rows, *places, *expected, *contents, *ranges, *valid, *rows.rows)
     named: list[Named] = [row for row in figures if isinstance(row, Input | Quantity)]

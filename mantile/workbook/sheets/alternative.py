@@ -1,4 +1,4 @@
-"""The Alternative sheet: the base scenario on an accelerator that is chosen there, beside it."""
+"""The alternative on What-if: the base scenario on an accelerator that is chosen there, beside it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ from mantile.graph.quantity import Input, Quantity
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.cases import add_labels, add_varied_row
-from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
+from mantile.workbook.sheets.cases import add_folded_head, add_label, add_varied_row, fold
+from mantile.workbook.sheets.frame import add_part, mark_beginning
 
-ALTERNATIVE_SHEET = "Alternative"
-_LABEL, _UNIT, _A, _B, _CHANGE, _NOTE = range(6)
-_FINDING, _TYPED = 3, 9  # rows
+ALTERNATIVE = "Alternative"
+_LABEL, _UNIT, _A, _B, _CHANGE, _NOTE, _LAST = 0, 1, 3, 5, 6, 7, 11  # names reach to the left of A's and B's
 _PURPOSE = (
-    "The base scenario, A, on another accelerator, B: choose it in the yellow cell, and every number "
-    "beside it follows. Nothing has to be built again."
+    "The base scenario, A, on another accelerator, B: choose it in the yellow cell; all beside it follows."
 )
 _PURPOSE_OF_DEVICES = (
-    "The base scenario, A, with another accelerator, B, as its first device: choose it in the yellow cell, "
-    "and every number beside it follows."
+    "The base scenario, A, with another accelerator, B, as its first device: choose it in the yellow cell."
 )
 _OTHERS = "Other devices, their layers where the cells of Inputs hold them, and stated links are those of A."
 _APART = (
@@ -30,44 +27,44 @@ _APART = (
 )
 
 
-def alternative_sheet(book: EstimateBook, master: Quantity) -> None:
-    """Lay out the sheet; none where the library has no other accelerator."""
+def add_alternative(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
+    """Lay out the part from a row on; the row after it. None where the library has no other accelerator."""
     chosen = first_alternative(book.estimate)
     if chosen is None:
-        return
+        return row
     alike = book.estimate.equations.devices is None
-    sheet = book.add_sheet(Sheet(ALTERNATIVE_SHEET, "outputs", _PURPOSE if alike else _PURPOSE_OF_DEVICES))
-    sheet.widths = [310, 110, 150, 150, 100, 380]
-    add_title_rows(book, sheet, ALTERNATIVE_SHEET, _NOTE, master)
-    sheet.freeze, sheet.repeat_rows = (2, 1), (0, 1)
+    row = add_part(sheet, row, ALTERNATIVE, _PURPOSE if alike else _PURPOSE_OF_DEVICES, last, _UNIT)
     asked = book.estimate.scenario.alternative
     price = None if asked is None else asked.usd_per_hour
     inputs = typed(book.estimate.equations)
-    case = book.add_case(sheet, _B, {inputs[0].id: chosen, inputs[1].id: price})
-    cells = book.planned(ALTERNATIVE_SHEET, case)
+    case = book.add_case(sheet, _B, ALTERNATIVE, {inputs[0].id: chosen, inputs[1].id: price})
+    cells = book.planned(sheet.name, case)
     figures = alternative(book.estimate.equations, inputs, case, book.currency, cells)
-    _findings(book, sheet, figures)
-    row = _inputs(book, sheet, figures, case)
+    row = _findings(book, sheet, figures, row + 1)
+    row = _inputs(book, sheet, figures, case, row + 1)
     row = _results(book, sheet, figures, row)
-    _workings(book, sheet, figures, case, row + 1)
+    return _workings(book, sheet, figures, case, row, last)
 
 
-def _findings(book: EstimateBook, sheet: Sheet, figures: Alternative) -> None:
-    """What it comes to, in words."""
-    for row, finding in enumerate(figures.finding, _FINDING):
-        look = style.Style(size=14, bold=True, colour=style.NAVY) if row == _FINDING else style.Style(size=11)
-        book.add_quantity(sheet, row, _LABEL, finding, look, scenario=ACROSS)
-        sheet.heights[row] = 26 if row == _FINDING else 20
-    mark_beginning(sheet, _FINDING, _LABEL, "!", style.FAIL)
-    mark_beginning(sheet, _FINDING + 1, _LABEL, "!", style.FAIL)
-    mark_beginning(sheet, _FINDING + 1, _LABEL, "✓", style.PASS)
+def _findings(book: EstimateBook, sheet: Sheet, figures: Alternative, row: int) -> int:
+    """What it comes to, in words; the row after it."""
+    for below, finding in enumerate(figures.finding, row):
+        look = style.Style(size=14, bold=True, colour=style.NAVY) if below == row else style.Style(size=11)
+        book.add_quantity(sheet, below, _LABEL, finding, look, scenario=ACROSS)
+        sheet.heights[below] = 26 if below == row else 20
+    mark_beginning(sheet, row, _LABEL, "!", style.FAIL)
+    mark_beginning(sheet, row + 1, _LABEL, "!", style.FAIL)
+    mark_beginning(sheet, row + 1, _LABEL, "✓", style.PASS)
+    return row + len(figures.finding)
 
 
-def _inputs(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int) -> int:
+def _inputs(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int, row: int) -> int:
     """What is typed, and what both are; the row after it."""
-    row = _TYPED
-    for column, head in enumerate(("result", "unit", "A · base", "B", "B against A", "")):
-        sheet.set_text(row, column, head, style.HEADER_RIGHT if column in (_A, _B, _CHANGE) else style.HEADER)
+    for column, head in ((_LABEL, "result"), (_UNIT, "unit")):
+        sheet.set_text(row, column, head, style.HEADER)
+    for column, head in ((_A, "A · base"), (_B, "B"), (_CHANGE, "B against A")):
+        sheet.set_text(row, column, head, style.HEADER_RIGHT)
+    sheet.set_style(row, _LABEL, _LAST, style.HEADER)
     row += 1
     base = book.estimate.equations.inputs.accelerator
     _typed(book, sheet, row, figures.accelerator, case)
@@ -91,7 +88,7 @@ def _typed(book: EstimateBook, sheet: Sheet, row: int, figure: Input, case: int)
     number = None if is_text or value is None else float(value)
     sheet.set_text(row, _LABEL, figure.label, style.LABEL.but(bold=True))
     sheet.set_text(row, _UNIT, "" if is_text else style.shown_unit(figure.unit), style.UNIT)
-    sheet.set_text(row, _NOTE, figure.note, style.SOURCE)
+    sheet.set_text(row, _NOTE, figure.note, style.SOURCE.but(wrap=False))
     text = value if is_text else None
     sheet.set_cell(row, _B, Cell(look, text=text, number=number, scenario=case, entry=figure))
     sheet.ids[row] = figure.id
@@ -108,7 +105,6 @@ def _results(book: EstimateBook, sheet: Sheet, figures: Alternative, row: int) -
     for text in _APART if book.estimate.equations.devices is None else (*_APART, _OTHERS):
         sheet.set_text(row, _LABEL, text, style.SOURCE.but(wrap=False))
         row += 1
-    sheet.print_area = (0, 0, row - 1, _NOTE)
     return row
 
 
@@ -125,22 +121,19 @@ def _result(book: EstimateBook, sheet: Sheet, row: int, line: Compared) -> None:
     book.add_quantity(sheet, row, _CHANGE, line.change, style.table("effect"), scenario=ACROSS)
 
 
-def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int, row: int) -> None:
-    """Figures of B, in the order of the workbook, folded away."""
-    sheet.set_text(row, _LABEL, "Figures of B", style.BLOCK_HEAD)
-    note = "each repeats the row that its id names, with its steps; all others are those of A"
-    sheet.set_text(row, _A, note, style.BLOCK_NOTE)
-    sheet.set_style(row, _UNIT, _NOTE, style.BLOCK_HEAD)
-    first = row = row + 1
+def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int, row: int, last: int) -> int:
+    """Figures of B, in the order of the workbook, folded away; the row after them."""
+    first = add_folded_head(sheet, row, "Figures of B", last)
+    row = first
     for constant in figures.constants:
-        add_labels(sheet, row, constant, constant.label)
+        add_label(sheet, row, constant, constant.label)
         look = style.value(constant.unit, is_text=isinstance(constant.value, str), role="fixed")
         book.add_constant(sheet, row, _B, constant, look)
         row += 1
     for cell in (figures.accelerator, figures.price):
         book.store_place(cell, figures.guards.places[cell.id], case)
     for guard in figures.guards.rows:
-        add_labels(sheet, row, guard, guard.label)
+        add_label(sheet, row, guard, guard.label)
         look = style.value(guard.unit, is_text=guard.unit == "1")
         if isinstance(guard, Quantity):
             book.register(guard, CellAddress(sheet.name, row))
@@ -149,18 +142,18 @@ def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int,
             book.add_constant(sheet, row, _B, guard, look, book.stamps[0].get(guard.id))
         row += 1
     for figure in figures.worked_out:
-        add_labels(sheet, row, figure, figure.label)
+        add_label(sheet, row, figure, figure.label)
         look = style.value(figure.unit, is_text=figure.unit == "1")
         book.add_quantity(sheet, row, _B, figure, look, scenario=ACROSS)
         row += 1
     for used in figures.used:
         book.register(used, CellAddress(sheet.name, row))
-        add_labels(sheet, row, used, used.label)
+        add_label(sheet, row, used, used.label)
         look = style.value(used.unit, is_text=used.unit == "1")
         sheet.set_formula(row, _B, used.body, look, scenario=case)
         row += 1
     for original, varied in figures.variation.rows:
-        add_varied_row(book, sheet, row, original, varied, {_B: case}, _NOTE)
+        add_varied_row(book, sheet, row, original, varied, {_B: case})
         row += 1
-    sheet.blocks.append((first - 1, row - 1))
-    sheet.folds.append((first, row - 1))
+    fold(sheet, first, row)
+    return row

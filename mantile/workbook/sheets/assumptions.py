@@ -144,7 +144,7 @@ _STATEMENTS = {
 
 
 LiveEffects = Mapping[str, Mapping[str, Quantity]]
-"""By id of the input and key of the result: effects that the Sensitivity sheet works out."""
+"""By id of the input and key of the result: effects that What-if works out."""
 
 
 def add_assumptions(
@@ -154,16 +154,13 @@ def add_assumptions(
     effects: Sequence[InputEffects],
     live: LiveEffects,
     found: Trace,
-) -> tuple[dict[str, Origin], int]:
-    """What the estimate takes on trust, from a row on.
+) -> int:
+    """What the estimate takes on trust, from a row on; the row after it.
 
     Args:
         effects: what the results follow from, most consequential first, with its effects as generated.
         live: the effects that follow the inputs.
         found: where figures come from.
-
-    Returns:
-        of each input, by id, how it is known and where it comes from; and the row after the part.
     """
     note = f"everything this estimate takes on trust, most consequential first. {MEANING}; * as generated"
     start = row
@@ -193,7 +190,7 @@ def add_assumptions(
     for below, remark in enumerate(_REMARKS, 1):
         sheet.set_text(row + below, 0, remark, style.PURPOSE)
         sheet.heights[row + below] = _ROW
-    return origins, add_figures(book, sheet, row + len(_REMARKS) + 2, LAST, found)
+    return add_figures(book, sheet, row + len(_REMARKS) + 2, LAST, found)
 
 
 def statement(item: SensitivityInput) -> str:
@@ -329,7 +326,7 @@ def _effects(
     effects: Mapping[str, float | None],
     live: Mapping[str, Quantity],
 ) -> None:
-    """The effect on each result: live where the Sensitivity sheet has the input, else as generated."""
+    """The effect on each result: live where What-if has the input, else as generated."""
     parts = style.FRONT["effect"].split(";")
     look = style.Style(form=";".join(f"{part}_)_)" for part in parts), align="right", bottom=_UNDER)
     stored = look.but(form=";".join(f'{part}"*"' for part in parts), colour=style.GREY)

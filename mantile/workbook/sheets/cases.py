@@ -10,11 +10,23 @@ from mantile.workbook.book import Cell, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 
 
-def add_labels(sheet: Sheet, row: int, figure: Named, label: str) -> None:
-    """What stands on a row: label, unit if there is one, id."""
+def add_folded_head(sheet: Sheet, row: int, title: str, last: int) -> int:
+    """The head of rows that are folded away below it; the first of them."""
+    sheet.heights |= {row: 6, row + 1: 21}
+    sheet.set_text(row + 1, 0, title, style.BLOCK_HEAD)
+    sheet.set_style(row + 1, 1, last, style.BLOCK_HEAD)
+    return row + 2
+
+
+def fold(sheet: Sheet, first: int, after: int) -> None:
+    """Fold rows away below their head."""
+    sheet.blocks.append((first - 2, after - 1))
+    sheet.folds.append((first, after - 1))
+
+
+def add_label(sheet: Sheet, row: int, figure: Named, label: str) -> None:
+    """What stands on a row that repeats none, which has an id but does not say it."""
     sheet.set_text(row, 0, label, style.ROW_LABEL)
-    if figure.unit != "1":
-        sheet.set_text(row, 1, style.shown_unit(figure.unit), style.UNIT)
     sheet.ids[row] = figure.id
 
 
@@ -25,17 +37,18 @@ def add_varied_row(
     original: Named,
     figure: Quantity,
     cases: Mapping[int, int],
-    id_column: int,
 ) -> None:
     """A row of a figure that is worked out again for every case.
 
+    Its id ends in that of the row that it repeats, which has its label, its unit and words.
+
     Args:
-        original: what the figure stands for, whose id its own ends in.
+        original: what the figure stands for.
         cases: numbers of the cases by their columns.
     """
     book.register(figure, CellAddress(sheet.name, row))
-    add_labels(sheet, row, figure, original.label)
-    sheet.set_text(row, id_column, figure.id, style.IDENTIFIER.but(wrap=False))
+    sheet.ids[row] = figure.id
+    sheet.set_text(row, 0, figure.id, style.IDENTIFIER.but(wrap=False))
     look = style.value(figure.unit, is_text=isinstance(book.estimate_values[0].get(original), str))
     for column, case in cases.items():
         sheet.set_formula(row, column, figure.body, look, scenario=case)

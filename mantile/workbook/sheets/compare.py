@@ -1,4 +1,4 @@
-"""The Compare sheet: scenarios side by side, their changes against the base, and which is best at what."""
+"""The comparison on What-if: scenarios side by side, changes against the base, who is best at what."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from mantile.equations.compare import (
     compare,
 )
 from mantile.equations.metrics import table_format
-from mantile.graph.quantity import Input, Quantity
+from mantile.graph.quantity import Input
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, room_on_page, scenario_heads
+from mantile.workbook.sheets.cases import add_folded_head, fold
+from mantile.workbook.sheets.frame import add_part, fits_on_page, needed_height, scenario_heads, thirds
 
-_BASE = 4  # column of the base's values
-_LABELS, _BEST = (104, 220, 96, 54), 48  # widths
-_HEADER, _FIRST = 3, 5  # rows
-_HEIGHT, _LOW, _GAP = 19, 18, 6  # of rows, of rows of a page that would be too long, of air
+COMPARISON = "Comparison"
+_UNIT, _BETTER, _BASE = 1, 2, 3  # columns; the last is that of the base's values
+_CHARTS_END = 11  # column up to which charts reach
+_HEIGHT = 17  # of a line
 # Formats of the front sheets, by line, where they are not the digits of a metric; texts have none.
 _FORMS = {
     "accelerators": "whole",
@@ -53,27 +54,23 @@ _NUMBER = style.Style(size=style.SMALL, form="#,##0.00", align="right")
 _COUNT = _NUMBER.but(form="0")
 
 
-def compare_sheet(book: EstimateBook, master: Quantity) -> Sheet:
-    """Lay out the Compare sheet of a workbook with several scenarios."""
-    sheet = book.add_sheet(
-        Sheet(
-            "Compare",
-            "outputs",
-            "Changes are against A; = is less than half a percent. The best of the scenarios that fit are "
-            "bold on green, the first of them named at the right.",
-        )
-    )
-    _CompareSheet(book, sheet, master).lay_out()
-    return sheet
+def last_column(book: EstimateBook) -> int:
+    """The last column of the comparison; 0 where there is nothing to compare."""
+    return _column(book.side_by_side) if book.columns > 1 else 0
 
 
-class _CompareSheet:
-    """The sheet while it is laid out, and the rows in which its lines stand."""
+def add_comparison(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
+    """Lay out the part from a row on; the row after it. None of a single scenario."""
+    return row if book.columns == 1 else _Comparison(book, sheet).lay_out(row, last)
 
-    def __init__(self, book: EstimateBook, sheet: Sheet, master: Quantity) -> None:
+
+class _Comparison:
+    """The part while it is laid out, and the rows in which its lines stand."""
+
+    def __init__(self, book: EstimateBook, sheet: Sheet) -> None:
         self.book, self.sheet = book, sheet
         self.heads = scenario_heads(book)[: book.side_by_side]
-        self.last = _column(book.side_by_side)
+        self.last = last_column(book)
         self.figures: Comparison = compare(
             book.estimate.equations,
             [f"{letter[0]} · {name}" for letter, name in self.heads],
@@ -81,65 +78,61 @@ class _CompareSheet:
             book.currency,
         )
         self.rows: dict[Row, int] = {}
-        # What the page leaves to a scenario, as far as numbers need it and eyes can follow.
-        pair = max(144, min(280, 700 // (book.side_by_side - 1)))
-        change = round(pair * 0.36)
-        others = (pair - change, change) * (book.side_by_side - 1)
-        sheet.widths = [*_LABELS, pair - change, *others, _BEST]
-        sheet.default_height = _HEIGHT
-        add_title_rows(book, sheet, "Compare", self.last, master)
 
-    def lay_out(self) -> None:
-        """Fill the sheet: rows by section, the finding, charts; below what is printed their data."""
-        self._heads()
-        row = _FIRST
-        for section, lines in self.figures.sections.items():
-            self.sheet.heights[row] = _GAP
-            self._section(row + 1, section, lines)
-            row += 1 + len(lines)
-        chart_rows = self.book.side_by_side + 4  # LibreOffice breaks labels in lower charts
-        below = row + 1 + chart_rows
-        self.sheet.print_area = (0, 0, below, self.last)
-        self.sheet.one_page = True
-        high = _HEIGHT if room_on_page(self.sheet, below) >= 0 else _LOW
-        self.sheet.default_height = high
-        self.sheet.freeze = (_FIRST, 2)
-        data = self._scenarios(below + 3)
+    def lay_out(self, row: int, last: int) -> int:
+        """The finding, charts, rows by section; folded away what they follow from. The row after it."""
+        purpose = "Changes are against A; = is less than half a percent. The best that fit stand on green."
+        top, row = row, add_part(self.sheet, row, COMPARISON, purpose, last, _UNIT)
+        finding, chart_rows = row, self.book.side_by_side + 4  # LibreOffice breaks labels in lower charts
+        row = table = finding + chart_rows + 2
+        self._heads(row)
+        row += 2
+        for lines in self.figures.sections.values():
+            self._section(row, lines)
+            row += len(lines)
+        if not fits_on_page(self.sheet, top, row):
+            self.sheet.breaks.append(table)
+        data = first = add_folded_head(self.sheet, row, "What the comparison follows from", last)
+        data = self._scenarios(data)
         data = self._rankings(data)
-        data = self._finding(row, data)
-        self._charts(row + 1, chart_rows * high, data)
+        data = self._finding(finding, data)
+        data = self._charts(finding + 1, chart_rows * 18, data)
+        fold(self.sheet, first, data)
         self._conditions()
+        return data
 
-    def _heads(self) -> None:
+    def _heads(self, row: int) -> None:
         sheet = self.sheet
         top, bottom = style.HEADER_RIGHT.but(bottom=None), style.HEADER_RIGHT
-        for column, head in enumerate(("section", "quantity", "unit", "better")):
-            sheet.set_text(_HEADER + 1, column, head, style.HEADER)
+        for column, head in ((0, "quantity"), (_UNIT, "unit"), (_BETTER, "better")):
+            sheet.set_text(row + 1, column, head, style.HEADER)
         grey = bottom.but(size=style.SMALL, bold=False, colour=style.GREY)
         for scenario, (letter, name) in enumerate(self.heads):
-            sheet.set_text(_HEADER, _column(scenario), letter, top)
-            sheet.set_text(_HEADER + 1, _column(scenario), name, bottom)
+            sheet.set_text(row, _column(scenario), letter, top)
+            sheet.set_text(row + 1, _column(scenario), name, style.HEADER_WRAP)
             if scenario:
-                sheet.set_text(_HEADER + 1, _column(scenario) + 1, "vs A", grey)
-        sheet.set_text(_HEADER + 1, self.last, "best", bottom)
-        sheet.set_style(_HEADER, 0, self.last, top)
-        sheet.heights[_HEADER - 1] = _GAP
+                sheet.set_text(row + 1, _column(scenario) + 1, "vs A", grey)
+        sheet.set_text(row + 1, self.last, "best", bottom)
+        sheet.set_style(row, 0, self.last, top)
+        pixels = sheet.widths[_BASE]
+        needed = (needed_height(name, style.HEADER_WRAP, pixels) for _, name in self.heads)
+        sheet.heights[row + 1] = max(18, *needed)
 
-    def _section(self, row: int, section: str, lines: tuple[Row, ...]) -> None:
-        """The rows of a section, whose name stands out in the first of them."""
-        head = style.Style(size=9.5, bold=True, colour=style.NAVY, top=(style.THIN, style.HAIRLINE))
+    def _section(self, row: int, lines: tuple[Row, ...]) -> None:
+        """The rows of a section, below a line."""
         for below, of in enumerate(lines, row):
-            self.rows[of] = below
-            self.sheet.set_text(below, 0, section, head if of is lines[0] else style.SECTION)
-            self._row(below, of, head.top if of is lines[0] else None)
+            self.rows[of], self.sheet.heights[below] = below, _HEIGHT
+            self._row(below, of, None if below > row else (style.THIN, style.HAIRLINE))
 
     def _row(self, row: int, of: Row, edge: tuple[int, str] | None) -> None:
         """Labels, the value of every scenario, its change against the base, and who is best."""
         book, sheet, line = self.book, self.sheet, of.line
         unit = style.shown_unit(line.shown_unit or line.unit)
-        labels = ((line.label, style.ROW_LABEL), (unit, style.UNIT), (line.better or "", style.UNIT))
-        for column, (text, look) in enumerate(labels, 1):
-            sheet.set_text(row, column, text, look.but(top=edge))
+        unit = "" if unit == "1" else unit
+        labels = ((line.label, style.LABEL), (unit, style.UNIT), (line.better, style.UNIT))
+        for column, (text, look) in enumerate(labels):
+            if text:
+                sheet.set_text(row, column, text, look.but(top=edge))
         look = _look(line).but(top=edge)
         for scenario, value in enumerate(of.values):
             link = book.link_to(line.subject, scenario)
@@ -150,25 +143,24 @@ class _CompareSheet:
         look = style.TEXT_VALUE.but(bold=True, top=edge)
         if of.ranking is not None:
             book.add_quantity(sheet, row, self.last, of.ranking.letter, look, scenario=ACROSS)
-        sheet.set_style(row, 0, self.last, look)
+        if edge is not None:
+            sheet.set_style(row, 0, self.last, look)
         sheet.ids[row] = f"compare.{line.identifier}"
 
     def _scenarios(self, row: int) -> int:
-        """Below what is printed, what is said of scenarios side by side; the next free row."""
+        """What is said of scenarios side by side; the next free row."""
         book, sheet, scenarios = self.book, self.sheet, self.figures.scenarios
-        bold = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
-        sheet.set_text(row, 0, "Chart data (live, not printed)", bold)
         constants: Mapping[str, tuple[Input, ...]] = {
             "number": scenarios.numbers,
             "letter": scenarios.letters,
             "name": scenarios.names,
         }
-        for below, (caption, figures) in enumerate(constants.items(), row + 1):
-            sheet.set_text(below, 1, caption, _SMALL)
+        for below, (caption, figures) in enumerate(constants.items(), row):
+            sheet.set_text(below, 0, caption, _SMALL)
             for column, figure in enumerate(figures, _BASE):
                 book.add_constant(sheet, below, column, figure, _SMALL)
-        self.label_row = row + 4
-        sheet.set_text(self.label_row, 1, "label", _SMALL)
+        self.label_row = row + 3
+        sheet.set_text(self.label_row, 0, "label", _SMALL)
         for column, label in enumerate(scenarios.labels, _BASE):
             book.add_quantity(sheet, self.label_row, column, label, _SMALL, scenario=ACROSS)
         return self.label_row + 1
@@ -177,57 +169,51 @@ class _CompareSheet:
         """What scenarios are ranked by, and who is best; the next free row."""
         book, sheet = self.book, self.sheet
         after = _BASE + book.side_by_side
-        heads = ((1, "ranked by"), (2, "best"), (3, "up to, from"))
+        heads = ((0, "ranked by"), (1, "best"), (2, "up to, from"))
         for column, label in (*heads, *enumerate(("with a place", "alike", "if none is best"), after)):
             sheet.set_text(row, column, label, _SMALL)
         for of in self.figures.rows:
             if of.ranking is None:
                 continue
             row += 1
-            sheet.set_text(row, 1, of.line.label, _SMALL)
+            sheet.set_text(row, 0, of.line.label, _SMALL)
             for column, key in enumerate(of.ranking.keys, _BASE):
                 book.add_quantity(sheet, row, column, key, _NUMBER, scenario=ACROSS)
             for column, figure in enumerate((of.ranking.placed, of.ranking.alike, of.ranking.none), after):
                 book.add_quantity(sheet, row, column, figure, _COUNT, scenario=ACROSS)
-            book.add_quantity(sheet, row, 2, of.ranking.number, _COUNT, scenario=ACROSS)
+            book.add_quantity(sheet, row, 1, of.ranking.number, _COUNT, scenario=ACROSS)
             if of.ranking.limit is not None:
-                book.add_quantity(sheet, row, 3, of.ranking.limit, _NUMBER, scenario=ACROSS)
+                book.add_quantity(sheet, row, 2, of.ranking.limit, _NUMBER, scenario=ACROSS)
         return row + 1
 
     def _finding(self, row: int, data: int) -> int:
         """Who is best most often, as a heading; its data stand from row `data` on. The next free row."""
         book, sheet, finding = self.book, self.sheet, self.figures.finding
-        sheet.set_text(data, 1, "headline results at which it is best", _SMALL)
+        sheet.set_text(data, 0, "headline results at which it is best", _SMALL)
         for column, figure in enumerate(finding.won, _BASE):
             book.add_quantity(sheet, data, column, figure, _COUNT, scenario=ACROSS)
-        sheet.set_text(data + 1, 1, "most of them, whose, and how many share it", _SMALL)
-        book.add_quantity(sheet, data + 1, 2, finding.most, _COUNT, scenario=ACROSS)
+        sheet.set_text(data + 1, 0, "most of them, whose, and how many share it", _SMALL)
+        book.add_quantity(sheet, data + 1, 1, finding.most, _COUNT, scenario=ACROSS)
+        book.add_quantity(sheet, data + 1, 2, finding.sharing, _COUNT, scenario=ACROSS)
         book.add_quantity(sheet, data + 1, _BASE, finding.ahead, _SMALL, scenario=ACROSS)
-        book.add_quantity(sheet, data + 2, 2, finding.sharing, _COUNT, scenario=ACROSS)
         book.add_quantity(sheet, data + 2, _BASE, finding.leader, _SMALL, scenario=ACROSS)
-        book.add_quantity(sheet, row, 0, finding.title, style.SECTION_HEAD, scenario=ACROSS)
+        look = style.Style(size=14, bold=True, colour=style.NAVY)
+        book.add_quantity(sheet, row, 0, finding.title, look, scenario=ACROSS)
         caption = "headline results: TTFT, TPOT, tokens per accelerator, cost per token"
-        grey = style.SECTION_HEAD.but(size=style.SMALL, bold=False, colour=style.GREY, align="right")
-        sheet.set_text(row, self.last, caption, grey)
-        sheet.set_style(row, 1, self.last, style.SECTION_HEAD)
-        sheet.heights |= {row: 34, row + 1: 28}
+        grey = style.Style(size=style.SMALL, colour=style.GREY, align="right")
+        sheet.set_text(row, _CHARTS_END, caption, grey)
+        sheet.heights[row] = 24
         return data + 3
 
-    def _charts(self, row: int, height: int, data: int) -> None:
-        """Three charts under live titles; their series stand from row `data` on."""
+    def _charts(self, row: int, height: int, data: int) -> int:
+        """Three charts under live titles; their series stand from row `data` on. The next free row."""
         sheet = self.sheet
-        edges = [sum(sheet.widths[:column]) for column in range(len(sheet.widths) + 1)]
-        thirds = [edges[-1] * part / 3 for part in range(4)]
-        starts = [
-            min((abs(edge - third), column) for column, edge in enumerate(edges))[1] for third in thirds
-        ]
-        sheet.set_text(data, 1, "least gain told", _SMALL)
-        self.book.add_constant(sheet, data, 2, LEAST_GAIN, _NUMBER.but(form="0.000"))
-        for start, end, of in zip(starts[:-1], starts[1:], self.figures.charts, strict=True):
+        sheet.set_text(data, 0, "least gain told", _SMALL)
+        self.book.add_constant(sheet, data, 1, LEAST_GAIN, _NUMBER.but(form="0.000"))
+        for (start, width), of in zip(thirds(sheet, _CHARTS_END), self.figures.charts, strict=True):
             self._chart_data(data + 1, of)
             title = style.Style(size=10.5, bold=True)
             self.book.add_quantity(sheet, row, start, of.title, title, scenario=ACROSS)
-            width = round(edges[end] - edges[start]) - 14
             chart = charts.singled_out(
                 f"{of.row.line.chart} of every scenario, the best in blue",
                 self._across(self.label_row),
@@ -239,20 +225,21 @@ class _CompareSheet:
             )
             sheet.charts.append((row + 1, start, chart))
             data += 2
+        return data + 1
 
     def _chart_data(self, row: int, of: ComparedChart) -> None:
         """Two rows: the best scenario with its gain, and the others with the gain in words."""
         book, sheet, form = self.book, self.sheet, _NUMBER.but(form="0.0%")
         rows = (("the best, and its gain", of.gain, of.best), ("the others", of.words, of.others))
         for below, (label, told, values) in enumerate(rows, row):
-            sheet.set_text(below, 1, f"{of.row.line.chart}: {label}", _SMALL)
-            book.add_quantity(sheet, below, 2, told, form, scenario=ACROSS)
+            sheet.set_text(below, 0, f"{of.row.line.chart}: {label}", _SMALL)
+            book.add_quantity(sheet, below, 1, told, form, scenario=ACROSS)
             for column, value in enumerate(values, _BASE):
                 book.add_quantity(sheet, below, column, value, _NUMBER, scenario=ACROSS)
 
     def _across(self, row: int) -> charts.Range:
         """The cells of all scenarios in a row of chart data."""
-        return ("Compare", row, _BASE, row, _BASE + self.book.side_by_side - 1)
+        return (self.sheet.name, row, _BASE, row, _BASE + self.book.side_by_side - 1)
 
     def _conditions(self) -> None:
         """Colours that follow the numbers: what does not fit, the best, changes, what limits."""
@@ -265,8 +252,10 @@ class _CompareSheet:
 
     def _conditions_of(self, scenario: int, fits: int) -> None:
         """The colours of one scenario. Rows of conditions are those of the first line."""
-        line, column = _FIRST + 2, _column(scenario)
-        best, base = xl_col_to_name(self.last), xl_col_to_name(_BASE)
+        first = min(self.rows.values())
+        configured = max(row for of, row in self.rows.items() if of in self.figures.sections[CONFIGURATION])
+        line, column = first + 1, _column(scenario)
+        best, base, better = map(xl_col_to_name, (self.last, _BASE, _BETTER))
         value, change = xl_col_to_name(column), xl_col_to_name(column + 1)
         # What stands in the column of the letter.
         named = f"INDEX(${base}{line}:${best}{line},MAX(1,2*(CODE(${best}{line})-64)-2))"
@@ -280,26 +269,33 @@ class _CompareSheet:
         )
         self._rule(
             column,
-            f'AND($A{line}="{CONFIGURATION}",{value}{line}<>${base}{line})',
+            f"{value}{line}<>${base}{line}",
             style.Style(bold=True, colour=style.NAVY),
+            end=configured,
         )
         for colour, up, down in ((style.BETTER, "higher", "lower"), (style.WORSE, "lower", "higher")):
             if scenario:
                 self._rule(
                     column + 1,
-                    f'AND(ISNUMBER({change}{line}),OR(AND($D{line}="{up}",{change}{line}>=0.005),'
-                    f'AND($D{line}="{down}",{change}{line}<=-0.005)))',
+                    f'AND(ISNUMBER({change}{line}),OR(AND(${better}{line}="{up}",{change}{line}>=0.005),'
+                    f'AND(${better}{line}="{down}",{change}{line}<=-0.005)))',
                     style.Style(colour=colour),
                 )
         for limit, colour in style.BOUND_TEXTS.items():
             self._rule(column, f'{value}{line}="{limit}"', style.Style(colour=colour))
 
     def _rule(
-        self, column: int, criteria: str, look: style.Style, width: int = 1, stop: bool = False
+        self,
+        column: int,
+        criteria: str,
+        look: style.Style,
+        width: int = 1,
+        stop: bool = False,
+        end: int | None = None,
     ) -> None:
-        """A colour where a formula holds, in all rows of some columns."""
+        """A colour where a formula holds, in rows of some columns: all, or those up to an end."""
         rule = {"type": "formula", "criteria": f"={criteria}", "format": look, "stop_if_true": stop}
-        first, last = min(self.rows.values()), max(self.rows.values())
+        first, last = min(self.rows.values()), max(self.rows.values()) if end is None else end
         self.sheet.conditional.append(((first, column, last, column + width - 1), rule))
 
 

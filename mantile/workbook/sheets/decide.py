@@ -1,4 +1,4 @@
-"""The Decide sheet: plans that were searched for as live columns, ranked by what is wanted within limits.
+"""The decision on What-if: plans that were found as live columns, ranked by what is wanted within limits.
 
 Every limit, weight and price is a cell. The base scenario is one of the plans: a cell says which.
 """
@@ -16,18 +16,16 @@ from mantile.equations.stamp import Edits
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.decision import Decision
 from mantile.workbook import charts, style
-from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet
+from mantile.workbook.book import ACROSS, Cell, CellAddress, Sheet, reference
 from mantile.workbook.estimate_book import TAKEN, EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
+from mantile.workbook.sheets.cases import add_folded_head, fold
+from mantile.workbook.sheets.frame import add_part, fits_on_page, mark_beginning
 
-DECIDE_SHEET = "Decide"
-_WIDTHS = (44, 36, 330, 92, 92, 92, 92, 92, 92, 76, 76, 190, 76, 76, 118, 330)
-_WIDTH = 92  # of columns behind them
-_RANK, _NUMBER, _NAME, _FIRST = 0, 1, 2, 3  # columns
-_BARS = 11
-_LAST = len(_WIDTHS) - 1
-_FINDING, _TYPED, _PLANS = 3, 6, 11  # rows
-_ROW, _AXIS = 22, 22  # heights of a plan and of the axis below them
+DECISION = "Decision"
+_NAME, _RANK, _NUMBER, _FIRST = 0, 1, 2, 3  # columns of the ranking
+_LIMIT = 2  # of the table of measures
+_BARS, LAST = 11, 18  # bars reach over two columns
+_ROW, _AXIS = 32, 22  # heights of a plan and of the axis below them
 _CODES = 16  # rows of reason codes
 _BESIDE = (
     "accelerators",
@@ -49,75 +47,78 @@ _FORMS = {
     "lost": style.Style(size=9.5),
 }
 _UNITS = ("ms", "s", "kW")  # that a label does not say
-_BY_RANK = ("low", "high", None, "behind", "error", "told", "lost")
-_HEADS = ("80 % from", "to", "bar: 80 %", "behind", "error of it", "difference", "why it lost")
-
-
-def add_decide_sheet(book: EstimateBook) -> None:
-    """Give the sheet its place among the others; none of a scenario without a decision."""
-    if book.estimate.scenario.decision is not None:
-        book.add_sheet(Sheet(DECIDE_SHEET, "front", _PURPOSE))
+_BY_RANK = ("low", "high", "", "", "behind", "error", "told", "lost")
+_HEADS = ("80 % from", "to", "bar: 80 %", "", "behind", "error of it", "difference", "why it lost")
 
 
 def choice(book: EstimateBook) -> Decided | None:
-    """The figures of the sheet; None of a scenario without a decision."""
+    """The figures of the part; None of a scenario without a decision."""
     asked = book.estimate.scenario.decision
     return None if asked is None else decide(book.estimate.equations, asked, book.columns - 1, book.currency)
 
 
-def decide_sheet(book: EstimateBook, figures: Decided | None, edits: Edits, master: Quantity) -> None:
-    """Fill the sheet; none of a scenario without a decision."""
+def add_decision(
+    book: EstimateBook, sheet: Sheet, row: int, last: int, figures: Decided | None, edits: Edits
+) -> int:
+    """Lay out the part from a row on; the row after it. None of a scenario without a decision."""
     asked = book.estimate.scenario.decision
     if asked is None or figures is None:
-        return
-    sheet = book.sheets[DECIDE_SHEET]
+        return row
     book.own_lists[figures.objective.id] = figures.choices
     for figure in (figures.take, *figures.pair):
         book.own_lists[figure.id] = figures.numbers
-    more = _FIRST + 4 + len(figures.plans) - len(_WIDTHS)
-    sheet.widths, sheet.freeze, sheet.repeat_rows = [*_WIDTHS, *([_WIDTH] * more)], (2, 3), (0, 1)
-    sheet.one_page_wide = True
-    add_title_rows(book, sheet, DECIDE_SHEET, _LAST, master)
-    _findings(book, sheet, figures)
+    top = row
+    row = add_part(sheet, row, DECISION, _PURPOSE, last, _RANK)
+    row = _findings(book, sheet, figures, row + 1)
     followed = tell_taken(figures.figures["taken"], figures.guards.valid[TAKE], edits.own, len(figures.plans))
-    _asked(book, sheet, figures, asked, followed[-1])
-    row = _ranking(book, sheet, figures)
-    row = _search(book, sheet, figures, asked, first := row + 1)
-    row = _prices(book, sheet, figures, asked, row + 1)
+    row = _asked(book, sheet, figures, asked, followed[-1], row + 1)
+    row = _ranking(book, sheet, figures, plans := row + 1)
+    row = _search(book, sheet, figures, asked, searched := row + 1)
+    row = _prices(book, sheet, figures, asked, prices := row + 1)
     row = _measures(book, sheet, figures, row + 1)
-    sheet.print_area = (0, 0, row - 1, _LAST)
+    if not fits_on_page(sheet, top, row):
+        sheet.breaks.append(prices)
     book.store_inputs((cell, figures.guards.places[cell.id], None) for cell in figures.typed)
-    _workings(book, sheet, figures, asked, followed[:-1], first + 1, row + 1)
+    first = add_folded_head(sheet, row, "What ranks and reasons follow from", last)
+    row = _workings(book, sheet, figures, followed[:-1], first)
+    _bars(book, sheet, figures, plans)
+    row = _picture(book, sheet, figures, asked, searched + 1, row)
+    fold(sheet, first, row)
     _take(book, figures)
+    return row
 
 
-def _findings(book: EstimateBook, sheet: Sheet, figures: Decided) -> None:
-    """What it comes to, in words."""
+def _findings(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int:
+    """What it comes to, in words; the row after it."""
     look = style.Style(size=14, bold=True, colour=style.NAVY)
-    book.add_quantity(sheet, _FINDING, _RANK, figures.title, look, scenario=ACROSS)
-    mark_beginning(sheet, _FINDING, _RANK, "!", style.FAIL)
-    book.add_quantity(sheet, _FINDING + 1, _RANK, figures.reason, style.Style(size=11), scenario=ACROSS)
-    sheet.heights |= {_FINDING: 26, _FINDING + 1: 20}
+    book.add_quantity(sheet, row, _NAME, figures.title, look, scenario=ACROSS)
+    mark_beginning(sheet, row, _NAME, "!", style.FAIL)
+    book.add_quantity(sheet, row + 1, _NAME, figures.reason, style.Style(size=11), scenario=ACROSS)
+    sheet.heights |= {row: 26, row + 1: 20}
+    return row + 2
 
 
-def _asked(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, taken_said: Quantity) -> None:
-    """What is wanted, and which plan the base scenario is."""
+def _asked(
+    book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, taken_said: Quantity, row: int
+) -> int:
+    """What is wanted, and which plan the base scenario is; the row after it."""
     small = style.Style(size=style.SMALL, colour=style.GREY, valign="bottom")
-    sheet.set_text(_TYPED, _NAME, "objective", small)
-    _typed(book, sheet, _TYPED + 1, _NAME, figures.objective)
-    sheet.set_text(_TYPED, _FIRST, "plan taken", small)
-    _typed(book, sheet, _TYPED + 1, _FIRST, figures.take)
+    sheet.set_text(row, _NAME, "objective", small)
+    _typed(book, sheet, row + 1, _NAME, figures.objective)
+    sheet.set_text(row, _RANK, "plan taken", small)
+    _typed(book, sheet, row + 1, _RANK, figures.take)
     note = style.SOURCE.but(wrap=False)
-    book.add_quantity(sheet, _TYPED + 1, _FIRST + 1, taken_said, note, scenario=ACROSS)
-    mark_beginning(sheet, _TYPED + 1, _FIRST + 1, "!", style.FAIL)
-    sheet.set_text(_TYPED + 2, _NAME, "two plans beside each other", small)
-    for column, figure in enumerate(figures.pair, _FIRST):
-        _typed(book, sheet, _TYPED + 2, column, figure)
-    book.add_quantity(sheet, _TYPED + 2, _FIRST + 2, figures.figures["apart.told"], note, scenario=ACROSS)
-    mark_beginning(sheet, _TYPED + 2, _FIRST + 2, "!", style.ALERT)
+    book.add_quantity(sheet, row + 1, _RANK + 1, taken_said, note, scenario=ACROSS)
+    mark_beginning(sheet, row + 1, _RANK + 1, "!", style.FAIL)
+    sheet.set_text(row + 2, _NAME, "two plans beside each other", small)
+    for column, figure in enumerate(figures.pair, _RANK):
+        _typed(book, sheet, row + 2, column, figure)
+    book.add_quantity(sheet, row + 2, _RANK + 2, figures.figures["apart.told"], note, scenario=ACROSS)
+    mark_beginning(sheet, row + 2, _RANK + 2, "!", style.ALERT)
     words = f"Searched: {asked.searched}; {asked.plans:,} plans, by {asked.made_by}."
-    sheet.set_text(_TYPED + 3, _NAME, words, note)
-    sheet.heights |= {_TYPED: 18, _TYPED + 1: 21, _TYPED + 2: 21, _TYPED + 3: 20}
+    sheet.set_text(row + 3, _NAME, words, note)
+    sheet.heights |= {row: 18, row + 1: 21, row + 2: 21, row + 3: 20}
+    return row + 4
 
 
 def _typed(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Input) -> None:
@@ -134,18 +135,17 @@ def _typed(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: Inpu
     sheet.ids.setdefault(row, figure.id)
 
 
-def _heads(
-    sheet: Sheet, row: int, heads: Sequence[str], left: Sequence[str] = ("", "", ""), words: bool = True
-) -> None:
+def _heads(sheet: Sheet, row: int, heads: Sequence[str], words: Sequence[int] = ()) -> None:
     """Heads of a table.
 
     Args:
-        words: whether its last column holds words; else numbers.
+        words: columns that hold words.
     """
-    for column, head in enumerate((*left, *heads)):
-        look = style.HEADER if column == _NAME or (words and column == _LAST) else style.HEADER_RIGHT
-        sheet.set_text(row, column, head, look)
-    sheet.set_style(row, 0, _LAST, style.HEADER)
+    for column, head in enumerate(heads):
+        if head:
+            look = style.HEADER if column in (_NAME, *words) else style.HEADER_RIGHT
+            sheet.set_text(row, column, head, look)
+    sheet.set_style(row, 0, LAST, style.HEADER)
 
 
 def _key_measures(figures: Decided) -> tuple[Judged, ...]:
@@ -153,27 +153,27 @@ def _key_measures(figures: Decided) -> tuple[Judged, ...]:
     return tuple(of for key in _BESIDE for of in figures.judged if of.measure.key == key)
 
 
-def _ranking(book: EstimateBook, sheet: Sheet, figures: Decided) -> int:
+def _ranking(book: EstimateBook, sheet: Sheet, figures: Decided, head: int) -> int:
     """The plans with their ranks, what they reach, and why they lost; the row after them."""
     shown = _key_measures(figures)
-    heads = [book.currency.named(_head(of)) for of in shown]
-    _heads(sheet, _PLANS, [*heads, *_HEADS], ("rank", "no.", "plan"))
-    row = _PLANS
-    for row, plan in enumerate(figures.plans, _PLANS + 1):
-        look = style.table("whole").but(align="center", bold=True)
-        book.add_quantity(sheet, row, _RANK, plan.rank, look, scenario=ACROSS)
-        book.add_constant(sheet, row, _NUMBER, plan.number, style.table("whole").but(align="center"))
+    columns = [book.currency.named(_head(of)) for of in shown]
+    lost = _FIRST + len(shown) + len(_HEADS)
+    _heads(sheet, head, ["plan", "rank", "no.", *columns, *_HEADS], (lost,))
+    row = head
+    for row, plan in enumerate(figures.plans, head + 1):
+        look = style.table("whole")
         book.add_quantity(sheet, row, _NAME, plan.name, style.ROW_LABEL, scenario=ACROSS)
+        book.add_quantity(sheet, row, _RANK, plan.rank, look.but(bold=True), scenario=ACROSS)
+        book.add_constant(sheet, row, _NUMBER, plan.number, look)
         place = int(float(str(plan.number.value))) - 1
         for column, of in enumerate(shown, _FIRST):
             sheet.set_formula(row, column, of.values[place], _look(of), scenario=ACROSS)
         for column, name in enumerate(_BY_RANK, _FIRST + len(shown)):
-            if name is None:
-                continue
-            form = _FORMS.get(name, style.TEXT_VALUE)
-            book.add_quantity(sheet, row, column, plan.figures[name], form, scenario=ACROSS)
+            if name:
+                form = _FORMS.get(name, style.TEXT_VALUE)
+                book.add_quantity(sheet, row, column, plan.figures[name], form, scenario=ACROSS)
         sheet.heights[row] = _ROW
-    _colours(sheet, _PLANS + 1, row)
+    _colours(sheet, head + 1, row)
     sheet.heights[row + 1] = _AXIS
     return row + 2
 
@@ -193,98 +193,87 @@ def _look(of: Judged) -> style.Style:
 
 def _colours(sheet: Sheet, first: int, last: int) -> None:
     """The winner on green, plans without a rank in grey."""
-    area = (first, 0, last, _LAST)
+    area = (first, 0, last, LAST)
     best = {
         "type": "formula",
-        "criteria": f"=$A{first + 1}=1",
+        "criteria": f"=$B{first + 1}=1",
         "format": style.Style(fill=style.BEST, bold=True),
     }
     none = {
         "type": "formula",
-        "criteria": f"=ISTEXT($A{first + 1})",
+        "criteria": f"=ISTEXT($B{first + 1})",
         "format": style.Style(colour=style.MUTE),
     }
     sheet.conditional += [(area, best), (area, none)]
 
 
+def _section(sheet: Sheet, row: int, title: str) -> None:
+    """The head of a table, over all of the part."""
+    sheet.set_text(row, 0, title, style.SECTION_HEAD)
+    sheet.set_style(row, 1, LAST, style.SECTION_HEAD)
+    sheet.heights[row] = 28
+
+
 def _prices(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, row: int) -> int:
     """The price at which another plan would cost what the winner does; the row after it."""
-    sheet.set_text(
-        row,
-        _RANK,
-        "For another plan to cost no more per token than the winner, its price per accelerator must be",
-        style.SECTION_HEAD,
-    )
-    sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
-    sheet.heights[row] = 28
-    row += 1
+    title = "For another plan to cost no more per token than the winner, its price per accelerator must be"
+    _section(sheet, row, title)
     by = f"or a factor, as {asked.made_by} found when it searched"
-    _heads(sheet, row, ("now, USD/h", "must be", "by"), ("", "", "plan"))
-    sheet.cells.pop((row, _FIRST + 3), None)
-    sheet.set_text(row, _FIRST + 3, by, style.HEADER)
-    first = row + 1
+    _heads(sheet, row + 1, ("plan", "", "now, USD/h", "must be", "by", by), (5,))
+    amount = style.VALUE.but(form=style.amount(2))
+    prices = {"price": amount, "price_due": amount, "price_change": style.table("effect")}
+    first = row + 2
     for row, plan in enumerate(figures.plans, first):
-        sheet.set_formula(row, _NAME, plan.name, style.ROW_LABEL, scenario=ACROSS)
-        looks = (
-            style.VALUE.but(form=style.amount(2)),
-            style.VALUE.but(form=style.amount(2)),
-            style.table("effect"),
-        )
-        for column, (name, look) in enumerate(
-            zip(("price", "price_due", "price_change"), looks, strict=True), _FIRST
-        ):
+        sheet.set_formula(row, _NAME, plan.name, style.LABEL, scenario=ACROSS)
+        for column, (name, look) in enumerate(prices.items(), 2):
             book.add_quantity(sheet, row, column, plan.figures[name], look, scenario=ACROSS)
         look = style.SOURCE.but(wrap=False)
-        book.add_quantity(sheet, row, _FIRST + 3, plan.by, look, scenario=ACROSS)
+        book.add_quantity(sheet, row, 2 + len(prices), plan.by, look, scenario=ACROSS)
     return row + 1
 
 
 def _measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int:
     """Measures with limit and weight, and what every plan reaches; the row after them."""
-    sheet.set_text(row, _RANK, "Limits, weights, and what every plan reaches", style.SECTION_HEAD)
-    sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
-    sheet.heights[row] = 28
-    row += 1
+    _section(sheet, row, "Limits, weights, and what every plan reaches")
     numbers = [f"plan {plan.number.value}" for plan in figures.plans]
-    _heads(sheet, row, ("limit", "holds", "weight", "counts", *numbers), ("", "", "measure"), words=False)
-    first = row + 1
+    _heads(sheet, row + 1, ("measure", "unit", "limit", "holds", "weight", "counts", *numbers), (1,))
+    first = row + 2
     for row, of in enumerate(figures.judged, first):
-        book.add_constant(sheet, row, _NAME, of.label, style.ROW_LABEL)
-        sheet.set_text(row, _RANK, of.unit if of.unit in _UNITS else "", style.UNIT)
-        _typed(book, sheet, row, _FIRST, of.limit)
-        book.add_quantity(sheet, row, _FIRST + 1, of.said, style.TEXT_VALUE, scenario=ACROSS)
-        _typed(book, sheet, row, _FIRST + 2, of.weight)
-        book.add_quantity(sheet, row, _FIRST + 3, of.weighs, style.table("ms2"), scenario=ACROSS)
-        for column, value in enumerate(of.values, _FIRST + 4):
+        book.add_constant(sheet, row, _NAME, of.label, style.LABEL)
+        if of.unit in _UNITS:
+            sheet.set_text(row, 1, of.unit, style.UNIT)
+        _typed(book, sheet, row, _LIMIT, of.limit)
+        book.add_quantity(sheet, row, _LIMIT + 1, of.said, style.TEXT_VALUE, scenario=ACROSS)
+        _typed(book, sheet, row, _LIMIT + 2, of.weight)
+        book.add_quantity(sheet, row, _LIMIT + 3, of.weighs, style.table("ms2"), scenario=ACROSS)
+        for column, value in enumerate(of.values, _LIMIT + 4):
             book.add_quantity(sheet, row, column, value, _look(of), scenario=ACROSS)
         _mark_missed(sheet, row, of)
-    book.add_constant(sheet, row + 1, _NAME, figures.labels[-1], style.ROW_LABEL)
+    book.add_constant(sheet, row + 1, _NAME, figures.labels[-1], style.LABEL)
     note = "choose this as objective: logarithms of the measures are weighted and summed"
-    sheet.set_text(row + 1, _FIRST, note, style.SOURCE.but(wrap=False))
+    sheet.set_text(row + 1, _LIMIT, note, style.SOURCE.but(wrap=False))
     return row + 2
 
 
 def _mark_missed(sheet: Sheet, row: int, of: Judged) -> None:
     """What misses its limit is amber, and so is what nobody knows."""
-    value = xl_rowcol_to_cell(row, _FIRST + 4)
-    limit = xl_rowcol_to_cell(row, _FIRST, col_abs=True)
+    value = xl_rowcol_to_cell(row, _LIMIT + 4)
+    limit = xl_rowcol_to_cell(row, _LIMIT, col_abs=True)
     sign = ">" if of.measure.lower else "<"
     beyond = f"AND(N({limit})>0,OR(ISTEXT({value}),N({value}){sign}{limit}))"
     look = style.Style(fill=style.ALERT_FILL, colour=style.ALERT)
     rule = {"type": "formula", "criteria": f"={beyond}", "format": look}
-    sheet.conditional.append(((row, _FIRST + 4, row, _FIRST + 3 + len(of.values)), rule))
+    sheet.conditional.append(((row, _LIMIT + 4, row, _LIMIT + 3 + len(of.values)), rule))
 
 
 def _search(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, row: int) -> int:
     """What the search looked at: a picture of its plans, and how many broke which rule; the row after it."""
     title = f"{asked.plans:,} plans were looked at; stored, by {asked.made_by}: a limit that is edited since"
-    sheet.set_text(row, _RANK, f"{title} recounts only the plans of this sheet", style.SECTION_HEAD)
-    sheet.set_style(row, 1, _LAST, style.SECTION_HEAD)
-    sheet.heights[row] = 28
+    _section(sheet, row, f"{title} recounts only the plans listed here")
     by_size = sorted(asked.infeasible.items(), key=lambda item: (-item[1], item[0]))
     for below, (code, count) in enumerate(by_size[:_CODES], row + 1):
         sheet.set_text(below, _NAME, code, style.ROW_LABEL)
-        sheet.set_cell(below, _FIRST, Cell(style.table("whole"), number=float(count)))
+        sheet.set_cell(below, 1, Cell(style.table("whole"), number=float(count)))
     return row + _CODES + 2
 
 
@@ -338,7 +327,7 @@ def _picture(
     return row
 
 
-def _bars(book: EstimateBook, sheet: Sheet, figures: Decided) -> None:
+def _bars(book: EstimateBook, sheet: Sheet, figures: Decided, head: int) -> None:
     """The ranges that hold 80 % of outcomes, a bar beside each plan; a gap stands where it is expected."""
 
     def across(name: str) -> charts.Range:
@@ -354,32 +343,23 @@ def _bars(book: EstimateBook, sheet: Sheet, figures: Decided) -> None:
     ]
     chart = charts.ranges(
         "The range of what is wanted that holds 80 % of outcomes, of each plan; the winner in blue",
-        (sheet.name, _PLANS + 1, _NUMBER, _PLANS + count, _NUMBER),
+        (sheet.name, head + 1, _NUMBER, head + count, _NUMBER),
         across("bar.begin"),
         series,
-        (_WIDTHS[_BARS], height),
+        (round(sum(sheet.widths[_BARS : _BARS + 2])), height),
         count * _ROW / height,
     )
-    sheet.charts.append((_PLANS + 1, _BARS, chart))
+    sheet.charts.append((head + 1, _BARS, chart))
 
 
 def _workings(
-    book: EstimateBook,
-    sheet: Sheet,
-    figures: Decided,
-    asked: Decision,
-    followed: Sequence[Quantity],
-    picture: int,
-    row: int,
-) -> None:
-    """What ranks, reasons and picture follow from, folded away.
+    book: EstimateBook, sheet: Sheet, figures: Decided, followed: Sequence[Quantity], row: int
+) -> int:
+    """What ranks and reasons follow from; the row after it.
 
     Args:
         followed: what says whether the base scenario is the plan that is taken.
     """
-    sheet.set_text(row, _RANK, "What ranks and reasons follow from", style.BLOCK_HEAD)
-    sheet.set_style(row, 1, _LAST, style.BLOCK_HEAD)
-    first = row = row + 1
     small = style.Style(size=9.5)
     for constant in figures.constants:
         if constant in book.addresses:
@@ -406,11 +386,7 @@ def _workings(
         book.add_quantity(sheet, row, _FIRST, figure, small, scenario=ACROSS)
         row += 1
     row = _of_measures(book, sheet, figures, row)
-    row = _of_plans(book, sheet, figures, row)
-    _bars(book, sheet, figures)
-    row = _picture(book, sheet, figures, asked, picture, row)
-    sheet.blocks.append((first - 1, row - 1))
-    sheet.folds.append((first, row - 1))
+    return _of_plans(book, sheet, figures, row)
 
 
 def _of_measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int:
@@ -448,15 +424,14 @@ def _of_plans(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> i
 def _take(book: EstimateBook, figures: Decided) -> None:
     """Let cells of the base scenario follow those of the plan that is taken, until somebody types there."""
     taken = book.addresses[figures.figures["taken"]]
-    chosen = f"{taken.sheet}!{xl_rowcol_to_cell(taken.row, taken.column or 0, row_abs=True, col_abs=True)}"
+    chosen = reference(taken.sheet, taken.row, taken.column or 0)
     for figure in book.taken_inputs:
         sheet, row, column = book.input_cells[figure.id, 0]
         cell = book.sheets[sheet].cells[row, column]
         used = book.addresses[book.used[figure]]
         begin, end = (
-            xl_rowcol_to_cell(used.row, book.column_of(used, plan), row_abs=True, col_abs=True)
-            for plan in (1, book.columns - 1)
+            reference(used.sheet, used.row, book.column_of(used, plan)) for plan in (1, book.columns - 1)
         )
         cell.text = cell.number = None
         cell.expression, cell.follows = book.typed_cell(figure), (figure.id, TAKEN)
-        cell.reference = f"INDEX({used.sheet}!{begin}:{end},1,{chosen})"
+        cell.reference = f"INDEX({begin}:{end.rpartition('!')[2]},1,{chosen})"

@@ -57,7 +57,7 @@ _BOX = style.Style(size=9.5, align="center_across")
 _LINK = style.Style(size=9.5, align="center_across")
 _NO_PLAN = (
     "The sheet Plan is left out: its grid is of equal accelerators. Other splits stand above; another first "
-    "device is chosen on Alternative; others are variants of the scenario."
+    "device is chosen on What-if; others are variants of the scenario."
 )
 DEVICES_PURPOSE = (
     "Devices that are not alike, one behind the other. Layers, memory and links are cells of Inputs; decode "

@@ -25,9 +25,10 @@ LIBRARY = ("Hardware", EFFICIENCY)
 """Sheets with what the library states."""
 EDITS_SHEET = "Edits"
 INPUTS_SHEET, MODEL_SHEET = "Inputs", "Model"
+WHAT_IF = "What-if"
 FOLDED = (*LIBRARY, CALCULATION)
 """Sheets that begin with their answers, or whose parts do, and whose blocks fold."""
-OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", EDITS_SHEET, AUDIT)
+OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, WHAT_IF, EDITS_SHEET, AUDIT)
 """Sheets with outlines."""
 
 _NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and Model

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from mantile.equations.display import LETTERS
 from mantile.graph.quantity import Quantity
 from mantile.workbook import style
@@ -10,7 +12,7 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.text_width import cut_to, height, lines
 
 TO_CHECKS = "internal:'Audit'!A1"
-_PAGE = 970  # pixels of the height of A4 within narrow margins, at the smallest scale
+_PAGE, _WIDTH = 970, 1308  # pixels of A4 within narrow margins, at the smallest scale
 
 
 def add_title_rows(
@@ -40,6 +42,16 @@ def add_part(sheet: Sheet, row: int, title: str, purpose: str, last_column: int,
     return row + 2
 
 
+def thirds(sheet: Sheet, last: int) -> list[tuple[int, int]]:
+    """Where three charts beside each other begin, up to a column, and how wide they are."""
+    edges = [sum(sheet.widths[:column]) for column in range(last + 2)]
+    ends = [
+        min((abs(edge - edges[-1] * part / 3), column) for column, edge in enumerate(edges))[1]
+        for part in range(4)
+    ]
+    return [(start, round(edges[end] - edges[start]) - 14) for start, end in pairwise(ends)]
+
+
 def show_master(sheet: Sheet, row: int, column: int, master: Quantity) -> None:
     """The verdict of all checks, green or red."""
     sheet.set_formula(row, column, master, style.MASTER, scenario=ACROSS, link=TO_CHECKS)
@@ -64,6 +76,13 @@ def room_on_page(sheet: Sheet, last: int) -> float:
     fit.
     """
     return _PAGE - sum(sheet.heights.get(row, sheet.default_height or 0) for row in range(last + 1))
+
+
+def fits_on_page(sheet: Sheet, first: int, last: int) -> bool:
+    """Whether rows of a part have room on a page below the title; of A3 if the sheet is too wide for A4."""
+    rows = (*range(2), *range(first, last + 1))
+    high = sum(sheet.heights.get(row, sheet.default_height or 0) for row in rows)
+    return high <= (_PAGE if sum(sheet.widths) <= _WIDTH else _PAGE * 2**0.5)
 
 
 def cut(text: str, most: int) -> str:

@@ -15,10 +15,10 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.audit import ASSUMPTIONS, LOG
 from mantile.workbook.sheets.contents import add_contents
 from mantile.workbook.sheets.frame import show_master
-from mantile.workbook.sheets.sensitivity import SensitivitySheet
+from mantile.workbook.sheets.sensitivity import SensitivityPart
 from mantile.workbook.sheets.summary_charts import CHART_DATA, SummaryCharts
 from mantile.workbook.sheets.summary_tiles import add_tiles
-from mantile.workbook.sheets.sweep import SweepSheet
+from mantile.workbook.sheets.sweep import SweepPart
 from mantile.workbook.sheets.workings import typed
 
 FIRST, LAST = 1, 9  # columns
@@ -88,8 +88,8 @@ def summary_sheet(
     book: EstimateBook,
     verdict: Verdict,
     stamp: Stamp,
-    sensitivity_sheet: SensitivitySheet,
-    sweep_sheet: SweepSheet,
+    sensitivity_part: SensitivityPart,
+    sweep_part: SweepPart,
 ) -> None:
     """Fill the Summary sheet."""
     sheet = book.sheets["Summary"]
@@ -100,12 +100,12 @@ def summary_sheet(
         look = style.SECTION_HEAD.but(size=9.5, colour=colour, align="right")
         sheet.set_text(_LIMITS, column, f"■ {limit}", look)
     _section_head(sheet, _OUTLOOK, "How far from the limits, and what would change it")
-    if sweep_sheet.note is not None:
+    if sweep_part.note is not None:
         look = style.SECTION_HEAD.but(size=9.5, colour=style.GREY, align="right", bold=False)
-        sheet.set_formula(_OUTLOOK, LAST, seen_from_elsewhere(sweep_sheet.note), look, scenario=ACROSS)
+        sheet.set_formula(_OUTLOOK, LAST, seen_from_elsewhere(sweep_part.note), look, scenario=ACROSS)
     for row in (_LIMITS, _OUTLOOK):
         sheet.set_style(row, FIRST + 1, LAST, style.SECTION_HEAD)
-    SummaryCharts(book, sheet).lay_out(sensitivity_sheet, sweep_sheet)
+    SummaryCharts(book, sheet).lay_out(sensitivity_part, sweep_part)
     _trust(book, sheet, verdict, stamp)
     sheet.breaks, sheet.freeze, sheet.paper = [_CONTENTS - 1], (2, 0), A4
 

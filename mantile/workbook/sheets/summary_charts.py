@@ -19,8 +19,8 @@ from mantile.graph.quantity import Input, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.sensitivity import SensitivitySheet
-from mantile.workbook.sheets.sweep import SweepSheet
+from mantile.workbook.sheets.sensitivity import SensitivityPart
+from mantile.workbook.sheets.sweep import SweepPart
 
 CHART_DATA = 120  # first row below what is printed
 _FIRST = 1  # column of labels
@@ -47,7 +47,7 @@ class SummaryCharts:
         self.book, self.sheet = book, sheet
         self.row = CHART_DATA + 3
 
-    def lay_out(self, sensitivity_sheet: SensitivitySheet, sweep_sheet: SweepSheet) -> None:
+    def lay_out(self, sensitivity_part: SensitivityPart, sweep_part: SweepPart) -> None:
         """All charts of the page."""
         bold = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
         self.sheet.set_text(CHART_DATA, _FIRST, "Chart data (live, not printed)", bold)
@@ -57,7 +57,7 @@ class SummaryCharts:
         self._modules(equations.prefill, 4)
         self._modules(equations.decode, 7)
         self._roofline()
-        self._outlook(sensitivity_sheet, sweep_sheet)
+        self._outlook(sensitivity_part, sweep_part)
 
     def _add(self, row: int, column: int, figure: Quantity, look: style.Style) -> None:
         self.book.add_quantity(self.sheet, row, column, figure, look)
@@ -182,18 +182,18 @@ class SummaryCharts:
             self._add(row, column, point.intensity, _NUMBER)
         self._add(row, column + 1, point.rate, _NUMBER)
 
-    def _outlook(self, sensitivity_sheet: SensitivitySheet, sweep_sheet: SweepSheet) -> None:
+    def _outlook(self, sensitivity_part: SensitivityPart, sweep_part: SweepPart) -> None:
         """Throughput against speed for a user, and what moves the cost, or TPOT where there is no price."""
         equations = self.book.estimate.equations
         self._add(_OUTLOOK, 4, outlook(equations), _TITLE)
-        chart = sweep_sheet.interactivity(_SIZE, (0.125, 0.03, 0.84, 0.74))
+        chart = sweep_part.interactivity(_SIZE, (0.125, 0.03, 0.84, 0.74))
         self.sheet.charts.append((_OUTLOOK + 1, 4, chart))
         priced = not isinstance(self.book.estimate_values[0][equations.cost.usd_per_million_output], str)
         label = self.book.currency.named("USD per million output tokens")
         key, label = ("usd", label) if priced else ("tpot", "TPOT")
-        title = sensitivity_sheet.figures.rankings[key].title
+        title = sensitivity_part.figures.rankings[key].title
         self.sheet.set_formula(_OUTLOOK, 7, title, _TITLE, scenario=ACROSS)
-        self.sheet.charts.append((_OUTLOOK + 1, 7, sensitivity_sheet.tornado(key, label, _SIZE)))
+        self.sheet.charts.append((_OUTLOOK + 1, 7, sensitivity_part.tornado(key, label, _SIZE)))
 
 
 def _roofline_chart(figures: Roofline, roofs: int, points: int) -> charts.Chart:

@@ -1,4 +1,4 @@
-"""The Sweep sheet: one or two inputs of the base scenario over lists of values, live or stored."""
+"""The sweep on What-if: one or two inputs of the base scenario over lists of values, live or stored."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ from mantile.graph.quantity import Input, Quantity, Value
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.cases import add_labels, add_varied_row, value_cell
-from mantile.workbook.sheets.frame import add_title_rows, mark_beginning
+from mantile.workbook.sheets.cases import add_label, add_varied_row, value_cell
+from mantile.workbook.sheets.frame import add_part, mark_beginning, thirds
 
-_COLUMN = 84  # width
-_HEAD, _NOW = 21, 23  # rows of the table of points: its head, the live scenario; the points follow
-_FIRST_CASE = 2  # column of the first point of the workings, behind label and unit
+SWEEP = "Sweep"
+_NOTE, _HEAD, _NOW = 17, 18, 20  # rows below the titles of charts: note, head, live scenario, then points
+_FIRST_CASE = 2  # column of the first point of the workings, behind ids
+_LAST = 11  # column up to which charts reach
 _CURVES = 4  # so many values of the second input get a curve of their own
-_CHART = (416, 300)
+_CHART_HEIGHT = 300
 _FEW, _MARKED = 4, 6  # points of which each carries its value; so many carry theirs at most
 _TEXT_SIZE = (0.09, 0.09)  # width and height of a value, as shares of a chart
 _PLOT = (0.15, 0.04, 0.82, 0.72)
 
 
-class SweepSheet:
-    """The sheet: charts, the live scenario, the points; and behind live points their workings.
+class SweepPart:
+    """The part: charts, the live scenario, the points; and behind live points their workings.
+
+    Attributes:
+        row: while it is laid out the next row, then the row after it.
 
     Raises:
         InputError: for an unknown field, a value it cannot have, or more points than a workbook holds.
     """
 
-    def __init__(self, book: EstimateBook, master: Quantity) -> None:
-        self.book, estimate = book, book.estimate
+    def __init__(self, book: EstimateBook, sheet: Sheet, row: int, last: int) -> None:
+        self.book, self.sheet, estimate = book, sheet, book.estimate
         self.asked: SweepPoints = sweep_points(estimate)
         named = estimate.equations.inputs.named()
         self.swept: tuple[Input, ...] = tuple(named[field] for field in self.asked.over)
         self.words = " and ".join(figure.label.lower() for figure in self.swept)
         self.results: dict[str, Shown] = results(estimate.equations, book.currency)
         self.columns = {key: 1 + len(self.swept) + place for place, key in enumerate(self.results)}
-        self.last = len(self.swept) + len(self.results)
-        width = max(self.last, 13)
-        cases = len(self.asked.points) if self.asked.live else 0
-        first = max(width, _FIRST_CASE + cases) + 2  # right of what is printed
-        self.charted = {key: first + place for place, key in enumerate(CHARTED)}
+        # What charts show stands right of what is printed.
+        self.charted = {key: last + 2 + place for place, key in enumerate(CHARTED)}
         self.places: dict[int, tuple[float, float]] = {}  # of points in the chart, by row
         self.note: Quantity | None = None  # whether stored points still are those of the live scenario
         how = (
@@ -53,12 +54,10 @@ class SweepSheet:
             else "Points are values of the native engine as generated; the first line is live."
         )
         purpose = f"The base scenario over {self.words}. {how}"
-        self.sheet = book.add_sheet(Sheet("Sweep", "outputs", purpose))
-        self.sheet.widths = [200, *([_COLUMN] * width)]
-        add_title_rows(book, self.sheet, "Sweep", width, master)
-        self.sheet.heights |= {2: 6, _HEAD: 50, _HEAD + 1: 4}
-        self.sheet.freeze, self.sheet.repeat_rows = (2, 1), (0, 1)
-        self.row = _NOW
+        self.top = add_part(sheet, row, SWEEP, purpose, last, 1) + 1
+        self.head, self.now = self.top + _HEAD, self.top + _NOW
+        sheet.heights |= {self.top - 1: 6, self.head: 50, self.head + 1: 4}
+        self.row = self.now
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -69,19 +68,18 @@ class SweepSheet:
         starts = range(first, first + len(self.asked.points), length)
         self.curves = tuple((start, start + length - 1) for start in starts)[:_CURVES]
         self._charts()
-        self.sheet.print_area = (0, 0, self.row - 1, len(self.sheet.widths) - 1)
 
     def _heads(self) -> None:
         heads = ("point", *(figure.label for figure in self.swept))
         for column, head in enumerate((*heads, *(result.label for result in self.results.values()))):
-            self.sheet.set_text(_HEAD, column, head, style.HEADER_WRAP if column else style.HEADER)
+            self.sheet.set_text(self.head, column, head, style.HEADER_WRAP if column else style.HEADER)
         small = style.Style(size=style.SMALL, bold=True, colour=style.GREY)
         first = min(self.charted.values())
-        self.sheet.set_text(_HEAD - 2, first, "Chart data (live, not printed)", small)
-        self.sheet.set_text(_HEAD - 1, first, NO_POINT.label, small.but(bold=False))
-        self.book.add_constant(self.sheet, _HEAD - 1, first + 2, NO_POINT, small.but(bold=False))
+        self.sheet.set_text(self.head - 2, first, "Chart data (live, not printed)", small)
+        self.sheet.set_text(self.head - 1, first, NO_POINT.label, small.but(bold=False))
+        self.book.add_constant(self.sheet, self.head - 1, first + 2, NO_POINT, small.but(bold=False))
         for key, column in self.charted.items():
-            self.sheet.set_text(_HEAD, column, self.results[key].label, style.HEADER_WRAP)
+            self.sheet.set_text(self.head, column, self.results[key].label, style.HEADER_WRAP)
 
     def _charted(self, point: Point) -> None:
         """What charts show of a point."""
@@ -117,7 +115,7 @@ class SweepSheet:
             the row of the first point.
         """
         base, points = point_values(self.book.estimate, self.results, self.asked.inputs)
-        self._place(_NOW, base)
+        self._place(self.now, base)
         self._as_generated(base)
         first = self.row
         for number, (point, values) in enumerate(zip(self.asked.points, points, strict=True), 1):
@@ -139,8 +137,8 @@ class SweepSheet:
         self.row += 1
         self.note = figures.note
         look = style.Style(size=10, bold=True, colour=style.PASS)
-        book.add_quantity(sheet, _HEAD - 2, 0, figures.note, look, scenario=ACROSS)
-        mark_beginning(sheet, _HEAD - 2, 0, "!", style.ALERT)
+        book.add_quantity(sheet, self.top + _NOTE, 0, figures.note, look, scenario=ACROSS)
+        mark_beginning(sheet, self.top + _NOTE, 0, "!", style.ALERT)
 
     def _place(self, row: int, values: Mapping[str, Value]) -> None:
         """Where a point lies in the chart of throughput against speed."""
@@ -184,12 +182,13 @@ class SweepSheet:
             _FIRST_CASE + place: self.book.add_case(
                 self.sheet,
                 _FIRST_CASE + place,
+                SWEEP,
                 {varied.id: point[figure.id] for figure, varied in inputs.items()},
             )
             for place, point in enumerate(self.asked.inputs)
         }
         numbers = tuple(cases.values())
-        cells = self.book.planned("Sweep", numbers[0])
+        cells = self.book.planned(self.sheet.name, numbers[0])
         figures = live(estimate.equations, self.swept, inputs, self.results, numbers, cells)
         first = self.row
         for number, point in enumerate(figures.points, 1):
@@ -214,10 +213,9 @@ class SweepSheet:
     def _workings(self, figures: Live, cases: Mapping[int, int]) -> None:
         """Inputs that vary and all that follows from them, a column for each point."""
         book, sheet = self.book, self.sheet
-        sheet.widths += [92] * max(0, max(*cases, self.last) + 1 - len(sheet.widths))
         self.row += 1
         points = (f"point {number}" for number in range(1, len(cases) + 1))
-        for column, head in enumerate(("workings of every point", "unit", *points, "id")):
+        for column, head in enumerate(("workings of every point", "", *points)):
             look = style.HEADER_RIGHT if column in cases else style.HEADER
             sheet.set_text(self.row, column, head, look)
         self.row += 1
@@ -226,17 +224,16 @@ class SweepSheet:
             self.row += 1
         sheet.blocks.append((self.row, self.row + len(figures.variation.rows) - 1))
         for original, varied_figure in figures.variation.rows:
-            add_varied_row(book, sheet, self.row, original, varied_figure, cases, max(cases) + 1)
+            add_varied_row(book, sheet, self.row, original, varied_figure, cases)
             self.row += 1
 
     def _varied_input(self, figure: Input, varied: Input, cases: Mapping[int, int]) -> None:
         """The values of an input: to be typed where it is swept, fixed where it follows from one that is."""
         book, sheet, swept = self.book, self.sheet, figure in self.swept
-        book.register(varied, CellAddress("Sweep", self.row))
-        add_labels(sheet, self.row, varied, figure.label)
-        sheet.set_text(
-            self.row, max(cases) + 1, "the swept input" if swept else "follows from it", style.SOURCE
-        )
+        book.register(varied, CellAddress(sheet.name, self.row))
+        add_label(sheet, self.row, varied, figure.label)
+        if figure.unit != "1":
+            sheet.set_text(self.row, 1, style.shown_unit(figure.unit), style.UNIT)
         for column, case in cases.items():
             if swept:
                 book.add_input(sheet, self.row, column, varied, case)
@@ -255,7 +252,7 @@ class SweepSheet:
         x, y = self.charted["interactivity"], self.charted["per_accelerator"]
 
         def column(first: int, last: int, at: int) -> charts.Range:
-            return ("Sweep", first, at, last, at)
+            return (self.sheet.name, first, at, last, at)
 
         # Points of the first curve carry the first field's value; other curves the second's, at their end.
         marked = [(row, 1) for row in self._marked(*self.curves[0])] + [
@@ -265,8 +262,11 @@ class SweepSheet:
             "Output tokens per second and accelerator against tokens per second of a user, "
             f"over {self.words}; the large mark is the live scenario",
             [(column(first, last, x), column(first, last, y)) for first, last in self.curves],
-            [(charts.cell("Sweep", row, at), column(row, row, x), column(row, row, y)) for row, at in marked],
-            (column(_NOW, _NOW, x), column(_NOW, _NOW, y)),
+            [
+                (charts.cell(self.sheet.name, row, at), column(row, row, x), column(row, row, y))
+                for row, at in marked
+            ],
+            (column(self.now, self.now, x), column(self.now, self.now, y)),
             size,
             plot,
         )
@@ -276,7 +276,7 @@ class SweepSheet:
 
         Of stored points that lie close together only one, and none beside the live scenario as generated.
         """
-        rows = [_NOW, *range(last, first - 1, -2 if last - first > _FEW else -1)]
+        rows = [self.now, *range(last, first - 1, -2 if last - first > _FEW else -1)]
         most = [max((place[axis] for place in self.places.values()), default=0) or 1 for axis in (0, 1)]
         marked: list[int] = []
         for row in rows:
@@ -284,26 +284,29 @@ class SweepSheet:
             near = (self.places[other] for other in marked if other in self.places)
             if place is None or not any(_close(place, other, most) for other in near):
                 marked.append(row)
-        return [row for row in marked if row != _NOW][:_MARKED]
+        return [row for row in marked if row != self.now][:_MARKED]
 
     def _charts(self) -> None:
         """Charts above the table: TPOT and cost over the first field, throughput against interactivity."""
-        for column, caption, chart in (
-            (0, f"TPOT in ms over {self.words}", self._over("tpot")),
-            (4, "Throughput per accelerator against speed for a user", self.interactivity(_CHART, _PLOT)),
-            (9, self.results["usd"].label, self._over("usd")),
-        ):
-            self.sheet.set_text(3, column, caption, style.Style(size=10.5, bold=True))
-            self.sheet.charts.append((4, column, chart))
+        places = thirds(self.sheet, _LAST)
+        sizes = [(width, _CHART_HEIGHT) for _, width in places]
+        captions = (
+            (f"TPOT in ms over {self.words}", self._over("tpot", sizes[0])),
+            ("Throughput per accelerator against speed for a user", self.interactivity(sizes[1], _PLOT)),
+            (self.results["usd"].label, self._over("usd", sizes[2])),
+        )
+        for (column, _), (caption, chart) in zip(places, captions, strict=True):
+            self.sheet.set_text(self.top, column, caption, style.Style(size=10.5, bold=True))
+            self.sheet.charts.append((self.top + 1, column, chart))
 
-    def _over(self, key: str) -> charts.Chart:
+    def _over(self, key: str, size: tuple[int, int]) -> charts.Chart:
         """A result over the first field."""
-        at, (first, last) = self.charted[key], self.curves[0]
+        name, at, (first, last) = self.sheet.name, self.charted[key], self.curves[0]
         return charts.lines(
             f"{self.results[key].label} over {self.words}",
-            ("Sweep", first, 1, last, 1),
-            [("Sweep", start, at, end, at) for start, end in self.curves],
-            _CHART,
+            (name, first, 1, last, 1),
+            [(name, start, at, end, at) for start, end in self.curves],
+            size,
             _PLOT,
         )
 
