@@ -55,7 +55,7 @@ OTHERS = {
         + ", ".join(f"`{name}`" for name in DEVICE_FIELDS)
         + ". The first is the deployment; what is left out follows."
     ),
-    "alternative": "The accelerator of the sheet Alternative: `{accelerator, usd_per_hour}`.",
+    "alternative": "The accelerator of the alternative on What-if: `{accelerator, usd_per_hour}`.",
     "decision": (
         "A choice among the variants: `{objective, weights, limits, take}`, and what a search found; "
         "`mantile optimize` writes it. The base is the plan that is taken."

@@ -159,9 +159,9 @@ def stored(shown: Mapping[str, Shown], here: Point, values: Mapping[str, Value])
     return Stored(then, same, Quantity("sweep.note", "Points as generated", "1", note))
 
 
-def seen_from_elsewhere(note: Quantity) -> Node:
-    """What another sheet shows of the note: somebody may have deleted the sheet What-if."""
-    return where(is_error(note), "! the sheet What-if is not there", note)
+def seen_from_elsewhere(words: Quantity) -> Node:
+    """What another sheet shows of words on What-if: somebody may have deleted the sheet What-if."""
+    return where(is_error(words), "! the sheet What-if is not there", words)
 
 
 def varied_inputs(inputs: Sequence[Input]) -> dict[Input, Input]:

@@ -201,9 +201,11 @@ class _Writer:
     def _guard(self, worksheet: Any, sheet: Sheet) -> None:
         """Guard a sheet that is not protected: formulas ask before they are typed over, numbers refuse."""
         cells = [(place, cell) for place, cell in sheet.cells.items() if cell.entry is None]
+        fixed = [(place, cell.number) for place, cell in cells if cell.number is not None and not cell.tip]
+        unknown = [place for place, number in fixed if math.isnan(number)]  # a formula in the file
         for rule, guarded in (
-            (_FORMULA, [place for place, cell in cells if cell.expression is not None]),
-            (_FIXED, [place for place, cell in cells if cell.number is not None and not cell.tip]),
+            (_FORMULA, [place for place, cell in cells if cell.expression is not None] + unknown),
+            (_FIXED, [place for place, number in fixed if not math.isnan(number)]),
         ):
             areas = [
                 (first, column, last, column)

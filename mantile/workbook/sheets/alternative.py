@@ -12,6 +12,7 @@ from mantile.workbook.sheets.cases import add_folded_head, add_label, add_varied
 from mantile.workbook.sheets.frame import add_part, mark_beginning
 
 ALTERNATIVE = "Alternative"
+_UNITS = style.UNIT.but(wrap=False)
 _LABEL, _UNIT, _A, _B, _CHANGE, _NOTE, _LAST = 0, 1, 3, 5, 6, 7, 11  # names reach to the left of A's and B's
 _PURPOSE = (
     "The base scenario, A, on another accelerator, B: choose it in the yellow cell; all beside it follows."
@@ -87,7 +88,7 @@ def _typed(book: EstimateBook, sheet: Sheet, row: int, figure: Input, case: int)
     look = style.value(figure.unit, is_text=is_text, role="input")
     number = None if is_text or value is None else float(value)
     sheet.set_text(row, _LABEL, figure.label, style.LABEL.but(bold=True))
-    sheet.set_text(row, _UNIT, "" if is_text else style.shown_unit(figure.unit), style.UNIT)
+    sheet.set_text(row, _UNIT, "" if is_text else style.shown_unit(figure.unit), _UNITS)
     sheet.set_text(row, _NOTE, figure.note, style.SOURCE.but(wrap=False))
     text = value if is_text else None
     sheet.set_cell(row, _B, Cell(look, text=text, number=number, scenario=case, entry=figure))
@@ -113,7 +114,7 @@ def _result(book: EstimateBook, sheet: Sheet, row: int, line: Compared) -> None:
     sheet.set_text(row, _LABEL, result.label, style.LABEL)
     own = result.figure.unit
     unit = own if own.startswith("USD") else result.shown_unit  # of an hour, a month or tokens
-    sheet.set_text(row, _UNIT, style.shown_unit(result.currency.named(unit)), style.UNIT)
+    sheet.set_text(row, _UNIT, style.shown_unit(result.currency.named(unit)), _UNITS)
     look = style.VALUE.but(form=style.amount(result.digits or 0))
     link = book.link_to(result.figure)
     book.add_quantity(sheet, row, _A, line.base, look.but(colour=style.LINK), scenario=ACROSS, link=link)

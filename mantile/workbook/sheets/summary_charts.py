@@ -15,6 +15,7 @@ from mantile.equations.summary import (
     roofline,
     split,
 )
+from mantile.equations.sweep import seen_from_elsewhere
 from mantile.graph.quantity import Input, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Sheet
@@ -191,7 +192,7 @@ class SummaryCharts:
         priced = not isinstance(self.book.estimate_values[0][equations.cost.usd_per_million_output], str)
         label = self.book.currency.named("USD per million output tokens")
         key, label = ("usd", label) if priced else ("tpot", "TPOT")
-        title = sensitivity_part.figures.rankings[key].title
+        title = seen_from_elsewhere(sensitivity_part.figures.rankings[key].title)
         self.sheet.set_formula(_OUTLOOK, 7, title, _TITLE, scenario=ACROSS)
         self.sheet.charts.append((_OUTLOOK + 1, 7, sensitivity_part.tornado(key, label, _SIZE)))
 

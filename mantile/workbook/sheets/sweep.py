@@ -12,7 +12,7 @@ from mantile.graph.quantity import Input, Quantity, Value
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.cases import add_label, add_varied_row, value_cell
+from mantile.workbook.sheets.cases import add_label, add_varied_row, fold, value_cell
 from mantile.workbook.sheets.frame import add_part, mark_beginning, thirds
 
 SWEEP = "Sweep"
@@ -222,10 +222,11 @@ class SweepPart:
         for figure, varied in figures.inputs.items():
             self._varied_input(figure, varied, cases)
             self.row += 1
-        sheet.blocks.append((self.row, self.row + len(figures.variation.rows) - 1))
+        first = self.row
         for original, varied_figure in figures.variation.rows:
             add_varied_row(book, sheet, self.row, original, varied_figure, cases)
             self.row += 1
+        fold(sheet, first, self.row)
 
     def _varied_input(self, figure: Input, varied: Input, cases: Mapping[int, int]) -> None:
         """The values of an input: to be typed where it is swept, fixed where it follows from one that is."""
