@@ -28,12 +28,10 @@ from mantile.workbook.sheets.checks import checks_sheet
 from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.decide import add_decide_sheet, choice, decide_sheet
-from mantile.workbook.sheets.devices import DEVICES_PURPOSE, DEVICES_SHEET, devices_sheet
 from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET, EFFICIENCY
 from mantile.workbook.sheets.ir import fill_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet
-from mantile.workbook.sheets.plan import plan_sheet
 from mantile.workbook.sheets.sensitivity import SensitivitySheet
 from mantile.workbook.sheets.shapes import fill_shapes
 from mantile.workbook.sheets.summary import select, summary_sheet
@@ -133,12 +131,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model")
     for name in ("Shapes", "IR"):  # they lead to sheets behind them, and are filled after these
         book.add_sheet(Sheet(name, "inputs"))
-    if equations.devices is None:
-        plan_sheet(book, master)
-    else:  # its grid is of equal ranks
-        book.add_sheet(Sheet(DEVICES_SHEET, "workings", DEVICES_PURPOSE))  # filled once its figures stand
     _add_workings(book, sections, master, CALCULATION)
-    devices_sheet(book, master)
     layers_sheet(book, master)
     shown = ir_sheet(equations)
     fill_shapes(book, shown, master)

@@ -35,8 +35,6 @@ COLLECTING = (
     "Decide",
     "Shapes",
     "IR",
-    "Plan",
-    "Devices",
     "Layers",
     "Capacity",
     "Compare",
@@ -68,8 +66,6 @@ ORDER = (
     "Model",
     "Shapes",
     "IR",
-    "Plan",
-    "Devices",
     CALCULATION,
     "Layers",
     "Finance",
@@ -384,7 +380,7 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
     if tokens is None:
         yield Finding("unreadable-formula", name, place, f"no formula that can be read: {text:.60}")
         return
-    composed = name in (*FRONT, "Plan") or (name in COLLECTING and "&" in text)  # a text of many figures
+    composed = name in FRONT or (name in COLLECTING and "&" in text)  # a text of many figures
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
     sheets = [token.value.rpartition("!")[0] for token in references]
     length = len(text) - sum(len(_FAR_COLUMN.findall(token.value)) for token in references)
@@ -537,7 +533,8 @@ def _offered(book: Any) -> set[tuple[str, int, int]]:
 
 
 def _dependents(book: Any, used: set[tuple[str, int, int]]) -> Iterator[Finding]:
-    if not {"Plan", "Layers"} <= set(book.sheetnames):  # a template left out what some rows are for
+    layers = book["Layers"] if "Layers" in book.sheetnames else ()
+    if not any(row[0].value == "Plan" for row in layers):  # nothing shows what some rows are for
         return
     used = used | _offered(book)
     for name in WORKINGS:

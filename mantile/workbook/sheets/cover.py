@@ -41,8 +41,6 @@ _CONTENTS = (
     (
         "workings",
         (
-            ("Plan", "which accelerator holds what"),
-            ("Devices", "who holds which layers, and what sets the pace"),
             ("Calculation", "every row of workings, in parts"),
             ("Memory", "shards, weights, KV cache, activations"),
             ("Network", "what each collective costs"),
@@ -51,6 +49,8 @@ _CONTENTS = (
             ("Serving", "TTFT, TPOT, queueing, throughput"),
             ("Cost", "power, price, cost per token and month"),
             ("Layers", "the same times, by kind of layer"),
+            ("Plan", "which accelerator holds what"),
+            ("Devices", "who holds which layers, and what sets the pace"),
         ),
     ),
     (
