@@ -553,8 +553,8 @@ def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Call
             _at("system.hgx-h100.pair_bandwidth", 50),
             r"Hardware!\w+ \(system\.hgx-h100\): holds '50' instead of '0.*set it back",
         ),
-        (_at("model.kv_heads", 64), r"Model!G\d+ \(model\.kv_heads\): .*more than the 32 attention heads"),
-        (_at("model.layers", 2.5), r"Model!G\d+ \(model\.layers\): holds 2\.5; expected a whole number"),
+        (_at("model.kv_heads", 64), r"IR!G\d+ \(model\.kv_heads\): .*more than the 32 attention heads"),
+        (_at("model.layers", 2.5), r"IR!G\d+ \(model\.layers\): holds 2\.5; expected a whole number"),
         (
             _added(_at("inputs.tp", 4, 3), "C  \nbare  "),
             r"Inputs!K4: holds 'C  \\nbare  '; expected a heading of its own",

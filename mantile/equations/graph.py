@@ -57,12 +57,12 @@ from mantile.library.request_classes import RequestClass
 
 Sheets = dict[str, tuple[Section, ...]]
 
-CALCULATION = "Calculation"
+CALCULATION, IR = "Calculation", "IR"
 PARTS = {
-    "Model": ("Facts", "Tensors"),
+    IR: ("Facts", "Tensors"),
     CALCULATION: ("Memory", "Network", "Prefill", "Decode", "Serving", "Cost"),
 }
-"""The parts of sheets that have several, in the order a reader meets them."""
+"""The parts of workings of sheets that have several, in the order a reader meets them."""
 
 PROFILED = ("library.", "system.", "efficiency.")
 """What ids of figures begin with that profiles state."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from mantile.equations.checks import verdict
-from mantile.equations.graph import CALCULATION
+from mantile.equations.graph import CALCULATION, IR
 from mantile.equations.inputs import Workload
 from mantile.equations.ir import ir_sheet
 from mantile.equations.measured import tuning
@@ -29,11 +29,10 @@ from mantile.workbook.sheets.compare import compare_sheet
 from mantile.workbook.sheets.cover import cover_sheet, fill_cover
 from mantile.workbook.sheets.decide import add_decide_sheet, choice, decide_sheet
 from mantile.workbook.sheets.folding import CALIBRATION, EDITS_SHEET, EFFICIENCY
-from mantile.workbook.sheets.ir import fill_ir
+from mantile.workbook.sheets.ir import IrParts, purpose_of_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import log_sheet
 from mantile.workbook.sheets.sensitivity import SensitivitySheet
-from mantile.workbook.sheets.shapes import fill_shapes
 from mantile.workbook.sheets.summary import select, summary_sheet
 from mantile.workbook.sheets.sweep import SweepSheet
 from mantile.workbook.sheets.workings import reasons, workings
@@ -56,7 +55,6 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "How much of the hardware is reached. To calibrate, type into a yellow cell. If it is empty, the "
         "coloured figure at the right holds, of the most specific profile that has one. E-6 s is a us.",
     ),
-    "Model": ("inputs", "Architecture of {model} ({model_type}) and every tensor of its checkpoint."),
     CALCULATION: (
         "workings",
         "From bytes and messages to passes, from passes to what users see and what it costs. Answers in the "
@@ -75,7 +73,7 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
 
 
 _PARTS: dict[str, dict[str, str]] = {
-    "Model": {
+    IR: {
         "Facts": "Of the architecture, each with where it comes from; what they come to.",
         "Tensors": "Every tensor once, n standing for the layer, and the parameters of all its copies.",
     },
@@ -128,14 +126,14 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     add_decide_sheet(book)
     add_capacity_sheet(book)
     book.add_sheet(Sheet("Checks", "front"))
-    _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency", "Model")
-    for name in ("Shapes", "IR"):  # they lead to sheets behind them, and are filled after these
-        book.add_sheet(Sheet(name, "inputs"))
+    _add_workings(book, sections, master, "Inputs", "Hardware", "Efficiency")
+    parts = IrParts(book, ir_sheet(equations))
+    workings(
+        book, IR, "inputs", purpose_of_ir(book), sections[IR], master, parts=_PARTS[IR], front=parts.front
+    )
     _add_workings(book, sections, master, CALCULATION)
     layers_sheet(book, master)
-    shown = ir_sheet(equations)
-    fill_shapes(book, shown, master)
-    fill_ir(book, shown, master)
+    parts.link()
     if equations.capacity is not None:
         _add_workings(book, sections, master, "Finance")
         capacity_sheet(book, master, headline_stamp.of_demand)
@@ -194,10 +192,8 @@ def _add_workings(
     book: EstimateBook, sections: Mapping[str, tuple[Section, ...]], master: Quantity, *names: str
 ) -> None:
     """Add sheets of workings, in the order of their names. Inputs stands first and has nothing to link in."""
-    model = book.estimate.model
     for name in names:
         family, purpose = _WORKINGS[name]
-        purpose = purpose.format(model=model.name, model_type=model.architecture.model_type)
         workings(
             book,
             name,

@@ -20,7 +20,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
-from mantile.equations.graph import CALCULATION, PARTS
+from mantile.equations.graph import CALCULATION, IR, PARTS
 from mantile.equations.variation import MOST_CHARACTERS
 from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
@@ -33,8 +33,6 @@ FRONT = ("Cover", "Summary", "Checks")
 COLLECTING = (
     *FRONT,
     "Decide",
-    "Shapes",
-    "IR",
     "Layers",
     "Capacity",
     "Compare",
@@ -48,7 +46,7 @@ WORKINGS = (
     "Inputs",
     "Hardware",
     "Efficiency",
-    "Model",
+    IR,
     CALCULATION,
     "Finance",
     "Calibration",
@@ -63,9 +61,7 @@ ORDER = (
     "Inputs",
     "Hardware",
     "Efficiency",
-    "Model",
-    "Shapes",
-    "IR",
+    IR,
     CALCULATION,
     "Layers",
     "Finance",
@@ -235,14 +231,21 @@ def lint(path: str | Path) -> list[Finding]:
         if sheet.title == BUNDLE_SHEET:
             continue
         findings += _page(sheet)
+        first = _first_row(sheet)
         for cell in _formulas(sheet):
-            findings += _formula(
-                sheet, cell, used, cells.stored[sheet.title].get((cell.row - 1, cell.column - 1))
-            )
+            stored = cells.stored[sheet.title].get((cell.row - 1, cell.column - 1))
+            collects = sheet.title in COLLECTING or cell.row < first
+            findings += _formula(sheet, cell, used, stored, collects)
         if sheet.title in WORKINGS:
             findings += _rows(sheet)
     findings += _dependents(book, used)
     return findings
+
+
+def _first_row(sheet: Any) -> int:
+    """The first row of workings of a sheet: parts above them collect, as whole sheets do."""
+    heads = PARTS.get(sheet.title, ())[:1]
+    return next((row for row in range(5, sheet.max_row + 1) if sheet.cell(row, 1).value in heads), 5)
 
 
 def _formulas(sheet: Any) -> Iterator[Any]:
@@ -350,7 +353,7 @@ def _identities(book: Any) -> Iterator[Finding]:
             yield Finding("column-heads", name, "A4", f"columns are headed {heads}; expected {HEADS}")
         labels: Counter[tuple[str, str, str]] = Counter()
         part = block = ""  # by its head: the section of a row is cut where it is long
-        for row in range(5, sheet.max_row + 1):
+        for row in range(_first_row(sheet), sheet.max_row + 1):
             section, label, unit, _, _, identifier = (sheet.cell(row, column).value for column in range(1, 7))
             if identifier is None:
                 block = section or block
@@ -371,7 +374,9 @@ def _identities(book: Any) -> Iterator[Finding]:
                 yield Finding("duplicate-label", name, "", f"the label {label!r} stands on {count} rows")
 
 
-def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any) -> Iterator[Finding]:
+def _formula(
+    sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any, collects: bool
+) -> Iterator[Finding]:
     name, text, place = sheet.title, str(cell.value), cell.coordinate
     if not isinstance(cell.value, str):
         yield Finding("array-formula", name, place, "an array formula or a data table")
@@ -380,7 +385,7 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
     if tokens is None:
         yield Finding("unreadable-formula", name, place, f"no formula that can be read: {text:.60}")
         return
-    composed = name in FRONT or (name in COLLECTING and "&" in text)  # a text of many figures
+    composed = name in (*FRONT, "Layers") or (collects and "&" in text)  # a text of many figures
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
     sheets = [token.value.rpartition("!")[0] for token in references]
     length = len(text) - sum(len(_FAR_COLUMN.findall(token.value)) for token in references)
@@ -391,7 +396,7 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
         yield Finding("too-many-references", name, place, f"{len(references)} references: {text}")
     if stored is None:
         yield Finding("no-stored-value", name, place, "no stored value")
-    yield from _tokens(name, place, tokens)
+    yield from _tokens(name, place, tokens, collects)
     for token in references:
         match = _CELL.match(token.value)
         if match is None:
@@ -406,7 +411,7 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
         first, last = int(match["r1"]), int(match["r2"] or match["r1"])
         c1, c2 = column_number(match["c1"]), column_number(match["c2"] or match["c1"])
         used |= {(other, row, column) for row in range(first, last + 1) for column in range(c1, c2 + 1)}
-        if name in COLLECTING or other in FRONT or not cell.protection.locked:
+        if collects or other in FRONT or not cell.protection.locked:
             continue  # what an input follows until it is typed over may stand further on
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
@@ -474,7 +479,7 @@ def calculable(formula: str, sheets: Container[str]) -> bool:
     return depth == 0
 
 
-def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
+def _tokens(sheet: str, place: str, tokens: list[Token], collects: bool) -> Iterator[Finding]:
     stack: list[str] = []
     previous = ""
     for token in tokens:
@@ -482,7 +487,7 @@ def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
             name = token.value.rstrip("(").upper()
             if name == "IF" and "IF" in stack:
                 yield Finding("nested-if", sheet, place, "IF inside IF")
-            allowed = name in FUNCTIONS or (name in FRONT_FUNCTIONS and sheet in COLLECTING)
+            allowed = name in FUNCTIONS or (name in FRONT_FUNCTIONS and collects)
             if not allowed:
                 rule = "volatile-function" if name in VOLATILE else "unknown-function"
                 yield Finding(rule, sheet, place, f"function {name}")
@@ -503,7 +508,7 @@ def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
 
 def _rows(sheet: Any) -> Iterator[Finding]:
     columns = range(FIRST + 2, sheet.max_column + 1)  # asked for once: all cells are looked at for it
-    for row in range(5, sheet.max_row + 1):
+    for row in range(_first_row(sheet), sheet.max_row + 1):
         base = sheet.cell(row, FIRST + 1)
         if base.data_type != "f" or _tokenised(base.value) is None:
             continue  # what is wrong with it is reported by itself
@@ -541,7 +546,7 @@ def _dependents(book: Any, used: set[tuple[str, int, int]]) -> Iterator[Finding]
         if name not in book.sheetnames:
             continue
         sheet = book[name]
-        for row in range(5, sheet.max_row + 1):
+        for row in range(_first_row(sheet), sheet.max_row + 1):
             identifier = sheet.cell(row, 6).value
             if identifier is None or OUTPUTS.match(str(identifier)) or identifier in STRUCTURE | NO_CACHE:
                 continue

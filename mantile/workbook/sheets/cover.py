@@ -32,10 +32,11 @@ _CONTENTS = (
             ("Inputs", "workload, parallelism, data types"),
             ("Hardware", "accelerators and links, with sources"),
             ("Efficiency", "how much of the hardware is reached"),
-            ("Model", "architecture facts with provenance"),
-            ("Tensors", "all tensors, parameters of each"),
+            ("IR", "the model: modules, tensors, facts"),
+            ("Modules", "in order, dimensions, formats, origins"),
             ("Shapes", "every tensor: dimensions, format, bytes"),
-            ("IR", "modules in order, dims, formats, origins"),
+            ("Facts", "of the architecture, with provenance"),
+            ("Tensors", "all tensors, parameters of each"),
         ),
     ),
     (
@@ -331,7 +332,7 @@ def _extent(book: EstimateBook, name: str) -> str:
         return f"{len(book.estimate.equations.inputs.named())} inputs"
     if name in ("Hardware", "Efficiency"):
         return f"{sum(1 for cell in sheet.cells.values() if cell.entry is not None):,} inputs"
-    if name == "Model":
+    if name == "Facts":
         return f"{len(book.estimate.equations.ir.facts)} facts"
     if name == "Tensors":
         return f"{sum(tensor['count'] for tensor in tensor_list(book.estimate.equations.ir)):,} tensors"

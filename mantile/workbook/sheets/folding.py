@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import cast
 
-from mantile.equations.graph import CALCULATION, PROFILED
+from mantile.equations.graph import CALCULATION, IR, PROFILED
 from mantile.equations.nearest import NEAREST
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
@@ -25,13 +25,13 @@ LIBRARY = ("Hardware", EFFICIENCY)
 """Sheets with what the library states."""
 EDITS_SHEET = "Edits"
 CALIBRATION = "Calibration"
-INPUTS_SHEET, MODEL_SHEET = "Inputs", "Model"
+INPUTS_SHEET = "Inputs"
 FOLDED = (*LIBRARY, CALCULATION)
 """Sheets that begin with their answers, or whose parts do, and whose blocks fold."""
-OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, "Alternative", "Sensitivity", CALIBRATION, EDITS_SHEET)
+OUTLINED = (INPUTS_SHEET, IR, *FOLDED, "Alternative", "Sensitivity", CALIBRATION, EDITS_SHEET)
 """Sheets with outlines."""
 
-_NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and Model
+_NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and IR
 _FAULTS = ("typed.faults", "typed.message", "typed.assumptions.faults", "typed.assumptions.message")
 # On Calibration: parts of the error, where a solver starts and between what it stays.
 _OF_SOLVERS = (
@@ -115,7 +115,7 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
         ]
     if sheet == CALIBRATION:
         return [row.id.startswith(_OF_SOLVERS) for row in rows]
-    if sheet in (INPUTS_SHEET, MODEL_SHEET):  # what is typed and what is wrong with it stands open
+    if sheet in (INPUTS_SHEET, IR):  # what is typed and what is wrong with it stands open
         return [row.id.startswith(_NOT_TYPED) and not row.id.startswith(_FAULTS) for row in rows]
     if sheet not in FOLDED:
         return [False] * len(rows)
