@@ -136,7 +136,7 @@ def test_a_device_drops_out_of_the_workbook_and_comes_back() -> None:
     model = CompiledSheets(as_written(book).contents)
     cells = [book.input_cells[f"inputs.device{number}_layers", 0] for number in (1, 2)]
     wanted = (graph.prefill_workers.ranks.deployment, graph.cost.usd_per_hour, graph.cost.power)
-    sheet = book.sheets["Devices"]
+    sheet = book.sheets["Layers"]
     (row,) = (place[0] for place, cell in sheet.cells.items() if cell.text == "All devices")
     for layers, said in (
         ((32, 0), "1 × H100 SXM"),
@@ -144,7 +144,7 @@ def test_a_device_drops_out_of_the_workbook_and_comes_back() -> None:
         ((16, 16), "1 × H100 SXM + 1 × A100 80GB SXM"),
     ):
         shown = model.calculate(
-            ("Summary", "Inputs", "Calculation", "Devices"), dict(zip(cells, layers, strict=True))
+            ("Summary", "Inputs", "Calculation", "Layers"), dict(zip(cells, layers, strict=True))
         )
         assert shown["Summary", 0, 1].startswith(f"Llama-3.1-8B on {said}: ")
         stated = [chip | {"layers": held} for chip, held in zip(chips, layers, strict=True)]
@@ -155,7 +155,7 @@ def test_a_device_drops_out_of_the_workbook_and_comes_back() -> None:
             place = book.addresses[figure]
             expected = values[there.equations.figures[figure.id]]
             assert shown[place.sheet, place.row, FIRST] == pytest.approx(expected, rel=1e-9), figure.id
-        assert shown["Devices", row, 2] == sum(held > 0 for held in layers)
+        assert shown["Layers", row, 2] == sum(held > 0 for held in layers)
 
 
 def test_a_point_of_a_sweep_is_the_estimate() -> None:
@@ -446,7 +446,7 @@ def test_what_speaks_of_equal_ranks_is_not_said_of_unlike_devices() -> None:
     made = ask(**HOME, device_split="even", devices=UNLIKE[:2])
     assert mt.plan(made)["sides"] == []
     assert made.title.endswith(" on 1 × GeForce RTX 4090 + 1 × M3 Ultra (80 GPU cores)")
-    assert "Devices" in (sheets := lay_out(made).sheets) and "Plan" not in sheets
+    assert "Devices" in (parts := lay_out(made).sheets["Layers"].parts) and "Plan" not in parts
 
 
 def test_rows_of_devices_stand_below_what_they_refer_to() -> None:

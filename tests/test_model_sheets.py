@@ -194,8 +194,8 @@ def test_plan_says_how_many_accelerators_it_does_not_show() -> None:
         ("placement.0.beyond", {"inputs.tp": 8, "inputs.pp": 2, "inputs.dp": 6}),
         ("placement.0.decode.beyond", {"inputs.decode_tp": 32, "inputs.decode_pp": 3}),
     ):
-        assert shown(book, "Plan")[identifier] == "all accelerators in use are shown"
-        said = shown(book, "Plan", degrees)[identifier]
+        assert shown(book, "Layers")[identifier] == "all accelerators in use are shown"
+        said = shown(book, "Layers", degrees)[identifier]
         assert said == "! 24 more accelerators are not shown"
 
 
@@ -212,7 +212,7 @@ def test_grid_and_picture_of_plan_follow_an_edit_beyond_the_size_at_generation()
         {"tp": 1},
     ):
         degrees = {"tp": 4, "ep": 1, "pp": 1, "dp": 1} | degrees
-        found = shown(book, "Plan", {f"inputs.{name}": value for name, value in degrees.items()})
+        found = shown(book, "Layers", {f"inputs.{name}": value for name, value in degrees.items()})
         expected = plan(ask(**fields, **degrees))
         (side,) = expected["sides"]
         used = [one for one in side["accelerators"] if one["in_use"]]

@@ -371,7 +371,7 @@ def test_inputs_that_were_renamed_are_found_under_their_former_ids() -> None:
             ("What-if", 80),
             ("Hardware", 4),
             ("Summary", 3),
-            ("Plan", 6),
+            ("Layers", 6),
         ],
         ("Calculation", 30),
         ("Summary", 3),

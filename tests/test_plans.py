@@ -779,7 +779,7 @@ def test_all_ranks_hold_the_model_and_the_copies_they_need(name: str, data: st.D
 
 
 def piece(text: str) -> range:
-    """A slice as the Plan sheet says it."""
+    """A slice as the sheet Layers says it."""
     low, high = (0, -1) if text == "–" else map(int, text.replace(",", "").split(" – "))
     assert text == "–" or low <= high, text
     return range(low, high + 1)

@@ -216,7 +216,7 @@ def test_edits_are_carried_over(opened: File) -> None:
             ("Inputs", "inputs.weights_dtype", 9): "fp8",
             ("Efficiency", "efficiency.step_host.override", 8): 900,
             ("Efficiency", "efficiency.launch_scale.override", 9): 0.5,
-            ("Model", "model.layers", 7): 16,
+            ("IR", "model.layers", 7): 16,
             ("Efficiency", "measured.ttft_p50", 9): 88.8,
         },
     )

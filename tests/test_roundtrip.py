@@ -395,7 +395,7 @@ def test_a_file_of_libreoffice_comes_back_and_verifies(files: Callable[[str], Fi
         place(book, "efficiency.step_host.override"): 500,
         ("Audit", sign, NAME): "A. Reviewer",
         ("Audit", sign, DATE): "2026-12-01",
-        ("Plan", 400, 20): "ask about this",
+        ("Layers", 400, 30): "ask about this",
     }
     edited = recalculate(
         _saved(write_workbook(book, tmp_path / "run.xlsx"), tmp_path / "edited.xlsx", typed), tmp_path
@@ -522,7 +522,7 @@ def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Call
             lambda book: {(*_row(book, "constant.flops_per_mac"), 6): 3},
             r"Inputs!G\d+ \(constant\.flops_per_mac\): holds '3' instead of '2\.0'",
         ),
-        (lambda book: {("Plan", 400, 3): "=1+1"}, r"Plan!D401: holds '=1\+1' instead of nothing"),
+        (lambda book: {("Layers", 400, 3): "=1+1"}, r"Layers!D401: holds '=1\+1' instead of nothing"),
         (
             _at("inputs.concurrency", "=16*2"),
             r"Summary!\w+ \(inputs\.concurrency\): holds the formula '=16\*2'; expected a number",
@@ -556,8 +556,8 @@ def _added(more: Callable[[EstimateBook], Typed], heading: Any = "mine") -> Call
             _at("system.hgx-h100.pair_bandwidth", 50),
             r"Hardware!\w+ \(system\.hgx-h100\): holds '50' instead of '0.*set it back",
         ),
-        (_at("model.kv_heads", 64), r"Model!G\d+ \(model\.kv_heads\): .*more than the 32 attention heads"),
-        (_at("model.layers", 2.5), r"Model!G\d+ \(model\.layers\): holds 2\.5; expected a whole number"),
+        (_at("model.kv_heads", 64), r"IR!G\d+ \(model\.kv_heads\): .*more than the 32 attention heads"),
+        (_at("model.layers", 2.5), r"IR!G\d+ \(model\.layers\): holds 2\.5; expected a whole number"),
         (
             _added(_at("inputs.tp", 4, 3), "C  \nbare  "),
             r"Inputs!K4: holds 'C  \\nbare  '; expected a heading of its own",

@@ -245,7 +245,7 @@ def test_what_cannot_be_typed_makes_the_plan_impossible(name: str, wrong: Any, e
     values = book.values([inputs[0] | {f"model.{name}": wrong}])[0]
     assert (values[checks.possible], values[checks.reason]) == (0, "DIMENSION_INVALID")
     label = book.estimate.equations.ir.facts[name].label
-    assert f"{label}, Model!G" in values[checks.faults.message]
+    assert f"{label}, IR!G" in values[checks.faults.message]
     assert (
         f"holds '{wrong:g}'; {expected}"
         if isinstance(wrong, float)
@@ -267,14 +267,14 @@ def test_what_is_typed_comes_back_with_the_reason_beside_it(tmp_path: Path) -> N
 
 
 def test_a_fact_is_marked_with_its_reason() -> None:
-    """On Model and IR, in the quantity, and among the overrides with what it does."""
+    """On IR, in the quantity, and among the overrides with what it does."""
     one = made(UPCYCLED | {"qkv_bias": 1})
     fact = one.equations.ir.facts["qkv_bias"]
     assert fact.status == OVERRIDE and fact.source == "user override: we know; was 0 (attention_bias)"
     book = lay_out(one)
     texts = {cell.text for cell in book.sheets["IR"].cells.values() if cell.text}
     assert any(text.startswith("user override: we") for text in texts)
-    assert "user override" in {cell.text for cell in book.sheets["Model"].cells.values()}
+    assert "user override" in {cell.text for cell in book.sheets["IR"].cells.values()}
     items = {item.id: item for item in shared_overrides(one)}
     assert set(items) == {f"model.{name}" for name in (*UPCYCLED, "qkv_bias")}
     layers = items["model.layers.attention.moe"]

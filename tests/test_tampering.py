@@ -643,7 +643,7 @@ TAMPERED: dict[str, tuple[Change, str, str, str]] = {
         "Calculation!",
     ),
     "order of sheets": (_swapped, "order of sheets", COSMETIC, "Audit!"),
-    "not protected": (_in("Plan", "<sheetProtection[^>]*/>", ""), "protection", COSMETIC, "Plan!"),
+    "not protected": (_in("Layers", "<sheetProtection[^>]*/>", ""), "protection", COSMETIC, "Layers!"),
     "structure protected": (_locked, "protection of the workbook", COSMETIC, "!"),
     "days from 1904": (
         lambda parts, made: parts.sub("xl/workbook.xml", "<workbookPr ", '<workbookPr date1904="1" '),

@@ -96,8 +96,8 @@ WRONG: tuple[tuple[str, Any, str], ...] = (
     ("inputs.hours_per_day", 25, "holds '25'; expected a number from 0.01 to 24 in h/day"),
     ("inputs.electricity_price", "12 ct", "holds '12 ct'; expected a number from 0 to 10 in USD/kWh"),
     ("inputs.token_budget", 0, "holds '0'; expected a whole number from 1 to 10,000,000"),
-    ("model.layers", "all", "Layers, Model!G9 holds 'all'; expected a whole number from 1 to 100,000,000"),
-    ("model.hidden_size", 0, "Hidden size, Model!G10 holds '0'; expected a whole number from 1"),
+    ("model.layers", "all", "Layers, IR!G65 holds 'all'; expected a whole number from 1 to 100,000,000"),
+    ("model.hidden_size", 0, "Hidden size, IR!G66 holds '0'; expected a whole number from 1"),
     ("model.kv_heads", ERROR, "holds an error; expected a whole number from 1"),
     ("model.head_dim", 127.5, "holds '127.5'; expected a whole number from 1"),
 )

@@ -178,14 +178,14 @@ def test_the_standard_workbook_prints_on_few_pages(books: dict[str, EstimateBook
 
 @pytest.mark.exhaustive
 def test_no_head_stands_alone_at_the_end_of_a_page(books: dict[str, EstimateBook]) -> None:
-    """Air, the head of a block and its first row stay together; bands of Plan are not cut."""
+    """Air, the head of a block and its first row stay together; blocks of Layers are not cut."""
     for book in books.values():
         for name, sheet in book.sheets.items():
             cut, folded = set() if sheet.one_page else set(_ends(sheet)[1]), _folded(sheet)
             for first, last in sheet.blocks:
                 shown = [row for row in range(first, last + 1) if row not in folded]
                 first_row = next((place for place, row in enumerate(shown) if row in sheet.ids), 0)
-                together = shown[1:] if name == "Plan" else shown[1 : max(3, first_row + 1)]
+                together = shown[1:] if name == "Layers" else shown[1 : max(3, first_row + 1)]
                 assert not cut & set(together), (name, first)
 
 

@@ -134,7 +134,7 @@ def test_the_linter_sees_what_is_wrong(two: Path, tmp_path: Path) -> None:
     calculation.cell(row + 5, 8).value = "=Calibration!H10"
     calculation.cell(row + 6, 2).value = calculation.cell(row, 2).value
     book["Layers"].sheet_state = "hidden"
-    book["Model"].merge_cells("A40:B41")
+    book["IR"].merge_cells("A40:B41")
     book.save(path)
     findings = {(finding.rule, finding.sheet, finding.cell) for finding in lint(path)}
     for rule, cell in (
@@ -149,7 +149,7 @@ def test_the_linter_sees_what_is_wrong(two: Path, tmp_path: Path) -> None:
         assert (rule, "Calculation", cell) in findings
     assert {
         ("hidden-sheet", "Layers", ""),
-        ("merged-cells", "Model", "A40:B41"),
+        ("merged-cells", "IR", "A40:B41"),
     } <= findings
 
 
@@ -157,7 +157,7 @@ def test_the_linter_sees_what_is_wrong(two: Path, tmp_path: Path) -> None:
 def test_every_rule_can_be_broken(two: Path, tmp_path: Path) -> None:
     """The linter reports all rules of its table and no others."""
     path, book = tmp_path / "run.xlsx", _read(two)
-    calculation, model = book["Calculation"], book["Model"]
+    calculation, model = book["Calculation"], book["IR"]
     row = next(row for row in range(5, 999) if calculation.cell(row, 6).value == "prefill.qkv.flops")
     for offset, formula in enumerate(
         (
@@ -183,7 +183,7 @@ def test_every_rule_can_be_broken(two: Path, tmp_path: Path) -> None:
     calculation["A4"].value = "part"
     calculation["Z4"].protection = Protection(locked=False)
     calculation.freeze_panes = None
-    book["IR"].protection.sheet = False  # Calculation has outlines and is not protected
+    book["Layers"].protection.sheet = False  # Calculation has outlines and is not protected
     calculation.page_setup.orientation = "portrait"
     calculation.column_dimensions["C"].hidden = True
     tile = next(cell for cell in book["Summary"][11] if cell.hyperlink is not None)

@@ -15,7 +15,7 @@ function.
                                efficiency.rate: rates.py; the factors there are: factors.py
     model                    model.py; facts and dimensions: mantile/ir
     tensor, tensors          tensors.py
-    ir, layers               of that name: what IR, Shapes and Layers show; order of layers: order.py
+    ir, layers               of that name: what IR and Layers show; order of layers: order.py
     plan, memory, network    of that name
     placement, topology      of that name: which accelerator holds what, domains and the links between them
     prefill, decode          of that name and phase.py: what enters a pass; then forward.py, and for each kind

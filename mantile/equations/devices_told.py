@@ -1,4 +1,4 @@
-"""What the Devices sheet says of devices that are not alike, in words and numbers."""
+"""What the part Devices of Layers says of devices that are not alike, in words and numbers."""
 
 from __future__ import annotations
 

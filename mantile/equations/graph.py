@@ -57,13 +57,13 @@ from mantile.library.request_classes import RequestClass
 
 Sheets = dict[str, tuple[Section, ...]]
 
-EFFICIENCY, CALIBRATION, CALCULATION = "Efficiency", "Calibration", "Calculation"
+EFFICIENCY, CALIBRATION, CALCULATION, IR = "Efficiency", "Calibration", "Calculation", "IR"
 PARTS = {
-    "Model": ("Facts", "Tensors"),
     EFFICIENCY: ("Factors", CALIBRATION),
+    IR: ("Facts", "Tensors"),
     CALCULATION: ("Memory", "Network", "Prefill", "Decode", "Serving", "Cost", "Finance"),
 }
-"""The parts of sheets that have several, in the order a reader meets them."""
+"""The parts of workings of sheets that have several, in the order a reader meets them."""
 
 PROFILED = ("library.", "system.", "efficiency.")
 """What ids of figures begin with that profiles state."""

@@ -89,7 +89,7 @@ class ModuleRow:
         id: of the module, or of what stands beside the decoder.
         layers: which layers have it, in words; None where it runs once. `counts` are the facts behind it.
         times: how many layers; None for once.
-        each, parameters: in one layer, and in all.
+        parameters: in all layers.
         dtype: format of its matrices; a text that no input changes; None without tensors.
         bytes: of all its tensors; a fixed 0 without.
         split: how the ranks share it, by workers.
@@ -107,7 +107,6 @@ class ModuleRow:
     counts: tuple[str, ...]
     times: Node | None
     dims: Dims | None
-    each: Node | None
     parameters: Quantity | Input
     dtype: Node | str | None
     bytes: Quantity | Input
@@ -242,9 +241,6 @@ class _Sheet:
         listed = self.stored.of_module.get(module.id)
         parameters = _parameters(number, listed)
         sizes = self._listed(number, [(t, self.stored.sizes[t]) for t in module.tensors])
-        each: Node | None = None if listed is None else parameters
-        if each is not None and module.layers is not None:
-            each = where(module.layers > 0, parameters / module.layers, 0)
         return ModuleRow(
             id=module.id,
             number=number,
@@ -254,7 +250,6 @@ class _Sheet:
             counts=tuple(_fact(kind.count) for kind in kinds),
             times=module.layers,
             dims=dims(module),
-            each=each,
             parameters=parameters,
             dtype=self._dtype(module),
             bytes=_bytes(number, sizes),
@@ -286,7 +281,6 @@ class _Sheet:
             counts=(),
             times=None,
             dims=None,
-            each=all_values,
             parameters=all_values,
             dtype=SIXTEEN_BIT,
             bytes=_bytes(number, sizes),
@@ -311,7 +305,6 @@ class _Sheet:
             counts=(),
             times=count,
             dims=None,
-            each=where(count > 0, parameters / count, 0),
             parameters=parameters,
             dtype=None,
             bytes=_bytes(number, sizes),

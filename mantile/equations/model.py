@@ -22,7 +22,7 @@ class ModelSize:
     Args:
         experts: parameters of the routed experts; None in a model without.
         typed: what the cells of dimensions hold.
-        sections: the blocks of the Model sheet.
+        sections: the blocks of Facts on IR.
     """
 
     parameters: Quantity
@@ -33,7 +33,7 @@ class ModelSize:
 
 
 def model(ir: ModelGraph) -> ModelSize:
-    """The rows of the Model sheet."""
+    """The rows of Facts on IR."""
     rows = Rows("model")
     routed: list[Quantity] = []
     for module in ir.modules:

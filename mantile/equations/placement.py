@@ -51,7 +51,6 @@ class Line:
     name: str
     label: str
     rule: str
-    form: str
     figures: tuple[Quantity, ...]
     memory: bool = False
 
@@ -153,7 +152,7 @@ def beyond(workers: Workers, last: Node, prefix: str) -> Quantity:
 
 
 def room(workers: Workers, values: Mapping[Node, Any]) -> int:
-    """How many accelerators the Plan sheet has room for: all that a system can join, as far as can be read.
+    """How many accelerators Layers has room for: all that a system can join, as far as can be read.
 
     Args:
         values: of the scenario. Without a network between domains no more than one domain.
@@ -173,7 +172,7 @@ class Further:
         title: which of them are in use, in words.
         numbers: of the accelerators; `stage` -1 where one is not in use.
         place: replica, attention group and TP rank; `experts` empty in a model without any.
-        layers, used: of each stage, from 0; texts, and GB.
+        layers, held, used: of each stage, from 0; texts, GB of weights and KV cache, and GB of all.
     """
 
     title: Quantity
@@ -182,6 +181,7 @@ class Further:
     place: tuple[Quantity, ...]
     experts: tuple[Quantity, ...]
     layers: tuple[Quantity, ...]
+    held: tuple[Quantity, ...]
     used: tuple[Quantity, ...]
 
 
@@ -238,6 +238,7 @@ def further(workers: Workers, ir: ModelGraph, prefix: str, start: str, last: int
         held = ((expert, minimum(ir.facts["experts"], expert + per_rank) - 1) for expert in first)
         bodies = (_run(run, its >= 0) for its, run in zip(stage, held, strict=True))
         experts = each("experts_in_use", "Experts", bodies)
+    of_stages = _held_of_stages(workers, prefix)
     return Further(
         title=Quantity(f"{prefix}.further", "Further accelerators", "1", join(start, some)),
         numbers=numbers,
@@ -245,7 +246,8 @@ def further(workers: Workers, ir: ModelGraph, prefix: str, start: str, last: int
         place=place,
         experts=experts,
         layers=_layers_of_stages(workers, prefix),
-        used=_used_of_stages(workers, prefix),
+        held=of_stages,
+        used=_used_of_stages(workers, prefix, of_stages),
     )
 
 
@@ -262,29 +264,35 @@ def _layers_of_stages(workers: Workers, prefix: str) -> tuple[Quantity, ...]:
     )
 
 
-def _used_of_stages(workers: Workers, prefix: str) -> tuple[Quantity, ...]:
-    memory, stages = workers.memory, workers.plan.stages
-    working = memory.activations + memory.logits + memory.reserve
+def _held_of_stages(workers: Workers, prefix: str) -> tuple[Quantity, ...]:
+    memory = workers.memory
+    return tuple(
+        Quantity(
+            f"{prefix}.stage_held.{number}",
+            f"Weights and KV cache on an accelerator of stage {number}",
+            "GB",
+            converted(
+                maximum(0, weights - memory.host_weights)
+                + maximum(0, memory.rank_requests * cache - memory.host_kv),
+                "B",
+                "GB",
+            ),
+        )
+        for number, (weights, cache) in enumerate(zip(memory.stage_weights, memory.stage_kv, strict=True))
+    )
+
+
+def _used_of_stages(workers: Workers, prefix: str, held: Sequence[Quantity]) -> tuple[Quantity, ...]:
+    memory, numbers = workers.memory, workers.plan.stages.numbers
+    working = converted(memory.activations + memory.logits + memory.reserve, "B", "GB")
     return tuple(
         Quantity(
             f"{prefix}.stage_used.{place}",
             f"Used by an accelerator of stage {place}",
             "GB",
-            where(
-                number < workers.inputs.pp,
-                converted(
-                    maximum(0, weights - memory.host_weights)
-                    + maximum(0, memory.rank_requests * cache - memory.host_kv)
-                    + working,
-                    "B",
-                    "GB",
-                ),
-                0,
-            ),
+            where(number < workers.inputs.pp, its + working, 0),
         )
-        for place, (number, weights, cache) in enumerate(
-            zip(stages.numbers, memory.stage_weights, memory.stage_kv, strict=True)
-        )
+        for place, (number, its) in enumerate(zip(numbers, held, strict=True))
     )
 
 
@@ -316,7 +324,6 @@ class _Lines:
         name: str,
         label: str,
         rule: str,
-        form: str,
         bodies: Iterable[Node],
         unit: str = "1",
         *,
@@ -332,7 +339,7 @@ class _Lines:
             Quantity(f"{self.prefix}.{name}.{number}", f"{label}, accelerator {number}", unit, body)
             for number, body in enumerate(bodies)
         )
-        self.lines.append(Line(name, label, rule, form, figures, memory))
+        self.lines.append(Line(name, label, rule, figures, memory))
         return figures
 
     def texts(
@@ -345,7 +352,7 @@ class _Lines:
     ) -> None:
         """A line of runs; a dash where an accelerator is not in use, or holds nothing of it."""
         bodies = (_run(held, flag > 0) for flag, held in zip(used, runs, strict=True))
-        self.add(name, label, rule, "text", bodies)
+        self.add(name, label, rule, bodies)
 
 
 @dataclass(frozen=True)
@@ -384,7 +391,6 @@ def _ranks(lines: _Lines) -> _Ranks:
         "used",
         "In use",
         "1 if the plan uses it",
-        "used",
         (where(number < in_use, 1, 0) for number in numbers),
         "flag",
     )
@@ -392,7 +398,6 @@ def _ranks(lines: _Lines) -> _Ranks:
         "domain",
         "Domain",
         "number ÷ accelerators of a domain",
-        "domain",
         (floor(number * RANKS_TO_ACCELERATORS / domain) for number in numbers),
         "number",
     )
@@ -400,7 +405,6 @@ def _ranks(lines: _Lines) -> _Ranks:
         "replica",
         "Replica",
         "number ÷ ranks of a replica",
-        "replica",
         (floor(number / ranks.replica) for number in numbers),
         "number",
     )
@@ -408,7 +412,6 @@ def _ranks(lines: _Lines) -> _Ranks:
         "stage",
         "Pipeline stage",
         "number; colour = stage",
-        "stage",
         (floor(remainder(number, ranks.replica) / ranks.stage) for number in numbers),
         "number",
     )
@@ -416,7 +419,6 @@ def _ranks(lines: _Lines) -> _Ranks:
         "rank",
         "Tensor-parallel rank",
         "remainder of number ÷ TP",
-        "rank",
         (remainder(number, inputs.tp) for number in numbers),
         "number",
     )
@@ -424,7 +426,6 @@ def _ranks(lines: _Lines) -> _Ranks:
         "place",
         "Rank in its stage",
         "remainder of number ÷ ranks of a stage",
-        "rank",
         (remainder(number, ranks.stage) for number in numbers),
         "number",
     )
@@ -437,12 +438,11 @@ def _groups(lines: _Lines, ranks: _Ranks) -> None:
     groups = [
         remainder(floor(remainder(number, stage) / inputs.tp), inputs.attention_dp) for number in numbers
     ]
-    lines.add("group", "Attention-DP group", "rank in its stage ÷ TP", "group", groups, "number")
+    lines.add("group", "Attention-DP group", "rank in its stage ÷ TP", groups, "number")
     lines.add(
         "context",
         "Context-parallel part",
         "rank in its stage ÷ (TP × attention-DP)",
-        "part",
         (floor(place / (inputs.tp * inputs.attention_dp)) for place in ranks.place),
         "number",
     )
@@ -458,7 +458,6 @@ def _layers(lines: _Lines, ranks: _Ranks) -> None:
         "layer_count",
         "Layers held",
         "layers of the stage, of all kinds",
-        "layers",
         (used * count for used, count in zip(ranks.used, counts, strict=True)),
         "layer",
     )
@@ -489,7 +488,6 @@ def _heads(lines: _Lines, ranks: _Ranks) -> None:
         "kv_first",
         "First KV head",
         "TP rank × KV heads ÷ TP",
-        "0",
         (
             used * floor(rank * kv_heads / lines.workers.inputs.tp)
             for used, rank in zip(ranks.used, ranks.tp, strict=True)
@@ -500,7 +498,6 @@ def _heads(lines: _Lines, ranks: _Ranks) -> None:
         "kv_last",
         "Last KV head",
         "copied where there are more ranks than heads",
-        "0",
         [
             used * (minimum(kv_heads, head + plan.kv_heads) - 1)
             for used, head in zip(ranks.used, first, strict=True)
@@ -581,15 +578,16 @@ def _memory(lines: _Lines, ranks: _Ranks) -> None:
         for used, stage in zip(ranks.used, ranks.stage, strict=True)
     ]
     rest = [used * working for used in ranks.used]
-    lines.add("weights", "Weights", "GB", "GB", weights, "GB", memory=True)
-    lines.add("kv", "KV cache", "GB, for the batch", "GB", cache, "GB", memory=True)
-    lines.add("working", "Activations, logits, runtime", "GB", "GB", rest, "GB", memory=True)
+    held = (
+        lines.add("weights", "Weights", "GB", weights, "GB", memory=True),
+        lines.add("kv", "KV cache", "GB, for the batch", cache, "GB", memory=True),
+        lines.add("working", "Activations, logits, runtime", "GB", rest, "GB", memory=True),
+    )
     lines.add(
         "sum",
         "Used",
         "GB; bar = share of capacity",
-        "GB",
-        (sum_of(parts) for parts in zip(weights, cache, rest, strict=True)),
+        (sum_of(parts) for parts in zip(*held, strict=True)),
         "GB",
         memory=True,
     )

@@ -51,7 +51,7 @@ _TABLE = (
     Reason("INPUT_INVALID", INPUTS, "exactly", "Every input is filled, of its type and in its range",
            "The cell of an input is empty, or holds what the input cannot be."),
     Reason("DIMENSION_INVALID", INPUTS, "exactly", "Every dimension of the model is a number in its range",
-           "The cell of a dimension on Model is empty, or holds what the dimension cannot be."),
+           "The cell of a dimension on IR is empty, or holds what the dimension cannot be."),
     Reason("FIGURE_INVALID", INPUTS, "exactly", "Every assumption is a number in its range",
            "The cell of an assumption is empty, or holds what it cannot be; Checks names it."),
     Reason("OVERRIDE_INVALID", INPUTS, "exactly", "Overrides and measured values are empty or in range",
@@ -248,7 +248,7 @@ _TABLE = (
     Reason("CONFIG_FIELDS_UNKNOWN", ALERTS, "exactly", "Every field of the config is known",
            "The config has fields that nobody reads and whose meaning is not known: IR names them."),
     Reason("MODEL_HAS_REMARKS", ALERTS, "exactly", "The model was read without remarks",
-           "A step is priced as something near it, or its class fills in a dimension: IR, Model name them."),
+           "A step is priced as something near it, or its class fills in a dimension: IR names them."),
     Reason("INPUTS_CHANGED", ALERTS, "exactly", "Inputs and results are those of generation",
            "An input was edited after the workbook was made. Log says which, and what it held."),
 )  # fmt: skip

@@ -414,7 +414,7 @@ def _fixed(entry: Input, name: str, label: str) -> Input:
 
 
 def _read(item: Typed) -> Quantity:
-    """What stands on Inputs of an input, and on Model of a dimension."""
+    """What stands on Inputs of an input, and on IR of a dimension."""
     return _now(item.input, where(is_error(item.content), AN_ERROR, item.content))
 
 

@@ -26,7 +26,7 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
 
     Returns:
         feasibility; the reason codes of all checks that do not hold; for each set of accelerators what
-        every one of them holds, as far as the Plan sheet shows them; and the messages of a prefill pass and
+        every one of them holds, as far as Layers shows them; and the messages of a prefill pass and
         a decode step, in bytes and seconds; the topology, as `topology` gives it. Of devices that are not
         alike there are no sides: `devices` says what each holds. `shards` are the same in EXO's spelling.
 

@@ -221,7 +221,7 @@ class _LayerCounts:
         return self._sums[kinds]
 
     def rows(self) -> tuple[Row, ...]:
-        """The sums, for the Model sheet."""
+        """The sums, for the sheet IR."""
         return tuple(self._sums.values())
 
 

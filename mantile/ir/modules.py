@@ -225,7 +225,7 @@ class Vision:
     layers: Input
 
     def rows(self) -> tuple[Row, ...]:
-        """What follows from the facts, for the Model sheet."""
+        """What follows from the facts, for the sheet IR."""
         figures = (self.patches_per_image, self.patches_per_token, *self.matrices, self.attended, self.width)
         return tuple(figure for figure in figures if isinstance(figure, Quantity))
 
@@ -315,7 +315,7 @@ class ModelGraph:
         layers: the kinds of layer.
         widths: the dimensions that tensor parallelism splits.
         facts: inputs by the name of the fact.
-        sizes: the widths that are quantities, and layer counts, for the Model sheet.
+        sizes: the widths that are quantities, and layer counts, for the sheet IR.
         prediction: tensors of multi-token prediction, which runs where tokens are drafted.
         drafting: kinds of layer that a prediction layer is made of; the last kind where there is none.
         beside: tensors of towers that were recorded, and that a text does not run.

@@ -321,6 +321,7 @@ class _Rows:
             value = self._value(sheet, row, column, cell)
             everywhere = cell.scenario == ACROSS or (
                 (column == SHARED or sheet.is_in_table(row, column))
+                and row in sheet.ids
                 and sheet.name in self.book.estimate.equations.sheets
             )
             values = (

@@ -122,8 +122,8 @@ class Sheet:
         folds: first and last row of every group that is folded away until somebody opens its outline. Excel
             opens none on a protected sheet, so a sheet with folds is not protected: its formulas ask before
             they are typed over.
-        breaks: rows before which a page ends whatever it holds; the sheet is then printed at the smallest
-            scale at which its texts can be read. Without them blocks say where pages end.
+        breaks: first rows of blocks before which a page ends whatever it holds; the sheet is then printed at
+            the smallest scale at which its texts can be read. Other pages end where blocks say.
     """
 
     name: str

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
 from mantile.equations.checks import verdict
-from mantile.equations.graph import CALCULATION, CALIBRATION, EFFICIENCY
+from mantile.equations.graph import CALCULATION, CALIBRATION, EFFICIENCY, IR
 from mantile.equations.inputs import Workload
 from mantile.equations.ir import ir_sheet
 from mantile.equations.measured import tuning
@@ -17,7 +17,7 @@ from mantile.equations.trace import Trace, trace
 from mantile.estimates.estimate import Estimate
 from mantile.estimates.sensitivity import InputEffects, selected, sensitivity
 from mantile.graph.quantity import Input, Named, Quantity, Row, Section
-from mantile.workbook.book import Family, Sheet, reference
+from mantile.workbook.book import Family, reference
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.assumptions import add_assumptions
@@ -26,13 +26,10 @@ from mantile.workbook.sheets.calibration import add_error
 from mantile.workbook.sheets.capacity import add_capacity_sheet, capacity_sheet
 from mantile.workbook.sheets.checks import add_checks, last_column
 from mantile.workbook.sheets.decide import choice
-from mantile.workbook.sheets.devices import DEVICES_PURPOSE, DEVICES_SHEET, devices_sheet
 from mantile.workbook.sheets.folding import EDITS_SHEET
-from mantile.workbook.sheets.ir import fill_ir
+from mantile.workbook.sheets.ir import IrParts, purpose_of_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import add_log
-from mantile.workbook.sheets.plan import plan_sheet
-from mantile.workbook.sheets.shapes import fill_shapes
 from mantile.workbook.sheets.summary import fill_contents, select, summary_sheet
 from mantile.workbook.sheets.what_if import what_if_sheet
 from mantile.workbook.sheets.workings import reasons, workings
@@ -55,7 +52,6 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "How much of the hardware is reached. To calibrate, type into a yellow cell. If it is empty, the "
         "coloured figure at the right holds, of the most specific profile that has one. E-6 s is a us.",
     ),
-    "Model": ("inputs", "Architecture of {model} ({model_type}) and every tensor of its checkpoint."),
     CALCULATION: (
         "workings",
         "From bytes and messages to passes, from passes to what users see and what it costs. Answers in the "
@@ -69,7 +65,7 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
 
 
 _PARTS: dict[str, dict[str, str]] = {
-    "Model": {
+    IR: {
         "Facts": "Of the architecture, each with where it comes from; what they come to.",
         "Tensors": "Every tensor once, n standing for the layer, and the parameters of all its copies.",
     },
@@ -127,20 +123,15 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
 
     select(book)
     add_capacity_sheet(book)
-    _add_workings(book, sections, master, "Inputs", "Hardware", EFFICIENCY, "Model")
+    _add_workings(book, sections, master, "Inputs", "Hardware", EFFICIENCY)
     error = add_error(book)
-    for name in ("Shapes", "IR"):  # they lead to sheets behind them, and are filled after these
-        book.add_sheet(Sheet(name, "inputs"))
-    if equations.devices is None:
-        plan_sheet(book, master)
-    else:  # its grid is of equal ranks
-        book.add_sheet(Sheet(DEVICES_SHEET, "workings", DEVICES_PURPOSE))  # filled once its figures stand
+    parts = IrParts(book, ir_sheet(equations))
+    workings(
+        book, IR, "inputs", purpose_of_ir(book), sections[IR], master, parts=_PARTS[IR], front=parts.front
+    )
     _add_workings(book, sections, master, CALCULATION)
-    devices_sheet(book, master)
     layers_sheet(book, master)
-    shown = ir_sheet(equations)
-    fill_shapes(book, shown, master)
-    fill_ir(book, shown, master)
+    parts.link()
     if equations.capacity is not None:
         capacity_sheet(book, master, headline_stamp.of_demand)
     effects, edits = sensitivity(estimate), headline_stamp.edits
@@ -194,10 +185,8 @@ def _add_workings(
     book: EstimateBook, sections: Mapping[str, tuple[Section, ...]], master: Quantity, *names: str
 ) -> None:
     """Add sheets of workings, in the order of their names. Inputs stands first and has nothing to link in."""
-    model = book.estimate.model
     for name in names:
         family, purpose = _WORKINGS[name]
-        purpose = purpose.format(model=model.name, model_type=model.architecture.model_type)
         workings(
             book,
             name,

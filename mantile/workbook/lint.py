@@ -20,7 +20,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
-from mantile.equations.graph import CALCULATION, EFFICIENCY, PARTS
+from mantile.equations.graph import CALCULATION, EFFICIENCY, IR, PARTS
 from mantile.equations.variation import MOST_CHARACTERS
 from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
@@ -33,10 +33,6 @@ from mantile.workbook.sheets.folding import WHAT_IF
 FRONT = ("Summary",)
 COLLECTING = (
     *FRONT,
-    "Shapes",
-    "IR",
-    "Plan",
-    "Devices",
     "Layers",
     "Capacity",
     WHAT_IF,
@@ -46,7 +42,7 @@ WORKINGS = (
     "Inputs",
     "Hardware",
     "Efficiency",
-    "Model",
+    IR,
     CALCULATION,
     "Edits",
 )
@@ -56,11 +52,7 @@ ORDER = (
     "Inputs",
     "Hardware",
     "Efficiency",
-    "Model",
-    "Shapes",
-    "IR",
-    "Plan",
-    "Devices",
+    IR,
     CALCULATION,
     "Layers",
     WHAT_IF,
@@ -224,14 +216,21 @@ def lint(path: str | Path) -> list[Finding]:
         if sheet.title == BUNDLE_SHEET:
             continue
         findings += _page(sheet)
+        first = _first_row(sheet)
         for cell in _formulas(sheet):
-            findings += _formula(
-                sheet, cell, used, cells.stored[sheet.title].get((cell.row - 1, cell.column - 1))
-            )
+            stored = cells.stored[sheet.title].get((cell.row - 1, cell.column - 1))
+            collects = sheet.title in COLLECTING or cell.row < first
+            findings += _formula(sheet, cell, used, stored, collects)
         if sheet.title in WORKINGS:
             findings += _rows(sheet)
     findings += _dependents(book, used)
     return findings
+
+
+def _first_row(sheet: Any) -> int:
+    """The first row of workings of a sheet: parts above them collect, as whole sheets do."""
+    heads = PARTS.get(sheet.title, ())[:1]
+    return next((row for row in range(5, sheet.max_row + 1) if sheet.cell(row, 1).value in heads), 5)
 
 
 def _formulas(sheet: Any) -> Iterator[Any]:
@@ -339,7 +338,7 @@ def _identities(book: Any) -> Iterator[Finding]:
             yield Finding("column-heads", name, "A4", f"columns are headed {heads}; expected {HEADS}")
         labels: Counter[tuple[str, str, str]] = Counter()
         part = block = ""  # by its head: the section of a row is cut where it is long
-        for row in range(5, sheet.max_row + 1):
+        for row in range(_first_row(sheet), sheet.max_row + 1):
             section, label, unit, _, _, identifier = (sheet.cell(row, column).value for column in range(1, 7))
             if identifier is None:
                 block = section or block
@@ -360,7 +359,9 @@ def _identities(book: Any) -> Iterator[Finding]:
                 yield Finding("duplicate-label", name, "", f"the label {label!r} stands on {count} rows")
 
 
-def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any) -> Iterator[Finding]:
+def _formula(
+    sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any, collects: bool
+) -> Iterator[Finding]:
     name, text, place = sheet.title, str(cell.value), cell.coordinate
     if not isinstance(cell.value, str):
         yield Finding("array-formula", name, place, "an array formula or a data table")
@@ -369,7 +370,7 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
     if tokens is None:
         yield Finding("unreadable-formula", name, place, f"no formula that can be read: {text:.60}")
         return
-    composed = name in (*FRONT, "Plan") or (name in COLLECTING and "&" in text)  # a text of many figures
+    composed = name in (*FRONT, "Layers") or (collects and "&" in text)  # a text of many figures
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
     sheets = [token.value.rpartition("!")[0] for token in references]
     length = len(text) - sum(len(_FAR_COLUMN.findall(token.value)) for token in references)
@@ -380,7 +381,7 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
         yield Finding("too-many-references", name, place, f"{len(references)} references: {text}")
     if stored is None:
         yield Finding("no-stored-value", name, place, "no stored value")
-    yield from _tokens(name, place, tokens)
+    yield from _tokens(name, place, tokens, collects)
     for token in references:
         match = _CELL.match(token.value)
         if match is None:
@@ -395,7 +396,7 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
         first, last = int(match["r1"]), int(match["r2"] or match["r1"])
         c1, c2 = column_number(match["c1"]), column_number(match["c2"] or match["c1"])
         used |= {(other, row, column) for row in range(first, last + 1) for column in range(c1, c2 + 1)}
-        if name in COLLECTING or other in (*FRONT, "Audit") or not cell.protection.locked:
+        if collects or other in (*FRONT, "Audit") or not cell.protection.locked:
             continue  # what an input follows until it is typed over may stand further on
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
@@ -465,7 +466,7 @@ def calculable(formula: str, sheets: Container[str]) -> bool:
     return depth == 0
 
 
-def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
+def _tokens(sheet: str, place: str, tokens: list[Token], collects: bool) -> Iterator[Finding]:
     stack: list[str] = []
     previous = ""
     for token in tokens:
@@ -473,7 +474,7 @@ def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
             name = token.value.rstrip("(").upper()
             if name == "IF" and "IF" in stack:
                 yield Finding("nested-if", sheet, place, "IF inside IF")
-            allowed = name in FUNCTIONS or (name in FRONT_FUNCTIONS and sheet in COLLECTING)
+            allowed = name in FUNCTIONS or (name in FRONT_FUNCTIONS and collects)
             if not allowed:
                 rule = "volatile-function" if name in VOLATILE else "unknown-function"
                 yield Finding(rule, sheet, place, f"function {name}")
@@ -494,7 +495,7 @@ def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
 
 def _rows(sheet: Any) -> Iterator[Finding]:
     columns = range(FIRST + 2, sheet.max_column + 1)  # asked for once: all cells are looked at for it
-    for row in range(5, sheet.max_row + 1):
+    for row in range(_first_row(sheet), sheet.max_row + 1):
         base = sheet.cell(row, FIRST + 1)
         if base.data_type != "f" or _tokenised(base.value) is None:
             continue  # what is wrong with it is reported by itself
@@ -524,14 +525,15 @@ def _offered(book: Any) -> set[tuple[str, int, int]]:
 
 
 def _dependents(book: Any, used: set[tuple[str, int, int]]) -> Iterator[Finding]:
-    if not {"Plan", "Layers"} <= set(book.sheetnames):  # a template left out what some rows are for
+    layers = book["Layers"] if "Layers" in book.sheetnames else ()
+    if not any(row[0].value == "Plan" for row in layers):  # nothing shows what some rows are for
         return
     used = used | _offered(book)
     for name in WORKINGS:
         if name not in book.sheetnames:
             continue
         sheet = book[name]
-        for row in range(5, sheet.max_row + 1):
+        for row in range(_first_row(sheet), sheet.max_row + 1):
             identifier = sheet.cell(row, 6).value
             if identifier is None or OUTPUTS.match(str(identifier)) or identifier in STRUCTURE | NO_CACHE:
                 continue

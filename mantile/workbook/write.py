@@ -525,8 +525,8 @@ def print_scale(sheet: Sheet) -> tuple[int, float]:
 
 
 def page_breaks(sheet: Sheet) -> list[int]:
-    """Rows before which a page ends, so that no block is cut that fits on a page."""
-    return sheet.breaks or list(_page_breaks(sheet, print_scale(sheet)[1]))
+    """Rows before which a page ends: those that are stated, and so that no block is cut that fits on one."""
+    return list(_page_breaks(sheet, print_scale(sheet)[1]))
 
 
 def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
@@ -544,7 +544,8 @@ def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
         heads = next((place for place, row in enumerate(shown) if row in sheet.ids), 0)
         alone = bool(shown) and used + height(first, shown[: max(_BEGINNING, heads + 1)][-1]) > page
         full = used > _FULL * page or not sheet.repeat_rows  # nobody reads a rest without heads
-        if alone or (used + block > page and block <= page - head and full):
+        is_cut = used + block > page and block <= page - head and full
+        if first in sheet.breaks or alone or is_cut:
             yield first
             used = head
         for row in shown:  # a row is never cut

@@ -32,7 +32,7 @@ class SharedCells:
 
 
 def dimensions_typed(ir: ModelGraph) -> SharedCells:
-    """The rows of the Model sheet about what the cells of its dimensions hold."""
+    """The rows of IR about what the cells of its dimensions hold."""
     of_vision = tuple(ir.vision.facts.values()) if ir.vision else ()
     dimensions = (figure for figure in (*of_vision, *ir.sizes) if isinstance(figure, Input))
     figures = (*ir.facts.values(), *(figure for figure in dimensions if not figure.fixed))

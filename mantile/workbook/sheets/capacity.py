@@ -131,9 +131,10 @@ def capacity_sheet(book: EstimateBook, master: Quantity, faults: Faults) -> None
     sheet.heights[2] = 26
     _labels(book, sheet, found)
     row = _by_hour(book, sheet, found)
-    sheet.breaks = [row + 1]
-    row = _by_year(book, sheet, found, row + 1)
+    second = row + 1
+    row = _by_year(book, sheet, found, second)
     row = _assumptions(book, sheet, found, row + 1)
+    sheet.blocks, sheet.breaks = [(0, second - 1), (second, row)], [second]
     sheet.print_area = (0, 0, row, _LAST)
     _pictures(book, sheet, found, row + 2)
     for at, figure in enumerate((*asked.told, *asked.titles), 2 + max(at for at, _ in sheet.cells)):

@@ -286,7 +286,7 @@ def _extent(book: EstimateBook, name: str) -> str:
         return f"{len(book.estimate.equations.inputs.named())} inputs"
     if name in ("Hardware", "Efficiency"):
         return f"{sum(1 for cell in sheet.cells.values() if cell.entry is not None):,} inputs"
-    if name in ("Model", "Facts"):
+    if name == "Facts":
         return f"{len(book.estimate.equations.ir.facts)} facts"
     if name == "Tensors":
         return f"{sum(tensor['count'] for tensor in tensor_list(book.estimate.equations.ir)):,} tensors"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import cast
 
-from mantile.equations.graph import CALCULATION, CALIBRATION, EFFICIENCY, PROFILED
+from mantile.equations.graph import CALCULATION, CALIBRATION, EFFICIENCY, IR, PROFILED
 from mantile.equations.nearest import NEAREST
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
@@ -24,14 +24,14 @@ from mantile.workbook.sheets.tables import facts
 LIBRARY = ("Hardware", EFFICIENCY)
 """Sheets with what the library states."""
 EDITS_SHEET = "Edits"
-INPUTS_SHEET, MODEL_SHEET = "Inputs", "Model"
+INPUTS_SHEET = "Inputs"
 WHAT_IF = "What-if"
 FOLDED = (*LIBRARY, CALCULATION)
 """Sheets that begin with their answers, or whose parts do, and whose blocks fold."""
-OUTLINED = (INPUTS_SHEET, MODEL_SHEET, *FOLDED, WHAT_IF, EDITS_SHEET, AUDIT)
+OUTLINED = (INPUTS_SHEET, IR, *FOLDED, WHAT_IF, EDITS_SHEET, AUDIT)
 """Sheets with outlines."""
 
-_NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and Model
+_NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and IR
 _FAULTS = ("typed.faults", "typed.message", "typed.assumptions.faults", "typed.assumptions.message")
 # At Calibration: parts of the error, where a solver starts and between what it stays.
 _OF_SOLVERS = (
@@ -115,7 +115,7 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
             row.id not in _FAULTS and (section.title != EDITS or _NUMBERED.search(row.id) is not None)
             for row in rows
         ]
-    if sheet in (INPUTS_SHEET, MODEL_SHEET):  # what is typed and what is wrong with it stands open
+    if sheet in (INPUTS_SHEET, IR):  # what is typed and what is wrong with it stands open
         return [row.id.startswith(_NOT_TYPED) and not row.id.startswith(_FAULTS) for row in rows]
     if sheet not in FOLDED:
         return [False] * len(rows)

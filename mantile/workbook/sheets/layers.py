@@ -1,4 +1,8 @@
-"""The Layers sheet: one layer of each kind by what its steps belong to, for both phases on one page."""
+"""The Layers sheet: where the time goes, and on which accelerators.
+
+First one layer of each kind by what its steps belong to, for both phases on one page; then a part with the
+plan, or with what unlike devices hold. Steps and what charts show stand below what is printed.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from itertools import count, islice
 from typing import Any
 
 from mantile.equations.layers import LIMITS, PHASES, End, Group, Layers, PhaseMatrix, Step, layers
+from mantile.equations.placement import BAND
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity
 from mantile.ir.modules import Layer
@@ -14,18 +19,19 @@ from mantile.ir.words import layer_words
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
+from mantile.workbook.sheets.devices import devices_part
 from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height, room_on_page
+from mantile.workbook.sheets.plan import plan_part
 from mantile.workbook.text_width import cut_to, width
 
-_COUNT, _GAP = 44, 12  # widths of columns in pixels
+_COUNT = 44  # width of a column in pixels
 _LABEL, _AIR = 150, 8  # least width of the first column, and what it has beside its longest text
 _ROOM = 1306  # of the page, at the smallest scale
-_LAYER = 52  # width of the column of a whole layer
-_MOST = 70  # of any other
+_MOST = 70  # of a column of a phase
 _NARROW = 52  # below it a head has no air behind it
 _BARS = 26  # pixels of the bars above the numbers of a row
-_TIMELINE_ROWS, _LIMIT_ROWS = 22, 5
-_ROW = 18  # height of a row
+_TIMELINE_ROWS, _LIMIT_ROWS = 22, 4
+_ROW, _SPARE = 18, 15  # height of a row, and of what a page keeps free
 _STEP, _AXIS = 13, 48  # least height of a step in a timeline, and what its axis and edges take
 _US = '[=0]"–";[<100]0.0;#,##0'
 _MS = '[=0]"–";[<10]0.00;#,##0.0'
@@ -42,11 +48,12 @@ def layers_sheet(book: EstimateBook, master: Quantity) -> Sheet:
         Sheet(
             "Layers",
             "workings",
-            "Where the time goes, for the base scenario, on one rank: equal layers are one row. A number "
-            "leads to its block in Prefill or Decode.",
+            "Where the time goes, for the base scenario, on one rank; then which accelerator holds what. A "
+            "number leads to its block in Prefill or Decode.",
         )
     )
-    return _Layers(book, sheet, layers(book.estimate.equations, book.estimate_values[0])).lay_out(master)
+    shown = layers(book.estimate.equations, book.estimate_values[0])
+    return _Layers(book, sheet, shown).lay_out(master)
 
 
 class _Layers:
@@ -59,14 +66,15 @@ class _Layers:
     def __init__(self, book: EstimateBook, sheet: Sheet, shown: Layers) -> None:
         self.book, self.sheet, self.shown = book, sheet, shown
         self.count = len(shown.heads)
-        self.last = 4 + 2 * self.count
+        self.columns = max(2 * self.count + 3, 2 * BAND)  # some between the phases, and two an accelerator
+        self.last = 1 + self.columns
         self.values = book.estimate_values[0]
         self.row = 0
         self.timeline_rows = _TIMELINE_ROWS
 
     def first(self, phase: str) -> int:
         """The first column of a phase."""
-        return 2 if phase == "prefill" else 4 + self.count
+        return 2 if phase == "prefill" else self.last - self.count
 
     def lay_out(self, master: Quantity) -> Sheet:
         """Everything from top to bottom; what charts show stands below what is printed."""
@@ -74,10 +82,8 @@ class _Layers:
         ranges = Program(list(shown.ranges.values())).run(self.book.inputs(0))
         texts = [str(ranges[words]) for words in shown.ranges.values()]
         label = max(_LABEL, *(int(_BOLD * width(text, _RANGE.size) + _AIR) for text in texts))
-        room = _ROOM - label - _COUNT - _GAP - 2 * _LAYER
-        wide = min(_MOST, room // (2 * self.count))
-        phase = [*([wide] * self.count), _LAYER]
-        sheet.widths = [label, _COUNT, *phase, _GAP, *phase]
+        wide = min(_MOST, (_ROOM - label - _COUNT) // self.columns)
+        sheet.widths = [label, _COUNT, *([wide] * self.columns)]
         add_title_rows(self.book, sheet, "Layers", self.last, master)
         del sheet.cells[0, 0]
         self.book.add_quantity(sheet, 0, 0, shown.title, style.SHEET_TITLE)
@@ -93,21 +99,24 @@ class _Layers:
         self.row += 1
         charts_at = self.row
         self._room_for_timelines()
-        printed = self.row + 2 + self.timeline_rows + _LIMIT_ROWS
-        self._data(printed + 2, rows, charts_at)
+        after = self.row + 3 + self.timeline_rows + _LIMIT_ROWS
+        sheet.blocks.append((self.row, after - 1))
+        sheet.breaks.append(after)
+        of_plan = plan_part if self.book.estimate.equations.devices is None else devices_part
+        printed = of_plan(self.book, sheet, after) - 1
+        self._data(max(row for row, _ in sheet.cells) + 2, rows, charts_at)
         sheet.print_area = (0, 0, printed, self.last)
-        sheet.freeze = (5, 2)
+        sheet.freeze = (2, 2)
         return sheet
 
     def _room_for_timelines(self) -> None:
         """As much as the page leaves; where steps do not fit, a page of their own with a row for each."""
         steps = sum(step.timings["decode"].start is not None for step in self.shown.steps)
-        left = int(room_on_page(self.sheet, self.row + 2 + _LIMIT_ROWS) / _ROW)
-        self.sheet.one_page = left * _ROW >= steps * _STEP + _AXIS
+        left = int((room_on_page(self.sheet, self.row + 2 + _LIMIT_ROWS) - _SPARE) / _ROW)
         self.timeline_rows = min(left, _TIMELINE_ROWS)
-        if not self.sheet.one_page:
+        if left * _ROW < steps * _STEP + _AXIS:
             self.timeline_rows = max(_TIMELINE_ROWS, steps + _AXIS // _ROW)
-            self.sheet.breaks = [self.row]
+            self.sheet.breaks.append(self.row)
 
     def _key(self, row: int) -> None:
         """What numbers and bars are, and the colours of the limits."""
@@ -339,8 +348,7 @@ class _Layers:
     def _steps(self, row: int) -> dict[str, dict[str, int]]:
         """Every step once, from a row on; the columns of each phase by their heads."""
         shown, sheet = self.shown, self.sheet
-        gap = self.first("decode") - 1
-        free = (column for column in count(2) if column != gap)
+        free = count(2)
         look = style.HEADER.but(align="left", shrink=True)
         within = [f"in {place}" for place in range(1, len(shown.steps[0].within) + 1)]
         for column, head in zip((0, 1, *islice(free, len(within))), ("step", "of", *within), strict=True):
@@ -382,7 +390,7 @@ class _Layers:
             return ("Layers", first, column, last, column)
 
         left = 0 if phase == "prefill" else self.first("decode")
-        right = self.first("decode") - 2 if phase == "prefill" else self.last
+        right = 2 + self.count if phase == "prefill" else self.last
         self.book.add_quantity(sheet, at, left, self.shown.phases[phase].layer_title, style.SECTION_HEAD)
         sheet.set_style(at, left + 1, right, style.SECTION_HEAD)
         chart = charts.timeline(

@@ -1,8 +1,13 @@
-"""The Plan sheet: which accelerator holds what, and which messages they exchange."""
+"""The plan as a part of Layers: which accelerator holds what, and which messages they exchange."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from math import ceil
+
+from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.display import LETTERS, number_in
 from mantile.equations.placement import (
@@ -38,55 +43,69 @@ from mantile.graph.quantity import Input, Node, Quantity
 from mantile.workbook import style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.frame import add_title_rows, mark_beginning, needed_height, room_on_page
+from mantile.workbook.sheets.frame import add_part, mark_beginning
 
 FIRST_GPU = 2
-LAST = FIRST_GPU + BAND - 1
-_ROW = 20
-_CELL = style.Style(align="center", right=(style.THIN, style.WHITE), bottom=(style.THIN, style.WHITE))
+_ROW = 18
+_HELD, _TOLD, _DOMAIN, _STATE, _FIGURE = 98, 260, 55, 100, 58  # pixels that columns have together
+_CELL = style.Style(align="left", indent=1, form="0", bottom=(style.THIN, style.WHITE))
 _SHORT_HEAD = style.HEADER.but(bottom=None)  # a rule could not be made quiet
-_LINE = style.Style(size=9.5, align="center", colour=style.NETWORK_TEXT)
-_WITHIN, _BETWEEN = ("━" * 6, _LINE), ("━", _LINE.but(align="fill"))  # the second one as wide as its cell
+_LINE = style.Style(size=9.5, colour=style.NETWORK_TEXT)
+_WITHIN, _BETWEEN = ("━" * 5, _LINE), ("━", _LINE.but(align="fill"))  # the second one as wide as its cell
 _SENT = ("MB each", "number", "us each")
-_PREFILL, _DECODE = 2, 6  # columns of messages: by which algorithm, then what `_SENT` says
+_WORDS = style.SOURCE.but(wrap=False)
+_MEMORY = style.Style(align="left", indent=1, form=style.FRONT["held"])
+_BOX = style.Style(size=9.5, align="left", form="0", bottom=(style.THIN, style.WHITE))
+_RULES = 3  # columns of rules
 
 
-def plan_sheet(book: EstimateBook, master: Quantity) -> Sheet:
-    """Lay out a grid and a picture for each scenario, and for decode workers of their own, with messages.
+def plan_part(book: EstimateBook, sheet: Sheet, row: int) -> int:
+    """Draw a grid and a picture for each scenario, and for decode workers of their own, with messages.
 
-    Behind them, in short, the accelerators that there may be after an edit; of these are printed those that
-    are in use when the workbook is made.
+    Behind them, in short, the accelerators that there may be after an edit.
+
+    Returns:
+        The row after what is printed: of the accelerators behind those that are in use when the workbook is
+        made.
     """
-    sheet = book.add_sheet(
-        Sheet(
-            "Plan",
-            "workings",
-            "Which accelerator holds what, and what they send each other. Live: change a degree of "
-            "parallelism and the grid recolours.",
-        )
-    )
-    sheet.widths = [160, 264, *([98] * BAND)]
-    add_title_rows(book, sheet, "Plan", LAST, master)
-    sheet.heights[2] = 8
-    row, equations = 3, book.estimate.equations
+    note = "Live: change a degree of parallelism on Summary and the grid recolours. Slices are from – to."
+    sheet.blocks.append((row, row + 1))
+    row, equations = add_part(sheet, row, "Plan", note, len(sheet.widths) - 1), book.estimate.equations
     behind: list[tuple[int, Further, int]] = []
+    rules: dict[str, str] = {}
     for scenario in range(book.side_by_side):
-        drawn = _Drawn(book, scenario)
+        drawn = _Drawn(book, sheet, scenario)
         for workers in equations.workers:
             row, places, more = _grid(book, sheet, row, scenario, workers)
-            row = drawn.picture(sheet, row, workers, places.accelerators[:DOMAINS_SHOWN])
+            rules |= {line.label: line.rule for line in places.lines if not line.memory}
+            row = drawn.picture(row, workers, places.accelerators[:DOMAINS_SHOWN])
             if more is not None:
                 used = int(book.estimate_values[scenario][workers.ranks.deployment])
                 behind.append((scenario, more, used))
         row = _messages(book, sheet, row, scenario)
-    printed = row - 1
+    row = _rules(sheet, row, rules)
+    printed = row
     for scenario, more, used in behind:
         row = _further(book, sheet, row, scenario, more)
-        printed = row - 1 if used > BAND else printed
-    sheet.print_area = (0, 0, printed, LAST)
-    sheet.one_page = room_on_page(sheet, printed) >= 0
-    sheet.freeze = (3, 1)
-    return sheet
+        printed = row if used > BAND else printed
+    return printed
+
+
+def _columns(sheet: Sheet, pixels: float) -> int:
+    """How many columns of the sheet have that width together."""
+    return ceil(pixels / sheet.widths[FIRST_GPU])
+
+
+def _own(sheet: Sheet, row: int, step: int, first: int = FIRST_GPU) -> str:
+    """What stands in a row in the first of the columns that belong together, as a rule of any of them asks.
+
+    The others are empty. Rules are written for the first column of all.
+
+    Args:
+        step: how many belong together.
+    """
+    start, end = (f"{xl_col_to_name(column)}${row + 1}" for column in (first - step + 1, first))
+    return end if step == 1 else f"SUM({start}:{end})"
 
 
 def _start(book: EstimateBook, scenario: int, workers: Workers) -> tuple[str, str]:
@@ -117,8 +136,9 @@ def _grid(
     more = further(workers, equations.ir, prefix, start, most - 1) if most > BAND else None
     last = places.accelerators[-1] if more is None else more.numbers[-1]
     look = style.Style(size=9.5, colour=style.GREY, align="right")
-    book.add_quantity(sheet, row, LAST, beyond(workers, last, prefix), look, scenario=scenario)
-    mark_beginning(sheet, row, LAST, "!", style.ALERT)
+    right = len(sheet.widths) - 1
+    book.add_quantity(sheet, row, right, beyond(workers, last, prefix), look, scenario=scenario)
+    mark_beginning(sheet, row, right, "!", style.ALERT)
     capacity = number_in(float(values[workers.hardware.memory_capacity]), "B", "GB")
     row = _band(book, sheet, row + 1, scenario, places, capacity)
     sheet.heights[row] = 6
@@ -134,20 +154,21 @@ def _band(
         capacity: GB of an accelerator, the length of a full bar.
     """
     start = row + 1
-    sheet.set_text(row, 0, "slice", style.HEADER)
-    sheet.set_text(row, 1, "rule", style.HEADER)
-    look = style.HEADER.but(align="center", form=style.FRONT["gpu"])
-    for column, accelerator in enumerate(places.accelerators, FIRST_GPU):
+    sheet.set_text(row, 0, "slice of GPU", style.HEADER)
+    look = style.HEADER.but(align="left", indent=1)
+    step, last_column = _columns(sheet, _HELD), _last(sheet)
+    for column, accelerator in zip(_gpus(sheet), places.accelerators, strict=True):
         book.add_constant(sheet, row, column, accelerator, look)
+    sheet.set_style(row, 1, last_column, style.HEADER)
     rows = {line.name: below for below, line in enumerate(places.lines, start)}
     for line in places.lines:
         _line(book, sheet, rows[line.name], scenario, line)
     last = start + len(places.lines) - 1
     slices = max(rows[line.name] for line in places.lines if not line.memory)
-    used, stage = rows["used"], rows["stage"]
-    _stages(sheet, (start, FIRST_GPU, slices, LAST), f"C${used + 1}=1", stage)
+    used = _own(sheet, rows["used"], step)
+    _stages(sheet, (start, FIRST_GPU, slices, last_column), f"{used}=1", _own(sheet, rows["stage"], step))
     _bars(sheet, last, capacity)
-    _quiet(sheet, (used + 1, FIRST_GPU, last, LAST), f"C${used + 1}=0")
+    _quiet(sheet, (rows["used"] + 1, FIRST_GPU, last, last_column), f"{used}=0")
     sheet.blocks.append((row - 1, last + 1))
     return last + 1
 
@@ -156,28 +177,48 @@ def _line(book: EstimateBook, sheet: Sheet, row: int, scenario: int, line: Line)
     """One property of eight accelerators; the last line is the sum of memory."""
     total = line.name == "sum"
     edge = {"top": (style.THIN, style.INK)} if total else {}
-    if line.memory:
-        look = style.value("GB").but(align="center", form=style.FRONT["held"])
-    else:
-        form = '[=1]"●";"–"' if line.form == "used" else style.FRONT.get(line.form, line.form)
-        look = _CELL.but(form=form)
+    plain = _CELL.but(form='[=1]"●";"–"' if line.name == "used" else "#,##0")
+    look = _MEMORY if line.memory else plain
     if total:
         look = look.but(bold=True, **edge)
-    sheet.set_text(row, 0, line.label, style.LABEL.but(bold=total, **edge))
-    sheet.set_text(row, 1, line.rule, style.SOURCE.but(**edge))
-    for column, figure in enumerate(line.figures, FIRST_GPU):
+    label = f"{line.label}, GB" if line.memory else line.label
+    sheet.set_text(row, 0, label, style.LABEL.but(bold=total, **edge))
+    _side_by_side(book, sheet, row, scenario, line.figures, look)
+    sheet.set_style(row, 1, _last(sheet), look)
+    sheet.heights[row] = _ROW
+
+
+def _gpus(sheet: Sheet) -> range:
+    """The first columns of accelerators side by side."""
+    return range(FIRST_GPU, _last(sheet) + 1, _columns(sheet, _HELD))
+
+
+def _last(sheet: Sheet) -> int:
+    """The last column of accelerators."""
+    return FIRST_GPU + BAND * _columns(sheet, _HELD) - 1
+
+
+def _side_by_side(
+    book: EstimateBook,
+    sheet: Sheet,
+    row: int,
+    scenario: int,
+    figures: Sequence[Quantity],
+    look: style.Style,
+) -> None:
+    """A figure for each accelerator, or for each stage."""
+    for column, figure in zip(_gpus(sheet), figures, strict=False):
         book.add_quantity(sheet, row, column, figure, look, scenario=scenario)
-    sheet.heights[row] = 22
 
 
-def _stages(sheet: Sheet, cells: tuple[int, int, int, int], used: str, stage: int) -> None:
+def _stages(sheet: Sheet, cells: tuple[int, int, int, int], used: str, stage: str) -> None:
     """A colour for each pipeline stage.
 
     Args:
-        used: what holds where the first cell is in use; `stage` the row of its stage.
+        used: what holds where the first cell is in use; `stage` what says its stage.
     """
     for number, colour in enumerate(style.STAGES):
-        criteria = f"=AND({used},MOD(C${stage + 1},{len(style.STAGES)})={number})"
+        criteria = f"=AND({used},MOD({stage},{len(style.STAGES)})={number})"
         _rule(sheet, cells, criteria, style.Style(fill=colour))
 
 
@@ -197,7 +238,7 @@ def _bars(sheet: Sheet, row: int, capacity: float) -> None:
         "min_value": 0,
         "max_value": round(capacity, 3),
     }
-    sheet.conditional.append(((row, FIRST_GPU, row, LAST), rule))
+    sheet.conditional.append(((row, FIRST_GPU, row, _last(sheet)), rule))
 
 
 def _quiet(sheet: Sheet, cells: tuple[int, int, int, int], criteria: str) -> None:
@@ -211,8 +252,12 @@ class _Drawn:
     Whether a box or a line is seen, and its colour, follow what stands in the cells.
     """
 
-    def __init__(self, book: EstimateBook, scenario: int) -> None:
-        self.book, self.scenario = book, scenario
+    def __init__(self, book: EstimateBook, sheet: Sheet, scenario: int) -> None:
+        self.book, self.sheet, self.scenario = book, sheet, scenario
+        self.step = _columns(sheet, _DOMAIN)
+        self.first = FIRST_GPU + _columns(sheet, _TOLD)
+        self.state = self.first + DOMAINS_SHOWN * self.step
+        self.time = self.state + _columns(sheet, _STATE)
         graph = book.estimate.equations
         self.traffic = {
             id(workers): traffic(
@@ -234,13 +279,13 @@ class _Drawn:
         found: list[Node] = [time for each in self.traffic.values() for time in (each.inside, each.outside)]
         return found if self.transfer is None else [*found, self.transfer]
 
-    def picture(self, sheet: Sheet, row: int, workers: Workers, numbers: Sequence[Input]) -> int:
+    def picture(self, row: int, workers: Workers, numbers: Sequence[Input]) -> int:
         """The boxes of some workers; the row after them.
 
         Args:
             numbers: of domains, which are those of the first accelerators.
         """
-        book, scenario, found = self.book, self.scenario, self.traffic[id(workers)]
+        book, sheet, scenario, found = self.book, self.sheet, self.scenario, self.traffic[id(workers)]
         graph = book.estimate.equations
         of_prefill = workers is graph.prefill_workers
         if self.transfer is None:
@@ -248,15 +293,18 @@ class _Drawn:
         else:
             words = f"Topology of {'prefill' if of_prefill else 'decode'} workers"
             sheet.set_text(row, 0, words, style.SECTION_HEAD)
-        sheet.set_style(row, 1, LAST, style.SECTION_HEAD)
-        sheet.set_text(row + 1, 0, "machines and links", style.HEADER)
-        sheet.set_text(row + 1, 1, "what they are; GB/s of an accelerator", style.HEADER)
-        sheet.set_style(row + 1, FIRST_GPU, LAST - 2, style.HEADER)
-        sheet.set_text(row + 1, LAST - 1, "messages", style.HEADER)
-        sheet.set_text(row + 1, LAST, f"ms of a {'prefill' if of_prefill else 'step'}", style.HEADER_RIGHT)
+        sheet.set_style(row, 1, _last(sheet), style.SECTION_HEAD)
+        phase = "prefill" if of_prefill else "step"
+        for column, head in (
+            (0, "machines and links"),
+            (FIRST_GPU, "what they are; GB/s of an accelerator"),
+            (self.state, f"messages, ms of a {phase}"),
+        ):
+            sheet.set_text(row + 1, column, head, style.HEADER)
+        sheet.set_style(row + 1, 0, _last(sheet), style.HEADER)
         top = row + 2
         prefix = f"topology.{_start(book, scenario, workers)[0]}"
-        self._boxes(sheet, top, domains(workers, numbers, prefix))
+        self._boxes(top, domains(workers, numbers, prefix))
         inside, outside = links_told(workers)
         labels: list[tuple[str, Node | str, str, Quantity | None]] = [
             ("Domains", domains_told(workers), "", None),
@@ -273,57 +321,56 @@ class _Drawn:
         for below, (label, told, words, time) in enumerate(labels, top):
             sheet.set_text(below, 0, label, style.LABEL)
             if isinstance(told, str):
-                sheet.set_text(below, 1, told, style.SOURCE)
+                sheet.set_text(below, FIRST_GPU, told, _WORDS)
             else:
-                sheet.set_formula(below, 1, told, style.SOURCE.but(wrap=False), scenario=scenario)
+                sheet.set_formula(below, FIRST_GPU, told, _WORDS, scenario=scenario)
             if time is not None:
                 if words:
-                    sheet.set_text(below, LAST - 1, words, style.SOURCE)
+                    sheet.set_text(below, self.state, words, _WORDS)
                 else:
-                    self._link(sheet, below, top + 1, time)
-                book.add_quantity(sheet, below, LAST, time, style.table("sent"), scenario=scenario)
+                    self._link(below, top + 1, time)
+                book.add_quantity(sheet, below, self.time, time, style.table("sent"), scenario=scenario)
             sheet.heights[below] = _ROW
         last = top + len(labels)
         sheet.blocks.append((row, last))
         sheet.heights[last] = 14
         return last + 1
 
-    def _boxes(self, sheet: Sheet, top: int, shown: list[Domain]) -> None:
+    def _boxes(self, top: int, shown: list[Domain]) -> None:
         """Domains side by side: name, accelerators in use, the first and the last stage."""
-        last = FIRST_GPU + len(shown) - 1
-        stage = _CELL.but(form=style.FRONT["stage"])
-        for column, domain in enumerate(shown, FIRST_GPU):
-            name = f"domain {column - FIRST_GPU}"
-            sheet.set_text(top, column, name, _CELL.but(bold=True, colour=style.NAVY))
-            for below, (figure, look) in enumerate(
-                ((domain.count, _CELL), (domain.first, stage), (domain.last, stage)), top + 1
-            ):
-                self.book.add_quantity(sheet, below, column, figure, look, scenario=self.scenario)
-        cells = (top, FIRST_GPU, top + 3, last)
-        _quiet(sheet, cells, f"C${top + 2}=0")
-        _stages(sheet, cells, f"C${top + 2}>0", top + 2)
+        sheet = self.sheet
+        for number, domain in enumerate(shown):
+            column = self.first + number * self.step
+            sheet.set_text(top, column, f"domain {number}", _BOX.but(bold=True, colour=style.NAVY))
+            for below, figure in enumerate((domain.count, domain.first, domain.last), top + 1):
+                self.book.add_quantity(sheet, below, column, figure, _BOX, scenario=self.scenario)
+        cells = (top, self.first, top + 3, self.first + len(shown) * self.step - 1)
+        count, stage_of = (_own(sheet, row, self.step, self.first) for row in (top + 1, top + 2))
+        _quiet(sheet, cells, f"{count}=0")
+        _stages(sheet, cells, f"{count}>0", stage_of)
 
-    def _link(self, sheet: Sheet, row: int, count: int, time: Quantity) -> None:
+    def _link(self, row: int, count: int, time: Quantity) -> None:
         """A line below the boxes, and what is said of it.
 
         Args:
             count: the row of accelerators in use by domain.
         """
-        first, last = FIRST_GPU, FIRST_GPU + DOMAINS_SHOWN - 1
+        sheet, first, last = self.sheet, self.first, self.state - 1
         within = row == count + 3
-        for column in range(first, last + 1):
+        for column in range(first, last + 1, self.step if within else 1):
             sheet.set_text(row, column, *(_WITHIN if within else _BETWEEN))
-        at = f"C${count + 1}"
+        at, second = _own(sheet, count, self.step, first), xl_col_to_name(first + self.step)
         hidden = {
             count + 3: f"{at}<=1",
-            count + 4: f"OR({at}=0,$D${count + 1}=0)",
+            count + 4: f"OR({at}=0,${second}${count + 1}=0)",
         }
         _quiet(sheet, (row, first, row, last), hidden.get(row, f"{at}=0"))
+        said = f"${xl_col_to_name(self.state)}${row + 1}"
         for word, colour in ((BUSIEST, style.ALERT), (NOT_USED, style.GREY)):
             look = style.Style(colour=colour, bold=word == BUSIEST)
-            _rule(sheet, (row, first, row, LAST - 1), f'=$I${row + 1}="{word}"', look)
-        look = style.SOURCE.but(colour=style.NETWORK_TEXT, wrap=False)
-        sheet.set_formula(row, LAST - 1, state(time, self.times), look, scenario=self.scenario)
+            _rule(sheet, (row, first, row, self.state), f'={said}="{word}"', look)
+        look = _WORDS.but(colour=style.NETWORK_TEXT)
+        sheet.set_formula(row, self.state, state(time, self.times), look, scenario=self.scenario)
 
 
 def _further(book: EstimateBook, sheet: Sheet, row: int, scenario: int, more: Further) -> int:
@@ -332,45 +379,46 @@ def _further(book: EstimateBook, sheet: Sheet, row: int, scenario: int, more: Fu
     What each stage holds stands above them. Nothing is seen of what is not in use.
     """
     book.add_quantity(sheet, row, 0, more.title, style.SECTION_HEAD, scenario=scenario)
-    sheet.set_style(row, 1, LAST, style.SECTION_HEAD)
+    last_column, step = _last(sheet), _columns(sheet, _HELD)
+    sheet.set_style(row, 1, last_column, style.SECTION_HEAD)
     sheet.heights[row] = 22
     top = row + 1
-    first_stage = top + 4  # the row of stages of accelerators 8 to 15, on which all of it stands
-    sheet.set_text(top, 0, "stage", _SHORT_HEAD)
-    sheet.set_text(top, 1, "held by each accelerator of it", _SHORT_HEAD)
-    for number in range(len(more.layers)):
-        sheet.set_text(top, FIRST_GPU + number, f"stage {number}", _SHORT_HEAD.but(align="center"))
-    held = style.value("GB").but(align="center", form=style.FRONT["held"])
-    for below, (label, rule, figures, look) in enumerate(
+    first_stage = top + 5  # the row of stages of accelerators 8 to 15, on which all of it stands
+    sheet.set_text(top, 0, "held by each of a stage", _SHORT_HEAD)
+    for number, column in zip(range(len(more.layers)), _gpus(sheet), strict=False):
+        sheet.set_text(top, column, f"stage {number}", _SHORT_HEAD.but(indent=1))
+    sheet.set_style(top, 1, last_column, _SHORT_HEAD)
+    text = _CELL.but(form=style.FRONT["text"])
+    for below, (label, figures, look) in enumerate(
         (
-            ("Layers", "from – to, in order of stages", more.layers, _CELL.but(form=style.FRONT["text"])),
-            ("Used", "GB", more.used, held),
+            ("Layers", more.layers, text),
+            ("Weights, KV cache, GB", more.held, _MEMORY),
+            ("Used, GB", more.used, _MEMORY),
         ),
         top + 1,
     ):
-        _short(book, sheet, below, scenario, (label, rule), figures, look)
-    _quiet(sheet, (top, 0, top + 2, LAST), f"$C${first_stage + 1}<0")
-    at = top + 3
-    text = _CELL.but(form=style.FRONT["text"])
+        _short(book, sheet, below, scenario, label, figures, look)
+    _quiet(sheet, (top, 0, top + 3, last_column), f"$C${first_stage + 1}<0")
+    at = top + 4
     for first in range(0, len(more.numbers), BAND):
         band = slice(first, first + BAND)
-        sheet.set_text(at, 0, "slice", _SHORT_HEAD)
-        sheet.set_text(at, 1, "rule", _SHORT_HEAD)
-        look = _SHORT_HEAD.but(align="center", form=style.FRONT["gpu"])
-        for column, accelerator in enumerate(more.numbers[band], FIRST_GPU):
+        sheet.set_text(at, 0, "slice of GPU", _SHORT_HEAD)
+        look = _SHORT_HEAD.but(align="left", indent=1)
+        for column, accelerator in zip(_gpus(sheet), more.numbers[band], strict=False):
             book.add_constant(sheet, at, column, accelerator, look)
+        sheet.set_style(at, 1, last_column, _SHORT_HEAD)
         lines = [
-            (("Pipeline stage", "number; colour = stage"), more.stage, _CELL.but(form=style.FRONT["stage"])),
-            (("Replica, group, TP rank", "as for the first eight"), more.place, text),
+            ("Pipeline stage", more.stage, _CELL),
+            ("Replica, group, TP rank", more.place, text),
         ]
         if more.experts:
-            lines.append((("Experts", "experts ÷ EP, by rank in its stage"), more.experts, text))
-        for below, (labels, figures, look) in enumerate(lines, at + 1):
-            _short(book, sheet, below, scenario, labels, figures[band], look)
-        last = at + len(lines)
+            lines.append(("Experts", more.experts, text))
+        for below, (label, figures, look) in enumerate(lines, at + 1):
+            _short(book, sheet, below, scenario, label, figures[band], look)
+        last, stage = at + len(lines), _own(sheet, at + 1, step)
         _quiet(sheet, (at, 0, last, 1), f"$C${at + 2}<0")
-        _quiet(sheet, (at, FIRST_GPU, last, LAST), f"C${at + 2}<0")
-        _stages(sheet, (at + 1, FIRST_GPU, last, LAST), f"C${at + 2}>=0", at + 1)
+        _quiet(sheet, (at, FIRST_GPU, last, last_column), f"{stage}<0")
+        _stages(sheet, (at + 1, FIRST_GPU, last, last_column), f"{stage}>=0", stage)
         sheet.heights[last + 1] = 6
         sheet.blocks.append((row if not first else at, last + 1))
         at = last + 2
@@ -382,48 +430,63 @@ def _short(
     sheet: Sheet,
     row: int,
     scenario: int,
-    labels: tuple[str, str],
+    label: str,
     figures: tuple[Quantity, ...],
     look: style.Style,
 ) -> None:
     """A line of accelerators, or of stages, side by side."""
-    sheet.set_text(row, 0, labels[0], style.LABEL)
-    sheet.set_text(row, 1, labels[1], style.SOURCE)
-    for column, figure in enumerate(figures, FIRST_GPU):
-        book.add_quantity(sheet, row, column, figure, look, scenario=scenario)
+    sheet.set_text(row, 0, label, style.LABEL)
+    _side_by_side(book, sheet, row, scenario, figures, look)
     sheet.heights[row] = _ROW
 
 
 def _messages(book: EstimateBook, sheet: Sheet, row: int, scenario: int) -> int:
     """Every kind of message of both phases; the row after them."""
     sheet.set_text(row, 0, "Messages of an accelerator", style.SECTION_HEAD)
-    sheet.set_style(row, 1, LAST, style.SECTION_HEAD)
-    heads = ("message", "between", "prefill by", *_SENT, "decode by", *_SENT)
-    for column, head in enumerate(heads):
-        sheet.set_text(row + 1, column, head, style.HEADER if column < 2 else style.HEADER_RIGHT)
+    sheet.set_style(row, 1, _last(sheet), style.SECTION_HEAD)
+    first, step = FIRST_GPU + _columns(sheet, _TOLD), _columns(sheet, _FIGURE)
+    sheet.set_text(row + 1, 0, "message", style.HEADER)
+    sheet.set_text(row + 1, FIRST_GPU, "between", style.HEADER)
+    for number, head in enumerate(("prefill by", *_SENT, "decode by", *_SENT)):
+        sheet.set_text(row + 1, first + number * step, head, style.HEADER_RIGHT)
+    sheet.set_style(row + 1, 1, _last(sheet), style.HEADER)
     kinds = messages(book.estimate.equations)
     for below, message in enumerate(kinds, row + 2):
         sheet.set_text(below, 0, message.label, style.LABEL)
-        between = message.between.partition(";")[0]
-        sheet.set_text(below, 1, between, style.SOURCE)
-        sheet.heights[below] = max(_ROW, needed_height(between, style.SOURCE, sheet.widths[1]))
-        for column, sent in ((_PREFILL, message.prefill), (_DECODE, message.decode)):
+        sheet.set_text(below, FIRST_GPU, message.between.partition(";")[0], _WORDS)
+        sheet.heights[below] = _ROW
+        for number, sent in ((0, message.prefill), (1 + len(_SENT), message.decode)):
             if sent is not None:
-                _sent(sheet, below, column, sent, scenario)
+                _sent(sheet, below, first + number * step, step, sent, scenario)
     last = row + 2 + len(kinds)
     sheet.blocks.append((row, last))
     sheet.heights[last] = 14
     return last + 1
 
 
-def _sent(sheet: Sheet, row: int, column: int, sent: SentMessage, scenario: int) -> None:
-    """How a message is sent in a phase."""
+def _sent(sheet: Sheet, row: int, column: int, step: int, sent: SentMessage, scenario: int) -> None:
+    """How a message is sent in a phase, a figure every so many columns."""
     figures = (
         (sent.algorithm, style.TEXT_VALUE.but(colour=style.LINK)),
         (sent.size, style.table("megabytes", colour=style.LINK)),
         (sent.number, style.table("bill", colour=style.LINK)),
         (sent.time, style.table("watts")),
     )
-    for at, (figure, look) in enumerate(figures, column):
+    for number, (figure, look) in enumerate(figures):
         if figure is not None:
-            sheet.set_formula(row, at, figure, look, scenario=scenario)
+            sheet.set_formula(row, column + number * step, figure, look, scenario=scenario)
+
+
+def _rules(sheet: Sheet, row: int, rules: Mapping[str, str]) -> int:
+    """By which rule each slice follows from the number of an accelerator; the row after them."""
+    sheet.set_text(row, 0, "Rules of the slices", style.SECTION_HEAD)
+    sheet.set_style(row, 1, _last(sheet), style.SECTION_HEAD)
+    wide = list(accumulate(sheet.widths, initial=0.0))
+    columns = [bisect(wide, number * wide[-1] / _RULES) - (not number) for number in range(_RULES)]
+    texts = [f"{label}: {rule}" for label, rule in rules.items()]
+    for number, text in enumerate(texts):
+        below, across = divmod(number, len(columns))
+        sheet.set_text(row + 1 + below, columns[across], text, _WORDS)
+    last = row + 1 + (len(texts) - 1) // len(columns)
+    sheet.blocks.append((row, last + 1))
+    return last + 2

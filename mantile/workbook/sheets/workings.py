@@ -7,7 +7,8 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
 from operator import attrgetter
@@ -57,6 +58,7 @@ from mantile.workbook.text_width import cut_to, height, letters
 
 _NARROWEST = (58, 206, 62, 294, 96, 180)  # widths of these columns
 _OF_LIBRARY = (58, 214, 46, 292, 80, 206)  # on sheets of the library, whose labels and ids are long
+_BELOW_OTHERS = (50, 200, 88, 236, 92, 188)  # below parts of another kind, which have more columns
 _SHARES = (0, 0.12, 0, 0.2, 0, 0.68)  # that they have of what is left of the screen
 _SCENARIO, _ALL_SCENARIOS = 108, 88  # widths of columns of values
 LIBRARY = ("library.", "system.")  # before the ids of datasheet figures
@@ -65,7 +67,6 @@ _GUARDS = ("typed.", "stamp.")  # before ids of rows about cells: the heads of t
 _MESSAGE, _MESSAGE_LINES = "typed.message", 6  # the first input that cannot be, in words; lines it may take
 _ROW = 18  # least height of a row
 _LOOKS = [style.SECTION, style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER]
-_FILTERED = (*LIBRARY_SHEETS, "Model")
 _LAST_FILTER = 5  # column
 HOW = 3  # column of how a figure is worked out, and of why one was overridden
 WHY = Room(
@@ -74,6 +75,19 @@ WHY = Room(
     "apart. mantile import keeps it with the override.",
     500,
 )
+
+
+@dataclass(frozen=True)
+class Front:
+    """Parts of another kind above the workings of a sheet, in their columns.
+
+    Args:
+        widths: that they need of the columns behind the base scenario.
+        draw: them from a row on; it gives the row after them.
+    """
+
+    widths: tuple[float, ...]
+    draw: Callable[[Sheet, int], int]
 
 
 def workings(
@@ -87,11 +101,13 @@ def workings(
     shared: bool = False,
     once: bool = False,
     parts: Mapping[str, str] | None = None,
+    front: Front | None = None,
 ) -> Sheet:
     """Lay out blocks of quantities on a sheet of their own.
 
     Args:
         parts: what stands beside the heads of parts.
+        front: parts of another kind that stand above them.
         linked: whether figures of other sheets get a block of links; without it formulas refer to them
             directly.
         shared: whether a value of all scenarios stands there that no section has.
@@ -100,10 +116,16 @@ def workings(
     sheet = book.add_sheet(Sheet(name, family, purpose))
     shared = shared or any(_has_shared(section) for section in sections)
     narrowest = _OF_LIBRARY if name in LIBRARY_SHEETS else _NARROWEST
-    sheet.widths = _widths(narrowest, book.side_by_side, shared)
+    if front is None:
+        sheet.widths = _widths(narrowest, book.side_by_side, shared)
+    else:
+        sheet.widths = [*_BELOW_OTHERS, _ALL_SCENARIOS, *([_SCENARIO] * book.side_by_side)]
     sheet.widths += [_SCENARIO] * (book.columns - book.side_by_side)
+    of_front = () if front is None else front.widths
+    for column, wide in enumerate(of_front, FIRST + 1):
+        sheet.widths[column : column + 1] = [max([wide, *sheet.widths[column : column + 1]])]
     last = FIRST + book.columns - 1
-    printed = FIRST + book.side_by_side - 1
+    printed = FIRST + max(book.side_by_side - 1, len(of_front))
     add_title_rows(book, sheet, name, printed, master)
     sheet.heights |= {2: 6, 3: 36}
     for column, head in enumerate(HEADS):
@@ -125,6 +147,8 @@ def workings(
     sheet.freeze, sheet.repeat_rows = (4, 2), (3, 3)
 
     row = HEAD_ROW + 1
+    if front is not None:
+        row = front.draw(sheet, row)
     if not parts:
         row = _answers(book, sheet, row, sections, last)
     imports = _imports(sections) if linked else ()
@@ -167,9 +191,10 @@ def workings(
         sheet.folded_columns = [
             column for column in range(first, first + levels.width) if column not in in_use
         ]
-    if book.has_free_column and any(column == FIRST + book.columns for _, column in sheet.cells):
+    free = FIRST + book.columns
+    if book.has_free_column and any(at == free and not sheet.is_in_table(row, at) for row, at in sheet.cells):
         add_free_head(book, sheet)
-    if name in _FILTERED:
+    if name in LIBRARY_SHEETS:
         sheet.autofilter = (HEAD_ROW, 0, row - 1, _LAST_FILTER)
     sheet.print_area = (0, 0, row - 1, printed)
     return sheet
