@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.equations.things import things
 from mantile.graph.quantity import Input, Node, Section, defined, index, join, match, span, sum_where
 from mantile.library.profiles import SIXTEEN_BIT, Library
 
@@ -114,26 +115,23 @@ class Frameworks:
     @property
     def section(self) -> Section:
         """Their block."""
-        return Section(
-            "Defaults of frameworks",
-            (
-                *self.names,
-                *self.schedulers,
-                *self.admissions,
-                *self.prompt_batches,
-                *self.pipeline_batches,
-                *self.kv_pools,
-                *self.embeddings,
-                *self.pads_hidden,
-                *self.pads_expert,
-                *self.cache_policies,
-                *self.shares,
-                *self.seats,
-                *self.large_seats,
-            ),
-            "what each does unless something else is asked for",
-            table=", ",
-        )
+        facts = {
+            "Framework": self.names,
+            "Scheduler": self.schedulers,
+            "KV admission": self.admissions,
+            "Prompt tokens in a pass": self.prompt_batches,
+            "Prompt tokens in a pipeline at once": self.pipeline_batches,
+            "KV pool": self.kv_pools,
+            "Embedding": self.embeddings,
+            "Multiple of the hidden size in mxfp4": self.pads_hidden,
+            "Multiple of the expert size on a rank in mxfp4": self.pads_expert,
+            "KV cache policy": self.cache_policies,
+            "Share of memory": self.shares,
+            "Requests at once unless told": self.seats,
+            "Requests at once on large accelerators": self.large_seats,
+        }
+        note = "what each does unless something else is asked for"
+        return things("Defaults of frameworks", facts, note, [figure.source for figure in self.names])
 
     def of(self, figures: tuple[Input, ...], framework: Node) -> Node:
         """The figure of a framework."""

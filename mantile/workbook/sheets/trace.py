@@ -14,11 +14,9 @@ from mantile.workbook.sheets.frame import mark_beginning
 
 _STEP, _VALUE, _NAME, _ID, _STATUS = range(5)
 _PATH = {"value": _VALUE, "name": _NAME, "id": _ID, "status": _STATUS}
-_TABLE = {**_PATH, "part": 0, "said": 5, "links": 6, "fixed": 7, "lead": 8, "key": 9, "place": 10}
-_OF_FIGURES = {**_TABLE, "told": 11}
+_TABLE = {**_PATH, "part": 0, "said": 5, "links": 6, "fixed": 7, "lead": 8, "key": 9, "place": 10, "told": 11}
 _HEADS = {_VALUE: "value", _NAME: "what it is", _ID: "id of its row"}
-_BEHIND = {**_HEADS, _STATUS: "status", 5: "source", 8: "leads to", 9: "key", 10: "place"}
-_BEHIND_FIGURES = {**_BEHIND, 11: "said of the row"}
+_BEHIND = {**_HEADS, _STATUS: "status", 5: "source", 8: "leads to", 9: "key", 10: "place", 11: "in full"}
 _HEIGHT = 18
 _RULE, _END = (style.THIN, style.FAINT), (style.THIN, style.GREY)
 _LOOKS = {
@@ -46,9 +44,9 @@ def add_trace(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trac
 def add_figures(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> None:
     """The figures of the library in use, each with its status and source."""
     note = "what sources above, and steps of the trace on Log, are chosen from, live"
-    row = _head(sheet, row, last, (FIGURES, note), _BEHIND_FIGURES)
+    row = _head(sheet, row, last, (FIGURES, note), _BEHIND)
     for line in found.tables[FIGURES]:
-        _cells(book, sheet, row, line, _OF_FIGURES)
+        _cells(book, sheet, row, line, _TABLE)
         sheet.ids[row] = line["key"].id.removesuffix(".key")
         row = _finish(sheet, row, last)
 
