@@ -198,8 +198,8 @@ def test_another_source_that_is_typed_is_told_and_changes_no_answer(tmp_path: Pa
     book, source = _book(), "NVIDIA H100 datasheet; page 2; https://nvidia.com"
     text = f"datasheet 2026-12: {source}"
     sources = book.estimate.equations.prefill_workers.hardware.sources
-    number = sources.number(book.estimate.figure("library.h100-sxm.memory_bandwidth"))
-    address, column = book.addresses[sources.keys[number]], HEADS.index(HOW)
+    number = sources.number(book.estimate.figure("library.h100-sxm.memory_bandwidth").source)
+    address, column = book.addresses[sources.keys[number - 1]], HEADS.index(HOW)
     file = typed_into(as_written(book), {(address.sheet, address.row, column): text})
     shown = CompiledSheets(file.contents).calculate(book.sheets, {})
     assert paths_of(book, shown)[TPOT][-1][NAME] == source

@@ -11,7 +11,7 @@ from mantile.equations.constant import GIBI, GIGA, TERA
 from mantile.equations.inputs import Workload
 from mantile.equations.library import PEAKS, FactKind
 from mantile.equations.override import Overridable, override_cell, unless_overridden
-from mantile.equations.things import Sources, things
+from mantile.equations.things import NOBODY, SourceList, things
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -110,7 +110,7 @@ class Hardware:
     accelerators: tuple[Input, ...]
     systems: tuple[Input, ...]
     sections: tuple[Section, ...]
-    sources: Sources
+    sources: SourceList
     stated: Mapping[str, tuple[Input, ...]]
     overridable: tuple[Overridable, ...]
 
@@ -136,7 +136,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     )
     own_prices = _own_prices(library, chip, owned_stated)
     offers = stated.offers(library)
-    sources = Sources()
+    sources = SourceList("library", NOBODY)
     asked = things("Prices", {stated.OFFER_PARTS[part].label: said for part, said in offers.items()})
     systems = system.systems(library)
     chosen_system = _system(library, inputs, chip)
@@ -248,7 +248,7 @@ class _Chosen:
     rows: list[Named]
     overridable: list[Overridable] = field(default_factory=list)
 
-    def sections(self, title: str, chosen: str, sources: Sources) -> tuple[Section, ...]:
+    def sections(self, title: str, chosen: str, sources: SourceList) -> tuple[Section, ...]:
         """The table and what holds for the chosen one."""
         note = "what stands in the table above for the one chosen; an override comes first"
         return (

@@ -27,7 +27,8 @@ from mantile.graph.quantity import (
 )
 
 _STATUS_ENDS = ": "
-_NOBODY = f"no source{_STATUS_ENDS}none stated"
+NOBODY = f"no source{_STATUS_ENDS}none stated"
+"""In place of a source."""
 _KEY = "source "
 
 
@@ -36,7 +37,7 @@ def things(
     facts: Mapping[str, Sequence[Input]],
     note: str = "",
     notes: Sequence[str] = (),
-    sources: Sources | None = None,
+    sources: SourceList | None = None,
 ) -> Section:
     """A block with a row for each thing.
 
@@ -48,22 +49,28 @@ def things(
     rows = []
     for place, figures in enumerate(zip(*facts.values(), strict=True)):
         row = table([dict(enumerate(figures))], len(figures))
-        numbers = () if sources is None else (0, *map(sources.number, figures[1:]))
+        numbers = () if sources is None else (0, *(sources.number(figure.source) for figure in figures[1:]))
         rows.append(replace(row, note=notes[place] if notes else "", sources=numbers))
     return Section(title, tuple(rows), note, columns=tuple(facts))
 
 
-class Sources:
-    """Who states figures of the library: each source once, numbered in the order in which it is met."""
+class SourceList:
+    """Who states figures of the library: each source once, numbered from 1 in the order in which it is met.
 
-    def __init__(self) -> None:
-        self._numbers = {_NOBODY: 0}
+    Args:
+        prefix: what ids of its rows begin with.
+        first: the first of them.
+    """
 
-    def number(self, figure: Input) -> int:
-        """The number of the source of a figure; 0 where nobody states it."""
-        if _STATUS_ENDS not in figure.source:
+    def __init__(self, prefix: str, *first: str) -> None:
+        self._prefix = prefix
+        self._numbers = {source: number for number, source in enumerate(first, 1)}
+
+    def number(self, source: str) -> int:
+        """The number of a source, "status day: who states it"; 0 where nobody does."""
+        if _STATUS_ENDS not in source:
             return 0
-        return self._numbers.setdefault(figure.source, len(self._numbers))
+        return self._numbers.setdefault(source, len(self._numbers) + 1)
 
     def of_things(
         self, prefix: str, facts: Iterable[Sequence[Input]], keys: Sequence[Input]
@@ -75,7 +82,7 @@ class Sources:
         """
 
         def said(figure: Input) -> str:
-            number = self.number(figure)
+            number = self.number(figure.source)
             return f"{fact_of(figure)} {number:03}" if number else ""
 
         stated = [", ".join(filter(None, map(said, figures))) for figures in zip(*facts, strict=True)]
@@ -97,7 +104,8 @@ class Sources:
         Args:
             stated: the text of the thing.
         """
-        number = behind(join(stated, f"{fact} 000"), f"{fact} ", "000")
+        nobody = f"{self.number(NOBODY):03}"
+        number = behind(join(stated, f"{fact} {nobody}"), f"{fact} ", nobody)
         return match(join(_KEY, number), span(self.keys))
 
     def status(self, place: Node) -> Node:
@@ -113,7 +121,7 @@ class Sources:
     def keys(self) -> tuple[Input, ...]:
         """The numbers as they stand in the rows; no source may be met after they are asked for."""
         return tuple(
-            defined(f"library.source.{number}", f"Source {number}", "1", source_key(number), "", text)
+            defined(f"{self._prefix}.source.{number}", f"Source {number}", "1", source_key(number), "", text)
             for text, number in self._numbers.items()
         )
 

@@ -179,8 +179,8 @@ class Figures:
             label=join(f"{rows[0].label.rpartition(', ')[0]}, ", thing),
             id=join(f"{kind}.", thing, f".{fact}"),
             status=sources.status(number),
-            text=(told := looked(f"{line}.told", sources.text(number))),
-            found={"links": number, "told": told},
+            text=sources.text(number),
+            found={"links": number},
         )
 
     def _factor(self, line: str, factor: FactorInUse, figure: Quantity) -> _Said:
@@ -218,8 +218,8 @@ class Figures:
         return _Said(
             label=join(profile, *((" · ", *mark) if mark else ()), f" · {lowered(factor.kind.label)}"),
             id=join(f"efficiency.{factor.kind.name}.", profile, *end),
-            status=look_up(sources.statuses, 1, source),
-            text=look_up(sources.texts, 1, source),
+            status=sources.listed.status(source),
+            text=sources.listed.text(source),
             found={**cells, "lead": profile, "links": source},
         )
 

@@ -14,9 +14,9 @@ from mantile.workbook.sheets.frame import mark_beginning
 
 _STEP, _VALUE, _NAME, _ID, _STATUS = range(5)
 _PATH = {"value": _VALUE, "name": _NAME, "id": _ID, "status": _STATUS}
-_TABLE = {**_PATH, "part": 0, "said": 5, "links": 6, "fixed": 7, "lead": 8, "key": 9, "place": 10, "told": 11}
+_TABLE = {**_PATH, "part": 0, "said": 5, "links": 6, "fixed": 7, "lead": 8, "key": 9, "place": 10}
 _HEADS = {_VALUE: "value", _NAME: "what it is", _ID: "id of its row"}
-_BEHIND = {**_HEADS, _STATUS: "status", 5: "source", 8: "leads to", 9: "key", 10: "place", 11: "in full"}
+_BEHIND = {**_HEADS, _STATUS: "status", 5: "source", 8: "leads to", 9: "key", 10: "place"}
 _HEIGHT = 18
 _RULE, _END = (style.THIN, style.FAINT), (style.THIN, style.GREY)
 _LOOKS = {
@@ -25,7 +25,6 @@ _LOOKS = {
     "id": style.IDENTIFIER.but(wrap=False, colour=style.LINK),
     "status": style.SOURCE.but(wrap=False),
     "said": style.SOURCE.but(wrap=False),
-    "told": style.SOURCE.but(wrap=False),
     "fixed": style.table("whole"),
     "place": style.table("whole"),
     "links": style.table("whole"),
