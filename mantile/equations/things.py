@@ -39,7 +39,7 @@ def things(
     notes: Sequence[str] = (),
     sources: SourceList | None = None,
 ) -> Section:
-    """A block with a row for each thing.
+    """A block with a row for each thing, whose id is that of its key without the last part.
 
     Args:
         facts: of all things in the same order, by what stands over their column; first the keys.
@@ -48,7 +48,7 @@ def things(
     """
     rows = []
     for place, figures in enumerate(zip(*facts.values(), strict=True)):
-        row = table([dict(enumerate(figures))], len(figures))
+        row = table([dict(enumerate(figures))], len(figures), figures[0].id.rpartition(".")[0])
         numbers = () if sources is None else (0, *(sources.number(figure.source) for figure in figures[1:]))
         rows.append(replace(row, note=notes[place] if notes else "", sources=numbers))
     return Section(title, tuple(rows), note, columns=tuple(facts))

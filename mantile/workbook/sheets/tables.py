@@ -34,7 +34,7 @@ def add_row(book: EstimateBook, sheet: Sheet, row: int, figures: Table, keyed: b
         number = figures.sources[place] if figures.sources else 0
         mark = "" if keyed and not number else _MARKS.get(figure.status, "")
         if keyed and not column:
-            at, look, tip = KEYS, style.ROW_LABEL, "" if figures.note else _told(figure)
+            at, look = KEYS, style.ROW_LABEL
         elif figures.sources and not number and figure.value == 0:
             book.register(figure, CellAddress(sheet.name, row, at, absolute=True))  # nobody states it
             continue
@@ -97,11 +97,7 @@ def first_column(book: EstimateBook) -> int:
 def _told(figure: Input, end: str = "") -> str:
     """What is told where a figure is selected."""
     words, status = origin(figure)
-    if figure.source.startswith(f"{status}: "):
-        words = f"{status}: {words}"
-    else:
-        words = " · ".join(part for part in (words, status) if part)
-    return cut(words, _TOLD - len(end)) + end
+    return cut(f"{status}: {words}", _TOLD - len(end)) + end
 
 
 def _look(figure: Input) -> style.Style:

@@ -322,15 +322,16 @@ def _block(
 
 def _line_of_table(book: EstimateBook, sheet: Sheet, row: int, section: Section, figures: Table) -> None:
     """A row of a table by itself."""
-    unit = style.shown_unit(figures.members[0].unit) if figures.label else ""
+    unit = style.shown_unit(figures.members[0].unit)
     texts = ("", figures.label, unit, figures.note, "", figures.id)
+    if section.columns:  # the key says which it is
+        texts = ("", "", "", figures.note, "", "")
     sheet.heights[row] = _ROW
     for column, (text, look) in enumerate(zip(texts, _LOOKS, strict=True)):
         if text:
             sheet.set_text(row, column, text, look)
             sheet.heights[row] = max(sheet.heights[row], needed_height(text, look, sheet.widths[column]))
-    if figures.id:
-        sheet.ids[row], sheet.sections[row] = figures.id, section.title
+    sheet.ids[row], sheet.sections[row] = figures.id, section.title
     add_row(book, sheet, row, figures, keyed=bool(section.columns))
 
 
