@@ -26,7 +26,7 @@ from mantile.library.scenario import parse_scenario
 from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.verification.severity import SHOWN
 from mantile.verification.verify import verify
-from mantile.workbook.book import HEADS
+from mantile.workbook.book import HEADS, KEYS
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import write_workbook
@@ -190,6 +190,29 @@ def test_every_step_leads_to_a_row_or_to_what_it_was_chosen_from(tmp_path: Path)
                 assert cell.data_type == "f" or cell.value in beside
     paths = paths_of(book, _native(book))
     assert links > sum(len(path) - 1 for path in paths.values())
+
+
+def test_a_figure_names_its_source_where_it_is_selected() -> None:
+    """By the number of a row that has the source in full; what nobody states has neither cell nor source."""
+    book = _book()
+    figures = {(at.sheet, at.row, at.column): figure for figure, at in book.addresses.items()}
+    for name in ("Hardware", "Efficiency"):
+        cells = book.sheets[name].cells
+        sources = {
+            cell.text: cells[row, HEADS.index(HOW)].text
+            for (row, column), cell in cells.items()
+            if column == KEYS and (cell.text or "").startswith("source ")
+        }
+        assert len(set(sources.values())) == len(sources) > 40
+        told = {at: cell.tip for at, cell in cells.items() if "source " in cell.tip[-10:]}
+        assert len(told) > 80
+        for (row, column), tip in told.items():
+            source = sources[tip.rpartition(" · ")[2]]
+            figure = figures[name, row, column]
+            assert isinstance(figure, Input) and figure.source == source
+            assert tip.startswith(source.partition(": ")[0]) and len(tip) <= 255
+    nobody = book.addresses[book.estimate.figure("system.hgx-h100.pair_bandwidth")]
+    assert (nobody.row, nobody.column) not in book.sheets[nobody.sheet].cells
 
 
 @pytest.mark.exhaustive

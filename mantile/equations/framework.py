@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.things import things
-from mantile.graph.quantity import Input, Node, Section, defined, index, join, match, span, sum_where
+from mantile.graph.quantity import Input, Node, Section, count_where, defined, index, join, match, span
 from mantile.library.profiles import SIXTEEN_BIT, Library
 
 MAKER, PADS, QUANTISED = "maker", "pads", "quantised"
@@ -17,7 +17,7 @@ MAKER, PADS, QUANTISED = "maker", "pads", "quantised"
 
 @dataclass(frozen=True)
 class Pairs:
-    """What frameworks run on and do, as framework/what, and a 1 to count each.
+    """What frameworks run on and do, as framework/what.
 
     framework/maker: runs on chips of the maker; maker/maker: it is stated which frameworks do;
     framework/maker/pads: pads heads there; framework/format: multiplies in a format below 16 bit;
@@ -25,7 +25,6 @@ class Pairs:
     """
 
     names: tuple[Input, ...]
-    ones: tuple[Input, ...]
 
     def holds(self, framework: Node, *what: Node | str) -> Node:
         """1 if a framework does what is named, else 0."""
@@ -38,7 +37,7 @@ class Pairs:
     def _listed(self, parts: list[Node | str], what: tuple[Node | str, ...]) -> Node:
         for part in what:
             parts += ["/", part] if isinstance(part, Node) else [f"/{part}"]
-        return sum_where(span(self.ones), span(self.names), join(*parts))
+        return count_where(span(self.names), join(*parts))
 
 
 def pairs(library: Library) -> Pairs:
@@ -71,12 +70,6 @@ def pairs(library: Library) -> Pairs:
                 name="the pair",
             )
             for key, note in said.items()
-        ),
-        ones=tuple(
-            defined(
-                f"framework.{key.lower()}", f"One: {key}", "flag", 1, "counts the pair", name="1 for a pair"
-            )
-            for key in said
         ),
     )
 

@@ -382,7 +382,7 @@ def _framework_runs(
         rows = (*rows, told, pads)
     listed = things(
         "Frameworks",
-        {"Runs": pairs.names, "One": pairs.ones},
+        {"Runs": pairs.names},
         "which runs on whose chips, and does what there",
     )
     return runs, pads, (listed, Section("Framework on the chosen accelerator", rows))

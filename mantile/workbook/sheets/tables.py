@@ -15,7 +15,8 @@ from mantile.workbook.book import FIRST, KEYS, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import cut, needed_height
 
-_LEVEL, _SMALL = 88, 9.5  # width of a column of a row of a table, and size of its figures
+_LEVEL, _FACT = 88, 104  # widths of columns of tables and of facts of things
+_SMALL = 9.5  # size of figures of tables
 _FREE, _GAP = 108, 24  # widths of columns between scenarios and tables
 _TOLD = 255  # letters that are told where a figure is selected
 _MARKS = {"measured": "◆", "fitted": "≈", "datasheet": "▤", "secondary": "○", "assumed": "?"}
@@ -59,19 +60,17 @@ def add_row(book: EstimateBook, sheet: Sheet, row: int, figures: Table, keyed: b
 
 def add_columns(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> None:
     """Place what stands over the columns of things and facts, in a row of its own."""
-    units: dict[int, str] = {}
+    facts: dict[int, Input] = {}
     for figures in section.rows:
         assert isinstance(figures, Table)
-        units |= {
-            column: figure.unit for figure, (_, column) in zip(figures.members, figures.places, strict=True)
-        }
+        facts |= {column: figure for figure, (_, column) in zip(figures.members, figures.places, strict=True)}
     height = 20.0
     for column, head in enumerate(section.columns):
-        unit = units[column]
+        unit, is_text = facts[column].unit, isinstance(facts[column].value, str)
         text = head if unit in ("1", "flag") else f"{head}, {style.shown_unit(unit)}"
         at = first_column(book) + column - 1 if column else KEYS
-        _widen(sheet, at, _LEVEL)
-        look = style.HEADER_WRAP if column else style.HEADER
+        _widen(sheet, at, _FACT)
+        look = style.HEADER_WRAP.but(align="left") if is_text else style.HEADER_WRAP
         sheet.set_text(row, at, text, look)
         height = max(height, needed_height(text, look, sheet.widths[at]))
     sheet.set_style(row, 0, at, style.HEADER)
