@@ -407,6 +407,11 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.percent(-(D**9), 0), "0%"),
     ],
     "until": [(q.until(WORD, "t"), "be"), (q.until(WORD, ";"), "beta")],
+    "behind": [
+        (q.behind(WORD, "e", "000"), "ta"),
+        (q.behind(WORD, "b", WORD), "eta"),
+        (q.join("n", q.behind(WORD, ";", WORD)), "n"),
+    ],
     "join": [(q.join("n = ", q.text(A), " of ", WORD), "n = 3 of beta")],
 }
 

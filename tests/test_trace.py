@@ -26,6 +26,7 @@ from mantile.library.scenario import parse_scenario
 from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.verification.severity import SHOWN
 from mantile.verification.verify import verify
+from mantile.workbook.book import HEADS, KEYS
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import write_workbook
@@ -194,15 +195,40 @@ def test_every_step_leads_to_a_row_or_to_what_it_was_chosen_from(tmp_path: Path)
     assert links > sum(len(path) - 1 for path in paths.values())
 
 
+def test_a_figure_names_its_source_where_it_is_selected() -> None:
+    """By the number of a row that has the source in full; what nobody states has neither cell nor source."""
+    book = _book()
+    figures = {(at.sheet, at.row, at.column): figure for figure, at in book.addresses.items()}
+    for name in ("Hardware", "Efficiency"):
+        cells = book.sheets[name].cells
+        sources = {
+            cell.text: cells[row, HEADS.index(HOW)].text
+            for (row, column), cell in cells.items()
+            if column == KEYS and (cell.text or "").startswith("source ")
+        }
+        assert len(set(sources.values())) == len(sources) > 40
+        told = {at: cell.tip for at, cell in cells.items() if "source " in cell.tip[-10:]}
+        assert len(told) > 80
+        for (row, column), tip in told.items():
+            source = sources[tip.rpartition(" · ")[2]]
+            figure = figures[name, row, column]
+            assert isinstance(figure, Input) and figure.source == source
+            assert tip.startswith(source.partition(": ")[0]) and len(tip) <= 255
+    nobody = book.addresses[book.estimate.figure("system.hgx-h100.pair_bandwidth")]
+    assert (nobody.row, nobody.column) not in book.sheets[nobody.sheet].cells
+
+
 @pytest.mark.exhaustive
 def test_another_source_that_is_typed_is_told_and_changes_no_answer(tmp_path: Path) -> None:
     """The trace repeats what stands in the file; verification names the cell, once."""
-    book, text = _book(), "NVIDIA H100 datasheet; page 2; https://nvidia.com"
-    figure = book.estimate.figure("library.h100-sxm.memory_bandwidth")
-    address, column = book.addresses[figure], book.words_column(figure, HOW)
+    book, source = _book(), "NVIDIA H100 datasheet; page 2; https://nvidia.com"
+    text = f"datasheet 2026-12: {source}"
+    sources = book.estimate.equations.prefill_workers.hardware.sources
+    number = sources.number(book.estimate.figure("library.h100-sxm.memory_bandwidth").source)
+    address, column = book.addresses[sources.keys[number - 1]], HEADS.index(HOW)
     file = typed_into(as_written(book), {(address.sheet, address.row, column): text})
     shown = CompiledSheets(file.contents).calculate(book.sheets, {})
-    assert paths_of(book, shown)[TPOT][-1][NAME] == text
+    assert paths_of(book, shown)[TPOT][-1][NAME] == source
 
     def change(workbook: Any) -> None:
         workbook[address.sheet].cell(address.row + 1, column + 1).value = text

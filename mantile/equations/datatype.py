@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from mantile.equations.library import FactKind, text_rows
+from mantile.equations.things import things
 from mantile.graph.quantity import Input, Section, defined
 from mantile.library.profiles import Library
 from mantile.library.scenario_fields import SAME
@@ -45,20 +46,20 @@ class DataTypes:
 
     def sections(self) -> tuple[Section, ...]:
         """Their table."""
-        facts = (
-            self.bits,
-            self.families,
-            self.peak,
-            self.kernels_bf16,
-            self.kernels_native,
-            self.activations,
-            self.heads,
-            self.embeddings,
-        )
-        rows = (self.same, *self.ids, *(figure for fact in facts for figure in fact))
-        return (
-            Section("Data types", rows, "what each takes, and which peak and kernels it uses", table=", "),
-        )
+        facts = {
+            "Data type": self.ids,
+            "Bits per value": self.bits,
+            "Family": self.families,
+            "Peak used": self.peak,
+            "Kernels with 16-bit activations": self.kernels_bf16,
+            "Kernels with native activations": self.kernels_native,
+            "Activations beside such weights": self.activations,
+            "LM head beside such weights": self.heads,
+        } | ({"Embedding beside such weights": self.embeddings} if self.embeddings else {})
+        notes = [" · ".join((figure.note, figure.source)) for figure in self.ids]
+        block = things("Data types", facts, "what each takes, and which peak and kernels it uses", notes)
+        same = things("", {"": (self.same,)}, notes=(self.same.note,))
+        return (replace(block, rows=(*same.rows, *block.rows)),)
 
 
 def datatypes(library: Library, tied: bool) -> DataTypes:

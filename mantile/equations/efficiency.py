@@ -173,7 +173,7 @@ def efficiency(
             *(Section(title, tuple(rows), _BESIDE) for title, rows in blocks.items()),
             derived.fractions,
             derived.rates,
-            Section("Sources", (sources.statuses, sources.texts), "numbered from left to right"),
+            sources.listed.section,
         ),
     )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Workload
+from mantile.equations.things import SourceList
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -83,18 +84,16 @@ class LibraryFigures:
 
 @dataclass(frozen=True)
 class Sources:
-    """What the library says of its figures, each source once.
+    """Where figures of the library are from.
 
     Args:
-        statuses: how a figure is known, with its date.
-        texts: who states it.
+        listed: who states a figure, how it is known and since when.
         keys: names of the profiles.
         choices: columns in use, and what leads to them, in the order of their rows.
         numbers: of the sources, in these rows and the columns of the profiles.
     """
 
-    statuses: Table
-    texts: Table
+    listed: SourceList
     keys: Table
     choices: tuple[Quantity, ...]
     numbers: Table
@@ -145,7 +144,7 @@ class Fallback:
             )
             for level, key in zip(FALLBACK_CHAIN[1:], self._chain[1:], strict=True)
         )
-        self._sources: dict[tuple[str, str], int] = {}
+        self._listed = SourceList("efficiency")
         self._steps: dict[tuple[str, ...], Quantity] = {}
         self._choices: dict[tuple[tuple[str, int], ...], Choice] = {}
         self._rows: list[tuple[Quantity, Mapping[int, Input]]] = []
@@ -156,7 +155,7 @@ class Fallback:
         Args:
             name, label: of the factor, with its condition.
         """
-        numbers = {key: self._source(factor) for key, (_, factor) in figures.items()}
+        numbers = {key: self._listed.number(figure.source) for key, (figure, _) in figures.items()}
         only = {key: figure for key, (figure, _) in figures.items()}
         known = tuple(numbers.items())
         if known not in self._choices:
@@ -168,7 +167,8 @@ class Fallback:
             f"efficiency.{name}.library",
             f"{label} in the library",
         )
-        return LibraryFigures(only, replace(row, in_use=choice.place), tuple(self._columns), choice)
+        row = replace(row, in_use=choice.place, sources=tuple(numbers.values()))
+        return LibraryFigures(only, row, tuple(self._columns), choice)
 
     def most_specific(self) -> Quantity:
         """The profile of the highest level, of all that are not about links only."""
@@ -202,33 +202,12 @@ class Fallback:
 
     def sources(self) -> Sources:
         """What the figures so far are known from."""
-        said = list(self._sources)
-        rows = [
-            {
-                number: defined(
-                    f"efficiency.source.{what}.{number + 1}", f"Source {number + 1}, {what}", "1", text[place]
-                )
-                for number, text in enumerate(said)
-            }
-            for place, what in enumerate(("status", "text"))
-        ]
-        statuses, texts = (
-            table([row], len(said), f"efficiency.source.{what}", label)
-            for row, what, label in zip(
-                rows, ("status", "text"), ("How a source is known", "What a source says"), strict=True
-            )
-        )
         return Sources(
-            statuses=statuses,
-            texts=texts,
+            listed=self._listed,
             keys=self.keys,
             choices=tuple(figure for figure, _ in self._rows),
             numbers=table([numbers for _, numbers in self._rows], self.keys.width),
         )
-
-    def _source(self, factor: Factor) -> int:
-        said = f"{factor.status} {factor.date:%Y-%m}", factor.source
-        return self._sources.setdefault(said, len(self._sources) + 1)
 
     def _choice(self, name: str, label: str, numbers: Mapping[str, int]) -> Choice:
         """The column of the profile of the highest level, whose rows are made where none has been there."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.graph.quantity import Input, Node, Section, defined, index, join, match, span, sum_where
+from mantile.equations.things import things
+from mantile.graph.quantity import Input, Node, Section, count_where, defined, index, join, match, span
 from mantile.library.profiles import SIXTEEN_BIT, Library
 
 MAKER, PADS, QUANTISED = "maker", "pads", "quantised"
@@ -16,7 +17,7 @@ MAKER, PADS, QUANTISED = "maker", "pads", "quantised"
 
 @dataclass(frozen=True)
 class Pairs:
-    """What frameworks run on and do, as framework/what, and a 1 to count each.
+    """What frameworks run on and do, as framework/what.
 
     framework/maker: runs on chips of the maker; maker/maker: it is stated which frameworks do;
     framework/maker/pads: pads heads there; framework/format: multiplies in a format below 16 bit;
@@ -24,7 +25,6 @@ class Pairs:
     """
 
     names: tuple[Input, ...]
-    ones: tuple[Input, ...]
 
     def holds(self, framework: Node, *what: Node | str) -> Node:
         """1 if a framework does what is named, else 0."""
@@ -37,7 +37,7 @@ class Pairs:
     def _listed(self, parts: list[Node | str], what: tuple[Node | str, ...]) -> Node:
         for part in what:
             parts += ["/", part] if isinstance(part, Node) else [f"/{part}"]
-        return sum_where(span(self.ones), span(self.names), join(*parts))
+        return count_where(span(self.names), join(*parts))
 
 
 def pairs(library: Library) -> Pairs:
@@ -70,12 +70,6 @@ def pairs(library: Library) -> Pairs:
                 name="the pair",
             )
             for key, note in said.items()
-        ),
-        ones=tuple(
-            defined(
-                f"framework.{key.lower()}", f"One: {key}", "flag", 1, "counts the pair", name="1 for a pair"
-            )
-            for key in said
         ),
     )
 
@@ -114,26 +108,23 @@ class Frameworks:
     @property
     def section(self) -> Section:
         """Their block."""
-        return Section(
-            "Defaults of frameworks",
-            (
-                *self.names,
-                *self.schedulers,
-                *self.admissions,
-                *self.prompt_batches,
-                *self.pipeline_batches,
-                *self.kv_pools,
-                *self.embeddings,
-                *self.pads_hidden,
-                *self.pads_expert,
-                *self.cache_policies,
-                *self.shares,
-                *self.seats,
-                *self.large_seats,
-            ),
-            "what each does unless something else is asked for",
-            table=", ",
-        )
+        facts = {
+            "Framework": self.names,
+            "Scheduler": self.schedulers,
+            "KV admission": self.admissions,
+            "Prompt tokens in a pass": self.prompt_batches,
+            "Prompt tokens in a pipeline at once": self.pipeline_batches,
+            "KV pool": self.kv_pools,
+            "Embedding": self.embeddings,
+            "Multiple of the hidden size in mxfp4": self.pads_hidden,
+            "Multiple of the expert size on a rank in mxfp4": self.pads_expert,
+            "KV cache policy": self.cache_policies,
+            "Share of memory": self.shares,
+            "Requests at once unless told": self.seats,
+            "Requests at once on large accelerators": self.large_seats,
+        }
+        note = "what each does unless something else is asked for"
+        return things("Defaults of frameworks", facts, note, [figure.source for figure in self.names])
 
     def of(self, figures: tuple[Input, ...], framework: Node) -> Node:
         """The figure of a framework."""

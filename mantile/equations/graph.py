@@ -573,6 +573,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                 if graph.prefill_workers.speculation is None
                 else (graph.prefill_workers.speculation.section,)
             ),
+            graph.prefill_workers.hardware.sources.section,
         ),
         "Factors": of_workers(lambda workers: workers.efficiency.sections),
         "Facts": graph.model.sections,

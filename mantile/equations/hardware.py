@@ -11,6 +11,7 @@ from mantile.equations.constant import GIBI, GIGA, TERA
 from mantile.equations.inputs import Workload
 from mantile.equations.library import PEAKS, FactKind
 from mantile.equations.override import Overridable, override_cell, unless_overridden
+from mantile.equations.things import NOBODY, SourceList, things
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -32,6 +33,8 @@ from mantile.graph.sentence import lowered
 from mantile.library.profiles import Library
 from mantile.library.scenario_fields import DEFAULT, DEFAULT_SYSTEM
 
+_SOURCES = "Sources"
+_OF_LIBRARY = "select a figure to read who states it; one that nobody states is empty, and counts as 0"
 _SI = {"GiB": ("B", GIBI), "GB": ("B", GIGA), "GB/s": ("B/s", GIGA), "TFLOP/s": ("FLOP/s", TERA)}
 
 
@@ -59,6 +62,7 @@ class Hardware:
         topology: text; the flags beside it are 1 where it is so.
         direct: each accelerator reaches every other of its domain at once.
         sections: of accelerators and systems; the first is the list of accelerators.
+        sources: who states what they say; `stated` of each accelerator and system, by what ids begin with.
         systems: ids, for the list of choices.
     """
 
@@ -106,6 +110,8 @@ class Hardware:
     accelerators: tuple[Input, ...]
     systems: tuple[Input, ...]
     sections: tuple[Section, ...]
+    sources: SourceList
+    stated: Mapping[str, tuple[Input, ...]]
     overridable: tuple[Overridable, ...]
 
 
@@ -113,7 +119,7 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     """The rows of the Hardware sheet about accelerator and system."""
     accelerators = stated.accelerators(library)
     place = _place("accelerator", inputs.accelerator, accelerators)
-    chip = _Chosen(place, list(accelerators), [place])
+    chip = _Chosen(place, {"Accelerator": accelerators}, [place])
     texts = {kind.name: chip.text(kind, stated.texts(library, kind)) for kind in stated.TEXTS}
     peak_keys, peaks = _peaks(library, chip)
     facts = {kind.name: chip.fact(kind, stated.facts(library, kind)) for kind in stated.FACTS}
@@ -130,11 +136,12 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
     )
     own_prices = _own_prices(library, chip, owned_stated)
     offers = stated.offers(library)
-    asked = Section("Prices", tuple(figure for part in offers.values() for figure in part), table=", ")
+    sources = SourceList("library", NOBODY)
+    asked = things("Prices", {stated.OFFER_PARTS[part].label: said for part, said in offers.items()})
     systems = system.systems(library)
     chosen_system = _system(library, inputs, chip)
     place = _place("system", chosen_system, systems)
-    domain = _Chosen(place, list(systems), [chosen_system, place])
+    domain = _Chosen(place, {"System": systems}, [chosen_system, place])
     of_accelerator = domain.text(system.ACCELERATOR, system.accelerators(library))
     topology = domain.text(system.TOPOLOGY, system.topologies(library))
     link = domain.text(system.LINK, system.links(library))
@@ -164,6 +171,9 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         "accelerator",
         links["accelerators"] / hosts,
     )
+    for prefix, table in (("library", chip), ("system", domain)):
+        keys, *stated_facts = table.facts.values()
+        table.facts[_SOURCES] = sources.of_things(prefix, stated_facts, keys)
     return Hardware(
         name=texts["name"],
         generation=texts["generation"],
@@ -209,14 +219,16 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         accelerators=accelerators,
         systems=systems,
         sections=(
-            *chip.sections("Accelerators", "Accelerator in use"),
+            *chip.sections("Accelerators", "Accelerator in use", sources),
             asked,
             Section("Memory that may be used", (listed, visible), "of the chosen accelerator"),
-            *domain.sections("Systems", "System in use"),
+            *domain.sections("Systems", "System in use", sources),
             *frameworks,
             allowed,
             Section("Hosts", (hosts, on_host), "of a domain of the chosen system"),
         ),
+        sources=sources,
+        stated={"library": chip.facts[_SOURCES], "system": domain.facts[_SOURCES]},
         overridable=(*chip.overridable, *domain.overridable),
     )
 
@@ -227,20 +239,20 @@ class _Chosen:
 
     Args:
         place: of the chosen one among them.
-        table: figures of the table, first the ids.
+        facts: of all of them, by what stands over their column; first the ids.
         rows, overridable: of the chosen one, made so far.
     """
 
     place: Quantity
-    table: list[Input]
+    facts: dict[str, tuple[Input, ...]]
     rows: list[Named]
     overridable: list[Overridable] = field(default_factory=list)
 
-    def sections(self, things: str, chosen: str) -> tuple[Section, ...]:
+    def sections(self, title: str, chosen: str, sources: SourceList) -> tuple[Section, ...]:
         """The table and what holds for the chosen one."""
         note = "what stands in the table above for the one chosen; an override comes first"
         return (
-            Section(things, tuple(self.table), "datasheets; a fact that nobody states is a dash", table=", "),
+            things(title, self.facts, _OF_LIBRARY, sources=sources),
             Section(chosen, tuple(self.rows), note),
         )
 
@@ -255,7 +267,7 @@ class _Chosen:
     def _looked_up(self, kind: FactKind, rows: Sequence[Input], unit: str) -> Quantity:
         body = index(span(rows), self.place)
         chosen = Quantity(f"hardware.{kind.name}", kind.label, unit, body, note=kind.note)
-        self.table.extend(rows)
+        self.facts[kind.label] = tuple(rows)
         self.rows.append(chosen)
         return chosen
 
@@ -273,7 +285,7 @@ class _Chosen:
             note=kind.note,
             name=lowered(kind.label),
         )
-        self.table.extend(rows)
+        self.facts[kind.label] = tuple(rows)
         self.rows.extend((cell, used))
         self.overridable.append(Overridable(cell, (used,), (default,)))
         return used
@@ -368,11 +380,10 @@ def _framework_runs(
     if inputs.tp_padding is not None:
         told, pads = _padding(inputs.tp_padding, pads)
         rows = (*rows, told, pads)
-    listed = Section(
+    listed = things(
         "Frameworks",
-        (*pairs.names, *pairs.ones),
-        "which framework runs on whose chips, and does what there",
-        table=": ",
+        {"Runs": pairs.names},
+        "which runs on whose chips, and does what there",
     )
     return runs, pads, (listed, Section("Framework on the chosen accelerator", rows))
 

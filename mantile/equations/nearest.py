@@ -17,6 +17,7 @@ from functools import cached_property
 from mantile.equations.display import converted
 from mantile.equations.metrics import TPOT, TTFT
 from mantile.equations.model import ModelSize
+from mantile.equations.things import things
 from mantile.equations.workers import Workers, degrees
 from mantile.graph.evaluate import evaluate
 from mantile.graph.quantity import (
@@ -271,12 +272,7 @@ def nearest(
         estimated_by=version,
         short=join(*degrees(sets), ""),
         sections=(
-            Section(
-                "Measured runs",
-                tuple(fact for column in table.values() for fact in column),
-                "those that can be near",
-                table=": ",
-            ),
+            things("Measured runs", {facts[0].name: facts for facts in table.values()}, "that can be near"),
             Section(
                 "Distances to measured runs",
                 (

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from mantile.equations.formats import Formats, class_label
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.things import things
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -200,11 +201,11 @@ def support(
             "flag",
             counted(where(ranks.disaggregated > 0, cannot(inputs.framework, "/disaggregated"), 0)),
         )
-    table = Section(
+    table = things(
         "What frameworks run and cannot run",
-        (*said.names, *said.flags),
+        {"Statement": said.names, "Cannot run": said.flags},
         "as their documents say; what nobody settles is allowed",
-        table=": ",
+        sources=hardware.sources,
     )
     chosen = rows.section("What the framework cannot run", "of what is asked; 0 where it runs or nobody says")
     return Support(

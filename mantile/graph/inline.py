@@ -33,7 +33,7 @@ _CHOICES = {"where": 1, "choose": 1, "if_error": 0}
 """Operations that give one of their arguments, from this one on."""
 _NO_NUMBERS = frozenset(
     ("less", "less_equal", "greater", "greater_equal", "equal", "all_of", "is_number", "is_empty", "is_error")
-    + ("join", "text", "rounded", "percent", "until")
+    + ("join", "text", "rounded", "percent", "until", "behind")
 )
 
 

@@ -495,6 +495,12 @@ def _until(value: Any, sign: Any) -> Any:
     return str(value).partition(str(sign))[0] if np.ndim(value) == 0 and isinstance(value, str) else math.nan
 
 
+def _behind(value: Any, sign: Any, pattern: Any) -> Any:
+    if any(np.ndim(text) or not isinstance(text, str) for text in (value, pattern)):
+        return math.nan
+    return value.partition(sign)[2][: len(pattern)]
+
+
 def _finite(left: float, right: float) -> bool:
     return math.isfinite(left) and math.isfinite(right)
 
@@ -589,6 +595,7 @@ _TABLE = (
     Operation("rounded",       _rounded,                   "ROUND({0},{1})+0",    "{0}",                                SUM,        "truth",           ""),
     Operation("percent",       _percent,                   'ROUND(({0})*100,{1})+0&"%"', "{0}",                         ATOM,       "truth",           ""),
     Operation("until",         _until,                     "LEFT({0},FIND({1},{0}&{1})-1)", "{0} up to {1}",            ATOM,       "truth",           ""),
+    Operation("behind",        _behind,                    "MID({0},FIND({1},{0}&{1})+LEN({1}),LEN({2}))", "{0} behind {1}", ATOM,       "truth",           ""),
     Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth",           ""),
 )  # fmt: skip
 # ruff: enable[E501]

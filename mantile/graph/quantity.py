@@ -255,6 +255,8 @@ class Table(Node):
         width: number of columns.
         id, label: of a table of one row that stands on a line of its own.
         in_use: the column whose figure is in use, for readers to see.
+        note: what is said of that line.
+        sources: of each member the number of its source; 0 where nobody states it, empty where nobody counts.
     """
 
     members: tuple[Input, ...]
@@ -263,6 +265,8 @@ class Table(Node):
     id: str = ""
     label: str = ""
     in_use: Quantity | None = None
+    note: str = ""
+    sources: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -335,9 +339,9 @@ class Section:
         rows: its inputs and quantities.
         note: what the block stands for: how often, how sharded.
         total: 0 if no row is emphasised, 1 if the last row is a subtotal, 2 if it is the total of the phase.
-        table: what stands in the labels of its figures between the fact and the thing: "Memory, h100-sxm".
-            The block is then a table, a row a thing and a column a fact.
         heads: what stands over the columns of tables beside its rows, in the head of the sheet.
+        columns: what stands over the columns of its rows where these are things and facts: rows of a table,
+            the first figure of each its key.
         part: of the sheet on which it stands, where that has several.
     """
 
@@ -345,8 +349,8 @@ class Section:
     rows: tuple[Row, ...]
     note: str = ""
     total: int = 0
-    table: str = ""
     heads: Table | None = None
+    columns: tuple[str, ...] = ()
     part: str = ""
 
     SUBTOTAL: ClassVar[int] = 1
@@ -588,6 +592,11 @@ def rounded(operand: Operand, digits: int) -> Apply:
 def percent(operand: Operand, digits: int) -> Apply:
     """A share in a text, as a percentage with at most so many decimals. It stands in a `join`."""
     return apply("percent", operand, Literal(digits))
+
+
+def behind(words: Operand, sign: str, pattern: Operand) -> Apply:
+    """What stands in a text behind a sign, as many letters as a pattern has; nothing where the sign lacks."""
+    return apply("behind", words, Literal(sign), pattern)
 
 
 def until(words: Operand, sign: str) -> Apply:

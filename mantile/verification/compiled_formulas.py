@@ -74,8 +74,8 @@ class Pattern:
         """The value of a formula whose references have these values."""
         result = self._result(arguments)
         if not isinstance(result, np.ndarray):
-            return result
-        return result.item() if result.size == 1 else _corner(result)
+            return _shown(result)
+        return _shown(result.item() if result.size == 1 else _corner(result))
 
     def run_each(self, rows: list[list[Any]]) -> list[Any]:
         """The values of several formulas, worked out as columns.
@@ -92,13 +92,18 @@ class Pattern:
         result = self._result([cells[:, [place]] for place in range(cells.shape[1])])
         if np.shape(result) != (len(rows), 1):
             raise ValueError(f"{np.shape(result)}; expected {len(rows)} rows of 1")
-        return list(result[:, 0])
+        return list(map(_shown, result[:, 0]))
 
     def _result(self, arguments: list[Any]) -> Any:
         values = [*arguments, *self.constants]
         for function, places in self.steps:
             values.append(function(*[values[place] for place in places]))
         return values[-1].value if isinstance(values[-1], Ranges) else values[-1]
+
+
+def _shown(value: Any) -> Any:
+    """What a formula shows that came to a value: 0 where that is an empty cell."""
+    return 0.0 if value is _EMPTY else value
 
 
 def _corner(value: Any) -> Any:

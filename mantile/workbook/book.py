@@ -33,6 +33,7 @@ from mantile.workbook.style import Style
 from mantile.workbook.style import value as value_style
 
 Family = Literal["front", "inputs", "workings", "outputs", "control"]
+KEYS = 1  # column of the keys of things, where other rows say what they are
 SHARED, FIRST = 6, 7  # columns: values shared by all scenarios, then one per scenario
 HEADS = ("section", "quantity", "unit", "how it is worked out", "source", "id")  # of sheets of workings
 HEAD = 2  # rows over a block of workings: air and its title
@@ -115,7 +116,6 @@ class Sheet:
     Args:
         ids, sections: of rows; the cell of a section may hold only as much of its title as can be seen.
         tables: first and last row of each, and its first column: its columns are no scenarios.
-        words: of a cell of a table, the columns of how a figure is known and of its source.
         answers: rows at the top of the sheet or of a part, always open, that repeat figures.
         parts: rows of their heads.
         folded_columns: those of tables that are folded away.
@@ -152,7 +152,6 @@ class Sheet:
     sections: dict[int, str] = field(default_factory=dict)
     tables: list[tuple[int, int, int]] = field(default_factory=list)
     folded_columns: list[int] = field(default_factory=list)
-    words: dict[tuple[int, int], dict[str, int]] = field(default_factory=dict)
     default_height: float | None = 18  # None: as high as the text in a row needs
 
     def set_cell(self, row: int, column: int, cell: Cell) -> None:
@@ -465,16 +464,10 @@ class Book:
         """Where words stand that formulas look up, by their keys."""
         program = self.program[0]
         return {
-            key: replace(self.addresses[figure], column=self.words_column(figure, words.what))
+            key: replace(self.addresses[figure], column=HEADS.index(words.what))
             for words in program.words
             for key, figure in zip(words.keys, words.members, strict=True)
         }
-
-    def words_column(self, figure: Named, what: str) -> int:
-        """The column of words about a figure, by the head of their column on sheets of workings."""
-        address = self.addresses[figure]
-        beside = self.sheets[address.sheet].words.get((address.row, address.column or 0), {})
-        return beside.get(what, HEADS.index(what))
 
     def given(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """All that the values of each scenario and further case follow from.
@@ -534,7 +527,7 @@ class _Cells:
 
     def words(self, node: Words) -> str:
         first, last = self.book.block(node.span)
-        letter = xl_col_to_name(self.book.words_column(node.members[0], node.what))
+        letter = xl_col_to_name(HEADS.index(node.what))
         text = f"${letter}${first.row + 1}:${letter}${last.row + 1}"
         return text if first.sheet == self.sheet else f"{_quoted(first.sheet)}!{text}"
 

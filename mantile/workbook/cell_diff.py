@@ -140,8 +140,8 @@ class _Differ:
         next_column = FIRST + self.book.columns
         self.added = range(next_column, next_column + added)
         self.used = {
-            (address.sheet, address.row, address.column)
-            for address in self.book.addresses.values()
+            (address.sheet, address.row, address.column): figure
+            for figure, address in self.book.addresses.items()
             if address.column is not None
         }
 
@@ -209,9 +209,15 @@ class _Differ:
 
     def _other(self, sheet: Sheet, row: int, column: int, content: Any) -> None:
         place = (sheet.name, row, column)
-        item = {"cell": place_of(*place), "id": self._id_in_file(place), "generated": None}
-        item["found"] = shortened(content)
-        (self.diff.formulas if is_formula(content) else self.diff.notes).append(item)
+        left_empty = self.used.get(self.places.in_book(*place) or place)
+        item = {
+            "cell": place_of(*place),
+            "id": self._id_in_file(place),
+            "generated": left_empty.value if isinstance(left_empty, Input) else None,  # 0, nobody states it
+            "found": shortened(content),
+        }
+        added = self.diff.notes if left_empty is None else self.diff.overwritten
+        (self.diff.formulas if is_formula(content) else added).append(item)
 
     def _id_in_file(self, place: Place) -> str:
         here = self.places.in_book(*place)

@@ -24,7 +24,7 @@ from mantile.equations.graph import CALCULATION, EFFICIENCY, IR, PARTS
 from mantile.equations.variation import MOST_CHARACTERS
 from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
-from mantile.workbook.book import ANSWERS, FIRST, HEADS, REPEATING, SHARED
+from mantile.workbook.book import ANSWERS, FIRST, HEADS, KEYS, REPEATING
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package_part import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
@@ -82,6 +82,8 @@ FUNCTIONS = {
     "CHOOSE",
     "LARGE",
     "LEFT",
+    "MID",
+    "LEN",
     "FIND",
     "RANK",
     "ISBLANK",
@@ -400,9 +402,9 @@ def _formula(
             continue  # what an input follows until it is typed over may stand further on
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
-        elif name == EFFICIENCY and str(sheet.cell(cell.row, SHARED).value).startswith("measured."):
+        elif name == EFFICIENCY and str(sheet.cell(cell.row, len(HEADS)).value).startswith("measured."):
             continue  # predictions, beside what was measured
-        elif name == "Inputs" and other == "Hardware" and c1 == c2 == SHARED + 1 and last > first:
+        elif name == "Inputs" and other == "Hardware" and c1 == c2 == KEYS + 1 and last > first:
             continue  # a list of ids
         elif (
             other in ORDER

@@ -15,7 +15,7 @@ import math
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from hashlib import blake2b
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
 from mantile.library.signing import Verdict, check, read_private_key, sign
-from mantile.workbook.book import NOT_AVAILABLE, Cell
+from mantile.workbook.book import KEYS, NOT_AVAILABLE, Cell
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.number_formats import normal_number_format
 from mantile.workbook.package_part import letters
@@ -72,6 +72,7 @@ class Made:
 
     Args:
         ids: by sheet the column in which its rows say their ids; None without ids.
+        keys: by sheet with things in rows the column of their keys, which stand for ids.
         rows: by sheet the digests of its rows, from the first.
         typed: what cells held in which something is typed, by row and column; null nothing.
         rooms: cells for free text, by row and column.
@@ -82,6 +83,7 @@ class Made:
     rows: Mapping[str, tuple[str, ...]]
     typed: Mapping[str, Any]
     rooms: frozenset[str]
+    keys: Mapping[str, int] = field(default_factory=dict)
     signature: Any = None
 
     @property
@@ -89,6 +91,7 @@ class Made:
         """As it stands in the file."""
         data: dict[str, Any] = {
             "ids": dict(self.ids),
+            **({"keys": dict(self.keys)} if self.keys else {}),
             "rows": {name: ",".join(rows) for name, rows in self.rows.items()},
             "typed": dict(self.typed),
             "rooms": sorted(self.rooms),
@@ -110,6 +113,7 @@ class Made:
                 rows={str(sheet): tuple(rows.split(",")) for sheet, rows in data["rows"].items()},
                 typed=dict(data["typed"]),
                 rooms=frozenset(map(str, data["rooms"])),
+                keys=dict(data.get("keys", {})),  # none of before 0.20
                 signature=data.get("signature"),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -153,14 +157,14 @@ class Made:
 
     def differences(self, contents: Contents, forms: Forms) -> Iterator[Difference]:
         """Rows of a file that are not as made, by sheet, from the first."""
-        reader = _Reader(contents, self.ids, {*self.typed, *self.rooms}, forms)
+        reader = _Reader(contents, self.ids, self.keys, {*self.typed, *self.rooms}, forms)
         for name, made in self.rows.items():
             if name in contents:
                 yield from _compared(name, made, tuple(reader.rows(name)), reader)
 
     def typed_over(self, contents: Contents) -> Iterator[TypedOver]:
         """Inputs that hold something else than as made."""
-        reader = _Reader(contents, self.ids, set(), None)
+        reader = _Reader(contents, self.ids, self.keys, set(), None)
         for name in self.rows:
             for place, key in reader.keys(name):
                 held, found = self.typed.get(key, _NOTHING), reader.content(name, place)
@@ -175,7 +179,8 @@ def made(book: EstimateBook) -> Made:
     for name, sheet in book.sheets.items():
         found = ((place, _content(book, name, cell)) for place, cell in sheet.cells.items())
         contents[name] = {place: content for place, content in found if content is not None}
-    reader = _Reader(contents, ids, set(), lambda name, place: _form(book.sheets[name].cells[place]))
+    keys = {name: KEYS for name, sheet in book.sheets.items() if any(at == KEYS for *_, at in sheet.tables)}
+    reader = _Reader(contents, ids, keys, set(), lambda name, place: _form(book.sheets[name].cells[place]))
     typed: dict[str, Any] = {}
     rooms = set()
     for name, sheet in book.sheets.items():
@@ -186,19 +191,24 @@ def made(book: EstimateBook) -> Made:
                 typed[reader.key(name, place)] = _plain(reader.content(name, place))
     reader.skip({*typed, *rooms})
     rows = {name: tuple(reader.rows(name)) for name in book.sheets}
-    return Made(ids, rows, typed, frozenset(rooms))
+    return Made(ids, rows, typed, frozenset(rooms), keys)
 
 
 class _Reader:
     """Digests of rows, of a book or of a file.
 
     Args:
-        ids: by sheet the column of ids.
+        ids: by sheet the column of ids; `keys` that of what stands for them.
         skipped: keys of cells that are no part of a row.
     """
 
     def __init__(
-        self, contents: Contents, ids: Mapping[str, int | None], skipped: set[str], forms: Forms | None
+        self,
+        contents: Contents,
+        ids: Mapping[str, int | None],
+        keys: Mapping[str, int],
+        skipped: set[str],
+        forms: Forms | None,
     ) -> None:
         self.contents, self.forms = contents, forms
         self.skip(skipped)
@@ -206,7 +216,12 @@ class _Reader:
         self._names: dict[tuple[str, int], str] = {}
         for name, column in ids.items():
             cells = contents.get(name, {}).items()
-            texts = {row: text for (row, at), text in cells if at == column and type(text) is str}
+            texts = {
+                row: text
+                for of in (keys.get(name), column)
+                for (row, at), text in cells
+                if at == of and type(text) is str
+            }
             self._ids[name], seen = texts, Counter[str]()
             for row, text in sorted(texts.items()):
                 self._names[name, row] = f"{name}!{text}" + "'" * seen[text]  # answers stand twice

@@ -10,6 +10,7 @@ from mantile.equations.efficiency import FactorInUse
 from mantile.equations.fallback import COLUMN_IN_USE, FIRST
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.override import Overridable
+from mantile.equations.things import fact_of
 from mantile.equations.trace.lines import (
     NOTHING,
     OWN,
@@ -144,9 +145,7 @@ class Figures:
         unit = shown_unit(figure.unit)
         stated = is_number(each.cell)
         factor = self.factors.get(figure)
-        said = self._hardware(default) if factor is None else self._factor(line, factor, figure)
-        told = looked(f"{line}.told", said.text)
-
+        said = self._hardware(line, default) if factor is None else self._factor(line, factor, figure)
         value = converted(figure, figure.unit, unit)
         if ".price_" in f".{each.id}" or each.id.endswith("tdp"):
             value = where(figure > 0, value, NOT_KNOWN)
@@ -159,23 +158,29 @@ class Figures:
             "name": looked(f"{line}.name", name if unit == "1" else join(name, f", {unit}")),
             "id": looked(f"{line}.id", where(stated, index(words((cell,), "id"), 1), said.id)),
             "status": looked(f"{line}.status", where(stated, OWN, said.status)),
-            "told": told,
-            "said": looked(f"{line}.said", where(stated, index(why, 1), told)),
+            "said": looked(f"{line}.said", where(stated, index(why, 1), said.text)),
         }
         return Line({**cells, **said.found}, figure)
 
-    def _hardware(self, default: Node) -> _Said:
+    def _hardware(self, line: str, default: Node) -> _Said:
         """What stands beside the figure of a chip or system, or of another table of the library, in use."""
         rows, place = _rows_of(default)
         kind, hardware = rows[0].id.partition(".")[0], self.graph.prefill_workers.hardware
-        things = {"library": hardware.accelerators, "system": hardware.systems}.get(kind)
-        label, identifier = (index(words(rows, what), place) for what in ("quantity", "id"))
-        if things is not None:
-            thing = index(span(things), place)
-            identifier = join(f"{kind}.", thing, rows[0].id.removeprefix(f"{kind}.{things[0].value}"))
-            label = join(f"{rows[0].label.rpartition(', ')[0]}, ", thing)
+        keys = {"library": hardware.accelerators, "system": hardware.systems}.get(kind)
+        if keys is None:
+            label, identifier, how, source = (
+                index(words(rows, what), place) for what in ("quantity", "id", HOW, "source")
+            )
+            return _Said(label, identifier, source, how, {})
+        thing, fact = index(span(keys), place), fact_of(rows[0])
+        sources, stated = hardware.sources, index(span(hardware.stated[kind]), place)
+        number = looked(f"{line}.links", sources.place(stated, fact))
         return _Said(
-            label, identifier, index(words(rows, "source"), place), index(words(rows, HOW), place), {}
+            label=join(f"{rows[0].label.rpartition(', ')[0]}, ", thing),
+            id=join(f"{kind}.", thing, f".{fact}"),
+            status=sources.status(number),
+            text=sources.text(number),
+            found={"links": number},
         )
 
     def _factor(self, line: str, factor: FactorInUse, figure: Quantity) -> _Said:
@@ -213,8 +218,8 @@ class Figures:
         return _Said(
             label=join(profile, *((" · ", *mark) if mark else ()), f" · {lowered(factor.kind.label)}"),
             id=join(f"efficiency.{factor.kind.name}.", profile, *end),
-            status=look_up(sources.statuses, 1, source),
-            text=look_up(sources.texts, 1, source),
+            status=sources.listed.status(source),
+            text=sources.listed.text(source),
             found={**cells, "lead": profile, "links": source},
         )
 

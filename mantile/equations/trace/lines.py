@@ -35,8 +35,7 @@ class Line:
 
     Args:
         cells: value; name with unit; id; status; said, who says so; lead, what it follows from: the key of a
-            line elsewhere; key; place, of the line that it was looked up in; of a row of the library also
-            told, what is said of it.
+            line elsewhere; key; place, of the line that it was looked up in.
         leads_to: the figure whose row a reader may go to; None where it is another after an edit.
         listed: what stands over the table that a step was looked up in.
     """

@@ -19,7 +19,6 @@ from mantile.equations.stamp import EDITS
 from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Row, Section, Span, Table, expression
 from mantile.workbook.sheets.audit import AUDIT
-from mantile.workbook.sheets.tables import facts
 
 LIBRARY = ("Hardware", EFFICIENCY)
 """Sheets with what the library states."""
@@ -102,9 +101,9 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     Args:
         used: figures of the library that are in use.
     """
-    if section.table:
-        in_use = facts(section).in_use(used if sheet in LIBRARY else ())
-        return [not any(in_use), *(not one for one in in_use)]
+    if section.columns:
+        closed = [used.isdisjoint(row.members) for row in section.rows if isinstance(row, Table)]
+        return [all(closed), *closed]
     if section.part == CALIBRATION:
         return [cast(Named, row).id.startswith(_OF_SOLVERS) for row in section.rows]
     if sheet == EFFICIENCY:

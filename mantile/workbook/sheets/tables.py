@@ -1,116 +1,81 @@
-"""Tables of the library on sheets of workings: a row a thing, a column a fact, sources behind all facts."""
+"""Tables on sheets of workings, behind the scenarios: figures in rows, what their columns are over them.
+
+A figure has a mark for how it is known, and tells who states it where it is selected.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container
-from dataclasses import dataclass
-
 from xlsxwriter.utility import xl_col_to_name
 
-from mantile.equations.display import HOW, SIDE_BY_SIDE, origin
-from mantile.graph.quantity import Input, Named, Section, Table
+from mantile.equations.display import SIDE_BY_SIDE, origin
+from mantile.equations.things import source_key
+from mantile.graph.quantity import Input, Section, Table
 from mantile.workbook import style
-from mantile.workbook.book import FIRST, SHARED, Cell, Sheet
+from mantile.workbook.book import FIRST, KEYS, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import cut, needed_height
 
-_LOOKS = (style.ROW_LABEL, style.UNIT, style.SENTENCE, style.SOURCE, style.IDENTIFIER)
-_FACT, _WORDS = 96, 130  # widths of columns
-_LEVEL, _SMALL = 88, 9.5  # width of a column of a row of a table, and size of its figures
+_LEVEL, _FACT = 88, 104  # widths of columns of tables and of facts of things
+_SMALL = 9.5  # size of figures of tables
 _FREE, _GAP = 108, 24  # widths of columns between scenarios and tables
-_TOLD = 250  # letters of a source that are told where its figure is selected
-_ROW = 18
+_TOLD = 255  # letters that are told where a figure is selected
 _MARKS = {"measured": "◆", "fitted": "≈", "datasheet": "▤", "secondary": "○", "assumed": "?"}
-_NOBODY = "no source"
 
 
-@dataclass(frozen=True)
-class Facts:
-    """The figures of a table, by fact and thing, both in the order of the sheet."""
-
-    of: dict[str, dict[str, Input]]
-
-    @property
-    def things(self) -> tuple[str, ...]:
-        """What the rows are about: the first fact is stated of each."""
-        return tuple(next(iter(self.of.values())))
-
-    def in_use(self, used: Container[Named]) -> list[bool]:
-        """Whether a figure of a thing is in use, for each thing."""
-        return [any(figures.get(thing) in used for figures in self.of.values()) for thing in self.things]
-
-
-def facts(section: Section) -> Facts:
-    """The figures of a block that is a table, by what their labels say."""
-    found: dict[str, dict[str, Input]] = {}
-    for figure in section.figures():
-        assert isinstance(figure, Input)
-        fact, _, thing = figure.label.rpartition(section.table)
-        found.setdefault(fact, {})[thing] = figure
-    return Facts(found)
-
-
-def add_table(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> int:
-    """Place the rows of a table, under its block head; the row after them."""
-    table = facts(section)
-    first = next(iter(table.of.values()))
-    things = {thing: row + 1 + number for number, thing in enumerate(table.things)}
-    for thing, at in things.items():
-        figure = first[thing]
-        texts = (thing, "·", *origin(figure), figure.id.rpartition(".")[0])
-        for column, (text, look) in enumerate(zip(texts, _LOOKS, strict=True), start=1):
-            sheet.set_text(at, column, text, look)
-            needed = needed_height(text, look, sheet.widths[column])
-            sheet.heights[at] = max(sheet.heights.get(at, _ROW), needed)
-        sheet.ids[at], sheet.sections[at] = texts[-1], section.title
-    told = [fact for fact, figures in table.of.items() if _has_words(figures, first)]
-    columns = [SHARED, *range(start := first_column(book), start + len(table.of) - 1)]
-    behind = columns[-1] + 1
-    height = 20.0
-    for column, (fact, figures) in zip(columns, table.of.items(), strict=True):
-        unit = next(iter(figures.values())).unit
-        head = fact if unit in ("1", "flag") else f"{fact}, {style.shown_unit(unit)}"
-        at_words = behind + 2 * told.index(fact) if fact in told else None
-        _widen(sheet, column, _FACT)
-        sheet.set_text(row, column, head, style.HEADER_WRAP)
-        height = max(height, needed_height(head, style.HEADER_WRAP, _FACT))
-        for thing, figure in figures.items():
-            book.add_constant(sheet, things[thing], column, figure, _look(figure))
-            if at_words is not None:
-                sheet.words[things[thing], column] = {HOW: at_words, "source": at_words + 1}
-                for place, text in enumerate(origin(figure), at_words):
-                    sheet.set_text(things[thing], place, text, style.SOURCE.but(wrap=False))
-        for place, what in enumerate(("what is known", "source"), at_words or 0):
-            if at_words is not None:
-                _widen(sheet, place, _WORDS)
-                sheet.set_text(row, place, f"{fact}: {what}", style.HEADER_WRAP)
-    sheet.set_cell(row, 0, Cell(style.HEADER_WRAP))
-    sheet.heights[row] = height
-    sheet.tables.append((row, row + len(things), 0))
-    return row + 1 + len(things)
-
-
-def add_row(book: EstimateBook, sheet: Sheet, row: int, figures: Table) -> None:
+def add_row(book: EstimateBook, sheet: Sheet, row: int, figures: Table, keyed: bool = False) -> None:
     """Place a row of a table behind the scenarios, each figure with how it is known; what is in use stands
     out.
+
+    Args:
+        keyed: the row is a thing, whose key stands before the scenarios.
     """
     first, last = first_column(book), FIRST + book.columns - 1
-    for figure, (_, column) in zip(figures.members, figures.places, strict=True):
-        mark = _MARKS.get(figure.status, "")
-        look = _look(figure).but(colour=style.GREY, size=_SMALL)
+    for place, (figure, (_, column)) in enumerate(zip(figures.members, figures.places, strict=True)):
+        at, look, tip = first + column - keyed, _look(figure), ""
+        number = figures.sources[place] if figures.sources else 0
+        mark = "" if keyed and not number else _MARKS.get(figure.status, "")
+        if keyed and not column:
+            at, look = KEYS, style.ROW_LABEL
+        elif figures.sources and not number and figure.value == 0:
+            book.register(figure, CellAddress(sheet.name, row, at, absolute=True))  # nobody states it
+            continue
+        elif mark or number:
+            tip = _told(figure, f" · {source_key(number)}" if number else "")
+        if keyed:
+            look = look.but(align="left") if isinstance(figure.value, str) else look
+        else:
+            look = look.but(colour=style.GREY, size=_SMALL, bold=figures.in_use is None and bool(mark))
         form = ";".join(f'{part}" {mark}"' for part in look.form.split(";")) if mark else look.form
-        look = look.but(form=form, wrap=False, bold=figures.in_use is None and bool(mark))
-        book.add_constant(sheet, row, first + column, figure, look)
-        if mark:
-            sheet.cells[row, first + column].tip = cut(figure.source, _TOLD)
-        _widen(sheet, first + column, _LEVEL)
-    sheet.tables.append((row, row, first))
+        book.add_constant(sheet, row, at, figure, look.but(form=form, wrap=False))
+        sheet.cells[row, at].tip = tip
+        _widen(sheet, at, _LEVEL)
+    sheet.tables.append((row, row, KEYS if keyed else first))
     if figures.in_use is not None:
         at = book.addresses[figures.in_use].row + 1
         of_scenarios = f"${xl_col_to_name(FIRST)}${at}:${xl_col_to_name(last)}${at}"
         used = style.Style(bold=True, colour=style.INK, fill=style.USED)
         rule = {"type": "formula", "criteria": f"=COUNTIF({of_scenarios},COLUMN()-{first})>0", "format": used}
         sheet.conditional.append(((row, first, row, first + figures.width - 1), rule))
+
+
+def add_columns(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> None:
+    """Place what stands over the columns of things and facts, in a row of its own."""
+    facts: dict[int, Input] = {}
+    for figures in section.rows:
+        assert isinstance(figures, Table)
+        facts |= {column: figure for figure, (_, column) in zip(figures.members, figures.places, strict=True)}
+    height = 20.0
+    for column, head in enumerate(section.columns):
+        unit, is_text = facts[column].unit, isinstance(facts[column].value, str)
+        text = head if unit in ("1", "flag") else f"{head}, {style.shown_unit(unit)}"
+        at = first_column(book) + column - 1 if column else KEYS
+        _widen(sheet, at, _FACT)
+        look = style.HEADER_WRAP.but(align="left") if is_text else style.HEADER_WRAP
+        sheet.set_text(row, at, text, look)
+        height = max(height, needed_height(text, look, sheet.widths[at]))
+    sheet.set_style(row, 0, at, style.HEADER)
+    sheet.heights[row] = height
+    sheet.tables.append((row, row, 0))
 
 
 def add_heads(book: EstimateBook, sheet: Sheet, row: int, heads: Table) -> None:
@@ -128,13 +93,10 @@ def first_column(book: EstimateBook) -> int:
     return FIRST + max(SIDE_BY_SIDE, book.columns) + 1
 
 
-def _has_words(figures: dict[str, Input], first: dict[str, Input]) -> bool:
-    """Whether what is known of a fact differs from thing to thing."""
-    return any(
-        (figure.status != "defined" or figure.source == _NOBODY)
-        and origin(figure)[1] != origin(first[thing])[1]
-        for thing, figure in figures.items()
-    )
+def _told(figure: Input, end: str = "") -> str:
+    """What is told where a figure is selected."""
+    words, status = origin(figure)
+    return cut(f"{status}: {words}", _TOLD - len(end)) + end
 
 
 def _look(figure: Input) -> style.Style:

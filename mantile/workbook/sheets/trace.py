@@ -15,10 +15,8 @@ from mantile.workbook.sheets.frame import mark_beginning
 _STEP, _NAME, _VALUE, _ID, _STATUS = range(5)
 _PATH = {"value": _VALUE, "name": _NAME, "id": _ID, "status": _STATUS}
 _TABLE = {**_PATH, "part": 0, "said": 5, "links": 6, "fixed": 7, "lead": 8, "key": 9, "place": 10}
-_OF_FIGURES = {**_TABLE, "told": 11}
 _HEADS = {_NAME: "what it is", _VALUE: "value", _ID: "id of its row"}
 _BEHIND = {**_HEADS, _STATUS: "status", 5: "source", 8: "leads to", 9: "key", 10: "place"}
-_BEHIND_FIGURES = {**_BEHIND, 11: "note"}
 _HEIGHT = 18
 _RULE, _END = (style.THIN, style.FAINT), (style.THIN, style.GREY)
 _LOOKS = {
@@ -27,7 +25,6 @@ _LOOKS = {
     "id": style.IDENTIFIER.but(wrap=False, colour=style.LINK),
     "status": style.SOURCE.but(wrap=False),
     "said": style.SOURCE.but(wrap=False),
-    "told": style.SOURCE.but(wrap=False),
     "fixed": style.table("whole"),
     "place": style.table("whole"),
     "links": style.table("whole"),
@@ -46,9 +43,9 @@ def add_trace(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trac
 def add_figures(book: EstimateBook, sheet: Sheet, row: int, last: int, found: Trace) -> int:
     """The figures of the library in use, each with its status and source; the row after them."""
     note = "what sources above, and steps of the trace below, are chosen from, live"
-    row = _head(sheet, row, last, (FIGURES, note), _BEHIND_FIGURES)
+    row = _head(sheet, row, last, (FIGURES, note), _BEHIND)
     for line in found.tables[FIGURES]:
-        _cells(book, sheet, row, line, _OF_FIGURES)
+        _cells(book, sheet, row, line, _TABLE)
         sheet.ids[row] = line["key"].id.removesuffix(".key")
         row = _finish(sheet, row, last)
     sheet.folds.append((row - len(found.tables[FIGURES]), row - 1))

@@ -53,7 +53,7 @@ from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
 from mantile.workbook.sheets.folding import OUTLINED, folded, folded_blocks, rows_in_use
 from mantile.workbook.sheets.frame import add_part, add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
-from mantile.workbook.sheets.tables import add_heads, add_row, add_table, first_column
+from mantile.workbook.sheets.tables import add_columns, add_heads, add_row, first_column
 from mantile.workbook.text_width import cut_to, height, letters
 
 _NARROWEST = (58, 206, 62, 294, 96, 180)  # widths of these columns
@@ -307,15 +307,14 @@ def _block(
     """
     start = row
     row = _head(sheet, row, section.title, section.note + after, last)
-    if section.table:
-        row = add_table(book, sheet, row, section)
-        sheet.blocks.append((start, row - 1))
-        return row
+    if section.columns:
+        add_columns(book, sheet, row, section)
+        row += 1
     sheet.blocks.append((start, row + len(section.rows) - 1))
     for index, entry in enumerate(section.rows):
         total = section.total if index == len(section.rows) - 1 else 0
         if isinstance(entry, Table):
-            _line_of_table(book, sheet, row, section.title, entry)
+            _line_of_table(book, sheet, row, section, entry)
             row += 1
             continue
         figure, beside = entry if isinstance(entry, tuple) else (entry, None)
@@ -343,16 +342,19 @@ def _block(
     return row
 
 
-def _line_of_table(book: EstimateBook, sheet: Sheet, row: int, title: str, figures: Table) -> None:
+def _line_of_table(book: EstimateBook, sheet: Sheet, row: int, section: Section, figures: Table) -> None:
     """A row of a table by itself."""
-    texts = (figures.label, style.shown_unit(figures.members[0].unit), figures.id)
+    unit = style.shown_unit(figures.members[0].unit)
+    texts = ("", figures.label, unit, figures.note, "", figures.id)
+    if section.columns:  # the key says which it is
+        texts = ("", "", "", figures.note, "", "")
     sheet.heights[row] = _ROW
-    for column, text in zip((1, 2, 5), texts, strict=True):
-        sheet.set_text(row, column, text, _LOOKS[column])
-        needed = needed_height(text, _LOOKS[column], sheet.widths[column])
-        sheet.heights[row] = max(sheet.heights[row], needed)
-    sheet.ids[row], sheet.sections[row] = figures.id, title
-    add_row(book, sheet, row, figures)
+    for column, (text, look) in enumerate(zip(texts, _LOOKS, strict=True)):
+        if text:
+            sheet.set_text(row, column, text, look)
+            sheet.heights[row] = max(sheet.heights[row], needed_height(text, look, sheet.widths[column]))
+    sheet.ids[row], sheet.sections[row] = figures.id, section.title
+    add_row(book, sheet, row, figures, keyed=bool(section.columns))
 
 
 def _labels(
