@@ -14,6 +14,7 @@ from mantile.equations.metrics import METRICS
 from mantile.equations.signature import sign_off
 from mantile.equations.stamp import Stamp, stamp
 from mantile.equations.trace import Trace, trace
+from mantile.equations.typed import LINES, STATES
 from mantile.estimates.estimate import Estimate
 from mantile.estimates.sensitivity import InputEffects, selected, sensitivity
 from mantile.graph.quantity import Input, Named, Quantity, Row, Section
@@ -107,7 +108,6 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     choice_faults = None if chosen is None else chosen.guards.faults
     headline_stamp = stamp(equations, calibrates, typed_choice, choice_faults)
     _store_headlines(book, headline_stamp)
-    book.typed |= {item.place.id: headline_stamp.assumptions for item in headline_stamp.assumptions}
     others = None if headline_stamp.others is None else headline_stamp.others.faults
     check_verdict = verdict(
         equations.checks,
@@ -119,7 +119,15 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     )
     master = check_verdict.headline
     of_cost = replace(headline_stamp.section, part="Cost")
+    edits = headline_stamp.edits
     sections = {**equations.sheets, CALCULATION: (*equations.sheets[CALCULATION], of_cost)}
+    more: dict[str, tuple[Row, ...]] = {
+        LINES: tuple(item.line for item in edits.measured),
+        STATES: tuple(item.state for item in edits.measured),
+    }
+    sections["Inputs"] = tuple(
+        replace(section, rows=(*section.rows, *more.get(section.title, ()))) for section in sections["Inputs"]
+    )
     tuned = None
     if calibrates:
         tuned = tuning(equations.workers, equations.figures)
@@ -148,22 +156,19 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
         capacity_sheet(book, master, headline_stamp.of_demand)
     if book.columns > 1:
         compare_sheet(book, master)
-    decide_sheet(book, chosen, headline_stamp.edits, master)
+    decide_sheet(book, chosen, edits.own, master)
     alternative_sheet(book, master)
     effects = sensitivity(estimate)
     sensitivity_sheet = SensitivitySheet(book, master, selected(effects, estimate))
     sweep_sheet = SweepSheet(book, master)
     error = calibration_sheet(book, master, tuned)
-    edits = headline_stamp.edits
-    for figure, column, cell in book.later:
-        cell.text = str(book.stored(figure, column))
-    book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True), follow=True)
     for column, stamps in enumerate(book.stamps):
         stamps[edits.of_base.id] = 0 if column else 1
     signatures = sign_off(edits, book.digest, book.columns)
-    of_edits = (*headline_stamp.of_assumptions, *edits.sections, signatures.section)
+    of_edits = (*headline_stamp.of_shared, edits.section, signatures.section)
     _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
-    found = _trace(book, effects, edits.entries)
+    book.store_inputs((*edits.own, *edits.shared))
+    found = _trace(book, effects, [item.input for item in (*edits.own, *edits.shared)])
     origins = assumptions_sheet(book, master, effects, sensitivity_sheet.figures.effects, found)
     sensitivity_sheet.add_origins(origins)
     checks_sheet(book, check_verdict)

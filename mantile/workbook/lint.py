@@ -24,7 +24,7 @@ from mantile.equations.graph import CALCULATION, PARTS
 from mantile.equations.variation import MOST_CHARACTERS
 from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
-from mantile.workbook.book import ANSWERS, FIRST, HEADS, REPEATING, SHARED
+from mantile.workbook.book import ANSWERS, FIRST, HEADS, OF_LETTER, REPEATING, SHARED
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package_part import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
@@ -235,14 +235,15 @@ def lint(path: str | Path) -> list[Finding]:
         raise InputError(f"{path}: cannot be read as a workbook: {type(error).__name__}: {error}") from error
     findings = [*_structure(book), *_links(book), *_identities(book)]
     used: set[tuple[str, int, int]] = set()
+    all_formulas = (cell for sheet in book.worksheets for cell in _formulas(sheet))
+    followed = {str(cell.value) for cell in all_formulas if not cell.protection.locked}
     for sheet in book.worksheets:
         if sheet.title == BUNDLE_SHEET:
             continue
         findings += _page(sheet)
         for cell in _formulas(sheet):
-            findings += _formula(
-                sheet, cell, used, cells.stored[sheet.title].get((cell.row - 1, cell.column - 1))
-            )
+            stored = cells.stored[sheet.title].get((cell.row - 1, cell.column - 1))
+            findings += _formula(sheet, cell, used, stored, followed)
         if sheet.title in WORKINGS:
             findings += _rows(sheet)
     findings += _dependents(book, used)
@@ -375,7 +376,9 @@ def _identities(book: Any) -> Iterator[Finding]:
                 yield Finding("duplicate-label", name, "", f"the label {label!r} stands on {count} rows")
 
 
-def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any) -> Iterator[Finding]:
+def _formula(
+    sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any, followed: Container[str]
+) -> Iterator[Finding]:
     name, text, place = sheet.title, str(cell.value), cell.coordinate
     if not isinstance(cell.value, str):
         yield Finding("array-formula", name, place, "an array formula or a data table")
@@ -412,6 +415,8 @@ def _formula(sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any
         used |= {(other, row, column) for row in range(first, last + 1) for column in range(c1, c2 + 1)}
         if name in COLLECTING or other in FRONT or not cell.protection.locked:
             continue  # what an input follows until it is typed over may stand further on
+        if text in followed:
+            continue  # a cell that repeats this
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
         elif name == "Inputs" and other == "Hardware" and c1 == c2 == SHARED + 1 and last > first:
@@ -506,13 +511,18 @@ def _tokens(sheet: str, place: str, tokens: list[Token]) -> Iterator[Finding]:
 
 
 def _rows(sheet: Any) -> Iterator[Finding]:
-    columns = range(FIRST + 2, sheet.max_column + 1)  # asked for once: all cells are looked at for it
+    columns = range(FIRST + 1, sheet.max_column + 1)  # asked for once: all cells are looked at for it
+    groups: dict[int, str] = {}  # columns of lines, by what their head says behind the scenario
     for row in range(5, sheet.max_row + 1):
-        base = sheet.cell(row, FIRST + 1)
-        if base.data_type != "f" or _tokenised(base.value) is None:
-            continue  # what is wrong with it is reported by itself
+        if sheet.cell(row, 6).value is None and sheet.cell(row, 1).value:
+            heads = ((column, sheet.cell(row, column).value) for column in columns)
+            groups = {column: str(head).rpartition(OF_LETTER)[2] for column, head in heads if head}
+        bases: dict[str, Any] = {}
         for column in columns:
             other = sheet.cell(row, column)
+            base = bases.setdefault(groups.get(column, ""), other)
+            if other is base or base.data_type != "f" or _tokenised(base.value) is None:
+                continue  # what is wrong with it is reported by itself
             if other.data_type != "f" or not other.protection.locked:
                 continue  # an input of that scenario
             expected = Translator(base.value, origin=base.coordinate).translate_formula(other.coordinate)

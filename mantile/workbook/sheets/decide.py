@@ -12,7 +12,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from mantile.equations.decide import TAKE, Decided, decide
 from mantile.equations.decide.figures import Judged
 from mantile.equations.decide.typed import tell_taken
-from mantile.equations.stamp import Edits
+from mantile.equations.typed import Typed
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.decision import Decision
 from mantile.workbook import charts, style
@@ -65,7 +65,7 @@ def choice(book: EstimateBook) -> Decided | None:
     return None if asked is None else decide(book.estimate.equations, asked, book.columns - 1, book.currency)
 
 
-def decide_sheet(book: EstimateBook, figures: Decided | None, edits: Edits, master: Quantity) -> None:
+def decide_sheet(book: EstimateBook, figures: Decided | None, own: Sequence[Typed], master: Quantity) -> None:
     """Fill the sheet; none of a scenario without a decision."""
     asked = book.estimate.scenario.decision
     if asked is None or figures is None:
@@ -79,14 +79,14 @@ def decide_sheet(book: EstimateBook, figures: Decided | None, edits: Edits, mast
     sheet.one_page_wide = True
     add_title_rows(book, sheet, DECIDE_SHEET, _LAST, master)
     _findings(book, sheet, figures)
-    followed = tell_taken(figures.figures["taken"], figures.guards.valid[TAKE], edits.own, len(figures.plans))
+    followed = tell_taken(figures.figures["taken"], figures.guards.valid[TAKE], own, len(figures.plans))
     _asked(book, sheet, figures, asked, followed[-1])
     row = _ranking(book, sheet, figures)
     row = _search(book, sheet, figures, asked, first := row + 1)
     row = _prices(book, sheet, figures, asked, row + 1)
     row = _measures(book, sheet, figures, row + 1)
     sheet.print_area = (0, 0, row - 1, _LAST)
-    book.store_inputs((cell, figures.guards.places[cell.id], None) for cell in figures.typed)
+    book.store_places((cell, figures.guards.places[cell.id]) for cell in figures.typed)
     _workings(book, sheet, figures, asked, followed[:-1], first + 1, row + 1)
     _take(book, figures)
 

@@ -71,7 +71,7 @@ def add_table(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> i
         unit = next(iter(figures.values())).unit
         head = fact if unit in ("1", "flag") else f"{fact}, {style.shown_unit(unit)}"
         at_words = behind + 2 * told.index(fact) if fact in told else None
-        _widen(sheet, column, _FACT)
+        widen(sheet, column, _FACT)
         sheet.set_text(row, column, head, style.HEADER_WRAP)
         height = max(height, needed_height(head, style.HEADER_WRAP, _FACT))
         for thing, figure in figures.items():
@@ -82,7 +82,7 @@ def add_table(book: EstimateBook, sheet: Sheet, row: int, section: Section) -> i
                     sheet.set_text(things[thing], place, text, style.SOURCE.but(wrap=False))
         for place, what in enumerate(("what is known", "source"), at_words or 0):
             if at_words is not None:
-                _widen(sheet, place, _WORDS)
+                widen(sheet, place, _WORDS)
                 sheet.set_text(row, place, f"{fact}: {what}", style.HEADER_WRAP)
     sheet.set_cell(row, 0, Cell(style.HEADER_WRAP))
     sheet.heights[row] = height
@@ -103,7 +103,7 @@ def add_row(book: EstimateBook, sheet: Sheet, row: int, figures: Table) -> None:
         book.add_constant(sheet, row, first + column, figure, look)
         if mark:
             sheet.cells[row, first + column].tip = cut(figure.source, _TOLD)
-        _widen(sheet, first + column, _LEVEL)
+        widen(sheet, first + column, _LEVEL)
     sheet.tables.append((row, row, first))
     if figures.in_use is not None:
         at = book.addresses[figures.in_use].row + 1
@@ -120,7 +120,7 @@ def add_heads(book: EstimateBook, sheet: Sheet, row: int, heads: Table) -> None:
     sheet.widths += [_GAP] * (first - len(sheet.widths))
     for figure, (_, column) in zip(heads.members, heads.places, strict=True):
         book.add_constant(sheet, row, first + column, figure, style.HEADER_WRAP)
-        _widen(sheet, first + column, _LEVEL)
+        widen(sheet, first + column, _LEVEL)
 
 
 def first_column(book: EstimateBook) -> int:
@@ -143,5 +143,6 @@ def _look(figure: Input) -> style.Style:
     return style.zero_as_dash(look) if figure.value == 0 and figure.unit not in ("1", "flag") else look
 
 
-def _widen(sheet: Sheet, column: int, width: float) -> None:
+def widen(sheet: Sheet, column: int, width: float) -> None:
+    """Make room for a column behind those that a sheet has."""
     sheet.widths += [width] * (column + 1 - len(sheet.widths))
