@@ -24,9 +24,10 @@ from mantile.graph.quantity import Input
 from mantile.library.scenario import parse_scenario
 from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.verification.verify import verify
-from mantile.workbook.book import ACROSS, FIRST, SHARED
+from mantile.workbook.book import ACROSS, FIRST
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
+from mantile.workbook.places import typed_id
 from mantile.workbook.read import typed_inputs
 from mantile.workbook.write import build_workbook, write_workbook
 
@@ -136,12 +137,13 @@ def test_every_yellow_cell_counts_in_its_scenario(book: EstimateBook) -> None:
     found = stamp(graph)
     edits = found.edits
     guards = {item.input: item.cell for item in graph.typed.inputs}
+    entries = [item.input for item in (*edits.own, *edits.shared)]
     program = Program([edits.count, edits.all, edits.told, edits.listed[0].cell])
     then = [program.run(given) for given in book.given(book.generated_inputs())[: book.columns]]
     seen = set()
     for (identifier, column), (sheet, row, at) in book.input_cells.items():
         figure = graph.figures.get(identifier)
-        if not isinstance(figure, Input) or figure not in edits.entries or (figure.shared and column):
+        if not isinstance(figure, Input) or figure not in entries or (figure.shared and column):
             continue  # the cell of what is shared is that of the base
         was, seen = then[column][figure], seen | {figure}
         value = "another" if isinstance(was, str) else 0.0137 if math.isnan(was) else was * 1.5 + 1
@@ -151,13 +153,13 @@ def test_every_yellow_cell_counts_in_its_scenario(book: EstimateBook) -> None:
         assert now[edits.all] >= 1 and then[column][edits.all] == 0, said
         assert cell in now[edits.told], (said, now[edits.told])
         assert now[edits.listed[0].cell].endswith(f", {cell}"), said
-    assert seen == {figure for figure in edits.entries if not figure.fixed}, "locked facts of the model apart"
+    assert seen == {figure for figure in entries if not figure.fixed}, "locked facts of the model apart"
 
 
 def _order(book: EstimateBook) -> list[str]:
-    """Ids of inputs in the order in which they stand on Edits."""
-    ids = book.sheets["Edits"].ids.values()
-    return [one.removeprefix("stamp.").removesuffix(".now") for one in ids if one.endswith(".now")]
+    """Ids of inputs in the order in which their lines stand on Inputs and Edits."""
+    ids = [one for name in ("Inputs", "Edits") for one in book.sheets[name].ids.values()]
+    return [typed_id(one) for one in ids if one.startswith("typed.used.")]
 
 
 def test_a_figure_that_is_no_input_is_not_denied(book: EstimateBook) -> None:
@@ -278,8 +280,8 @@ def test_an_edit_of_a_cell_of_all_scenarios_counts_once(book: EstimateBook) -> N
     assert set(listed[0]) == {label.partition(",")[0] for label in labels} | {"–"}
     assert [said(f"stamp.edit.{number}.now", 0) for number in range(1, 5)][1:] != ["–"] * 3
     for identifier in SHARED_EDITS:
-        row = rows[f"stamp.{identifier}.now"]
-        assert (row, SHARED) in sheet.cells and (row, FIRST) not in sheet.cells
+        row = rows[f"typed.{identifier}"]
+        assert sheet.cells[row, FIRST].expression is not None and (row, FIRST + 1) not in sheet.cells
 
 
 @pytest.mark.exhaustive

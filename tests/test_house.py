@@ -186,8 +186,8 @@ def test_no_exception_is_idle(library: Library) -> None:
 READERS = ("workbook", "cli", "roundtrip", "verification", "estimates")
 # What they may name of graph/quantity.py: what nodes are, and walks over them.
 NODES = {
-    "Apply", "Cases", "InCase", "Input", "Literal", "Named", "Node", "Number", "Operand", "Quantity", "Row",
-    "Section",
+    "Apply", "Cases", "InCase", "Input", "Line", "Literal", "Named", "Node", "Number", "Operand", "Quantity",
+    "Row", "Section",
     "Span", "Table", "Value", "Words", "NOT_KNOWN",
     "ancestors", "children", "dependents", "expression", "is_named", "precedents",
     "same_in_all_cases",

@@ -18,6 +18,7 @@ from mantile.equations.metrics import OF_COST
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import stamp
 from mantile.equations.typed import NONE, Typed
+from mantile.equations.typed.cells import FAULT
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import NOT_KNOWN, Input, Node
@@ -172,8 +173,14 @@ def place(identifier: str) -> tuple[str, str]:
 def guarded() -> tuple[Typed, ...]:
     """Inputs and dimensions: cells that are filled."""
     equations = worked_out().equations
-    filled = [item for item in equations.typed.inputs if item.held is not None]
+    filled = [item for item in equations.typed.inputs if not item.is_override]
     return (*filled, *equations.model.typed.typed)
+
+
+def is_fault(state: float) -> bool:
+    """Whether the state of a cell says that it cannot be."""
+    assert isinstance(FAULT.value, int)
+    return state >= FAULT.value
 
 
 def told(values: dict[Node, Any], one: Estimate) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -206,21 +213,23 @@ def test_every_cell_that_cannot_be_makes_the_plan_impossible_or_its_cost_unknown
     program = Program(
         [
             *graph.headlines.values(),
-            *(node for item in items for node in (item.valid, item.used)),
+            *(node for item in items for node in (item.state, item.used)),
             *(graph.checks.reason, graph.checks.possible, graph.checks.payable),
             *(graph.checks.faults.message, graph.checks.of_money.message),
         ]
     )
-    then = program.run(one.inputs(0))
+    inputs = one.inputs(0)
+    held = {item.held.id: inputs[item.input.id] for item in items if inputs.get(item.input.id) is not None}
+    then = program.run(inputs | held)
     times, costs = told(then, one)
     for item in items:
         is_override, paid = item.input in cells, OF_MONEY.match(item.input.id) is not None
-        assert then[item.valid] == 1 and then[item.used] == (NONE if is_override else then[item.input])
+        assert then[item.state] == 0 and then[item.used] == (NONE if is_override else then[item.input])
         for wrong in wrongs(item.input):
             found = program.vary(then, {item.cell: wrong})
             seen, of_cost = told(found, one)
             said = (item.input.id, wrong)
-            assert found[item.valid] == 0 and found[item.used] == then[item.used], said
+            assert is_fault(found[item.state]) and found[item.used] == then[item.used], said
             assert set(of_cost.values()) == {NOT_KNOWN} and not found[graph.checks.payable], said
             assert seen == times if paid else set(seen.values()) == {NOT_KNOWN}, said
             assert found[graph.checks.possible] == paid, said
@@ -240,7 +249,7 @@ def test_every_assumption_that_cannot_be_does_the_same() -> None:
     program = Program(
         [
             *graph.headlines.values(),
-            *(item.valid for item in items),
+            *(item.state for item in items),
             *(checks.reason, checks.possible, checks.payable),
             *(checks.faults.message, checks.of_money.message),
         ]
@@ -253,7 +262,7 @@ def test_every_assumption_that_cannot_be_does_the_same() -> None:
             found = program.vary(then, {item.input: wrong})
             seen, of_cost = told(found, one)
             said = (item.input.id, wrong)
-            assert found[item.valid] == 0 and not found[checks.payable], said
+            assert is_fault(found[item.state]) and not found[checks.payable], said
             assert set(of_cost.values()) == {NOT_KNOWN}, said
             assert seen == times if paid else set(seen.values()) == {NOT_KNOWN}, said
             assert found[checks.possible] == paid, said
@@ -274,11 +283,11 @@ def test_every_dimension_is_looked_at() -> None:
     }
     assert any(item.input.id.startswith("model.vision.") for item in dimensions)
     for item in dimensions:
-        assert values[item.valid] == 1
+        assert values[item.state] == 0
         minimum = item.input.minimum
         assert minimum is not None
         found = one.program.run(one.inputs(0) | {item.input.id: minimum - 1})
-        assert found[item.valid] == 0 and found[one.equations.checks.possible] == 0
+        assert is_fault(found[item.state]) and found[one.equations.checks.possible] == 0
         assert found[one.equations.checks.reason] == "DIMENSION_INVALID"
 
 

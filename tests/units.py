@@ -25,6 +25,7 @@ from mantile.graph.quantity import (
     Quantity,
     Span,
     Table,
+    Words,
     ancestors,
 )
 
@@ -113,12 +114,12 @@ def check_units(figures: Iterable[Named]) -> None:
     """
     found: dict[Node, _Unit] = {}
     for node in ancestors(*figures):
-        if isinstance(node, Literal):
+        if isinstance(node, Literal | Words):
             found[node] = None
         elif isinstance(node, Input | InCase | Cases):
             found[node] = parse(node.unit if isinstance(node, Input) else node.figure.unit)
         elif isinstance(node, Span):
-            contents = node.members[0].id.startswith("typed.content.")  # what cells hold, whatever that is
+            contents = node.members[0].id.startswith("typed.")  # what cells hold or held, whatever that is
             units = [found[member] for member in node.members]
             found[node] = None if contents else _agree(node.members[0].id, units)
         elif isinstance(node, Table):

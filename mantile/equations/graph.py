@@ -45,11 +45,29 @@ from mantile.equations.serving.alone import Prompt, prompt
 from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
 from mantile.equations.spread import spread
-from mantile.equations.typed import SharedCells, TypedInputs, assumptions_typed, typed_inputs
+from mantile.equations.typed import (
+    ASSUMPTIONS,
+    PAID,
+    SharedCells,
+    TypedInputs,
+    assumptions_typed,
+    typed_inputs,
+)
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Named, Node, Quantity, Row, Section, Table, ancestors, precedents
+from mantile.graph.quantity import (
+    Input,
+    Line,
+    Named,
+    Node,
+    Quantity,
+    Row,
+    Section,
+    Table,
+    ancestors,
+    precedents,
+)
 from mantile.ir.modules import ModelGraph
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
@@ -375,6 +393,7 @@ def build_graph(
         inputs,
         prefill_workers.hardware,
         known,
+        prefill_workers.formats.types,
         [cell for cell in overrides if used is None or cell in used],
         paid,
         () if several is None else several.entries,
@@ -382,10 +401,10 @@ def build_graph(
         () if profile is None else (profile,),
     )
     guarded: set[Named] = {item.input for item in typed.inputs}
-    assumed = assumptions_typed(needed, guarded)
+    assumed = assumptions_typed(needed, guarded, ASSUMPTIONS)
     assert assumed is not None  # the scheduler has some
     of_money = [figure for figure in ancestors(*results.values()) if isinstance(figure, Input)]
-    of_cost = assumptions_typed(of_money, guarded | plan, "assumptions, power and price")
+    of_cost = assumptions_typed(of_money, guarded | plan, PAID, "assumptions, power and price")
     verdict = checks(asked, found_checks, typed, (assumed, of_cost))
     shown = dict(headlines(by_id, verdict.possible, verdict.payable, inputs.output_tokens))
     known_by = evidence(
@@ -731,7 +750,7 @@ def _pruned(section: Section, needed: set[Node]) -> Section:
     rows = tuple(
         row
         for row in (_without_unused(row, needed) for row in section.rows)
-        if isinstance(row, Table | tuple)
+        if isinstance(row, Table | Line | tuple)
         or row in needed
         or row.id.startswith(("model.", "tensor", "inputs.", COLUMN_IN_USE))
         or not (isinstance(row, Quantity) or row.id.endswith(OVERRIDE))

@@ -71,7 +71,6 @@ def model(ir: ModelGraph) -> ModelSize:
             ),
             *_vision(ir),
             Section("Dimensions", ir.sizes, "made of the facts above"),
-            *typed.sections,
             rows.section("Size", "from the dimensions above", Section.SUBTOTAL),
         ),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from mantile.equations.checks import NO_EDIT, TOLERANCE, Check
 from mantile.equations.constant import HALF
@@ -17,7 +17,18 @@ from mantile.equations.metrics import (
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
-from mantile.equations.typed import AN_ERROR, NONE, Faults, SharedCells, Typed, assumptions_typed
+from mantile.equations.typed import (
+    OTHERS,
+    SHARED_COLUMNS,
+    Faults,
+    SharedCells,
+    Typed,
+    assumptions_typed,
+    count_faults,
+)
+from mantile.equations.typed.cells import Guard
+from mantile.equations.typed.inputs import is_number_or_none
+from mantile.equations.typed.shared import CHOICE
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -26,22 +37,20 @@ from mantile.graph.quantity import (
     Section,
     absolute,
     all_of,
-    as_node,
     at_least,
     choose,
     count_where,
     defined,
-    equal,
     floor,
     if_error,
     index,
-    is_empty,
     is_error,
     is_number,
     join,
     match,
     maximum,
     minimum,
+    nth_largest,
     number_of,
     span,
     sum_of,
@@ -57,6 +66,7 @@ READABLE, OF_CHOICE = ("OVERRIDE_INVALID", "FIGURE_INVALID"), "CHOICE_INVALID"
 """Codes of the checks that cells hold what can be read; the last where plans are chosen among."""
 EDITS = "What was edited"
 _LISTED = 8  # edits that are named
+_MEASURED = 1000  # number of the first cell of what was measured
 
 
 @dataclass(frozen=True)
@@ -73,22 +83,21 @@ class Edits:
     """Cells that inputs and overrides are typed into, and what they held when the file was made.
 
     Args:
-        entries: inputs, overrides, measured values, dimensions and assumptions; `cells` the words for their
-            cells, `stored` what they held, in the same order: of the first three per scenario. Whoever lays
-            out the file fills in both.
+        own: cells that scenarios have of their own: inputs, overrides, values that were `measured`; `shared`
+            those of dimensions, assumptions, and of what is asked of classes and choices. Whoever lays out
+            the file fills in what they held, and words for them.
         of_base: 1 in the base scenario, 0 in others; whoever lays out the file fills it in.
         invalid: how many overrides and measured values cannot be.
         told: the first that holds something else in words; a dash where there is none.
         count: how many hold something else now; `all` with the headline results that do. Cells of all
-            scenarios, those of dimensions and assumptions, count in the base.
+            scenarios count in the base.
         listed: the first of these, of a scenario.
         left: how many are not listed.
-        own: of each cell that scenarios have of their own the words for it, and what it holds now.
     """
 
-    entries: tuple[Input, ...]
-    cells: tuple[Input, ...]
-    stored: tuple[Input, ...]
+    own: tuple[Typed, ...]
+    shared: tuple[Typed, ...]
+    measured: tuple[Typed, ...]
     of_base: Input
     invalid: Quantity
     told: Quantity
@@ -96,8 +105,7 @@ class Edits:
     all: Quantity
     left: Quantity
     listed: tuple[Edit, ...]
-    own: tuple[tuple[Input, Quantity], ...]
-    sections: tuple[Section, ...]
+    section: Section
 
 
 @dataclass(frozen=True)
@@ -107,9 +115,9 @@ class Stamp:
     Args:
         figures: live results; `stored` their values at generation, per scenario, in the same order.
         edits: inputs and overrides that hold something else now.
-        assumptions: their cells; `others` those that no headline result depends on; `of_assumptions` the
-            blocks about all. `of_demand`: cells that cannot be, without which nobody knows what a demand
-            costs.
+        assumptions: their cells; `others` those that no headline result depends on; `of_shared` the blocks
+            about all cells of all scenarios. `of_demand`: cells that cannot be, without which nobody knows
+            what a demand costs.
         readable: that overrides and assumptions hold what can be read; `unchanged` the alert that inputs or
             results changed.
     """
@@ -120,7 +128,7 @@ class Stamp:
     assumptions: tuple[Typed, ...]
     others: SharedCells | None
     of_demand: Faults
-    of_assumptions: tuple[Section, ...]
+    of_shared: tuple[Section, ...]
     readable: tuple[Check, ...]
     unchanged: Check
     section: Section
@@ -171,13 +179,13 @@ def stamp(
     edited = edits(graph, changed, assumptions, of_choice)
     readable = [Check(code, left, none) for code, left in zip(READABLE, (edited.invalid, count), strict=True)]
     if choice is not None:
-        chosen, words = Rows("stamp"), "Cells of the decision that hold what cannot be, in the base"
-        of_base = chosen("choice_faults", words, "flag", choice.count * edited.of_base)
+        words = "Cells of Decide that hold what cannot be, in the base"
+        of_base = rows("choice_faults", words, "flag", choice.count * edited.of_base)
         readable.append(Check(OF_CHOICE, of_base, none))
-        edited = replace(edited, sections=(*edited.sections, chosen.section("Decision")))
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
+    lines = tuple(item.line for item in edited.shared)
     return Stamp(
         figures=figures,
         stored=stored,
@@ -185,8 +193,13 @@ def stamp(
         assumptions=assumptions,
         others=others,
         of_demand=of_demand,
-        of_assumptions=(
-            *(section for of in kinds for section in of.sections),
+        of_shared=(
+            Section(
+                "Cells of all scenarios", lines, "dimensions, assumptions and choices", over=SHARED_COLUMNS
+            ),
+            graph.model.typed.section,
+            *graph.typed.of_shared,
+            *(of.section for of in kinds),
             in_all.section("All assumptions"),
         ),
         readable=tuple(readable),
@@ -200,7 +213,10 @@ def _others(graph: EstimateGraph) -> SharedCells | None:
     paid = () if graph.paid is None else graph.paid.typed
     items = (*graph.typed.inputs, *graph.assumed.typed, *paid)
     return assumptions_typed(
-        graph.figures.values(), {item.input for item in items}, "assumptions, not behind results"
+        graph.figures.values(),
+        {item.input for item in items},
+        OTHERS,
+        "assumptions, not behind results",
     )
 
 
@@ -217,25 +233,29 @@ def edits(
         assumptions: their cells.
         of_choice: what is typed where plans are chosen among; all scenarios share it.
     """
-    values = graph.measured.values.values()
-    of_all_scenarios = (*graph.model.typed.typed, *graph.typed.shared, *assumptions)
-    own = _cells(graph.typed.own, map(_overridden, values))
-    shared = _cells(of_all_scenarios, map(_overridden, of_choice))
+    cells = enumerate(graph.measured.values.values())
+    values = tuple(_beside(cell, _MEASURED - place, True) for place, cell in cells)
+    choices = (_beside(cell, CHOICE - place, False) for place, cell in enumerate(of_choice))
+    own = (*graph.typed.own, *values)
+    shared = (*graph.model.typed.typed, *graph.typed.shared, *assumptions, *choices)
     rows = Rows("stamp.edit")
-    invalid = _invalid(rows, graph.typed.overrides_invalid, own.live[len(graph.typed.own) :])
+    invalid = graph.typed.overrides_invalid + count_faults(values)
+    words = "Overrides and measured values that cannot be"
+    found_invalid = rows("invalid", words, "flag", invalid, "or are below 0")
     of_base = _fixed_flag("of_base", "The base scenario, in which cells of all scenarios count")
     rows.add(of_base)
+    of_own = rows("of_own", "Cells of the scenario that hold something else", "flag", _changed(own))
     of_all = rows(
-        "of_all", "Cells of all scenarios that hold something else", "flag", shared.counted[-1] * of_base
+        "of_all", "Cells of all scenarios that hold something else", "flag", _changed(shared) * of_base
     )
     count = rows(
         "count",
         "Cells that hold something else",
         "flag",
-        own.counted[-1] + of_all,
+        of_own + of_all,
         "inputs and overrides; in the base also what all scenarios share: dimensions, assumptions, limits",
     )
-    listed = tuple(_edit(rows, number, count, own, shared) for number in range(1, _LISTED + 1))
+    listed = tuple(_edit(rows, number, (of_own, own), (count, shared)) for number in range(1, _LISTED + 1))
     both = rows(
         "all",
         "Inputs and headline results that changed",
@@ -247,99 +267,53 @@ def edits(
     first_told = _told(rows, listed[0], count)
     left = rows("left", "Edits that are not listed", "flag", maximum(0, count - most))
     return Edits(
-        entries=(*own.entries, *shared.entries),
-        cells=(*own.cells, *shared.cells),
-        stored=(*own.held, *shared.held),
+        own=own,
+        shared=shared,
+        measured=values,
         of_base=of_base,
-        invalid=invalid,
+        invalid=found_invalid,
         told=first_told,
         count=count,
         all=both,
         left=left,
         listed=listed,
-        own=tuple(zip(own.cells, own.live, strict=True)),
-        sections=(
-            *own.sections(""),
-            *shared.sections(", all scenarios"),
-            rows.section(
-                EDITS,
-                "inputs, overrides, assumptions and dimensions that hold something else than as generated",
-            ),
+        section=rows.section(
+            EDITS, "inputs, overrides, assumptions and dimensions that hold something else than as generated"
         ),
     )
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """Cells that something is typed into: words for them, what they held, what they hold.
+def _beside(entry: Input, number: int, is_measured: bool) -> Typed:
+    """The line of a cell that may be empty: of a value that was measured, which is a number of at least 0, or
+    of a choice, of which other rows say whether it can be.
+    """
+    guard = Guard(entry.id, entry, number)
+    content = guard.number_or_none(entry)
+    return guard.typed(entry, content, (), is_number_or_none(content) if is_measured else None)
+
+
+def _changed(items: Sequence[Typed]) -> Node:
+    """How many cells hold something else than as generated."""
+    return count_where(span([item.state for item in items]), at_least(1))
+
+
+def _edit(
+    rows: Rows, number: int, own: tuple[Quantity, Sequence[Typed]], shared: tuple[Quantity, Sequence[Typed]]
+) -> Edit:
+    """A place of the list: first the cells of the scenario's own, then those that all share.
 
     Args:
-        entries: what is typed.
-        counted: how many of those so far hold something else.
+        own, shared: how many edits there are up to these, and their cells.
     """
-
-    entries: tuple[Input, ...]
-    cells: tuple[Input, ...]
-    held: tuple[Input, ...]
-    live: tuple[Quantity, ...]
-    counted: tuple[Quantity, ...]
-
-    def sections(self, of: str) -> tuple[Section, ...]:
-        """Their blocks on Edits."""
-        return (
-            Section(f"Cells{of}", self.cells, "what an input is called, and where it is typed"),
-            Section(f"Held as generated{of}", self.held, "what the cells held when the file was made"),
-            Section(f"Held now{of}", self.live, "what the cells hold"),
-            Section(
-                f"Counted{of}", self.counted, "cells so far that hold something else: the last counts all"
-            ),
-        )
-
-
-def _cells(typed: Sequence[Typed], others: Iterable[tuple[Input, Quantity]]) -> _Cells:
-    """The rows about cells.
-
-    Args:
-        typed: those about which other sheets say what they hold.
-        others: those about which nobody does, each with the row of what it holds.
-    """
-    cells = [*((item.input, _read(item)) for item in typed), *others]
-    entries, live = tuple(entry for entry, _ in cells), tuple(now for _, now in cells)
-    held = tuple(_fixed(entry, "held", f"Held: {entry.label}") for entry in entries)
-    return _Cells(
-        entries=entries,
-        cells=tuple(_fixed(entry, "cell", f"Cell of {entry.label}") for entry in entries),
-        held=held,
-        live=live,
-        counted=_counted(entries, held, live),
-    )
-
-
-def _invalid(rows: Rows, overrides: Quantity, live: Sequence[Quantity]) -> Quantity:
-    """How many overrides and measured values hold what cannot be.
-
-    Args:
-        overrides: how many overrides do.
-        live: what the cells of measured values hold.
-    """
-    body: Node = overrides
-    if live:
-        measured = defined("stamp.edit.measured", "Measured values", "flag", len(live))
-        rows.add(measured)
-        body = overrides + measured - count_where(span(live), at_least(0)) - count_where(span(live), NONE)
-    return rows("invalid", "Overrides and measured values that cannot be", "flag", body, "or are below 0")
-
-
-def _edit(rows: Rows, number: int, count: Quantity, own: _Cells, shared: _Cells) -> Edit:
-    """A place of the list: first the cells of the scenario's own, then those that all share."""
     turn = defined(f"stamp.edit.{number}.number", f"Edit {number}", "flag", number, "its turn")
     rows.add(turn)
-    of_own, of_shared = own.counted[-1], shared.counted[-1]
+    of_own, own_states = own[0], span([item.state for item in own[1]])
+    count, states = shared[0], span([item.state for item in shared[1]])
     place = rows(
         f"{number}.place",
         f"Edit {number}, place",
         "number",
-        where(turn <= of_own, match(turn, span(own.counted)), 0),
+        where(turn <= of_own, match(nth_largest(own_states, turn), own_states), 0),
         "0: there are fewer",
     )
     further = rows(
@@ -348,21 +322,21 @@ def _edit(rows: Rows, number: int, count: Quantity, own: _Cells, shared: _Cells)
         "number",
         where(
             all_of(turn > of_own, turn <= count),
-            match(maximum(1, minimum(turn - of_own, of_shared)), span(shared.counted)),
+            match(nth_largest(states, maximum(1, turn - of_own)), states),
             0,
         ),
         "0: it is none of these",
     )
 
-    def told(name: str, label: str, block: Sequence[Named], others: Sequence[Named]) -> Quantity:
-        other = choose(1 + minimum(1, further), NO_EDIT, index(span(others), maximum(1, further)))
-        body = where(place > 0, index(span(block), place), other)
+    def told(name: str, label: str, of: Callable[[Typed], Named]) -> Quantity:
+        other = choose(1 + minimum(1, further), NO_EDIT, index(span(map(of, shared[1])), maximum(1, further)))
+        body = where(place > 0, index(span(map(of, own[1])), place), other)
         return rows(f"{number}.{name}", f"Edit {number}, {label}", "1", body)
 
     return Edit(
-        told("cell", "cell", own.cells, shared.cells),
-        told("was", "as generated", own.held, shared.held),
-        told("now", "now", own.live, shared.live),
+        told("cell", "cell", lambda item: item.place),
+        told("was", "as generated", lambda item: item.held),
+        told("now", "now", lambda item: item.content),
     )
 
 
@@ -395,52 +369,6 @@ def _fixed_flag(name: str, label: str) -> Input:
         status="defined",
         fixed=True,
     )
-
-
-def _fixed(entry: Input, name: str, label: str) -> Input:
-    """A text or number that whoever lays out the file fills in; what an input held may follow as it does."""
-    return Input(
-        id=f"stamp.{entry.id}.{name}",
-        label=label,
-        unit=entry.unit if name == "held" else "1",
-        value="",
-        note="when the file was made",
-        source="native engine",
-        status="defined",
-        shared=entry.shared,
-        fixed=True,
-        default=(lambda: entry.follows) if name == "held" else None,
-    )
-
-
-def _read(item: Typed) -> Quantity:
-    """What stands on Inputs of an input, and on IR of a dimension."""
-    return _now(item.input, where(is_error(item.content), AN_ERROR, item.content))
-
-
-def _overridden(entry: Input) -> tuple[Input, Quantity]:
-    """A cell that may be empty, and what it holds."""
-    return entry, _now(entry, where(is_empty(entry), NONE, entry))
-
-
-def _now(entry: Input, what: Node) -> Quantity:
-    return Quantity(f"stamp.{entry.id}.now", f"Now: {entry.label}", entry.unit, what)
-
-
-def _counted(
-    entries: tuple[Input, ...], stored: tuple[Named, ...], live: tuple[Named, ...]
-) -> tuple[Quantity, ...]:
-    """How many cells hold something else, counted from the first on. No number counts as 0 here."""
-    counted: list[Quantity] = []
-    for entry, then, now in zip(entries, stored, live, strict=True):
-        before = counted[-1] if counted else as_node(0)
-        same = equal(now, then)
-        if isinstance(entry.value, int | float):  # not a text, nor an override, which may hold no number
-            held = number_of(then)
-            same = all_of(is_number(now), absolute(number_of(now) - held) <= TOLERANCE * absolute(held))
-        edits = where(same, before, before + 1)
-        counted.append(Quantity(f"stamp.{entry.id}.edits", f"Edits up to {entry.label}", "flag", edits))
-    return tuple(counted)
 
 
 def unchanged(stamp: Stamp, scenarios: int) -> Quantity:

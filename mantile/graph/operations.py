@@ -344,7 +344,7 @@ def _flags(keys: Members, key: Any) -> Any:
             return numbers == known.get(key.lower(), -2)
         return keys.numbers == key
     if criterion is None:
-        return [_same(member, key) for member in keys]
+        return [_is_text(member) == _is_text(key) and _same(member, key) for member in keys]
     return [not isinstance(member, str) and criterion.compare(member, criterion.bound) for member in keys]
 
 

@@ -325,9 +325,34 @@ class Cases(Node):
         return tuple(InCase(self.figure, case) for case in range(self.count))
 
 
-Row = Named | Table | tuple[Named, Input | Table]
-"""What stands on one line: a figure, a row of a table, or a figure of each case and beside it a shared word
-about it or a row of a table."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Line:
+    """Several figures on one line.
+
+    Args:
+        id, label: of the line.
+        number: shared by all cases.
+        figures: those of each case, one for each of the columns of its section.
+        fixed: shared by all cases, side by side.
+        how: stands in the column of how a figure is worked out.
+    """
+
+    id: str
+    label: str
+    number: Input
+    figures: tuple[Named, ...]
+    fixed: tuple[Input, ...]
+    how: str
+
+    @property
+    def members(self) -> tuple[Named, ...]:
+        """All figures."""
+        return (self.number, *self.figures, *self.fixed)
+
+
+Row = Named | Table | Line | tuple[Named, Input | Table]
+"""What stands on one line: a figure, a row of a table, several figures, or a figure of each case and beside
+it a shared word about it or a row of a table."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -342,6 +367,7 @@ class Section:
         heads: what stands over the columns of tables beside its rows, in the head of the sheet.
         columns: what stands over the columns of its rows where these are things and facts: rows of a table,
             the first figure of each its key.
+        over: what stands over the figures of lines: a column for each case, or one for all.
         part: of the sheet on which it stands, where that has several.
     """
 
@@ -351,6 +377,7 @@ class Section:
     total: int = 0
     heads: Table | None = None
     columns: tuple[str, ...] = ()
+    over: tuple[str, ...] = ()
     part: str = ""
 
     SUBTOTAL: ClassVar[int] = 1
@@ -358,12 +385,12 @@ class Section:
 
     def figures(self) -> tuple[Named, ...]:
         """Every input and quantity of the block, one after the other."""
-        rows: list[Node] = [] if self.heads is None else [self.heads]
+        rows: list[Node | Line] = [] if self.heads is None else [self.heads]
         rows += [part for row in self.rows for part in (row if isinstance(row, tuple) else (row,))]
         return tuple(
             figure
             for part in rows
-            for figure in (part.members if isinstance(part, Table) else (cast(Named, part),))
+            for figure in (part.members if isinstance(part, Table | Line) else (cast(Named, part),))
         )
 
 

@@ -274,7 +274,13 @@ class _Rows:
         self.addresses = {
             (address.sheet, address.row, address.column): figure
             for figure, address in file.book.addresses.items()
-            if isinstance(figure, Input | Quantity)
+            if isinstance(figure, Input | Quantity) and address.first == FIRST
+        }
+        self.on_lines = {
+            (address.sheet, address.row, address.first + column): figure
+            for figure, address in file.book.addresses.items()
+            if isinstance(figure, Input | Quantity) and address.first != FIRST
+            for column in range(file.book.columns)
         }
 
     def read(self) -> Iterator[dict[str, Any]]:
@@ -293,6 +299,7 @@ class _Rows:
                 if (
                     _works(cell)
                     or (sheet.name, row, column) in self.addresses
+                    or (sheet.name, row, column) in self.on_lines
                     or (cell.number is not None and sheet.name in workings)
                 ):
                     figures.setdefault(row, {})[column] = cell
@@ -308,7 +315,9 @@ class _Rows:
                 )  # where scenarios stand side by side on another sheet, such as Checks
                 for column, cell in cells.items():
                     here = across if isinstance(across, Quantity) and cell.expression is across.body else None
-                    yield self._row(sheet, row, [column], self.addresses.get((sheet.name, row, column), here))
+                    figure = self.addresses.get((sheet.name, row, column), here)
+                    on_line = self.on_lines.get((sheet.name, row, column), figure)
+                    yield self._row(sheet, row, [column], on_line)
 
     def _row(self, sheet: Sheet, row: int, columns: Sequence[int], figure: Named | None) -> dict[str, Any]:
         cells = [sheet.cells[row, column] for column in columns]
@@ -323,6 +332,7 @@ class _Rows:
                 (column == SHARED or sheet.is_in_table(row, column))
                 and row in sheet.ids
                 and sheet.name in self.book.estimate.equations.sheets
+                and (sheet.name, row, column) not in self.on_lines
             )
             values = (
                 [value] * len(values)

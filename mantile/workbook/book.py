@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from xlsxwriter.utility import xl_col_to_name
 
@@ -41,6 +41,7 @@ HEAD_ROW = 3  # of sheets of workings, with the names of their columns
 LINKED_IN = "Linked in"  # the section of rows that repeat figures of other sheets
 ANSWERS = "Answers"  # the section of rows that repeat, at the top, what the sheet or part comes to
 REPEATING = (LINKED_IN, ANSWERS)
+OF_LETTER = " · "  # between the letter of a scenario and what its column of a group holds
 NOT_AVAILABLE = "=NA()"  # in place of a number that nobody knows: what follows from it is an error too
 A4, A3 = 9, 8  # sizes of paper
 ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
@@ -48,12 +49,13 @@ ACROSS = -1  # as a cell's scenario: its expression names the scenarios itself
 
 @dataclass(frozen=True)
 class CellAddress:
-    """Where a figure stands: at a fixed place, or in the columns of the scenarios."""
+    """Where a figure stands: at a fixed place, or in columns of the scenarios, of which it says the first."""
 
     sheet: str
     row: int
     column: int | None = None
     absolute: bool = False
+    first: int = FIRST
 
 
 @dataclass(frozen=True)
@@ -327,7 +329,7 @@ class Book:
         sheet = self.sheets[address.sheet]
         row = sheet.answers.get(figure, address.row)
         sheet.unfold(row)
-        letter = xl_col_to_name(FIRST + column if address.column is None else address.column)
+        letter = xl_col_to_name(address.first + column if address.column is None else address.column)
         return f"internal:'{sheet.name}'!{letter}{row + 1}"
 
     def link_to_part(self, part: str) -> str:
@@ -381,9 +383,9 @@ class Book:
         if address.column is not None:
             return address.column
         if column < self.columns:
-            return FIRST + max(column, 0)
+            return address.first + max(column, 0)
         case = self.cases[column - self.columns]
-        return case.column if address.sheet == case.sheet else FIRST
+        return case.column if address.sheet == case.sheet else address.first
 
     def block(self, members: Span) -> tuple[CellAddress, CellAddress]:
         """Where the first and the last figure of a span stand.
@@ -391,7 +393,9 @@ class Book:
         The others are between them, below or beside each other.
         """
         if members not in self._blocks:
-            addresses = [self.addresses[member] for member in members.members]
+            addresses = [
+                self.addresses[self.cells.get(cast(Input, member), member)] for member in members.members
+            ]
             first = addresses[0]
             block = {
                 (

@@ -14,13 +14,13 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.decide import TAKE
 from mantile.equations.display import SIDE_BY_SIDE, Currency, as_known, in_unit
-from mantile.equations.typed import NONE, Typed, TypedInput
+from mantile.equations.typed import NONE, Typed
 from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.device import DEVICE_FIELDS
 from mantile.library.scenario_fields import SAME, SCENARIO_FIELDS, own_name
 from mantile.workbook import style
-from mantile.workbook.book import Book, Cell, Document
+from mantile.workbook.book import Book, Cell, Document, Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
 
 TAKEN = -1
@@ -57,22 +57,7 @@ class EstimateBook(Book):
         self.cells = {item.cell: item.input for item in inputs}
         self.used = {item.input: item.used for item in inputs}
         self.guards = {item.input.id: item for item in inputs}
-        overrides = tuple(item for item in inputs if item.held is None)
-        typed: tuple[tuple[Typed, ...], ...] = (
-            tuple(item for item in inputs if item.held is not None),
-            overrides,
-            estimate.equations.model.typed.typed,
-        )
-        self.elsewhere = {item.place.id for item in overrides}
-        self.later: list[tuple[Input, int, Cell]] = []  # which say where overrides stand, on sheets behind
-        self.held = {item.input: item.held for item in inputs if item.held is not None}
-        self.typed = {
-            figure.id: of_sheet
-            for of_sheet in typed
-            for item in of_sheet
-            for figure in (item.place, self.held.get(item.input))
-            if figure is not None
-        }
+        self.later: list[tuple[Sheet, Input, int, Cell]] = []  # filled once everything stands that is typed
         self.own_lists: dict[str, Span] = {}  # cells that inputs of single sheets are chosen from, by id
         self.currency = _currency(estimate)
 
@@ -103,28 +88,43 @@ class EstimateBook(Book):
         above = (types.same,) if entry.choices[:1] == (SAME,) else ()
         return span((*above, *types.ids[: types.of_weights]))
 
-    def store_inputs(
-        self, entries: Iterable[tuple[Input, Input, Input | None]], follow: bool = False
-    ) -> None:
-        """Store what the cells of inputs hold as generated, with words for their places.
+    def store_places(self, entries: Iterable[tuple[Input, Input]]) -> None:
+        """Store words for the places of inputs.
 
         Args:
-            entries: inputs, each with what takes the words for its cell, and what takes what it holds if
-                that is stored.
-            follow: whether what a cell follows as generated is followed, and not stored: it is no edit.
+            entries: inputs, each with what takes the words for its cell.
         """
-        for entry, cell, held in entries:
-            for column, (stamps, values) in enumerate(zip(self.stamps, self.estimate_values, strict=True)):
-                of_book = entry.id in self.own_inputs
-                sheet, row, at = self._cell(entry, 0 if of_book else column)
-                value: Value | None = entry.value if of_book else values[entry]
+        for entry, cell in entries:
+            for column, stamps in enumerate(self.stamps):
+                sheet, row, at = self._cell(entry, column)
                 stamps[cell.id] = f"{entry.label}, {sheet}!{xl_rowcol_to_cell(row, at)}"
-                if held is not None and follow and self.sheets[sheet].cells[row, at].follows is not None:
-                    self.followers[held.id, column] = (sheet, row, at)
-                elif held is not None:
-                    if value is not None and not isinstance(value, str):
-                        value = NONE if isnan(value) else float(value)
-                    stamps[held.id] = NONE if value is None else value
+
+    def store_inputs(self, items: Iterable[Typed]) -> None:
+        """Store what the cells of inputs hold as generated, with words for their places.
+
+        What a cell follows is followed, and not stored: it is no edit.
+        """
+        for item in items:
+            self.store_places([(item.input, item.place)])
+            for column, (stamps, values) in enumerate(zip(self.stamps, self.estimate_values, strict=True)):
+                sheet, row, at = self._cell(item.input, column)
+                if self.sheets[sheet].cells[row, at].follows is not None:
+                    self.followers[item.held.id, column] = (sheet, row, at)
+                    continue
+                of_book = item.input.id in self.own_inputs
+                value: Value | None = item.input.value if of_book else values[item.input]
+                if value is not None and not isinstance(value, str):
+                    value = NONE if isnan(value) else float(value)
+                stamps[item.held.id] = NONE if value is None else value
+        for place, figure, column, cell in self.later:
+            if (figure.id, column) in self.followers:
+                name, *at_cell = self.followers[figure.id, column]
+                formula = self.formula_text(place, self.sheets[name].cells[at_cell[0], at_cell[1]])
+                cell.expression, cell.reference = figure, formula.removeprefix("=")
+            elif isinstance(stored := self.stamps[column][figure.id], str):
+                cell.text = stored
+            else:
+                cell.number = float(stored)
 
     def store_place(self, entry: Input, cell: Input, case: int) -> None:
         """Store words for the place of an input of a further case."""
@@ -134,24 +134,12 @@ class EstimateBook(Book):
 
     def _cell(self, entry: Input, column: int) -> tuple[str, int, int]:
         """Sheet, row and column of what is typed, or of a fact that is locked as the structure follows it."""
+        column = 0 if entry.id in self.own_inputs else column
         if entry.fixed:
             address = self.addresses[entry]
             assert address.column is not None
             return address.sheet, address.row, address.column
         return self.input_cells[entry.id, column]
-
-    def stored(self, figure: Input, column: int) -> Value:
-        """What a row holds that says what was there when the file was made."""
-        if figure.id not in self.stamps[column]:  # where something is typed is known once it stands there
-            self.store_inputs(
-                (item.input, item.place, self.held.get(item.input)) for item in self.typed[figure.id]
-            )
-        return self.stamps[column][figure.id]
-
-    def stored_once(self, figure: Input) -> Value | None:
-        """The same of a row that all scenarios share; its own value where nothing is stored."""
-        known = figure.id in self.stamps[0] or figure.id in self.typed
-        return self.stored(figure, 0) if known else figure.value
 
     def inputs(self, column: int) -> dict[str, Any]:
         """Inputs as generated of a scenario or further case."""
@@ -160,7 +148,7 @@ class EstimateBook(Book):
     def given(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """All that values follow from; results as generated stand as they were stored."""
         stamped = [
-            values | stamps | self._guarded(values, column)
+            values | stamps | self._guarded(inputs, column)
             for column, (values, stamps) in enumerate(zip(inputs, self.stamps, strict=False))
         ]
         for (held, column), (sheet, row, at) in self.followers.items():
@@ -187,20 +175,26 @@ class EstimateBook(Book):
             of = int(taken) if taken in range(1, self.columns) else 1
         value = inputs[of].get(identifier) if of < len(inputs) else None
         guard = self.guards.get(identifier)
-        return self._in_place_of(guard, of) if guard is not None and guard.refuses(value) else value
+        return self._in_place_of(guard, inputs, of) if guard is not None and guard.refuses(value) else value
 
-    def _guarded(self, values: dict[str, Any], column: int) -> dict[str, Any]:
+    def _guarded(self, inputs: Sequence[Mapping[str, Any]], column: int) -> dict[str, Any]:
         """Numbers that an input cannot be stand in its cell; what it held when the file was made is used."""
         guarded: dict[str, Any] = {}
         for item in self.estimate.equations.typed.inputs:
-            value = values.get(item.input.id)
+            value = inputs[column].get(item.input.id)
             if item.refuses(value):
-                guarded |= {item.cell.id: value, item.input.id: self._in_place_of(item, column)}
+                guarded |= {item.cell.id: value, item.input.id: self._in_place_of(item, inputs, column)}
         return guarded
 
-    def _in_place_of(self, item: TypedInput, column: int) -> Value | None:
-        """What is used in place of what an input cannot be."""
-        return None if item.held is None else self.stored(item.held, column)
+    def _in_place_of(self, item: Typed, inputs: Sequence[Mapping[str, Any]], column: int) -> Value | None:
+        """What is used in place of what an input cannot be; None where its default is, or the library's."""
+        if item.is_override:
+            return None
+        if (item.held.id, column) not in self.followers:
+            return self.stamps[column][item.held.id]
+        sheet, row, at = self.followers[item.held.id, column]
+        follows = self.sheets[sheet].cells[row, at].follows
+        return None if follows is None or follows[1] == column else self.followed(follows, inputs)
 
     @cached_property
     def estimate_values(self) -> list[dict[Node, Any]]:

@@ -14,6 +14,7 @@ from mantile.equations.metrics import METRICS
 from mantile.equations.signature import sign_off
 from mantile.equations.stamp import Stamp, stamp
 from mantile.equations.trace import Trace, trace
+from mantile.equations.typed import LINES, STATES
 from mantile.estimates.estimate import Estimate
 from mantile.estimates.sensitivity import InputEffects, selected, sensitivity
 from mantile.graph.quantity import Input, Named, Quantity, Row, Section
@@ -100,7 +101,6 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     choice_faults = None if chosen is None else chosen.guards.faults
     headline_stamp = stamp(equations, typed_choice, choice_faults)
     _store_headlines(book, headline_stamp)
-    book.typed |= {item.place.id: headline_stamp.assumptions for item in headline_stamp.assumptions}
     others = None if headline_stamp.others is None else headline_stamp.others.faults
     check_verdict = verdict(
         equations.checks,
@@ -112,8 +112,17 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     )
     master = check_verdict.headline
     tuned = tuning(equations.workers, equations.figures)
+    edits = headline_stamp.edits
+    more: dict[str, tuple[Row, ...]] = {
+        LINES: tuple(item.line for item in edits.measured),
+        STATES: tuple(item.state for item in edits.measured),
+    }
     sections = {
         **equations.sheets,
+        "Inputs": tuple(
+            replace(section, rows=(*section.rows, *more.get(section.title, ())))
+            for section in equations.sheets["Inputs"]
+        ),
         EFFICIENCY: (
             *_without(equations.sheets[EFFICIENCY], {*tuned.cells}),
             *(replace(section, part=CALIBRATION) for section in tuned.sections),
@@ -134,18 +143,16 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     parts.link()
     if equations.capacity is not None:
         capacity_sheet(book, master, headline_stamp.of_demand)
-    effects, edits = sensitivity(estimate), headline_stamp.edits
+    effects = sensitivity(estimate)
     varied = selected(effects, estimate)
-    sensitivity_part, sweep_part = what_if_sheet(book, master, chosen, edits, varied)
-    for figure, column, cell in book.later:
-        cell.text = str(book.stored(figure, column))
-    book.store_inputs(zip(edits.entries, edits.cells, edits.stored, strict=True), follow=True)
+    sensitivity_part, sweep_part = what_if_sheet(book, master, chosen, edits.own, varied)
     for column, stamps in enumerate(book.stamps):
         stamps[edits.of_base.id] = 0 if column else 1
     signatures = sign_off(edits, book.digest, book.columns)
-    of_edits = (*headline_stamp.of_assumptions, *edits.sections, signatures.section)
+    of_edits = (*headline_stamp.of_shared, edits.section, signatures.section)
     _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
-    found = _trace(book, effects, edits.entries)
+    book.store_inputs((*edits.own, *edits.shared))
+    found = _trace(book, effects, [item.input for item in (*edits.own, *edits.shared)])
     audit = audit_sheet(book, master, last_column(book.columns))
     row = add_checks(book, audit, 2, check_verdict)
     row = add_assumptions(book, audit, row, effects, sensitivity_part.figures.effects, found)

@@ -24,7 +24,7 @@ from mantile.equations.graph import CALCULATION, EFFICIENCY, IR, PARTS
 from mantile.equations.variation import MOST_CHARACTERS
 from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
-from mantile.workbook.book import ANSWERS, FIRST, HEADS, KEYS, REPEATING
+from mantile.workbook.book import ANSWERS, FIRST, HEADS, KEYS, OF_LETTER, REPEATING
 from mantile.workbook.bundle import BUNDLE_SHEET
 from mantile.workbook.package_part import MAX_AREA, column_number
 from mantile.workbook.read import read_cells
@@ -214,6 +214,8 @@ def lint(path: str | Path) -> list[Finding]:
         raise InputError(f"{path}: cannot be read as a workbook: {type(error).__name__}: {error}") from error
     findings = [*_structure(book), *_links(book), *_identities(book)]
     used: set[tuple[str, int, int]] = set()
+    all_formulas = (cell for sheet in book.worksheets for cell in _formulas(sheet))
+    followed = {str(cell.value) for cell in all_formulas if not cell.protection.locked}
     for sheet in book.worksheets:
         if sheet.title == BUNDLE_SHEET:
             continue
@@ -222,7 +224,7 @@ def lint(path: str | Path) -> list[Finding]:
         for cell in _formulas(sheet):
             stored = cells.stored[sheet.title].get((cell.row - 1, cell.column - 1))
             collects = sheet.title in COLLECTING or cell.row < first
-            findings += _formula(sheet, cell, used, stored, collects)
+            findings += _formula(sheet, cell, used, stored, followed, collects)
         if sheet.title in WORKINGS:
             findings += _rows(sheet)
     findings += _dependents(book, used)
@@ -362,7 +364,12 @@ def _identities(book: Any) -> Iterator[Finding]:
 
 
 def _formula(
-    sheet: Any, cell: Any, used: set[tuple[str, int, int]], stored: Any, collects: bool
+    sheet: Any,
+    cell: Any,
+    used: set[tuple[str, int, int]],
+    stored: Any,
+    followed: Container[str],
+    collects: bool,
 ) -> Iterator[Finding]:
     name, text, place = sheet.title, str(cell.value), cell.coordinate
     if not isinstance(cell.value, str):
@@ -400,6 +407,8 @@ def _formula(
         used |= {(other, row, column) for row in range(first, last + 1) for column in range(c1, c2 + 1)}
         if collects or other in (*FRONT, "Audit") or not cell.protection.locked:
             continue  # what an input follows until it is typed over may stand further on
+        if text in followed:
+            continue  # a cell that repeats this
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
         elif name == EFFICIENCY and str(sheet.cell(cell.row, len(HEADS)).value).startswith("measured."):
@@ -496,13 +505,18 @@ def _tokens(sheet: str, place: str, tokens: list[Token], collects: bool) -> Iter
 
 
 def _rows(sheet: Any) -> Iterator[Finding]:
-    columns = range(FIRST + 2, sheet.max_column + 1)  # asked for once: all cells are looked at for it
+    columns = range(FIRST + 1, sheet.max_column + 1)  # asked for once: all cells are looked at for it
+    groups: dict[int, str] = {}  # columns of lines, by what their head says behind the scenario
     for row in range(_first_row(sheet), sheet.max_row + 1):
-        base = sheet.cell(row, FIRST + 1)
-        if base.data_type != "f" or _tokenised(base.value) is None:
-            continue  # what is wrong with it is reported by itself
+        if sheet.cell(row, 6).value is None and sheet.cell(row, 1).value:
+            heads = ((column, sheet.cell(row, column).value) for column in columns)
+            groups = {column: str(head).rpartition(OF_LETTER)[2] for column, head in heads if head}
+        bases: dict[str, Any] = {}
         for column in columns:
             other = sheet.cell(row, column)
+            base = bases.setdefault(groups.get(column, ""), other)
+            if other is base or base.data_type != "f" or _tokenised(base.value) is None:
+                continue  # what is wrong with it is reported by itself
             if other.data_type != "f" or not other.protection.locked:
                 continue  # an input of that scenario
             expected = Translator(base.value, origin=base.coordinate).translate_formula(other.coordinate)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from mantile.equations.checks import NO_EDIT
 from mantile.equations.decide.figures import as_typed
-from mantile.equations.typed import AN_ERROR, NONE, Faults
-from mantile.equations.typed.cells import Bounds, Guard, first_fault
+from mantile.equations.typed import NONE, Faults, Typed
+from mantile.equations.typed.cells import Guard, first_fault, told
 from mantile.graph.quantity import (
     Cases,
     InCase,
@@ -16,17 +16,16 @@ from mantile.graph.quantity import (
     Named,
     Node,
     Quantity,
-    all_of,
     as_node,
+    count_where,
+    defined,
     equal,
     index,
-    is_empty,
-    is_error,
     is_number,
     join,
     match,
-    number_of,
     span,
+    sum_range,
     where,
 )
 from mantile.graph.rows import Rows
@@ -56,55 +55,58 @@ def choice_typed(entries: Sequence[Input], labels: Sequence[Input], part: str, w
         labels: the texts that a text may be.
         part: the name of the part with the cells, in ids; `what` it in words.
     """
-    bounds, rows = Bounds(part), Rows(f"typed.{part}")
-    places, contents, ranges, valid, expected = [], [], [], [], []
+    rows = Rows(f"typed.{part}")
+    limits: list[Input] = []
+    places, contents, valid, expected = [], [], [], []
     for entry in entries:
         guard = Guard(entry.id, entry)
-        holds: Node
         if isinstance(entry.value, str):
-            content = guard.row("content", "Content", "1", where(is_error(entry), AN_ERROR, join(entry, "")))
-            holds = where(is_number(match(content, span(labels))), 1, 0)
+            content = guard.row("", "Holds", "1", told(entry, join(entry, "")))
+            can_be: Node = is_number(match(content, span(labels)))
         else:
-            content = guard.row("content", "Content", "1", where(is_empty(entry), NONE, entry))
-            fits = all_of(is_number(content), *guard.between(number_of(content), bounds))
-            holds = where(fits, 1, 0)
-            if not entry.integer:
-                ranges.append(guard.row("in_range", "In range", "flag", holds))
-                holds = where(is_empty(entry), 1, ranges[-1])
+            own = guard.limits()
+            limits += own
+            content = guard.number_or_none(entry)
+            if entry.integer:
+                can_be = guard.is_within(content, own)
+            else:
+                is_none = count_where(span([content]), NONE)
+                can_be = guard.count_within(content, own) + is_none > 0
         contents.append(content)
         places.append(guard.place())
-        valid.append(guard.valid(holds))
+        valid.append(guard.row("valid.", "Can be", "flag", where(can_be, 1, 0)))
         none = "" if isinstance(entry.value, str) or entry.integer else ", or an empty cell"
-        expected.append(guard.fixed("expected", "Expected", "1", f"{entry.expected}{none}", shared=True))
-    told = (places, contents, expected)
-    faults = first_fault(rows, what, bounds.of(len(entries), "flag"), valid, told)
+        expected.append(guard.fixed("expected", "Expected", "1", f"{entry.expected}{none}"))
+    all_cells = defined(f"{rows.prefix}.cells", f"Cells of {what}", "flag", len(entries))
+    label = f"Cells of {what} that hold what cannot be"
+    count = rows("faults", label, "flag", all_cells - sum_range(span(valid)))
+    place = rows("first", "The first of them", "number", where(count > 0, match(0, span(valid)), 1))
+    faults = first_fault(rows, what, (count, place), span(contents), span(places), span(expected))
     ids = [entry.id for entry in entries]
-    figures = (*bounds.rows, *places, *expected, *contents, *ranges, *valid, *rows.rows)
-    named: list[Named] = [row for row in figures if isinstance(row, Input | Quantity)]
+    figures: list[Named] = [all_cells, *limits, *places, *expected, *contents, *valid, *rows.quantities()]
     return ChoiceTyped(
         valid=dict(zip(ids, valid, strict=True)),
         places=dict(zip(ids, places, strict=True)),
         faults=faults,
-        rows=tuple(named),
+        rows=tuple(figures),
     )
 
 
-def tell_taken(
-    taken: Quantity, is_plan: Quantity, own: Sequence[tuple[Input, Quantity]], plans: int
-) -> tuple[Quantity, ...]:
+def tell_taken(taken: Quantity, is_plan: Quantity, own: Sequence[Typed], plans: int) -> tuple[Quantity, ...]:
     """Whether the base scenario is the plan that is taken, in words: the last of these rows.
 
     Args:
         taken: the number of that plan; `is_plan` 1 if what is typed is one.
-        own: of each cell that scenarios have of their own the words for it, and what it holds.
+        own: cells that scenarios have of their own.
     """
     last: Node = as_node(NO_EDIT)
     rows = []
-    for cell, now in own:
+    for item in own:
+        now, cell = item.content, item.place
         there = index(Cases(now, plans + 1, "what plans hold"), taken + 1)
-        label = f"The last cell that differs, up to {now.label.removeprefix('Now: ')}"
+        label = f"The last cell that differs, up to {item.input.label}"
         body = where(equal(InCase(now, 0), there), last, as_typed(cell))
-        last = Quantity(f"decide.differs.{cell.id.removeprefix('stamp.')}", label, "1", body)
+        last = Quantity(f"decide.differs.{cell.id.removeprefix('typed.cell_of.')}", label, "1", body)
         rows.append(last)
     differs = join("! ", last, " is not as in this plan: all sheets show another")
     said = where(equal(last, NO_EDIT), "Summary and all sheets show this plan", differs)

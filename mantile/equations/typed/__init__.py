@@ -5,8 +5,8 @@ names the first cell that holds what cannot be, what it holds and what is expect
 
     what is typed          what happens where it cannot be
     --------------------   ------------------------------------------------------------------------
-    inputs, overrides      formulas read what the cell held when the file was made, or the library's figure;
-                           no such plan can be
+    inputs, overrides      formulas read what the cell held when the file was made or followed then, or the
+                           library's figure; no such plan can be
     dimensions of models   no such plan can be
     assumptions            no such plan can be; where no headline result depends on them, a check fails
 
@@ -15,21 +15,46 @@ Figures of the library are not typed over: an override stands for one.
 Where only power and cost follow from a cell, the plan can be, and nobody knows what it draws and costs.
 """
 
-from mantile.equations.typed.cells import AN_ERROR, NONE, Faults, Typed
-from mantile.equations.typed.inputs import OF_CLASS, USED, TypedInput, TypedInputs, typed_inputs
-from mantile.equations.typed.shared import SharedCells, assumptions_typed, dimensions_typed
+from mantile.equations.typed.cells import (
+    AN_ERROR,
+    NONE,
+    OWN_COLUMNS,
+    SHARED_COLUMNS,
+    TYPED,
+    USED,
+    Faults,
+    Typed,
+    count_faults,
+)
+from mantile.equations.typed.inputs import LINES, OF_CLASS, STATES, TypedInputs, typed_inputs
+from mantile.equations.typed.shared import (
+    ASSUMPTIONS,
+    OTHERS,
+    PAID,
+    SharedCells,
+    assumptions_typed,
+    dimensions_typed,
+)
 
 __all__ = [
     "AN_ERROR",
+    "ASSUMPTIONS",
+    "LINES",
     "NONE",
     "OF_CLASS",
+    "OTHERS",
+    "OWN_COLUMNS",
+    "PAID",
+    "SHARED_COLUMNS",
+    "STATES",
+    "TYPED",
     "USED",
     "Faults",
     "SharedCells",
     "Typed",
-    "TypedInput",
     "TypedInputs",
     "assumptions_typed",
+    "count_faults",
     "dimensions_typed",
     "typed_inputs",
 ]

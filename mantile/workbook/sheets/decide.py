@@ -12,7 +12,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 from mantile.equations.decide import TAKE, Decided, decide
 from mantile.equations.decide.figures import Judged
 from mantile.equations.decide.typed import tell_taken
-from mantile.equations.stamp import Edits
+from mantile.equations.typed import Typed
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.decision import Decision
 from mantile.workbook import charts, style
@@ -58,7 +58,7 @@ def choice(book: EstimateBook) -> Decided | None:
 
 
 def add_decision(
-    book: EstimateBook, sheet: Sheet, row: int, last: int, figures: Decided | None, edits: Edits
+    book: EstimateBook, sheet: Sheet, row: int, last: int, figures: Decided | None, own: Sequence[Typed]
 ) -> int:
     """Lay out the part from a row on; the row after it. None of a scenario without a decision."""
     asked = book.estimate.scenario.decision
@@ -70,7 +70,7 @@ def add_decision(
     top = row
     row = add_part(sheet, row, DECISION, _PURPOSE, last, _RANK)
     row = _findings(book, sheet, figures, row + 1)
-    followed = tell_taken(figures.figures["taken"], figures.guards.valid[TAKE], edits.own, len(figures.plans))
+    followed = tell_taken(figures.figures["taken"], figures.guards.valid[TAKE], own, len(figures.plans))
     row = _asked(book, sheet, figures, asked, followed[-1], row + 1)
     row = _ranking(book, sheet, figures, plans := row + 1)
     row = _search(book, sheet, figures, asked, searched := row + 1)
@@ -78,7 +78,7 @@ def add_decision(
     row = _measures(book, sheet, figures, row + 1)
     if not fits_on_page(sheet, top, row):
         sheet.breaks.append(prices)
-    book.store_inputs((cell, figures.guards.places[cell.id], None) for cell in figures.typed)
+    book.store_places((cell, figures.guards.places[cell.id]) for cell in figures.typed)
     first = add_folded_head(sheet, row, "What ranks and reasons follow from", last)
     row = _workings(book, sheet, figures, followed[:-1], first)
     _bars(book, sheet, figures, plans)

@@ -17,7 +17,19 @@ from mantile.equations.nearest import NEAREST
 from mantile.equations.override import OVERRIDE
 from mantile.equations.stamp import EDITS
 from mantile.estimates.estimate import Estimate
-from mantile.graph.quantity import Apply, Input, Named, Node, Quantity, Row, Section, Span, Table, expression
+from mantile.graph.quantity import (
+    Apply,
+    Input,
+    Line,
+    Named,
+    Node,
+    Quantity,
+    Row,
+    Section,
+    Span,
+    Table,
+    expression,
+)
 from mantile.workbook.sheets.audit import AUDIT
 
 LIBRARY = ("Hardware", EFFICIENCY)
@@ -123,6 +135,7 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
 
 def _factor_stands_open(row: Row, used: set[Named]) -> bool:
     """Overrides, factors in use, and rows of the library of which a figure is in use."""
+    assert not isinstance(row, Line)
     figure, beside = row if isinstance(row, tuple) else (row, row)
     if isinstance(beside, Table) and not used.isdisjoint(beside.members):
         return True

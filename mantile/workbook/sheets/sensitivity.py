@@ -218,7 +218,7 @@ class SensitivityPart:
         """Whether the percentages that are typed can be; the row after it."""
         book, guards = self.book, self.figures.guards
         percents = (ends.range_percent for ends in self.figures.inputs)
-        book.store_inputs((percent, guards.places[percent.id], None) for percent in percents)
+        book.store_places((percent, guards.places[percent.id]) for percent in percents)
         for below, guard in enumerate(guards.rows, row):
             self.sheet.set_text(below, 0, guard.label, _SMALL)
             if isinstance(guard, Quantity):

@@ -48,7 +48,7 @@ def add_row(book: EstimateBook, sheet: Sheet, row: int, figures: Table, keyed: b
         form = ";".join(f'{part}" {mark}"' for part in look.form.split(";")) if mark else look.form
         book.add_constant(sheet, row, at, figure, look.but(form=form, wrap=False))
         sheet.cells[row, at].tip = tip
-        _widen(sheet, at, _LEVEL)
+        widen(sheet, at, _LEVEL)
     sheet.tables.append((row, row, KEYS if keyed else first))
     if figures.in_use is not None:
         at = book.addresses[figures.in_use].row + 1
@@ -69,7 +69,7 @@ def add_columns(book: EstimateBook, sheet: Sheet, row: int, section: Section) ->
         unit, is_text = facts[column].unit, isinstance(facts[column].value, str)
         text = head if unit in ("1", "flag") else f"{head}, {style.shown_unit(unit)}"
         at = first_column(book) + column - 1 if column else KEYS
-        _widen(sheet, at, _FACT)
+        widen(sheet, at, _FACT)
         look = style.HEADER_WRAP.but(align="left") if is_text else style.HEADER_WRAP
         sheet.set_text(row, at, text, look)
         height = max(height, needed_height(text, look, sheet.widths[at]))
@@ -85,7 +85,7 @@ def add_heads(book: EstimateBook, sheet: Sheet, row: int, heads: Table) -> None:
     sheet.widths += [_GAP] * (first - len(sheet.widths))
     for figure, (_, column) in zip(heads.members, heads.places, strict=True):
         book.add_constant(sheet, row, first + column, figure, style.HEADER_WRAP)
-        _widen(sheet, first + column, _LEVEL)
+        widen(sheet, first + column, _LEVEL)
 
 
 def first_column(book: EstimateBook) -> int:
@@ -105,5 +105,6 @@ def _look(figure: Input) -> style.Style:
     return style.zero_as_dash(look) if figure.value == 0 and figure.unit not in ("1", "flag") else look
 
 
-def _widen(sheet: Sheet, column: int, width: float) -> None:
+def widen(sheet: Sheet, column: int, width: float) -> None:
+    """Make room for a column behind those that a sheet has."""
     sheet.widths += [width] * (column + 1 - len(sheet.widths))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from mantile.equations.decide import Decided
 from mantile.equations.sensitivity import SensitivityInput
-from mantile.equations.stamp import Edits
+from mantile.equations.typed import Typed
 from mantile.graph.quantity import Quantity
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -31,7 +31,7 @@ def what_if_sheet(
     book: EstimateBook,
     master: Quantity,
     choice: Decided | None,
-    edits: Edits,
+    own: Sequence[Typed],
     inputs: Sequence[SensitivityInput],
 ) -> tuple[SensitivityPart, SweepPart]:
     """Lay out the sheet.
@@ -45,7 +45,7 @@ def what_if_sheet(
     sheet.widths = [_LABELS, *([_COLUMN] * last)]
     add_title_rows(book, sheet, WHAT_IF, last, master)
     sheet.freeze, sheet.repeat_rows = (_TOP, 1), (0, 1)
-    row = decide.add_decision(book, sheet, _TOP, last, choice, edits)
+    row = decide.add_decision(book, sheet, _TOP, last, choice, own)
     row = compare.add_comparison(book, sheet, row, last)
     row = add_alternative(book, sheet, row, last)
     sensitivity = SensitivityPart(book, sheet, row, last, inputs)

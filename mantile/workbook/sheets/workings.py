@@ -17,6 +17,7 @@ from mantile.equations.display import LETTERS, origin
 from mantile.equations.override import OVERRIDE
 from mantile.graph.quantity import (
     Input,
+    Line,
     Named,
     Node,
     Quantity,
@@ -53,6 +54,7 @@ from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
 from mantile.workbook.sheets.folding import OUTLINED, folded, folded_blocks, rows_in_use
 from mantile.workbook.sheets.frame import add_part, add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
+from mantile.workbook.sheets.lines import Lines
 from mantile.workbook.sheets.tables import add_columns, add_heads, add_row, first_column
 from mantile.workbook.text_width import cut_to, height, letters
 
@@ -311,10 +313,17 @@ def _block(
         add_columns(book, sheet, row, section)
         row += 1
     sheet.blocks.append((start, row + len(section.rows) - 1))
+    lines = Lines(book, sheet, row - 1, section) if section.over else None
     for index, entry in enumerate(section.rows):
         total = section.total if index == len(section.rows) - 1 else 0
         if isinstance(entry, Table):
             _line_of_table(book, sheet, row, section, entry)
+            row += 1
+            continue
+        if isinstance(entry, Line):
+            assert lines is not None
+            _labels(sheet, row, section.title, entry.figures[0], entry.id, how=entry.how, label=entry.label)
+            lines.add(row, entry)
             row += 1
             continue
         figure, beside = entry if isinstance(entry, tuple) else (entry, None)
@@ -366,18 +375,19 @@ def _labels(
     total: int = 0,
     how: str = "",
     unit: str = "",
+    label: str = "",
 ) -> None:
     worked_out, source = _how(figure)
     is_override = identifier.endswith(OVERRIDE)
     of_model = isinstance(figure, Input) and identifier.startswith("model.") and not figure.fixed
-    how, source = how or worked_out, "‹ type why" if is_override else source
     if title == LINKED_IN or identifier.startswith(_GUARDS):
-        how = source = ""
+        worked_out = source = ""
+    how, source = how or worked_out, "‹ type why" if is_override else source
     styles = _LOOKS
     if total:
         styles = [style.emphasised(item, total).but(bold=item is style.ROW_LABEL) for item in styles]
     shown = style.shown_unit(unit or figure.unit)
-    label = figure.label.replace(" in use", "") if title == ANSWERS else figure.label
+    label = label or (figure.label.replace(" in use", "") if title == ANSWERS else figure.label)
     section = title if title in REPEATING else ""  # else its head says it
     texts = (section, label, shown, how, source, identifier)
     for column, (text, look) in enumerate(zip(texts, styles, strict=True)):
@@ -430,11 +440,8 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
         if figure.value == 0 and figure.id.startswith(LIBRARY) and not figure.fixed:
             look = style.zero_as_dash(look)  # nobody states it, or there is none
         place = book.input_cells.get((figure.id, 0))
-        if figure.fixed and (figure.id, 0) in book.followers:
-            book.register(figure, CellAddress(sheet.name, row, SHARED, absolute=True))
-            sheet.set_cell(row, SHARED, _stored(book, sheet, figure, 0, look))
-        elif figure.fixed:
-            book.add_constant(sheet, row, SHARED, figure, look, book.stored_once(figure))
+        if figure.fixed:
+            book.add_constant(sheet, row, SHARED, figure, look)
         elif place is not None:  # typed on a sheet in front
             link = style.value(figure.unit, is_text=is_text, role="link", integer=figure.integer)
             typed_there = link_to_typed(reference(*place))
@@ -454,7 +461,7 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
     if figure.fixed:
         look = style.value(figure.unit, role="fixed")
         for column in range(book.columns):
-            sheet.set_cell(row, FIRST + column, _stored(book, sheet, figure, column, look))
+            sheet.set_cell(row, FIRST + column, value_cell(look, book.stamps[column][figure.id], column))
         return
     look = style.value(figure.unit, is_text=is_text, role="input", integer=figure.integer)
     add_free_cell(book, sheet, row, figure, look)
@@ -473,19 +480,6 @@ def _input(book: EstimateBook, sheet: Sheet, row: int, figure: Input) -> None:
             )
             continue
         typed(book, sheet, row, FIRST + column, figure, column, look)
-
-
-def _stored(book: EstimateBook, sheet: Sheet, figure: Input, column: int, look: style.Style) -> Cell:
-    """A cell that says what another held when the file was made: a constant, or the formula there."""
-    if figure.id in book.elsewhere:
-        cell = Cell(look, scenario=column)
-        book.later.append((figure, column, cell))
-        return cell
-    if (figure.id, column) not in book.followers:
-        return value_cell(look, book.stored(figure, column), column)
-    name, *place = book.followers[figure.id, column]
-    formula = book.formula_text(sheet, book.sheets[name].cells[place[0], place[1]])
-    return Cell(look, expression=figure, scenario=column, reference=formula.removeprefix("="))
 
 
 def typed(
