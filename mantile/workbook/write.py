@@ -529,6 +529,16 @@ def page_breaks(sheet: Sheet) -> list[int]:
     return list(_page_breaks(sheet, print_scale(sheet)[1]))
 
 
+def _with_stated(sheet: Sheet) -> list[tuple[int, int]]:
+    """The blocks of a sheet, and from each stated end of a page where none begins the rows up to the next."""
+    starts = [first for first, _ in sheet.blocks]
+    end = max((row for row, _ in sheet.cells), default=0) + 1
+    stated = [row for row in sheet.breaks if row not in starts]
+    return sorted(
+        [*sheet.blocks, *((row, min((s for s in starts if s > row), default=end) - 1) for row in stated)]
+    )
+
+
 def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
     folded = {row for first, last in sheet.folds for row in range(first, last + 1)}
 
@@ -537,8 +547,9 @@ def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
         return sum(sheet.heights.get(row, sheet.default_height or 0) for row in rows)
 
     head = height(*sheet.repeat_rows) if sheet.repeat_rows else 0
-    used = height(0, sheet.blocks[0][0] - 1) if sheet.blocks else 0
-    for first, last in sheet.blocks:
+    blocks = _with_stated(sheet)
+    used = height(0, blocks[0][0] - 1) if blocks else 0
+    for first, last in blocks:
         shown = [row for row in range(first, last + 1) if row not in folded]
         block = height(first, last)
         heads = next((place for place, row in enumerate(shown) if row in sheet.ids), 0)

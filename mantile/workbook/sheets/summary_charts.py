@@ -26,7 +26,7 @@ from mantile.workbook.sheets.sweep import SweepPart
 CHART_DATA = 120  # first row below what is printed
 _FIRST = 1  # column of labels
 _SPLIT, _MEMORY, _OUTLOOK = 17, 23, 32  # rows of titles; the charts stand below
-_SIZE = (422, 232)
+_SIZE = (422, 222)
 _SMALL = style.Style(size=style.SMALL)
 _NUMBER = style.Style(size=style.SMALL, form="#,##0.000", align="right")
 _COUNT = _NUMBER.but(form="0")
@@ -87,7 +87,7 @@ class SummaryCharts:
             "Share of prefill and decode time by compute, memory, network and overhead",
             ("Summary", first, _FIRST, last, _FIRST),
             series,
-            (422, 98),
+            (422, 94),
             (0.12, 0.04, 0.86, 0.92),
         )
         self.sheet.charts.append((_SPLIT + 1, 1, chart))
@@ -107,7 +107,7 @@ class SummaryCharts:
             "Memory of the fullest accelerator: weights, KV cache, activations, runtime, free and reserve "
             "against capacity",
             series,
-            (422, 118),
+            (422, 110),
             (0.03, 0.04, 0.94, 0.42),
         )
         self.sheet.charts.append((_MEMORY + 1, 1, chart))
