@@ -93,7 +93,7 @@ FUNCTIONS = {
 }
 FRONT_FUNCTIONS = {"FIXED", "ROUND", "IFERROR", "NA"}
 MAX_LENGTH, MAX_REFERENCES, MAX_RANGE, MAX_CHUNK = 120, 8, 100_000, 32_000
-AGAIN = (WHAT_IF,)  # sheets that work figures of others out again
+_AGAIN = re.compile(r"[a-z]\w*(\.[^\s.]+)+")  # an id at the beginning of a row that works one out again
 _MAX_NESTING = 64
 # Results that nobody inside the book has to use.
 OUTPUTS = re.compile(
@@ -384,9 +384,10 @@ def _formula(
     sheets = [token.value.rpartition("!")[0] for token in references]
     length = len(text) - sum(len(_FAR_COLUMN.findall(token.value)) for token in references)
     length -= sum(len(other) - 1 for other in sheets if other)
-    if length > (MOST_CHARACTERS if name in AGAIN else MAX_LENGTH) and not composed:
+    again = name == WHAT_IF and _AGAIN.fullmatch(str(sheet.cell(cell.row, 1).value)) is not None
+    if length > (MOST_CHARACTERS if again else MAX_LENGTH) and not composed:
         yield Finding("long-formula", name, place, f"{length} characters: {text}")
-    if len(references) > MAX_REFERENCES and not composed and name not in AGAIN:
+    if len(references) > MAX_REFERENCES and not composed and not again:
         yield Finding("too-many-references", name, place, f"{len(references)} references: {text}")
     if stored is None:
         yield Finding("no-stored-value", name, place, "no stored value")
