@@ -614,7 +614,7 @@ def test_a_plan_that_is_taken_is_the_edit_and_inputs_that_follow_it_are_none() -
     plan = len(found().scenario.variants)
     file = typed_into(as_written(book()), {there[1]: plan})
     values = book().values(typed_inputs(file)[0])
-    edits, checks = book().sheets["Edits"], book().sheets["Audit"]
+    edits, checks = book().sheets["Inputs"], book().sheets["Audit"]
     row = next(row for row, name in edits.ids.items() if name == "stamp.edit.count")
     counts = [values[column][edits.cells[row, FIRST + column].expression] for column in range(book().columns)]
     assert counts == [1, *[0] * plan]

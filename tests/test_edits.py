@@ -54,7 +54,7 @@ def _listed(book: EstimateBook, values: dict[str, Any], scenario: int = 0) -> tu
     inputs = book.generated_inputs()
     inputs[scenario] = inputs[scenario] | values
     found = book.values(inputs)[scenario]
-    sheet = book.sheets["Edits"]
+    sheet = book.sheets["Inputs"]
     results = {
         identifier: found[cell.expression]
         for row, identifier in sheet.ids.items()
@@ -73,10 +73,10 @@ def _said(book: EstimateBook, typed: dict[tuple[str, int], Any]) -> tuple[list[f
     """
     cells = {place(book, identifier, column): value for (identifier, column), value in typed.items()}
     values = book.values(typed_inputs(typed_into(as_written(book), cells))[0])
-    rows = {identifier: row for row, identifier in book.sheets["Edits"].ids.items()}
+    rows = {identifier: row for row, identifier in book.sheets["Inputs"].ids.items()}
     at = rows["stamp.edit.count"]
     counts = [
-        values[column][book.sheets["Edits"].cells[at, FIRST + column].expression]
+        values[column][book.sheets["Inputs"].cells[at, FIRST + column].expression]
         for column in range(book.columns)
     ]
     checks = book.sheets["Audit"].cells
@@ -158,7 +158,7 @@ def test_every_yellow_cell_counts_in_its_scenario(book: EstimateBook) -> None:
 
 def _order(book: EstimateBook) -> list[str]:
     """Ids of inputs in the order in which their lines stand on Inputs and Edits."""
-    ids = [one for name in ("Inputs", "Edits") for one in book.sheets[name].ids.values()]
+    ids = [one for name in ("Inputs",) for one in book.sheets[name].ids.values()]
     return [typed_id(one) for one in ids if one.startswith("typed.used.")]
 
 
@@ -263,7 +263,7 @@ def test_an_edit_of_a_cell_of_all_scenarios_counts_once(book: EstimateBook) -> N
     inputs[0] |= {"inputs.pue": 1.31}
     inputs[1] |= {"inputs.pue": 1.32, "inputs.token_budget": 4096}
     values = book.values(inputs)
-    sheet = book.sheets["Edits"]
+    sheet = book.sheets["Inputs"]
     rows = {identifier: row for row, identifier in sheet.ids.items()}
 
     def said(identifier: str, scenario: int) -> Any:
@@ -290,14 +290,14 @@ def test_a_spreadsheet_program_counts_and_lists_them_alike(book: EstimateBook) -
     edits = SHARED_EDITS | {"inputs.electricity_price": 0.31}
     typed = {place(book, name): value for name, value in edits.items()}
     solution = CompiledSheets(as_written(book).contents).calculate(book.sheets, typed)
-    sheet = book.sheets["Edits"]
+    sheet = book.sheets["Inputs"]
     rows = {identifier: row for row, identifier in sheet.ids.items()}
     count, *now = (
-        solution["Edits", rows[name], FIRST]
+        solution["Inputs", rows[name], FIRST]
         for name in ("stamp.edit.count", *(f"stamp.edit.{number}.now" for number in range(1, 6)))
     )
     assert count == len(edits) and set(now) == {*edits.values(), "–"}
     of_four = [
-        solution["Edits", rows[f"stamp.edit.{name}"], FIRST + 1] for name in ("count", "1.now", "2.now")
+        solution["Inputs", rows[f"stamp.edit.{name}"], FIRST + 1] for name in ("count", "1.now", "2.now")
     ]
     assert of_four == [0, "–", "–"], "a cell that follows the base is no edit"

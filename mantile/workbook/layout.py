@@ -27,7 +27,7 @@ from mantile.workbook.sheets.calibration import add_error
 from mantile.workbook.sheets.capacity import add_capacity_sheet, capacity_sheet
 from mantile.workbook.sheets.checks import add_checks, last_column
 from mantile.workbook.sheets.decide import choice
-from mantile.workbook.sheets.folding import EDITS_SHEET
+from mantile.workbook.sheets.folding import INPUTS_SHEET
 from mantile.workbook.sheets.ir import IrParts, purpose_of_ir
 from mantile.workbook.sheets.layers import layers_sheet
 from mantile.workbook.sheets.log import add_log
@@ -38,7 +38,7 @@ from mantile.workbook.templates import leave_out, show_formulas
 
 # Sheets of workings: family, and what stands under the title.
 _WORKINGS: dict[str, tuple[Family, str]] = {
-    "Inputs": (
+    INPUTS_SHEET: (
         "inputs",
         "What is asked. The base scenario is typed on Summary. For a further one type over the last column; "
         "its results: mantile import FILE.xlsx -o new.yaml, then mantile build new.yaml -o new.xlsx.",
@@ -57,10 +57,6 @@ _WORKINGS: dict[str, tuple[Family, str]] = {
         "workings",
         "From bytes and messages to passes, from passes to what users see and what it costs. Answers in the "
         "units quoted, below them SI: E-3 is ms, E-6 us.",
-    ),
-    EDITS_SHEET: (
-        "control",
-        "What inputs and overrides held when the file was made, what they hold now, and which differ.",
     ),
 }
 
@@ -113,15 +109,23 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     master = check_verdict.headline
     tuned = tuning(equations.workers, equations.figures)
     edits = headline_stamp.edits
+    signatures = sign_off(edits, book.digest, book.columns)
+    for column, stamps in enumerate(book.stamps):
+        stamps[edits.of_base.id] = 0 if column else 1
     more: dict[str, tuple[Row, ...]] = {
         LINES: tuple(item.line for item in edits.measured),
         STATES: tuple(item.state for item in edits.measured),
     }
     sections = {
         **equations.sheets,
-        "Inputs": tuple(
-            replace(section, rows=(*section.rows, *more.get(section.title, ())))
-            for section in equations.sheets["Inputs"]
+        INPUTS_SHEET: (
+            *(
+                replace(section, rows=(*section.rows, *more.get(section.title, ())))
+                for section in equations.sheets[INPUTS_SHEET]
+            ),
+            *headline_stamp.of_shared,
+            edits.section,
+            signatures.section,
         ),
         EFFICIENCY: (
             *_without(equations.sheets[EFFICIENCY], {*tuned.cells}),
@@ -132,7 +136,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
 
     select(book)
     add_capacity_sheet(book)
-    _add_workings(book, sections, master, "Inputs", "Hardware", EFFICIENCY)
+    _add_workings(book, sections, master, INPUTS_SHEET, "Hardware", EFFICIENCY)
     error = add_error(book)
     parts = IrParts(book, ir_sheet(equations))
     workings(
@@ -146,11 +150,6 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     effects = sensitivity(estimate)
     varied = selected(effects, estimate)
     sensitivity_part, sweep_part = what_if_sheet(book, master, chosen, edits.own, varied)
-    for column, stamps in enumerate(book.stamps):
-        stamps[edits.of_base.id] = 0 if column else 1
-    signatures = sign_off(edits, book.digest, book.columns)
-    of_edits = (*headline_stamp.of_shared, edits.section, signatures.section)
-    _add_workings(book, {EDITS_SHEET: of_edits}, master, EDITS_SHEET)
     book.store_inputs((*edits.own, *edits.shared))
     found = _trace(book, effects, [item.input for item in (*edits.own, *edits.shared)])
     audit = audit_sheet(book, master, last_column(book.columns))
@@ -201,8 +200,8 @@ def _add_workings(
             purpose,
             sections[name],
             master,
-            linked=name not in ("Inputs", EFFICIENCY, EDITS_SHEET),
-            once=name == EDITS_SHEET,
+            linked=name not in (INPUTS_SHEET, EFFICIENCY),
+            once=name == INPUTS_SHEET,
             parts=_parts_of(name, sections[name]),
         )
 

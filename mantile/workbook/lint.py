@@ -20,7 +20,7 @@ from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
-from mantile.equations.graph import CALCULATION, EFFICIENCY, IR, PARTS
+from mantile.equations.graph import CALCULATION, IR, PARTS
 from mantile.equations.variation import MOST_CHARACTERS
 from mantile.library.errors import InputError
 from mantile.library.facts import FACTS, VISION_FACTS
@@ -44,7 +44,6 @@ WORKINGS = (
     "Efficiency",
     IR,
     CALCULATION,
-    "Edits",
 )
 ORDER = (
     "Summary",
@@ -56,9 +55,10 @@ ORDER = (
     CALCULATION,
     "Layers",
     WHAT_IF,
-    "Edits",
     "Audit",
 )
+_LOOK_BACK = ("measured.", "stamp.", "typed.")
+"""What ids of rows begin with that look at results and at cells, on the sheets of what is typed."""
 FUNCTIONS = {
     "IF",
     "AND",
@@ -412,17 +412,15 @@ def _formula(
             continue  # a cell that repeats this
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
-        elif name == EFFICIENCY and str(sheet.cell(cell.row, len(HEADS)).value).startswith("measured."):
-            continue  # predictions, beside what was measured
+        elif str(sheet.cell(cell.row, len(HEADS)).value).startswith(_LOOK_BACK):
+            continue  # predictions beside what was measured; what cells hold; whether results changed
         elif name == "Inputs" and other == "Hardware" and c1 == c2 == KEYS + 1 and last > first:
             continue  # a list of ids
         elif (
             other in ORDER
             and name in ORDER
             and ORDER.index(other) > ORDER.index(name)
-            and not (
-                _cells_of(match) == 1 and (other == "Edits" or _is_typed(sheet.parent, other, first, c1))
-            )
+            and not (_cells_of(match) == 1 and _is_typed(sheet.parent, other, first, c1))
         ):
             yield Finding("refers-right", name, place, f"refers right to {token.value}")
 

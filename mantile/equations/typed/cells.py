@@ -286,9 +286,9 @@ def first_fault(
     """
     count, place = faults
     found = index(contents, place)
-    shown = where(is_error(found), f" holds {AN_ERROR}; expected ", join(" holds '", found, "'; expected "))
+    shown = where(is_error(found), AN_ERROR, join("'", found, "'"))
     holds = rows("first.holds", "The first: what it holds", "1", shown)
-    words = join(index(cells, place), holds, index(expected, place))
+    words = join(index(cells, place), " holds ", holds, "; expected ", index(expected, place))
     fine = f"all cells of {what} can be"
     return Faults(count, rows("message", "In words", "1", where(count > 0, words, fine)))
 

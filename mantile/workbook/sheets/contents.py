@@ -18,7 +18,7 @@ from mantile.workbook.estimate_book import EstimateBook
 _PURPOSES = {
     "Summary": "one page: fit, speed, limits, evidence",
     "Capacity": "replicas by hour, to buy, to rent or to call",
-    "Inputs": "workload, parallelism, data types",
+    "Inputs": "workload, parallelism, data types; what was edited",
     "Hardware": "accelerators and links, with sources",
     "Efficiency": "how much of the hardware is reached",
     "IR": "modules, tensors and facts of the architecture",
@@ -44,7 +44,6 @@ _PURPOSES = {
     "Sensitivity": "what the results hang on",
     "Sweep": "over one input or two",
     "Calibration": "measured beside predicted",
-    "Edits": "inputs as generated and now",
     "Audit": "whether it holds together, and what changed",
     "Checks": "both sides of every check",
     "Assumptions": "numbered, with source and effect",

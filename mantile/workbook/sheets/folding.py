@@ -15,7 +15,6 @@ from typing import cast
 from mantile.equations.graph import CALCULATION, CALIBRATION, EFFICIENCY, IR, PROFILED
 from mantile.equations.nearest import NEAREST
 from mantile.equations.override import OVERRIDE
-from mantile.equations.stamp import EDITS
 from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import (
     Apply,
@@ -34,16 +33,16 @@ from mantile.workbook.sheets.audit import AUDIT
 
 LIBRARY = ("Hardware", EFFICIENCY)
 """Sheets with what the library states."""
-EDITS_SHEET = "Edits"
 INPUTS_SHEET = "Inputs"
 WHAT_IF = "What-if"
 FOLDED = (*LIBRARY, CALCULATION)
 """Sheets that begin with their answers, or whose parts do, and whose blocks fold."""
-OUTLINED = (INPUTS_SHEET, IR, *FOLDED, WHAT_IF, EDITS_SHEET, AUDIT)
+OUTLINED = (INPUTS_SHEET, IR, *FOLDED, WHAT_IF, AUDIT)
 """Sheets with outlines."""
 
-_NOT_TYPED = ("typed.", "constant.", "inputs.continuous")  # on Inputs and IR
-_FAULTS = ("typed.faults", "typed.message", "typed.assumptions.faults", "typed.assumptions.message")
+_NOT_TYPED = ("typed.", "constant.", "inputs.continuous", "stamp.", "signature.")  # on Inputs and IR
+_FAULTS: tuple[str, ...] = ("typed.faults", "typed.message", "typed.assumptions.faults", "typed.assumptions.message")
+_FAULTS += ("stamp.edit.count", "stamp.edit.told")
 # At Calibration: parts of the error, where a solver starts and between what it stays.
 _OF_SOLVERS = (
     "measured.read.",
@@ -58,7 +57,6 @@ _FOUND = re.compile(rf"{re.escape(NEAREST)}(id|source|measured\.\w+|estimated\.\
 _ASKED_FOR = re.compile(
     r"correction\.(version|digest|\w+\.(runs|newest|multiplier|p10|p50|p90))$|drift\.(newest|months|p10|p90)$"
 )  # what a scenario asks for by naming a correction or the day of an engine
-_NUMBERED = re.compile(r"\.\d+\.")  # one of the edits that are listed on Log
 
 
 def rows_in_use(estimate: Estimate) -> set[Named]:
@@ -121,11 +119,6 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     if sheet == EFFICIENCY:
         return [not _factor_stands_open(row, used) for row in section.rows]
     rows = [cast(Named, entry[0] if isinstance(entry, tuple) else entry) for entry in section.rows]
-    if sheet == EDITS_SHEET:
-        return [
-            row.id not in _FAULTS and (section.title != EDITS or _NUMBERED.search(row.id) is not None)
-            for row in rows
-        ]
     if sheet in (INPUTS_SHEET, IR):  # what is typed and what is wrong with it stands open
         return [row.id.startswith(_NOT_TYPED) and not row.id.startswith(_FAULTS) for row in rows]
     if sheet not in FOLDED:

@@ -141,7 +141,7 @@ def _edits(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
             sheet.set_formula(row, column, words, _LINE.but(colour=style.LINK))
         sheet.set_style(row, 0, LAST, _LINE)
     row += 1
-    sheet.set_text(row, _WHAT, "more, listed on Edits in the column of the scenario", _LINE)
+    sheet.set_text(row, _WHAT, "more, marked on Inputs", _LINE)
     for place, letter in enumerate(LETTERS[: book.side_by_side]):
         look = style.VALUE.but(bottom=_RULE, colour=style.LINK, form=f'"{letter}: "0')
         sheet.set_formula(row, _CHECKS + place, edits.count if place else edits.left, look, scenario=place)
