@@ -81,7 +81,7 @@ def choice_typed(entries: Sequence[Input], labels: Sequence[Input], part: str, w
     label = f"Cells of {what} that hold what cannot be"
     count = rows("faults", label, "flag", all_cells - sum_range(span(valid)))
     place = rows("first", "The first of them", "number", where(count > 0, match(0, span(valid)), 1))
-    faults = first_fault(rows, what, (count, place), span(contents), span(places), span(expected))
+    faults = first_fault(rows, (count, place), span(contents), span(places), span(expected))
     ids = [entry.id for entry in entries]
     figures: list[Named] = [all_cells, *limits, *places, *expected, *contents, *valid, *rows.quantities()]
     return ChoiceTyped(

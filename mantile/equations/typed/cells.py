@@ -266,12 +266,11 @@ def faults_of(rows: Rows, what: str, items: Sequence[Typed]) -> Faults:
     place = rows("first", "The first of them", "number", first)
     expected = Words(tuple(contents), _HOW, tuple(item.expected for item in items))
     cells = span([item.place for item in items])
-    return first_fault(rows, what, (count, place), span(contents), cells, expected)
+    return first_fault(rows, (count, place), span(contents), cells, expected)
 
 
 def first_fault(
     rows: Rows,
-    what: str,
     faults: tuple[Quantity, Quantity],
     contents: Span,
     cells: Span,
@@ -280,17 +279,15 @@ def first_fault(
     """The first cell that holds what cannot be, in words.
 
     Args:
-        what: cells of something, such as "inputs".
         faults: how many there are, and the place of the first.
         contents: what the cells hold; `cells` words for them; `expected` what they may hold.
     """
     count, place = faults
     found = index(contents, place)
-    shown = where(is_error(found), AN_ERROR, join("'", found, "'"))
+    shown = where(is_error(found), f" holds {AN_ERROR}", join(" holds '", found, "'"))
     holds = rows("first.holds", "The first: what it holds", "1", shown)
-    words = join(index(cells, place), " holds ", holds, "; expected ", index(expected, place))
-    fine = f"all cells of {what} can be"
-    return Faults(count, rows("message", "In words", "1", where(count > 0, words, fine)))
+    words = join(index(cells, place), holds, "; expected ", index(expected, place))
+    return Faults(count, rows("message", "In words", "1", where(count > 0, words, "all cells can be")))
 
 
 def told(content: Node, otherwise: Node) -> Node:
