@@ -41,8 +41,14 @@ OUTLINED = (INPUTS_SHEET, IR, *FOLDED, WHAT_IF, AUDIT)
 """Sheets with outlines."""
 
 _NOT_TYPED = ("typed.", "constant.", "inputs.continuous", "stamp.", "signature.")  # on Inputs and IR
-_FAULTS: tuple[str, ...] = ("typed.faults", "typed.message", "typed.assumptions.faults", "typed.assumptions.message")
-_FAULTS += ("stamp.edit.count", "stamp.edit.told")
+_FAULTS = (
+    "typed.faults",
+    "typed.message",
+    "typed.assumptions.faults",
+    "typed.assumptions.message",
+    "stamp.edit.count",
+    "stamp.edit.told",
+)
 # At Calibration: parts of the error, where a solver starts and between what it stays.
 _OF_SOLVERS = (
     "measured.read.",
