@@ -19,6 +19,7 @@ from mantile.equations.metrics import (
     USD_PER_MILLION_OUTPUT_TOKENS,
     Metric,
 )
+from mantile.equations.things import things
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     NOT_KNOWN,
@@ -79,7 +80,7 @@ class Evidence:
     name: Quantity
     bands: dict[str, tuple[Quantity, Quantity, Quantity]]
     power_basis: Quantity
-    section: Section
+    sections: tuple[Section, ...]
     money: Section
 
 
@@ -91,8 +92,8 @@ def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mappin
         results: by metric, what the ranges are of.
     """
     base, disaggregated = library.evidence, workers.ranks.disaggregated
-    of_pair, of_framework, measured = _runs(base, workers.inputs)
-    like, seen = _seen(base, ir, workers)
+    of_pair, of_framework, pairs, measured = _runs(base, workers.inputs)
+    like, kinds, seen = _seen(base, ir, workers)
     if base.seen:
         rows_of_pair, of_pair = _all_seen(of_pair, like, workers)
         of_framework, seen = like["vendor"], (*seen, *rows_of_pair, of_pair)
@@ -127,7 +128,14 @@ def evidence(library: Library, ir: ModelGraph, workers: Workers, results: Mappin
     costs = Section(
         "Range of costs and power", tuple(money), "by the measured runs that were not fitted; see Serving"
     )
-    return Evidence(level=level, name=name, bands=bands, power_basis=basis, section=section, money=costs)
+    return Evidence(
+        level=level,
+        name=name,
+        bands=bands,
+        power_basis=basis,
+        sections=(pairs, *kinds, section),
+        money=costs,
+    )
 
 
 def _power(
@@ -211,8 +219,8 @@ def _drawn(base: EvidenceBase, entry: Drawn, what: str) -> Input:
     )
 
 
-def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tuple[Named, ...]]:
-    """Measured runs of accelerator and framework, of the framework on any accelerator, and their rows.
+def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, Section, tuple[Named, ...]]:
+    """Measured runs of accelerator and framework, of the framework on any accelerator, a table and rows.
 
     Runs of a single user stand behind the others, and count for a single user. The second are those of the
     pair in a library that states runs by maker, model and format.
@@ -233,8 +241,10 @@ def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tup
         served + where(inputs.concurrency <= 1, alone[0], 0) if alone else served,
         note="of a single user only where there is one request at a time" if alone else "",
     )
+    facts: dict[str, Sequence[Input]] = {"Pair": pairs, "Runs": counts}
+    note = "of accelerator and framework; those of a single user last"
     if base.seen:
-        return of_pair, of_pair, (*pairs, *counts, *alone, of_pair)
+        return of_pair, of_pair, things("Measured pairs", facts, note), (*alone, of_pair)
     frameworks = [
         _fact("framework", pair, f"Framework of {_key(pair)}", pair.framework, base) for pair in base.pairs
     ]
@@ -245,7 +255,8 @@ def _runs(base: EvidenceBase, inputs: Workload) -> tuple[Quantity, Quantity, tup
         sum_where(span(counts), span(frameworks), inputs.framework),
         note="on any accelerator",
     )
-    return of_pair, of_framework, (*pairs, *counts, *frameworks, *alone, of_pair, of_framework)
+    table = things("Measured pairs", facts | {"Framework": frameworks}, note)
+    return of_pair, of_framework, table, (*alone, of_pair, of_framework)
 
 
 _SEEN = {
@@ -257,13 +268,13 @@ _SEEN = {
 
 def _seen(
     base: EvidenceBase, ir: ModelGraph, workers: Workers
-) -> tuple[dict[str, Quantity], tuple[Named, ...]]:
+) -> tuple[dict[str, Quantity], tuple[Section, ...], tuple[Named, ...]]:
     """Measured runs of the framework on chips of the maker, with such models, and with such weights.
 
-    By kind, and their rows.
+    By kind, with a table of each, and their rows.
     """
     if not base.seen:
-        return {}, ()
+        return {}, (), ()
     family = defined("evidence.family", "Kind of model", "1", ir.family, "of its operations")
     values: dict[str, Node] = {
         "vendor": workers.hardware.vendor,
@@ -272,6 +283,7 @@ def _seen(
     }
     rows: list[Named] = [family]
     like: dict[str, Quantity] = {}
+    tables: list[Section] = []
     for kind, value in values.items():
         entries = [entry for entry in base.seen if entry.kind == kind]
         keys = [_seen_fact(base, entry, "key") for entry in entries]
@@ -282,8 +294,9 @@ def _seen(
             "number",
             sum_where(span(counts), span(keys), join(workers.inputs.framework, "/", value)),
         )
-        rows += [*keys, *counts, like[kind]]
-    return like, tuple(rows)
+        tables.append(things(f"Measured with {_SEEN[kind]}", {"Measured": keys, "Runs": counts}))
+        rows.append(like[kind])
+    return like, tuple(tables), tuple(rows)
 
 
 def _seen_fact(base: EvidenceBase, entry: Seen, what: Literal["key", "runs"]) -> Input:

@@ -627,7 +627,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Serving": (
             *graph.serving.sections,
             graph.of_machines,
-            graph.evidence.section,
+            *graph.evidence.sections,
             *(() if graph.drift is None else (graph.drift.section,)),
             *(() if graph.correction is None else (graph.correction.section,)),
             *(() if graph.nearest is None else graph.nearest.sections),
