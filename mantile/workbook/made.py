@@ -113,7 +113,7 @@ class Made:
                 rows={str(sheet): tuple(rows.split(",")) for sheet, rows in data["rows"].items()},
                 typed=dict(data["typed"]),
                 rooms=frozenset(map(str, data["rooms"])),
-                keys=dict(data.get("keys", {})),  # none of before 0.20
+                keys=dict(data.get("keys", {})),  # a file from before tables had keys
                 signature=data.get("signature"),
             )
         except (KeyError, TypeError, AttributeError, ValueError) as error:
