@@ -363,6 +363,7 @@ def test_filled_columns_are_what_engines_make_of_them(
                 and address.column is None
                 and address.sheet in equations.sheets
                 and figure not in judged
+                and not figure.id.startswith("typed.state.")  # nothing is edited in the scenario
             ):
                 error = difference(
                     mine[figure],
