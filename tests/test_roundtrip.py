@@ -296,12 +296,13 @@ def test_points_of_a_sweep_come_back(files: Callable[[str], File], monkeypatch: 
 
 
 def _filled_right(file: File, columns: int = 1) -> Typed:
-    """What Excel's fill-right writes into the next columns of every sheet of workings."""
+    """What Excel's fill-right writes into the next columns of every sheet of workings, but for tables."""
     typed: Typed = {}
     for sheet in file.book.estimate.equations.sheets:
         last = FIRST + file.book.columns - 1
         for (row, column), content in file.contents[sheet].items():
-            for step in range(1, columns + 1) if column == last and row > 3 else ():
+            filled = column == last and row > 3 and not file.book.sheets[sheet].is_in_table(row, column)
+            for step in range(1, columns + 1) if filled else ():
                 here, there = (f"{get_column_letter(at + 1)}{row + 1}" for at in (last, last + step))
                 moved = isinstance(content, str) and content.startswith("=")
                 typed[sheet, row, last + step] = (

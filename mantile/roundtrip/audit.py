@@ -294,7 +294,9 @@ class _Rows:
             figures: dict[int, dict[int, Cell]] = {}
             for (row, column), cell in sorted(sheet.cells.items()):
                 is_free = sheet.name in workings and column == FIRST + self.book.columns
-                if is_free or self.file.lacks((sheet.name, row, column)):
+                if (is_free and not sheet.is_in_table(row, column)) or self.file.lacks(
+                    (sheet.name, row, column)
+                ):
                     continue  # a scenario that may be added is none yet
                 if (
                     _works(cell)
@@ -304,7 +306,8 @@ class _Rows:
                 ):
                     figures.setdefault(row, {})[column] = cell
             for row, cells in figures.items():
-                own = list(range(FIRST, FIRST + self.book.columns)) if sheet.name in workings else []
+                is_table = sheet.name not in workings or sheet.is_in_table(row, FIRST)
+                own = [] if is_table else list(range(FIRST, FIRST + self.book.columns))
                 if own and all(column in cells for column in own):
                     yield self._row(
                         sheet, row, own, self.addresses.get((sheet.name, row, None), links.get(row))

@@ -118,7 +118,7 @@ class IrParts:
         sheet.breaks.append(end + 1)
         row = shapes_part(self.book, sheet, end + 1, shown, self.links)
         sheet.breaks.append(row)
-        sheet.tables.append((start, row - 1, 0))
+        sheet.tables += [(0, 1, 0), (start, row - 1, 0)]
         return row
 
     def link(self) -> None:
