@@ -131,7 +131,7 @@ def test_the_linter_sees_what_is_wrong(two: Path, tmp_path: Path) -> None:
     calculation.cell(row + 2, 8).value = "=IF(H1>0,IF(H2>0,1,0),0)"
     calculation.cell(row + 3, 8).value = "=OFFSET(H1,1,0)"
     calculation.cell(row + 4, 8).value = f"=H{row + 30}"
-    calculation.cell(row + 5, 8).value = "=Calibration!H10"
+    calculation.cell(row + 5, 8).value = "=Layers!H10"
     calculation.cell(row + 6, 2).value = calculation.cell(row, 2).value
     book["Layers"].sheet_state = "hidden"
     book["IR"].merge_cells("A40:B41")
@@ -162,7 +162,7 @@ def test_every_rule_can_be_broken(two: Path, tmp_path: Path) -> None:
     for offset, formula in enumerate(
         (
             f"=H{row + 30}",
-            "=Calibration!H10",
+            "=Layers!H10",
             "=" + "+".join(["H12345"] * 30),
             "=IF(H1>0,IF(H2>0,1,0),0)",
             "=H1*3",
@@ -366,13 +366,13 @@ def test_dropdowns_offer_what_the_engine_accepts(tmp_path: Path, model: str, cla
             offered = rule.formula1.strip('"').split(",")
         else:
             sheet, first, last = re.fullmatch(  # type: ignore[union-attr]
-                r"'?(\w+)'?!\$G\$(\d+):\$G\$(\d+)", rule.formula1
+                r"'?(\w+)'?!\$B\$(\d+):\$B\$(\d+)", rule.formula1
             ).groups()
-            offered = [book[sheet].cell(row, 7).value for row in range(int(first), int(last) + 1)]
+            offered = [book[sheet].cell(row, 2).value for row in range(int(first), int(last) + 1)]
         if name == "system":
             offered = ["default", *offered]
         assert tuple(offered) == figure.choices, name
-    assert rules["Summary", "B5"].formula1.startswith("'Hardware'!$G$")
+    assert rules["Summary", "B5"].formula1.startswith("'Hardware'!$B$")
     assert [
         name for name in ("attention", "ffn", "experts") if f"in_{name}_dtype" in book.defined_names
     ] == classes
@@ -428,10 +428,11 @@ def test_the_log_tells_overrides_and_the_live_results() -> None:
         {"id": "hardware.memory_bandwidth", "value": 2500, "reason": "throttled"},
     ]
     for count in (0, 2):
-        cells = lay_out(_made(BASE | {"overrides": overrides[:count]})).sheets["Audit"].cells
-        told = [cells[row, 3].text for row in range(6, 6 + count)]
+        sheet = lay_out(_made(BASE | {"overrides": overrides[:count]})).sheets["Audit"]
+        cells, first = sheet.cells, sheet.parts["Log"] + 4
+        told = [cells[row, 3].text for row in range(first, first + count)]
         assert told == [override["reason"] for override in overrides[:count]]
-        live = 6 + count
+        live = first + count
         assert cells[live, 0].text == "live"
         assert all(cells[live, column].expression is not None for column in range(4, 11))
         beyond = [cells[live, column] for column in range(11, 15) if (live, column) in cells]

@@ -131,7 +131,7 @@ VOLATILE = {"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "R
 # What holds where a rule is kept, by the name of the rule.
 RULES = {
     "sheet-order": "Sheets stand in the order in which figures follow from each other.",
-    "refers-down": "A formula of workings refers to rows above its own, never below; only Answers do.",
+    "refers-down": "A formula of workings refers to rows above its own, never below; only Answers and rows about cells do.",
     "refers-right": (
         "A formula of workings refers to sheets to the left of its own; to the right only to what is typed, "
         "to checks of the library, and Inputs to its ids."
@@ -410,10 +410,10 @@ def _formula(
             continue  # what an input follows until it is typed over may stand further on
         if text in followed:
             continue  # a cell that repeats this
+        if str(sheet.cell(cell.row, len(HEADS)).value).startswith(_LOOK_BACK):
+            continue  # predictions beside what was measured; what cells hold; whether results changed
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
-        elif str(sheet.cell(cell.row, len(HEADS)).value).startswith(_LOOK_BACK):
-            continue  # predictions beside what was measured; what cells hold; whether results changed
         elif name == "Inputs" and other == "Hardware" and c1 == c2 == KEYS + 1 and last > first:
             continue  # a list of ids
         elif (

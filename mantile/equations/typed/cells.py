@@ -284,7 +284,7 @@ def first_fault(
     """
     count, place = faults
     found = index(contents, place)
-    shown = where(is_error(found), f" holds {AN_ERROR}", join(" holds '", found, "'"))
+    shown = where(equal(found, AN_ERROR), f" holds {AN_ERROR}", join(" holds '", found, "'"))
     holds = rows("first.holds", "The first: what it holds", "1", shown)
     words = join(index(cells, place), holds, "; expected ", index(expected, place))
     return Faults(count, rows("message", "In words", "1", where(count > 0, words, "all cells can be")))

@@ -69,8 +69,8 @@ def add_contents(book: EstimateBook, sheet: Sheet, row: int, end: int) -> int:
         end: the row before which it ends.
     """
     _title(book, sheet, row)
-    left = _limits_and_weaknesses(book, sheet, _contents(book, sheet, row + 3) + 1)
-    right = _RightColumn(book, sheet, row + 3)
+    left = _limits_and_weaknesses(book, sheet, _contents(book, sheet, row + 4) + 1)
+    right = _RightColumn(book, sheet, row + 4)
     right.how_to_use()
     right.colours()
     after = max(left, right.provenance())
@@ -81,12 +81,13 @@ def add_contents(book: EstimateBook, sheet: Sheet, row: int, end: int) -> int:
 def _title(book: EstimateBook, sheet: Sheet, row: int) -> None:
     """Who made the workbook, of what, to answer what."""
     estimate = book.estimate
-    sheet.heights |= {row: 24, row + 1: 22, row + 2: 8}
+    sheet.heights |= {row: 24, row + 1: 26, row + 2: 22, row + 3: 8}
     maker = (estimate.template.company or "Mantile").upper()
     look = style.Style(size=style.SMALL, bold=True, colour=style.GREY, valign="bottom")
-    sheet.set_text(row, _LEFT, f"{maker}  ·  LLM INFERENCE ESTIMATE  ·  {estimate.title}", look)
+    sheet.set_text(row, _LEFT, f"{maker}  ·  LLM INFERENCE ESTIMATE", look)
+    sheet.set_text(row + 1, _LEFT, estimate.title, style.SHEET_TITLE)
     why = _question(estimate.scenario.why)
-    sheet.set_text(row + 1, _LEFT, why, style.Style(size=12, colour=style.GREY))
+    sheet.set_text(row + 2, _LEFT, why, style.Style(size=12, colour=style.GREY))
 
 
 def _contents(book: EstimateBook, sheet: Sheet, row: int) -> int:

@@ -37,7 +37,7 @@ INPUTS_SHEET = "Inputs"
 WHAT_IF = "What-if"
 FOLDED = (*LIBRARY, CALCULATION)
 """Sheets that begin with their answers, or whose parts do, and whose blocks fold."""
-OUTLINED = (INPUTS_SHEET, IR, *FOLDED, WHAT_IF, AUDIT)
+OUTLINED = (INPUTS_SHEET, *FOLDED, WHAT_IF, AUDIT)
 """Sheets with outlines."""
 
 _NOT_TYPED = ("typed.", "constant.", "inputs.continuous", "stamp.", "signature.")  # on Inputs and IR
@@ -125,7 +125,7 @@ def folded(sheet: str, section: Section, used: set[Named]) -> list[bool]:
     if sheet == EFFICIENCY:
         return [not _factor_stands_open(row, used) for row in section.rows]
     rows = [cast(Named, entry[0] if isinstance(entry, tuple) else entry) for entry in section.rows]
-    if sheet in (INPUTS_SHEET, IR):  # what is typed and what is wrong with it stands open
+    if sheet == INPUTS_SHEET:  # what is typed and what is wrong with it stands open
         return [row.id.startswith(_NOT_TYPED) and not row.id.startswith(_FAULTS) for row in rows]
     if sheet not in FOLDED:
         return [False] * len(rows)

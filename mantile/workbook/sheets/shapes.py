@@ -11,7 +11,7 @@ from mantile.workbook.sheets.frame import add_part
 from mantile.workbook.text_width import cut_to
 
 _NUMBER, _MODULE, _FORMAT, _TENSOR, _LAYERS, _VALUES, _COPIES, _SIZE = 0, 1, 2, 3, 6, 7, 8, 9  # columns
-_SIZES = 4  # columns for dimensions
+_SIZES = 5  # columns for dimensions: of a convolution over time there are five
 _EACH, _BYTES = _SIZE + _SIZES, _SIZE + _SIZES + 1
 _HEADS = {
     _NUMBER: "no.",
