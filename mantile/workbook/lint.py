@@ -131,7 +131,10 @@ VOLATILE = {"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "R
 # What holds where a rule is kept, by the name of the rule.
 RULES = {
     "sheet-order": "Sheets stand in the order in which figures follow from each other.",
-    "refers-down": "A formula of workings refers to rows above its own, never below; only Answers and rows about cells do.",
+    "refers-down": (
+        "A formula of workings refers to rows above its own, never below; only Answers and rows about cells "
+        "do."
+    ),
     "refers-right": (
         "A formula of workings refers to sheets to the left of its own; to the right only to what is typed, "
         "to checks of the library, and Inputs to its ids."
@@ -391,7 +394,8 @@ def _formula(
         yield Finding("too-many-references", name, place, f"{len(references)} references: {text}")
     if stored is None:
         yield Finding("no-stored-value", name, place, "no stored value")
-    yield from _tokens(name, place, tokens, collects)
+    looks_back = str(sheet.cell(cell.row, len(HEADS)).value).startswith(_LOOK_BACK)
+    yield from _tokens(name, place, tokens, collects or looks_back)
     for token in references:
         match = _CELL.match(token.value)
         if match is None:
@@ -410,7 +414,7 @@ def _formula(
             continue  # what an input follows until it is typed over may stand further on
         if text in followed:
             continue  # a cell that repeats this
-        if str(sheet.cell(cell.row, len(HEADS)).value).startswith(_LOOK_BACK):
+        if looks_back:
             continue  # predictions beside what was measured; what cells hold; whether results changed
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from itertools import takewhile
 from typing import cast
 
-from mantile.equations.graph import CALCULATION, CALIBRATION, EFFICIENCY, IR, PROFILED
+from mantile.equations.graph import CALCULATION, CALIBRATION, EFFICIENCY, PROFILED
 from mantile.equations.nearest import NEAREST
 from mantile.equations.override import OVERRIDE
 from mantile.estimates.estimate import Estimate
