@@ -116,6 +116,14 @@ class ModuleRow:
     remark: str = ""
     as_made: Node | None = None
 
+    @property
+    def shared(self) -> Node:
+        """How the ranks share it, in words; of both kinds of workers where these are apart."""
+        if len(self.split) == 1:
+            return self.split[0]
+        phases = ("prefill ", " · decode ")
+        return join(*(part for named in zip(phases, self.split, strict=True) for part in named))
+
 
 @dataclass(frozen=True)
 class IrSheet:

@@ -18,7 +18,7 @@ from mantile.equations.ir import (
     origin_words,
     weakest,
 )
-from mantile.graph.quantity import Input, Literal, Named, Node, Quantity, join
+from mantile.graph.quantity import Input, Literal, Named, Node, Quantity
 from mantile.library.architecture import Choice, Fact
 from mantile.library.facts import FACTS
 from mantile.library.huggingface.unread import why_unread
@@ -52,7 +52,6 @@ _HEADS = (
     "origin",
 )
 _LEFT = (MODULE, KIND, SPLIT, LAYERS, FORMAT, ORIGIN)
-_PHASES = ("prefill ", " · decode ")
 _LABEL, _SAID = TIMES, OUT  # columns of what stands beside the fields that were not used
 _PER = {"B/token": '#,##0" B/token"', "B": '#,##0.00,," MB/request"'}
 _WHOLE = '[=0]"–";#,##0'
@@ -204,8 +203,7 @@ class IrParts:
         if row.dtype is not None:
             self._live(at, FORMAT, row.dtype, _BESIDE.but(colour=style.LINK))
         self._bytes(row, share)
-        apart = [node for name, text in zip(_PHASES, row.split, strict=False) for node in (name, text)]
-        self._live(at, SPLIT, row.split[0] if len(row.split) == 1 else join(*apart), _TEXT)
+        self._live(at, SPLIT, row.shared, _TEXT)
         if row.cache is not None:
             look = style.aired(_PER[row.cache.unit], size=9.5, colour=style.MEMORY_TEXT, **_LINE)
             self._place(at, CACHE, row.cache, look, self._block("decode", row))
