@@ -395,8 +395,8 @@ def _words(sheet: Sheet, row: int, column: int) -> tuple[str, str]:
         cell = sheet.cells.get(place)
         return cell.text or "" if cell is not None and not _works(cell) else ""
 
-    if row in sheet.ids and column >= SHARED and label((row, SHARED - 1)):
-        return sheet.sections.get(row, label((row, 0))), label((row, 1))
+    if row in sheet.sections and column >= SHARED:
+        return sheet.sections[row], label((row, 1))
     above = next(filter(None, (label((up, column)) for up in range(row - 1, -1, -1))), "")
     left = next(filter(None, (label((row, at)) for at in range(column - 1, -1, -1))), "")
     return (above, left) if left else ("", above)
