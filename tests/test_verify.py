@@ -350,7 +350,7 @@ def test_all_engines_agree_and_each_catches_a_wrong_formula(tmp_path: Path) -> N
     two = _workbook(BASE | {"variants": [{"name": "TP4", "tp": 4}]}, tmp_path / "run.xlsx", few())
     file = open_file(two)
     texts = {str(content) for cells in file.contents.values() for content in cells.values()}
-    assert any(re.search(r"INDEX\(\$E\$\d+:\$F\$\d+,1,", text) for text in texts)
+    assert any(re.search(r"INDEX\(\$D\$\d+:\$E\$\d+,1,", text) for text in texts)
     for engine in ("formulas", "formualizer"):
         report = verify(two, engine).to_dict()  # type: ignore[arg-type]
         assert report["ok"] and report["compared"] == report["formulas"] > 4000, report["mismatches"][:5]
