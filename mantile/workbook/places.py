@@ -20,7 +20,7 @@ from mantile.equations.override import OVERRIDE
 from mantile.equations.typed import OF_CLASS, USED
 from mantile.graph.quantity import Input
 from mantile.library.scenario_fields import FORMER_IDS
-from mantile.workbook.book import FIRST, REPEATING, SHARED, Sheet
+from mantile.workbook.book import FIRST, HEADS, REPEATING, SHARED, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.references import Formula, Reference, only_reference, with_references
 from mantile.workbook.sheets.folding import WHAT_IF
@@ -95,7 +95,8 @@ class Places:
         self.book, self.contents, self.other_version = book, contents, other_version
         id_columns = {name: id_column(sheet) for name, sheet in book.sheets.items()}
         self.book_ids = dict(_book_ids(book, id_columns))
-        self.file_ids = dict(_file_ids(contents, id_columns, other_version))
+        former = {name: HEADS.index("id") for name in contents if other_version and name not in book.sheets}
+        self.file_ids = dict(_file_ids(contents, id_columns | former, other_version))
         self.shared = {
             figure.id
             for figure, address in book.addresses.items()
