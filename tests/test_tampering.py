@@ -904,7 +904,10 @@ def test_files_that_programs_save_are_clean(features: Path, tmp_path: Path, prog
     if not is_there:
         pytest.skip(f"{program} is not installed")
     report = verify(save(features, tmp_path)).to_dict()
-    assert report["ok"], {key: value for key, value in report["edited"].items() if value}
+    assert report["ok"], (
+        report["mismatches"][:5],
+        {key: value for key, value in report["edited"].items() if value},
+    )
     assert not report["mismatches"]
     lost = {(item["kind"], item["severity"]) for item in report["edited"]["shown"]}
     if program == "gnumeric":

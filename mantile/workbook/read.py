@@ -373,8 +373,8 @@ def _typed(
         return
     value = coerced(figure, content, f"{file.path}: {file.cell_name(*place)}")
     before = generated.get(identifier, figure.value)
-    if isinstance(before, float) and value == as_written(before):
-        value = before
+    if isinstance(before, float) and same(value, before):
+        value = before  # some programs save fifteen digits
     typed[identifier] = value
     had_value = identifier in generated or figure.follows is None
     differs = had_value and not same(value, before) and not (scenario and figure.shared)
@@ -439,11 +439,6 @@ def _is_default(figure: Input, value: Any, default: Any) -> bool:
     if isinstance(value, str) or isinstance(default, str):
         return bool(value == default)
     return abs(value - default) < 1 if figure.integer else same(value, float(default))
-
-
-def as_written(number: float) -> float:
-    """What a cell holds of a number: xlsxwriter writes sixteen digits."""
-    return float(f"{number:.16G}")
 
 
 def coerced(figure: Input, content: Any, where: str) -> Any:
