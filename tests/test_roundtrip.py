@@ -206,6 +206,7 @@ def _require_same(file: File, made: Estimate) -> None:
             for figure in file.book.estimate.equations.quantities()
             if figure in then[column]
             and not figure.id.endswith(("_told", "offer_number"))  # what the library tells, before and after
+            and not figure.id.startswith("typed.state.")  # what was edited in this file
             and not _same(then[column][figure], now[made.figure(figure.id)])
         }
         assert not wrong, (column, list(wrong.items())[:3])
