@@ -382,7 +382,8 @@ def _formula(
     if tokens is None:
         yield Finding("unreadable-formula", name, place, f"no formula that can be read: {text:.60}")
         return
-    composed = name in (*FRONT, "Layers") or (collects and "&" in text)  # a text of many figures
+    looks_back = str(sheet.cell(cell.row, len(HEADS)).value).startswith(_LOOK_BACK)
+    composed = looks_back or name in (*FRONT, "Layers") or (collects and "&" in text)  # a text of many figures
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
     sheets = [token.value.rpartition("!")[0] for token in references]
     length = len(text) - sum(len(_FAR_COLUMN.findall(token.value)) for token in references)
@@ -394,7 +395,6 @@ def _formula(
         yield Finding("too-many-references", name, place, f"{len(references)} references: {text}")
     if stored is None:
         yield Finding("no-stored-value", name, place, "no stored value")
-    looks_back = str(sheet.cell(cell.row, len(HEADS)).value).startswith(_LOOK_BACK)
     yield from _tokens(name, place, tokens, collects or looks_back)
     for token in references:
         match = _CELL.match(token.value)

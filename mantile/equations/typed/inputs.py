@@ -35,6 +35,7 @@ from mantile.graph.quantity import (
     at_least,
     count_where,
     equal,
+    is_empty,
     is_number,
     join,
     match,
@@ -238,7 +239,8 @@ def _typed(guard: Guard, library: tuple[Input, ...]) -> Typed:
         content = guard.number_or_none(cell)
         is_in = guard.count_within(content, limits) > 0
         used = guard.row("used.", "As used", entry.unit, where(is_in, content, NONE))
-        return guard.typed(cell, content, limits, count_where(span([content]), used) > 0, used)
+        is_in = guard.count_within(content, limits) + is_empty(cell) > 0
+        return guard.typed(cell, content, limits, is_in, used)
     content = guard.a_number(cell)
     within = guard.is_within(content, limits)
     used = guard.row("used.", "As used", entry.unit, where(within, content, guard.held))
