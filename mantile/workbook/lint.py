@@ -383,7 +383,9 @@ def _formula(
         yield Finding("unreadable-formula", name, place, f"no formula that can be read: {text:.60}")
         return
     looks_back = str(sheet.cell(cell.row, len(HEADS)).value).startswith(_LOOK_BACK)
-    composed = looks_back or name in (*FRONT, "Layers") or (collects and "&" in text)  # a text of many figures
+    composed = (
+        looks_back or name in (*FRONT, "Layers") or (collects and "&" in text)
+    )  # a text of many figures
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
     sheets = [token.value.rpartition("!")[0] for token in references]
     length = len(text) - sum(len(_FAR_COLUMN.findall(token.value)) for token in references)
