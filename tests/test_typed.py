@@ -177,11 +177,6 @@ def guarded() -> tuple[Typed, ...]:
     return (*filled, *equations.model.typed.typed)
 
 
-def deletable() -> list[Typed]:
-    """Those that nobody has locked: facts that decide which tensors there are stand on a protected sheet."""
-    return [item for item in guarded() if not item.input.fixed]
-
-
 def is_fault(state: float) -> bool:
     """Whether the state of a cell says that it cannot be."""
     assert isinstance(FAULT.value, int)
@@ -375,7 +370,7 @@ def looked_at(profile: Path) -> list[dict[str, Any]]:
     book = made()
     path = write_workbook(book, profile / "run.xlsx")
     chips = [chip.id for chip in book.estimate.library.accelerators]
-    deleted = [(item.input.id, EMPTY) for item in deletable()]
+    deleted = [(item.input.id, EMPTY) for item in guarded()]
     wrong = [(identifier, what) for identifier, what, _ in (*WRONG, *FIGURES, *OVERRIDES)]
     moved = [[[*place(identifier), what] for identifier, what in edit.items()] for edit, _ in MOVED]
     others = (
@@ -429,7 +424,7 @@ def test_edits_as_people_make_them(tmp_path: Path) -> None:
         assert one.title.endswith(f": not possible, {code}"), one.title
         assert sentence in one.plan and set(one.tiles[1:]) == {"not known"}, (sentence, one.tiles)
 
-    for item in deletable():
+    for item in guarded():
         one = next(after)
         label, cell = item.input.label, "!".join(place(item.input.id))
         dimension = item.input.id.startswith("model.")

@@ -157,6 +157,11 @@ class EstimateGraph:
     launches: Section | None = None
 
     @property
+    def shared_cells(self) -> tuple[SharedCells, ...]:
+        """What cells of all scenarios hold: dimensions, assumptions, those of money."""
+        return (self.model.typed, self.assumed, *(() if self.paid is None else (self.paid,)))
+
+    @property
     def prefill_workers(self) -> Workers:
         """The accelerators that prefill, or do everything."""
         return self.workers[0]
@@ -565,6 +570,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Inputs": (
             *graph.input_sections,
             *graph.typed.sections,
+            *(of.section for of in graph.shared_cells),
             *(() if graph.mixture is None else (graph.mixture.section,)),
             follows(graph.inputs, graph.prefill_workers.ranks),
             *map(_ranks, graph.workers),
@@ -723,6 +729,8 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *(check.result for check in graph.checks.checks),
             *(graph.fullest.section.figures() if graph.fullest.section else ()),
             graph.typed.faults.message,
+            graph.typed.of_money.message,
+            *(of.faults.message for of in graph.shared_cells),
             *(item.used for item in graph.typed.inputs),
             *(workers.memory.fits for workers in graph.pools),
             *(shown for workers in graph.pools for shown in (workers.hardware.name, workers.hardware.link)),

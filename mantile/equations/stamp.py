@@ -115,9 +115,9 @@ class Stamp:
     Args:
         figures: live results; `stored` their values at generation, per scenario, in the same order.
         edits: inputs and overrides that hold something else now.
-        assumptions: their cells; `others` those that no headline result depends on; `of_shared` the blocks
-            about all cells of all scenarios. `of_demand`: cells that cannot be, without which nobody knows
-            what a demand costs.
+        assumptions: their cells; `others` those that no headline result depends on; `lines` of all
+            cells of all scenarios; `of_others` the blocks about cells on no sheet of the graph. `of_demand`:
+            cells that cannot be, without which nobody knows what a demand costs.
         readable: that overrides and assumptions hold what can be read; `unchanged` the alert that inputs or
             results changed.
     """
@@ -128,7 +128,8 @@ class Stamp:
     assumptions: tuple[Typed, ...]
     others: SharedCells | None
     of_demand: Faults
-    of_shared: tuple[Section, ...]
+    lines: Section
+    of_others: tuple[Section, ...]
     readable: tuple[Check, ...]
     unchanged: Check
     section: Section
@@ -163,7 +164,7 @@ def stamp(
     none = defined("stamp.none", "No change", "flag", 0, "fixed side of a check")
     rows.add(none)
     others = _others(graph)
-    kinds = [of for of in (graph.assumed, graph.paid, others) if of is not None]
+    kinds = [*graph.shared_cells[1:], *(() if others is None else (others,))]
     in_all = Rows("stamp.assumptions")
     words = "Cells of assumptions that cannot be, of all"
     count = in_all("faults", words, "flag", sum_of([of.faults.count for of in kinds]))
@@ -193,13 +194,11 @@ def stamp(
         assumptions=assumptions,
         others=others,
         of_demand=of_demand,
-        of_shared=(
-            Section(
-                "Cells of all scenarios", lines, "dimensions, assumptions and choices", over=SHARED_COLUMNS
-            ),
-            graph.model.typed.section,
-            *graph.typed.of_shared,
-            *(of.section for of in kinds),
+        lines=Section(
+            "Cells of all scenarios", lines, "dimensions, assumptions and choices", over=SHARED_COLUMNS
+        ),
+        of_others=(
+            *(() if others is None else (others.section,)),
             in_all.section("All assumptions"),
         ),
         readable=tuple(readable),

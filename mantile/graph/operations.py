@@ -188,6 +188,14 @@ def _same(left: Any, right: Any) -> Any:
     return np.equal(left, right)
 
 
+def _alike(left: Any, right: Any) -> Any:
+    """Whether a member is the key. In cases NaN stands for what is no number, and is alike."""
+    same = _same(left, right)
+    if isinstance(left, str) or not np.ndim(same):
+        return same
+    return same | (np.isnan(left) & np.isnan(right))
+
+
 def _divide_floats(left: float, right: float) -> float:
     return left / right if right else math.nan
 
@@ -344,7 +352,7 @@ def _flags(keys: Members, key: Any) -> Any:
             return numbers == known.get(key.lower(), -2)
         return keys.numbers == key
     if criterion is None:
-        return [_is_text(member) == _is_text(key) and _same(member, key) for member in keys]
+        return [_is_text(member) == _is_text(key) and _alike(member, key) for member in keys]
     return [not isinstance(member, str) and criterion.compare(member, criterion.bound) for member in keys]
 
 

@@ -120,10 +120,14 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
         **equations.sheets,
         INPUTS_SHEET: (
             *(
-                replace(section, rows=(*section.rows, *more.get(section.title, ())))
+                each
                 for section in equations.sheets[INPUTS_SHEET]
+                for each in (
+                    replace(section, rows=(*section.rows, *more.get(section.title, ()))),
+                    *((headline_stamp.lines,) if section.title == LINES else ()),
+                )
             ),
-            *headline_stamp.of_shared,
+            *headline_stamp.of_others,
             edits.section,
             signatures.section,
         ),

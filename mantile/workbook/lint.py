@@ -131,10 +131,7 @@ VOLATILE = {"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "R
 # What holds where a rule is kept, by the name of the rule.
 RULES = {
     "sheet-order": "Sheets stand in the order in which figures follow from each other.",
-    "refers-down": (
-        "A formula of workings refers to rows above its own, never below; only Answers and rows about cells "
-        "do."
-    ),
+    "refers-down": "A formula of workings refers to rows above its own, never below; only Answers do.",
     "refers-right": (
         "A formula of workings refers to sheets to the left of its own; to the right only to what is typed, "
         "to checks of the library, and Inputs to its ids."
@@ -382,10 +379,7 @@ def _formula(
     if tokens is None:
         yield Finding("unreadable-formula", name, place, f"no formula that can be read: {text:.60}")
         return
-    looks_back = str(sheet.cell(cell.row, len(HEADS)).value).startswith(_LOOK_BACK)
-    composed = (
-        looks_back or name in (*FRONT, "Layers") or (collects and "&" in text)
-    )  # a text of many figures
+    composed = name in (*FRONT, "Layers") or (collects and "&" in text)  # a text of many figures
     references = [token for token in tokens if token.type == Token.OPERAND and token.subtype == Token.RANGE]
     sheets = [token.value.rpartition("!")[0] for token in references]
     length = len(text) - sum(len(_FAR_COLUMN.findall(token.value)) for token in references)
@@ -397,7 +391,8 @@ def _formula(
         yield Finding("too-many-references", name, place, f"{len(references)} references: {text}")
     if stored is None:
         yield Finding("no-stored-value", name, place, "no stored value")
-    yield from _tokens(name, place, tokens, collects or looks_back)
+    yield from _tokens(name, place, tokens, collects)
+    looks_back = str(sheet.cell(cell.row, len(HEADS)).value).startswith(_LOOK_BACK)
     for token in references:
         match = _CELL.match(token.value)
         if match is None:
@@ -416,8 +411,6 @@ def _formula(
             continue  # what an input follows until it is typed over may stand further on
         if text in followed:
             continue  # a cell that repeats this
-        if looks_back:
-            continue  # predictions beside what was measured; what cells hold; whether results changed
         if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
         elif name == "Inputs" and other == "Hardware" and c1 == c2 == KEYS + 1 and last > first:
@@ -426,6 +419,7 @@ def _formula(
             other in ORDER
             and name in ORDER
             and ORDER.index(other) > ORDER.index(name)
+            and not looks_back  # predictions beside what was measured, what cells hold, what changed
             and not (_cells_of(match) == 1 and _is_typed(sheet.parent, other, first, c1))
         ):
             yield Finding("refers-right", name, place, f"refers right to {token.value}")

@@ -28,7 +28,6 @@ from mantile.graph.quantity import (
     defined,
     equal,
     floor,
-    if_error,
     index,
     is_empty,
     is_error,
@@ -192,8 +191,8 @@ class Guard:
 
     def number_or_none(self, cell: Input) -> Quantity:
         """What a cell holds that takes a number, or may be empty."""
-        held = where(is_empty(cell), NONE, if_error(cell, AN_ERROR))
-        return self.row("", "Holds", self.entry.unit, held)
+        held = choose(1 + is_error(cell), cell, AN_ERROR)
+        return self.row("", "Holds", self.entry.unit, where(is_empty(cell), NONE, held))
 
     def is_within(self, content: Quantity, limits: Sequence[Input]) -> Node:
         """Whether what a cell holds is a number within its limits, and whole where it should be."""

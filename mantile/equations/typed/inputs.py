@@ -35,7 +35,6 @@ from mantile.graph.quantity import (
     at_least,
     count_where,
     equal,
-    is_empty,
     is_number,
     join,
     match,
@@ -71,7 +70,7 @@ class TypedInputs:
         faults: of cells without which there is no plan, and `cause` the reason code of the first.
         of_money: of cells without which nobody knows what it costs.
         inputs_invalid, overrides_invalid: how many of all cells of a kind cannot be.
-        sections: of Inputs; `of_shared` the rows about shared cells that cannot be.
+        sections: of Inputs.
     """
 
     own: tuple[Typed, ...]
@@ -82,7 +81,6 @@ class TypedInputs:
     inputs_invalid: Quantity
     overrides_invalid: Quantity
     sections: tuple[Section, ...]
-    of_shared: tuple[Section, ...]
 
     @property
     def inputs(self) -> tuple[Typed, ...]:
@@ -177,11 +175,11 @@ def typed_inputs(
             Section(LINES, tuple(lines), _NOTE, over=OWN_COLUMNS),
             Section("Inputs as used", used, _OF_USED),
             Section(STATES, tuple(item.state for item in own), _OF_STATES),
+            *of_shared,
             *of_plan,
             *of_cost,
             rows.section("Inputs and overrides that cannot be", "how many, and of which kind"),
         ),
-        of_shared=of_shared,
     )
 
 
@@ -233,14 +231,14 @@ def _typed(guard: Guard, library: tuple[Input, ...]) -> Typed:
         for word in {*entry.choices} - {item.value for item in library or bounds}:  # one at most
             is_listed = is_listed + equal(content, str(word)) > 0
         used = guard.row("used.", "As used", "1", where(is_listed, content, guard.held))
-        return guard.typed(cell, content, bounds, equal(content, used), used)
+        as_used = equal(content, used)  # of a line for all scenarios what is used stands below
+        return guard.typed(cell, content, bounds, is_listed if entry.shared else as_used, used)
     limits = guard.limits()
     if entry.value is None:
         content = guard.number_or_none(cell)
         is_in = guard.count_within(content, limits) > 0
         used = guard.row("used.", "As used", entry.unit, where(is_in, content, NONE))
-        is_in = guard.count_within(content, limits) + is_empty(cell) > 0
-        return guard.typed(cell, content, limits, is_in, used)
+        return guard.typed(cell, content, limits, count_where(span([content]), used) > 0, used)
     content = guard.a_number(cell)
     within = guard.is_within(content, limits)
     used = guard.row("used.", "As used", entry.unit, where(within, content, guard.held))

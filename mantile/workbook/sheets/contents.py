@@ -21,6 +21,7 @@ _PURPOSES = {
     "Inputs": "workload, parallelism, data types; what was edited",
     "Hardware": "accelerators and links, with sources",
     "Efficiency": "how much of the hardware is reached",
+    "Factors": "by profile, from wide to specific; overrides",
     "IR": "modules, tensors and facts of the architecture",
     "Modules": "in order, dimensions, formats, origins",
     "Shapes": "every tensor: dimensions, format, bytes",
@@ -103,7 +104,7 @@ def _contents(book: EstimateBook, sheet: Sheet, row: int) -> int:
             )
             sheet.set_cell(row, 0, Cell(style.Style(right=(style.THICK, style.TABS[of.family]))))
             sheet.set_text(row, _LEFT, name, look, link=link)
-            sheet.set_text(row, _LEFT + 1, _PURPOSES.get(name, ""), style.PURPOSE)
+            sheet.set_text(row, _LEFT + 1, _PURPOSES[name], style.PURPOSE)
             sheet.set_text(row, _RIGHT - 1, _extent(book, name), style.BACK.but(indent=2))
             sheet.heights[row] = _HEIGHT
     return row + 1
