@@ -1,4 +1,4 @@
-"""What was edited since a workbook was made: counted on Edits, listed on Log, live."""
+"""What was edited since a workbook was made: counted on Inputs, listed on Audit, live."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SCENARIO: dict[str, Any] = {
     "overrides": [{"id": "efficiency.gemm_compute", "value": 0.6, "reason": "measured"}],
     "variants": [{"name": "four", "tp": 4}],
 }
-MOST = 8  # edits that Log lists
+MOST = 8  # edits of the base that Audit lists
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def _listed(book: EstimateBook, values: dict[str, Any], scenario: int = 0) -> tu
 
 
 def _said(book: EstimateBook, typed: dict[tuple[str, int], Any]) -> tuple[list[float], str, str]:
-    """Edits by scenario, the sentence on Checks, and whether inputs are as generated, once a file was edited.
+    """Edits by scenario, the sentence on Audit, and whether inputs are as generated, once a file was edited.
 
     Args:
         typed: by input and scenario.
@@ -129,6 +129,27 @@ def test_what_was_typed_is_named_in_its_scenario_and_no_cell_that_follows(
     row = book.input_cells["inputs.concurrency", 1][1] + 1
     status = CHANGED if typed else AS_GENERATED
     assert _said(book, typed) == (counts, sentence.format(row), status)
+
+
+@pytest.mark.parametrize("scenario", [0, 1])
+def test_audit_names_what_was_edited_in_each_scenario(book: EstimateBook, scenario: int) -> None:
+    """Beside its letter, with what the cell held and holds; of the other scenario it names nothing."""
+    typed = {
+        place(book, identifier, scenario): value
+        for identifier, value in {"inputs.concurrency": 31, "inputs.tp": 1}.items()
+    }
+    values = book.values(typed_inputs(typed_into(as_written(book), typed))[0])
+    sheet = book.sheets["Audit"]
+    listed: dict[str | None, list[list[Any]]] = {}
+    for row in range(sheet.parts["Log"], max(row for row, _ in sheet.cells)):
+        cells = [sheet.cells.get((row, column)) for column in (1, 3, 4)]
+        if (head := sheet.cells.get((row, 0))) is not None and head.text in ("A", "B"):
+            told = [values[cell.scenario][cell.expression] for cell in cells if cell is not None]
+            listed.setdefault(head.text, []).extend([told] if told[0] != "–" else [])
+    of = "AB"[scenario]
+    cell = xl_rowcol_to_cell(*book.input_cells["inputs.concurrency", scenario][1:])
+    assert [item[1:] for item in listed[of]] == [[[2, 4][scenario], 1], [8, 31]]
+    assert listed[of][1][0].endswith(f"!{cell}") and not listed["AB".replace(of, "")]
 
 
 def test_every_yellow_cell_counts_in_its_scenario(book: EstimateBook) -> None:

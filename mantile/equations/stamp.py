@@ -92,7 +92,6 @@ class Edits:
         count: how many hold something else now; `all` with the headline results that do. Cells of all
             scenarios count in the base.
         listed: the first of these, of a scenario.
-        left: how many are not listed.
     """
 
     own: tuple[Typed, ...]
@@ -103,7 +102,6 @@ class Edits:
     told: Quantity
     count: Quantity
     all: Quantity
-    left: Quantity
     listed: tuple[Edit, ...]
     section: Section
 
@@ -261,10 +259,7 @@ def edits(
         "flag",
         count + results,
     )
-    most = defined("stamp.edit.most", "Edits that are listed", "flag", _LISTED, "of each scenario")
-    rows.add(most)
     first_told = _told(rows, listed[0], count)
-    left = rows("left", "Edits that are not listed", "flag", maximum(0, count - most))
     return Edits(
         own=own,
         shared=shared,
@@ -274,7 +269,6 @@ def edits(
         told=first_told,
         count=count,
         all=both,
-        left=left,
         listed=listed,
         section=rows.section(
             EDITS, "inputs, overrides, assumptions and dimensions that hold something else than as generated"

@@ -29,6 +29,7 @@ ROLE, DATE, NAME, DIGEST, STATUS, REMARKS = 1, 2, 3, 4, 5, 9  # columns of the l
 _MOST = 60  # characters of a name
 _WHAT, _WHY, _CHECKS = 1, 3, 4  # columns of versions
 _WAS, _NOW, _CHANGE = 4, 5, 6  # columns of what differs from the workbook before
+_OF_OTHERS = 2  # edits that are named of each further scenario
 _ROW = 26  # least height of a row of words
 
 
@@ -127,24 +128,27 @@ def _live(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> None:
 
 
 def _edits(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
-    """What was edited since, and of each further scenario how much; the row after it."""
+    """What was edited since in each scenario, and how much; the row after it."""
     edits, grey = stamp.edits, style.HEADER.but(bottom=_RULE)
     texts = ("edits", "cell that holds something else", "", "as generated", "now")
     for column, text in enumerate(texts):
         sheet.set_text(row, column, text, grey)
     sheet.set_style(row, 0, LAST, grey)
     sheet.heights[row] = 20
-    for edit in edits.listed:
-        row += 1
-        sheet.heights[row] = 18
-        for column, words in zip((_WHAT, _WHY, _CHECKS), (edit.cell, edit.was, edit.now), strict=True):
-            sheet.set_formula(row, column, words, _LINE.but(colour=style.LINK))
-        sheet.set_style(row, 0, LAST, _LINE)
+    scenarios = [*enumerate(LETTERS[: book.side_by_side])]
+    for place, letter in scenarios:
+        for edit in edits.listed[: _OF_OTHERS if place else None]:
+            row += 1
+            sheet.heights[row] = 18
+            sheet.set_text(row, 0, letter if len(scenarios) > 1 else "", _LINE)
+            for column, words in zip((_WHAT, _WHY, _CHECKS), (edit.cell, edit.was, edit.now), strict=True):
+                sheet.set_formula(row, column, words, _LINE.but(colour=style.LINK), scenario=place)
+            sheet.set_style(row, 0, LAST, _LINE)
     row += 1
-    sheet.set_text(row, _WHAT, "more, marked on Inputs", _LINE)
-    for place, letter in enumerate(LETTERS[: book.side_by_side]):
+    sheet.set_text(row, _WHAT, "in all, each marked where it was typed", _LINE)
+    for place, letter in scenarios:
         look = style.VALUE.but(bottom=_RULE, colour=style.LINK, form=f'"{letter}: "0')
-        sheet.set_formula(row, _CHECKS + place, edits.count if place else edits.left, look, scenario=place)
+        sheet.set_formula(row, _CHECKS + place, edits.count, look, scenario=place)
     sheet.set_style(row, 0, LAST, _LINE)
     return row + 1
 
