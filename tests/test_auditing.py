@@ -116,10 +116,10 @@ def test_rows_say_what_the_engine_says(workbook: Path, found: Audit) -> None:
     rows = {(row["sheet"], row["id"]): row for row in found.rows if row["section"] != "Linked in"}
     for figure in file.book.estimate.equations.quantities():
         address = file.book.addresses.get(figure)
-        of_cell = figure.id.startswith("typed.") and not figure.id.startswith("typed.used.")
+        of_cell = figure.id.startswith("typed.state.")
         if (
             address is not None
-            and not of_cell  # what a cell of this file holds and held
+            and not of_cell  # what was edited in this file
             and address.column is None
             and address.sheet in file.book.estimate.equations.sheets
             and figure.id not in ("serving.tpot",)
