@@ -20,7 +20,7 @@ OTHERS = {
     "name": "What a column is called.",
     "title": "Title of the workbook.",
     "date": "Date of the workbook, YYYY-MM-DD.",
-    "why": "Why this version was made; the Log tells it.",
+    "why": "Why this version was made; the log on Audit tells it.",
     "decode": "Workers that only decode: a mapping of the fields above.",
     "acceptance_by_position": "Shares of each draft token that is accepted, as engines report them: a list.",
     "draft_model": "A model that drafts tokens: an id, a path or a hub id, as `model`.",

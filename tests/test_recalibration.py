@@ -299,7 +299,7 @@ TPOT = ("Efficiency", "measured.tpot", 8)
 @pytest.mark.parametrize(
     ("edits", "words"),
     [
-        ({}, r"run\.xlsx: sheet Calibration: no measured value"),
+        ({}, r"run\.xlsx: sheet Efficiency: no measured value"),
         (
             {TPOT: 9, ("Calculation", "serving.e2e", 8): Formula("=1+1")},
             r"Calculation!H\d+ \(serving\.e2e\): holds '=1\+1' instead of",

@@ -1,4 +1,4 @@
-"""The trace on Log: from each headline result in at most six steps to the figure behind it, edits or not."""
+"""The trace on Audit: from each headline result in at most six steps to a figure behind it, edits or not."""
 
 from __future__ import annotations
 

@@ -323,7 +323,7 @@ def _calibrate_workbook(
     loss: Literal["soft_l1", "cauchy"],
     as_json: bool,
 ) -> None:
-    """Fit to what was typed on the Calibration sheet of a workbook, and write a new workbook."""
+    """Fit to what was typed at Calibration, on Efficiency of a workbook, and write a new workbook."""
     from mantile.cli.output.runs import progress
     from mantile.measured.calibrate_workbook import calibrate_workbook, calibrated_name
     from mantile.measured.profile_versions import FittedFactor

@@ -285,7 +285,7 @@ def checks(
         faults=verdict.faults,
         of_money=verdict.of_money,
         state=verdict.state,
-        section=sides.of().section("Sides of checks", "worked out for the Checks sheet only"),
+        section=sides.of().section("Sides of checks", "worked out for the checks on Audit only"),
     )
 
 

@@ -81,7 +81,7 @@ def sign_off(edits: Edits, digest: str, scenarios: int) -> SignOff:
         digest=here,
         edited=edited,
         lines=tuple(_line(name, role, words, here, edited) for name, role in ROLES.items()),
-        section=Section("Signatures", words, "words of the sign-off on Log"),
+        section=Section("Signatures", words, "words of the sign-off on Audit"),
     )
 
 

@@ -178,7 +178,7 @@ def stamp(
     edited = edits(graph, changed, assumptions, of_choice)
     readable = [Check(code, left, none) for code, left in zip(READABLE, (edited.invalid, count), strict=True)]
     if choice is not None:
-        words = "Cells of Decide that hold what cannot be, in the base"
+        words = "Cells of the decision that hold what cannot be, in the base"
         of_base = rows("choice_faults", words, "flag", choice.count * edited.of_base)
         readable.append(Check(OF_CHOICE, of_base, none))
     section = rows.section(

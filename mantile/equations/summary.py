@@ -439,7 +439,7 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
             where(
                 equal(verdict.master, 1),
                 "Every formula cell can be recomputed: mantile verify FILE.xlsx",
-                "Failing checks are listed on Checks with their reason",
+                "Failing checks are listed on Audit with their reason",
             ),
         ),
         generated=_text(

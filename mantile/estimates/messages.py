@@ -351,18 +351,18 @@ MESSAGES: Mapping[str, Message] = {
         "{fault}", _invalid, {"fault": "Layers is empty: expected a whole number from 1"}
     ),
     "FIGURE_INVALID": Message(
-        "an assumption is empty or out of its range: the sheet Checks names it; type a number there",
+        "an assumption is empty or out of its range: the sheet Audit names it; type a number there",
         _nothing,
         {},
     ),
     "OVERRIDE_INVALID": Message(
-        "an override or measured value is a text or out of its range: the sheet Checks names it; expected a "
+        "an override or measured value is a text or out of its range: the sheet Audit names it; expected a "
         "number in its range, or an empty cell",
         _nothing,
         {},
     ),
     "CHOICE_INVALID": Message(
-        "a limit, weight or choice of the decision on What-if cannot be: the sheet Checks names the cell; "
+        "a limit, weight or choice of the decision on What-if cannot be: the sheet Audit names the cell; "
         "type what is expected there",
         _nothing,
         {},

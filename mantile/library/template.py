@@ -47,7 +47,7 @@ class Template(Strict):
     Args:
         about: what it is for.
         title: instead of the scenario's own.
-        company: named on the Cover and in the footer.
+        company: named on the Summary and in the footer.
         sheets: those that readers are shown; sheets that their formulas need stay, all others are left out.
             Empty: all.
         drivers: how many figures are taken lower and higher on What-if; `all` that move a result.

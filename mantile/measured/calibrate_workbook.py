@@ -40,7 +40,7 @@ def calibrate_workbook(
     """Fit efficiency factors to what was measured of the scenarios of a workbook, and write a new workbook
     that uses them.
 
-    Measured values are typed into the yellow cells of the sheet Calibration. The new workbook has the same
+    Measured values are typed at Calibration, on Efficiency. The new workbook has the same
     scenarios, edits included, and holds the measured values as well. An override cell stays as it is: the
     figures it replaces are not changed by what was measured in its column.
 
@@ -143,7 +143,7 @@ def _runs(estimate: Estimate, path: Path) -> list[Run]:
     if not runs:
         cells = ", ".join(figure.id for figure in estimate.equations.measured.values.values())
         raise InputError(
-            f"{path}: sheet Calibration: no measured value is typed; expected one at least of {cells}"
+            f"{path}: sheet Efficiency: no measured value is typed; expected one at least of {cells}"
         )
     return runs
 
@@ -175,7 +175,7 @@ def _matched(estimate: Estimate, runs: Sequence[Run], path: Path) -> MatchedRuns
         values, (verdicts, unmet) = batch.predict(), batch.verdicts()
         for place, run in enumerate(batch.runs):
             if unmet[place] or verdicts[place] == INVALID:
-                raise InputError(f"{path}: {run.run.id}: the plan is not possible; see the sheet Checks")
+                raise InputError(f"{path}: {run.run.id}: the plan is not possible; see the sheet Audit")
             for metric, node in batch.outputs().items():
                 if metric in run.run.metrics.given() and not math.isfinite(float(values[node][place])):
                     raise InputError(f"{path}: {run.run.id}: {metric} cannot be predicted")

@@ -1,7 +1,7 @@
 """Scenario columns that somebody typed to the right of those there are.
 
 On Inputs the next free column takes a heading and values; a cell left as it is or empty follows the base.
-Override cells stand in the same column of Efficiency and Hardware, measured values in that of Calibration.
+Override cells stand in the same column of Efficiency and Hardware, measured values at Calibration.
 Formulas may have been copied across from the column before: they follow as it does.
 """
 

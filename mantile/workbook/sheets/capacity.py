@@ -1,6 +1,6 @@
 """The Capacity sheet: demand by hour, cash by year of buying, renting and calling an API, what decides it.
 
-What is asked is typed here, in yellow cells; Finance works it out. All else is a link to Finance.
+What is asked is typed here, in yellow cells; Finance, on Calculation, works it out. All else leads there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WIDTHS = (178, 88, *([43] * _HOURS))
 _INPUTS, _CHART_ROWS, _DEMAND, _HOUR = 4, 11, 17, 31  # rows
 _ROW = 20  # its height
 _PURPOSE = (
-    "Type over yellow cells: demand, limits and prices. Everything else follows, worked out on Finance; "
+    "Type over yellow cells: demand, limits and prices. Everything else follows, worked out at Finance; "
     "cash out is negative, before tax."
 )
 _CASH = (
@@ -305,7 +305,7 @@ def _assumptions(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) ->
         at = row + number
         sheet.set_text(at, _LABEL, f"C-{number:02d}", style.Style(size=style.SMALL, colour=style.GREY))
         book.add_quantity(sheet, at, _UNIT, words, _SMALL)
-        source, assumed = "worked out on Finance", False
+        source, assumed = "worked out at Finance", False
         if isinstance(figure, Input):
             assumed = figure.status == "assumed"
             source = "! assumed" if assumed else figure.source
