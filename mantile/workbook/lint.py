@@ -411,7 +411,7 @@ def _formula(
             continue  # what an input follows until it is typed over may stand further on
         if text in followed:
             continue  # a cell that repeats this
-        if other == name and first > cell.row and sheet.cell(cell.row, 1).value != ANSWERS:
+        if other == name and first > cell.row and not looks_back and sheet.cell(cell.row, 1).value != ANSWERS:
             yield Finding("refers-down", name, place, f"refers down to {token.value}")
         elif name == "Inputs" and other == "Hardware" and c1 == c2 == KEYS + 1 and last > first:
             continue  # a list of ids
