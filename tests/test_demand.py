@@ -152,9 +152,8 @@ def test_bad_demand_is_refused() -> None:
 
 
 def test_units() -> None:
-    equations = ask().equations
-    assert equations.capacity is not None
-    check_units(figure for section in equations.capacity.sections for figure in section.figures())
+    sections = ask().equations.rows.sections("capacity")
+    check_units(figure for section in sections for figure in section.figures())
 
 
 def apart(accelerator: str) -> Estimate:
@@ -259,22 +258,28 @@ def random_money(seed: int) -> dict[str, Any]:
 def test_cash_is_that_of_a_calculation_by_hand() -> None:
     """Twenty demands, typed into one graph: cash, NPV and IRR of another program."""
     made = ask()
-    found, figures = made.equations.capacity, made.equations.figures
-    assert found is not None
+    cells, found = made.equations.capacity, made.equations.rows.of("capacity")
+    figures = made.equations.figures
+    assert cells is not None
     names = ("capacity.idle", "capacity.full", "capacity.provided")
     for seed in range(20):
         money = random_money(seed)
-        inputs = {found.cells[name].id: value for name, value in money.items() if name != "profile"}
-        values = made.program.run(made.inputs(0) | inputs | {found.profile.id: money["profile"]})
+        inputs = {cells.cells[name].id: value for name, value in money.items() if name != "profile"}
+        values = made.program.run(made.inputs(0) | inputs | {cells.profile.id: money["profile"]})
         told = {
-            "hours": {"requests": [float(values[hour]) for hour in found.hours["requests"]]},
-            "requests_per_s_per_replica": float(values[found.rate]),
+            "hours": {"requests": [float(values[hour]) for hour in found.all("hour.*.requests")]},
+            "requests_per_s_per_replica": float(values[found["rate"]]),
         }
         expected = by_hand(money, told, tuple(float(values[figures[name]]) for name in names))
+        paid = {
+            "buy": (found["bought.0"], *found.all("cash.buy.*")),
+            "rent": (found["nothing"], *found.all("cash.rent.*")),
+            "api": (found["nothing"], *found.all("year.*.api")),
+        }
         for option, cash in expected["cash"].items():
-            assert [float(values[at]) for at in found.cash[option]] == pytest.approx(cash, rel=1e-9, abs=1e-6)
-            assert float(values[found.npv[option]]) == pytest.approx(expected["npv"][option], rel=1e-9)
-        irr = values[found.returned["irr"]]
+            assert [float(values[at]) for at in paid[option]] == pytest.approx(cash, rel=1e-9, abs=1e-6)
+            assert float(values[found[f"npv.{option}"]]) == pytest.approx(expected["npv"][option], rel=1e-9)
+        irr = values[found["irr"]]
         if not isinstance(irr, str):
             flows = np.subtract(expected["cash"]["buy"], expected["cash"]["rent"])
             worth = sum(flow / (1 + irr) ** year for year, flow in enumerate(flows))

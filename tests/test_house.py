@@ -139,8 +139,9 @@ ELSEWHERE = {
 
 
 def files_of(path: Path) -> list[Path]:
-    """A file, or those of the folder of that name where formulas are many."""
-    return [path] if path.is_file() else sorted(path.with_suffix("").glob("*.py"))
+    """The text of equations, a file of Python, or those of a folder of that name."""
+    files = [file for file in (path.with_suffix(".eq"), path) if file.is_file()]
+    return files or sorted(path.with_suffix("").glob("*.py"))
 
 
 def first_parts_are_files(graph: EstimateGraph) -> set[str]:
@@ -150,9 +151,9 @@ def first_parts_are_files(graph: EstimateGraph) -> set[str]:
         path = PACKAGE / ELSEWHERE.get(part, f"equations/{part}.py")
         texts = [file.read_text(encoding="utf-8") for file in files_of(path)]
         assert texts, f"{part}: no file {path.name}"
-        assert any(re.search(rf'"{part}[."]|{part.upper()} = ', text) for text in texts), (
-            f"{path.name} makes no id that begins with {part}"
-        )
+        assert any(
+            re.search(rf'"{part}[."]|{part.upper()} = |^\[{part}\] ', text, re.MULTILINE) for text in texts
+        ), f"{path.name} makes no id that begins with {part}"
     return parts
 
 

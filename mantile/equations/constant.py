@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from mantile.graph.quantity import Input, Node, Section, defined
 from mantile.library.correction import MOST_CHANGE
 
-_ALL: list[Input] = []
+ALL: list[Input] = []
 
 
 def _constant(name: str, label: str, unit: str, value: float, note: str, called: str = "") -> Input:
     constant = defined(f"constant.{name}", label, unit, value, note, name=called)
-    _ALL.append(constant)
+    ALL.append(constant)
     return constant
 
 
@@ -454,6 +454,6 @@ def section(used: Iterable[Node]) -> Section:
     needed = set(used) | {MILLI}
     return Section(
         "Constants",
-        tuple(constant for constant in _ALL if constant in needed),
+        tuple(constant for constant in ALL if constant in needed),
         "definitions, the same for all scenarios",
     )

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mantile.equations import constant
-from mantile.equations.capacity import Capacity, capacity, demand_profile, figures_of
-from mantile.equations.checks import Checked, Checks, checks, standing
+from mantile.equations.capacity import DemandCells, demand_cells
+from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, standing
 from mantile.equations.classes import Mixture, mixture
 from mantile.equations.correction import Corrections, corrections, shares_of_step
 from mantile.equations.cost import Cost, cost
@@ -45,6 +45,7 @@ from mantile.equations.serving.alone import Prompt, prompt
 from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
 from mantile.equations.spread import spread
+from mantile.equations.tables import Equations
 from mantile.equations.typed import (
     ASSUMPTIONS,
     PAID,
@@ -112,6 +113,7 @@ class EstimateGraph:
         devices: those of a pipeline that are not alike; None where accelerators are alike.
         links: between machines; None where a deployment has no use for them.
         machines: what it runs on, in words, with its rows.
+        rows: those that stand as text, by id; `capacity` the cells of a demand, None where nobody asks.
     """
 
     ir: ModelGraph
@@ -148,9 +150,10 @@ class EstimateGraph:
     checks: Checks
     machines: Quantity
     of_machines: Section
+    rows: Equations
     headlines: Mapping[Metric, Quantity]
     per_day: tuple[Quantity, ...]
-    capacity: Capacity | None = None
+    capacity: DemandCells | None = None
     devices: Devices | None = None
     links: LinkTable | None = None
     mixture: Mixture | None = None
@@ -307,7 +310,10 @@ def build_graph(
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     pools = sets if parts is None else parts.sets
     memory = fullest(pools)
-    profile = None if demand is None else demand_profile(demand)
+    rows = Equations(
+        _features(disaggregated, open_loop, stated) | (frozenset() if demand is None else {"capacity"})
+    )
+    cells = None if demand is None else demand_cells(demand, rows)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
     if parts is not None:
@@ -354,7 +360,6 @@ def build_graph(
         inputs.set_default("concurrency", settled.default)
     money = cost(prefill_workers, decode_workers, served, prefill_pass, decode_pass, pools)
     inputs.set_default("pue", money.pue_default)
-    both = (prefill_workers.ranks, decode_workers.ranks)
     pass_of_floor = single_pass or decode_pass
     unequal = () if parts is None else pools
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, pass_of_floor, unequal))
@@ -403,7 +408,7 @@ def build_graph(
         paid,
         () if several is None else several.entries,
         () if parts is None else parts.table.kinds,
-        () if profile is None else (profile,),
+        () if cells is None else (cells.profile,),
     )
     guarded: set[Named] = {item.input for item in typed.inputs}
     assumed = assumptions_typed(needed, guarded, ASSUMPTIONS)
@@ -428,6 +433,8 @@ def build_graph(
         },
     )
     runs_on, of_machines = machines(sets, parts)
+    if cells is not None:
+        rows.know(*cells.inputs, *by_id.values(), verdict.possible, TOLERANCE, *constant.ALL)
     return EstimateGraph(
         ir=ir,
         machines=runs_on,
@@ -486,9 +493,21 @@ def build_graph(
         per_day=per_day(by_id, verdict.payable),
         mixture=several,
         launches=paced.launches,
-        capacity=None
-        if demand is None or profile is None
-        else capacity(demand, profile, inputs, both, served, money, verdict.possible),
+        rows=rows,
+        capacity=cells,
+    )
+
+
+def _features(disaggregated: bool, open_loop: bool, stated: frozenset[str]) -> frozenset[str]:
+    """What the scenarios ask for, by the names that blocks of equations have for it."""
+    return frozenset(
+        name.replace(" ", "_")
+        for name, is_asked in (
+            *((need, True) for need in stated),
+            ("disaggregated", disaggregated),
+            ("request rate", open_loop),
+        )
+        if is_asked
     )
 
 
@@ -647,7 +666,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *graph.grid.sections,
             _headlines(graph, of_cost=True),
         ),
-        **({} if graph.capacity is None else {"Finance": graph.capacity.sections}),
+        **({} if graph.capacity is None else {"Finance": graph.rows.sections("capacity")}),
         CALIBRATION: graph.measured.sections,
     }
 
@@ -725,7 +744,7 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
     needed = set(
         ancestors(
             *_figures(sheets, "Prefill", "Decode", "Serving", "Cost", CALIBRATION),
-            *(() if graph.capacity is None else figures_of(graph.capacity)),
+            *_figures(sheets, *({"Finance"} & {*sheets})),
             *(check.result for check in graph.checks.checks),
             *(graph.fullest.section.figures() if graph.fullest.section else ()),
             graph.typed.faults.message,

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from mantile.equations.capacity import Capacity
 from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.devices import Devices
 from mantile.equations.devices_told import WORDS
@@ -21,6 +20,10 @@ from mantile.library.dates import day_of
 from mantile.library.device import AWAY
 from mantile.library.runs import NOT_STATED
 
+_OPTIONS = ("buy", "rent", "api")
+_DRIVERS = ("rent", "purchase", "electricity", "colocation", "staff")
+_BREAK_EVEN = ("buy_against_rent", "rent_against_api", "buy_against_api")
+_OF_HOURS = ("requests", "needed", "busy", "calm", "utilisation")
 _DAY = "date"  # unit of inputs that are days
 
 
@@ -57,7 +60,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         },
         **({} if graph.serving.sessions is None else {"sessions": float(values[graph.serving.sessions])}),
         **({"classes": _classes(graph, values)} if graph.serving.classes else {}),
-        **({} if graph.capacity is None else {"capacity": _capacity(graph.capacity, values)}),
+        **({} if graph.capacity is None else {"capacity": _capacity(graph, values)}),
         **({} if graph.devices is None else _devices(graph, graph.devices, values)),
     }
 
@@ -146,30 +149,41 @@ def _link(found: Devices, place: int, values: Mapping[Node, Any]) -> dict[str, A
     }
 
 
-def _capacity(found: Capacity, values: Mapping[Node, Any]) -> dict[str, Any]:
+def _capacity(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     """Replicas, cash by year, NPV and break-even; None for what nobody knows, or where there is none."""
+    found = graph.rows.of("capacity")
 
-    def known(figure: Node) -> float | None:
-        value = values[figure]
+    def known(name: str) -> float | None:
+        value = values[found[name]]
         return None if isinstance(value, str) or not isfinite(value) else float(value)
 
+    def all_known(pattern: str, *first: str) -> list[float | None]:
+        names = (figure.id.partition(".")[2] for figure in found.all(pattern))
+        return [known(name) for name in (*first, *names)]
+
     return {
-        "requests_per_s_per_replica": known(found.rate),
-        "bound_by": str(values[found.binds]),
-        "spares": known(found.spares),
-        "replicas": [known(year) for year in found.replicas],
-        "peak_requests_per_s": [known(year) for year in found.peak],
-        "utilisation": {"peak": known(found.utilisation_peak), "mean": known(found.utilisation_mean)},
-        "hours": {name: [known(hour) for hour in hours] for name, hours in found.hours.items()},
-        "cash_usd": {option: [known(at) for at in cash] for option, cash in found.cash.items()},
-        "npv_usd": {option: known(worth) for option, worth in found.npv.items()},
-        "saving_usd": known(found.saving),
-        "break_even": {name: known(share) for name, share in found.break_even.items()},
-        "moves_usd": {name: known(change) for name, change in found.moves.items()},
-        "payback_years": known(found.returned["payback"]),
-        "irr": known(found.returned["irr"]),
-        "usd_per_million_tokens": {name: known(price) for name, price in found.price.items()},
-        "depreciation_usd": [known(year) for year in found.parts["depreciation"]],
+        "requests_per_s_per_replica": known("rate"),
+        "bound_by": str(values[found["binds"]]),
+        "spares": known("asked.spares"),
+        "replicas": all_known("year.*.replicas"),
+        "peak_requests_per_s": all_known("year.*.peak"),
+        "utilisation": {"peak": known("utilisation_peak"), "mean": known("utilisation_mean")},
+        "hours": {name: all_known(f"hour.*.{name}") for name in _OF_HOURS},
+        "cash_usd": {
+            "buy": all_known("cash.buy.*", "bought.0"),
+            "rent": all_known("cash.rent.*", "nothing"),
+            "api": all_known("year.*.api", "nothing"),
+        },
+        "npv_usd": {option: known(f"npv.{option}") for option in _OPTIONS},
+        "saving_usd": known("saving"),
+        "break_even": {name: known(f"break_even.{name}") for name in _BREAK_EVEN},
+        "moves_usd": {name: known(f"moves.{name}") for name in _DRIVERS},
+        "payback_years": known("payback"),
+        "irr": known("irr"),
+        "usd_per_million_tokens": {
+            f"{option}{way}": known(f"price.{option}{way}") for way in ("", "_all") for option in _OPTIONS
+        },
+        "depreciation_usd": all_known("year.*.depreciation"),
     }
 
 

@@ -33,10 +33,8 @@ def demand_lines(estimate: Estimate, found: Mapping[str, Any]) -> Iterator[tuple
     yield "a year  ", f"the first: {', '.join(paid)}"
     worth = [f"{name} {_signed(found['npv_usd'][option])}" for option, name in _OPTIONS.items()]
     yield "NPV     ", ", ".join(worth)
-    capacity = estimate.equations.capacity
-    assert capacity is not None
-    values = estimate.values(0)
-    even = [f"{words} {_share(values[capacity.break_even[name]])}" for name, words in _EVEN.items()]
+    capacity, values = estimate.equations.rows.of("capacity"), estimate.values(0)
+    even = [f"{words} {_share(values[capacity[f'break_even.{name}']])}" for name, words in _EVEN.items()]
     yield "even    ", f"mean utilisation: {'; '.join(even)}"
 
 

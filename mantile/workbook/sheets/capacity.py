@@ -6,9 +6,9 @@ What is asked is typed here, in yellow cells; Finance, on Calculation, works it 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from mantile.equations.capacity import NO_POINT, Capacity, point, shown
+from mantile.equations.capacity import NO_POINT, DemandCells, point, shown
+from mantile.equations.tables import OfSubject
 from mantile.equations.typed import Faults
 from mantile.graph.quantity import Input, Named, Quantity
 from mantile.workbook import charts, style
@@ -34,6 +34,22 @@ _CASH = (
     ("Staff", "staff"),
     ("Upkeep", "upkeep"),
 )
+_CASH_AT_START = {"buy": "bought.0", "rent": "nothing", "api": "nothing"}
+_CASH_LATER = {"buy": "cash.buy.*", "rent": "cash.rent.*", "api": "year.*.api"}
+_TITLES = ("title", "title_used", "title_even", "title_back")
+_TOLD = ("told.enough", "told.carried", "told.money", "told.saved")
+_RESTS_ON = {
+    "rate": "rate",
+    "day": "asked.profile",
+    "growth": "asked.growth",
+    "spares": "asked.spares",
+    "machine": "asked.purchase",
+    "rent": "asked.rent",
+    "api": "asked.api_output",
+    "power": "idle",
+    "residual": "asked.residual",
+}
+"""What the answer rests on, in words, and the figure of each."""
 _OPTIONS = (("buy", "Buy"), ("rent", "Rent"), ("api", "API"))
 _COLOURS = {"buy": style.COMPUTE, "rent": style.SECOND, "api": style.MEMORY}
 _RATE = "[>=1000]#,##0;#,##0.0"
@@ -79,7 +95,7 @@ def add_capacity_sheet(book: EstimateBook) -> None:
         _typed(book, sheet, _HOUR + 1, _FIRST + hour, share, look)
 
 
-def _asked(found: Capacity) -> Iterator[tuple[str, Input]]:
+def _asked(found: DemandCells) -> Iterator[tuple[str, Input]]:
     """What is asked, in the order of the sheet."""
     yield "profile", found.profile
     yield from found.cells.items()
@@ -119,25 +135,29 @@ def capacity_sheet(book: EstimateBook, master: Quantity, faults: Faults) -> None
     Args:
         faults: cells that cannot be, without which nobody knows what the demand costs.
     """
-    asked = book.estimate.equations.capacity
-    assert asked is not None
-    found = replace(asked, titles=shown(asked.titles, faults))
+    cells, found = book.estimate.equations.capacity, book.estimate.equations.rows.of("capacity")
+    assert cells is not None
+    rows = book.estimate.equations.rows
+    kept = [rows[f"capacity.{name}"] for name in _TITLES]
+    titles = shown(kept, faults)
     sheet = book.sheets[_SHEET]
     sheet.freeze, sheet.repeat_rows = (3, 1), (0, 1)
     add_title_rows(book, sheet, _SHEET, _LAST, master)
     title = style.Style(size=14, bold=True, colour=style.NAVY)
-    book.add_quantity(sheet, 2, _LABEL, found.titles[0], title)
+    book.add_quantity(sheet, 2, _LABEL, titles[0], title)
     mark_beginning(sheet, 2, _LABEL, "!", style.ALERT)
     sheet.heights[2] = 26
-    _labels(book, sheet, found)
-    row = _by_hour(book, sheet, found)
+    _labels(book, sheet, cells)
+    row = _by_hour(book, sheet, found, titles[1])
     second = row + 1
-    row = _by_year(book, sheet, found, second)
+    row = _by_year(book, sheet, found, titles[2:], second)
     row = _assumptions(book, sheet, found, row + 1)
     sheet.blocks, sheet.breaks = [(0, second - 1), (second, row)], [second]
     sheet.print_area = (0, 0, row, _LAST)
-    _pictures(book, sheet, found, row + 2)
-    for at, figure in enumerate((*asked.told, *asked.titles), 2 + max(at for at, _ in sheet.cells)):
+    _pictures(book, sheet, found, titles[2:], row + 2)
+    for at, figure in enumerate(
+        (*(rows[f"capacity.{name}"] for name in _TOLD), *kept), 2 + max(at for at, _ in sheet.cells)
+    ):
         book.add_quantity(sheet, at, _LABEL, figure, _SMALL)
 
 
@@ -146,7 +166,7 @@ def _section(sheet: Sheet, row: int, text: str, first: int = _LABEL, last: int =
     sheet.set_style(row, first, last, style.SECTION_HEAD)
 
 
-def _labels(book: EstimateBook, sheet: Sheet, found: Capacity) -> None:
+def _labels(book: EstimateBook, sheet: Sheet, found: DemandCells) -> None:
     """What is typed beside the labels, each with its unit."""
     _section(sheet, _INPUTS - 1, "What is asked", last=_UNIT)
     for row, (_, figure) in enumerate(_asked(found), _INPUTS):
@@ -184,19 +204,19 @@ def _line(
         sheet.set_formula(row, first + place * step, shown, number, link=link)
 
 
-def _by_hour(book: EstimateBook, sheet: Sheet, found: Capacity) -> int:
+def _by_hour(book: EstimateBook, sheet: Sheet, found: OfSubject, title: Quantity) -> int:
     """The rows of the hours, below the chart of demand; the row after them."""
-    hours = found.hours
     _head(sheet, _HOUR, [(0, "hour of the day"), (1, "day"), *((_FIRST + h, str(h)) for h in range(_HOURS))])
     sheet.set_text(_HOUR + 1, _LABEL, "Demand, 100 is the peak", style.LABEL.but(size=style.SMALL))
     sheet.ids[_HOUR + 1] = "capacity.hour.share"
+    spared = found["carried_without_spares"]
     rows: tuple[tuple[str, Named | None, Sequence[Named], str], ...] = (
-        ("Requests per second", found.mean, hours["requests"], _RATE),
-        ("Replicas needed", None, hours["needed"], "#,##0"),
-        ("In service, with spares", found.in_service, (found.in_service,) * _HOURS, "#,##0"),
-        ("Utilisation", found.utilisation_mean, hours["utilisation"], "0%"),
-        ("All carry, requests/s", found.carried[0], (found.carried[0],) * _HOURS, _RATE),
-        ("Without the spares", found.carried[1], (found.carried[1],) * _HOURS, _RATE),
+        ("Requests per second", found["mean"], found.all("hour.*.requests"), _RATE),
+        ("Replicas needed", None, found.all("hour.*.needed"), "#,##0"),
+        ("In service, with spares", found["in_service"], (found["in_service"],) * _HOURS, "#,##0"),
+        ("Utilisation", found["utilisation_mean"], found.all("hour.*.utilisation"), "0%"),
+        ("All carry, requests/s", found["carried"], (found["carried"],) * _HOURS, _RATE),
+        ("Without the spares", spared, (spared,) * _HOURS, _RATE),
     )
     for row, (label, day, figures, form) in enumerate(rows, _HOUR + 2):
         _line(book, sheet, row, label, figures, form)
@@ -205,11 +225,11 @@ def _by_hour(book: EstimateBook, sheet: Sheet, found: Capacity) -> int:
     bar = _HOUR + 5
     sheet.conditional.append(((bar, _FIRST, bar, _LAST), _BAR))
     row = _HOUR + 2 + len(rows)
-    book.add_quantity(sheet, row, _LABEL, found.titles[1], style.PURPOSE)
+    book.add_quantity(sheet, row, _LABEL, title, style.PURPOSE)
     return row + 1
 
 
-def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int:
+def _by_year(book: EstimateBook, sheet: Sheet, found: OfSubject, titles: Sequence[Quantity], row: int) -> int:
     """Replicas and cash by year, with the sums of money in thousands; the row after them."""
     step, first = 2, _FIRST + 1  # columns of two hours each
     later, last = first + step, first + 7 * step
@@ -222,17 +242,19 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
     _head(sheet, row + 1, heads, last)
     row += 2
     top = row
-    _line(book, sheet, row, "Peak, requests/s", found.peak, _RATE, later, step)
-    _line(book, sheet, row + 1, "Replicas, with spares", found.replicas, "#,##0", later, step)
-    _line(book, sheet, row + 2, "Output tokens, billions", found.parts["output"], "#,##0.0,", later, step)
+    _line(book, sheet, row, "Peak, requests/s", found.all("year.*.peak"), _RATE, later, step)
+    _line(book, sheet, row + 1, "Replicas, with spares", found.all("year.*.replicas"), "#,##0", later, step)
+    _line(
+        book, sheet, row + 2, "Output tokens, billions", found.all("year.*.output"), "#,##0.0,", later, step
+    )
     row += 3
-    _line(book, sheet, row, "Purchases", found.parts["bought"], _MONEY, first, step)
-    _line(book, sheet, row + 1, "Residual value", found.parts["residual"], _MONEY, later, step)
+    _line(book, sheet, row, "Purchases", found.all("bought.*"), _MONEY, first, step)
+    _line(book, sheet, row + 1, "Residual value", found.all("residual.*"), _MONEY, later, step)
     row += 2
     for label, name in _CASH:
-        _line(book, sheet, row, label, found.parts[name], _MONEY, later, step)
+        _line(book, sheet, row, label, found.all(f"year.*.{name}"), _MONEY, later, step)
         row += 1
-    _line(book, sheet, row, "Depreciation, no cash", found.parts["depreciation"], _MONEY, later, step)
+    _line(book, sheet, row, "Depreciation, no cash", found.all("year.*.depreciation"), _MONEY, later, step)
     row += 1
     best = {
         "type": "formula",
@@ -245,17 +267,17 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
         ("rent", "Rent, staff in"),
         ("api", "API"),
     ):
-        flows = (*found.cash[option], found.npv[option])
+        flows = (found[_CASH_AT_START[option]], *found.all(_CASH_LATER[option]), found[f"npv.{option}"])
         _line(book, sheet, row, label, flows, _MONEY, first, step, bold=True)
-        _line(book, sheet, row, label, (found.price[option],), "#,##0.00", last, bold=True)
+        _line(book, sheet, row, label, (found[f"price.{option}"],), "#,##0.00", last, bold=True)
         row += 1
-    _line(book, sheet, row, "Bought, ahead of rent", found.ahead, _MONEY, first, step)
+    _line(book, sheet, row, "Bought, ahead of rent", found.all("ahead.*"), _MONEY, first, step)
     _line(
         book,
         sheet,
         row + 1,
         "A M tokens, both ways",
-        [found.price[f"{o}_all"] for o, _ in _OPTIONS],
+        [found[f"price.{o}_all"] for o, _ in _OPTIONS],
         "#,##0.000",
         first,
         step,
@@ -263,24 +285,26 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
     for place, (_, name) in enumerate(_OPTIONS):
         look = style.Style(size=style.SMALL, colour=style.GREY, align="left")
         sheet.set_text(row + 1, first + place * step + 1, name, look)
-    book.add_quantity(sheet, row + 2, _LABEL, found.titles[3], style.PURPOSE)
-    book.add_quantity(sheet, row + 3, _LABEL, found.titles[2], style.PURPOSE)
-    _line(book, sheet, top, "", (found.saving,), _MONEY, _LAST, bold=True)
+    book.add_quantity(sheet, row + 2, _LABEL, titles[1], style.PURPOSE)
+    book.add_quantity(sheet, row + 3, _LABEL, titles[0], style.PURPOSE)
+    _line(book, sheet, top, "", (found["saving"],), _MONEY, _LAST, bold=True)
     sheet.set_text(top, last + 1, f"Buying saves, NPV, {money}", style.LABEL.but(size=style.SMALL, bold=True))
     sheet.charts.append((top + 1, last + 1, _tornado(book, sheet, found, row + 30)))
     return row + 4
 
 
-def _tornado(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> charts.Chart:
+def _tornado(book: EstimateBook, sheet: Sheet, found: OfSubject, row: int) -> charts.Chart:
     """What moves the saving, the largest first; its data from a row on, below what is printed."""
     sheet.set_text(row - 1, _LABEL, "Chart data (live, not printed): what moves the saving", _SMALL)
-    for at, driver in enumerate(found.ranked, row):
-        sheet.set_formula(at, _LABEL, driver.name, _SMALL)
-        for column, figure in ((_FIRST, driver.better), (_FIRST + 1, driver.worse)):
+    names = found.all("ranked_name.*")
+    for at, name in enumerate(names, row):
+        sheet.set_formula(at, _LABEL, name, _SMALL)
+    for column, of in enumerate(("ranked_by.*", "ranked_worse.*"), _FIRST):
+        for at, figure in enumerate(found.all(of), row):
             sheet.set_formula(at, column, book.currency.convert(figure), _SMALL)
-    for column, figure in enumerate(found.room, _FIRST + 2):
-        sheet.set_formula(row, column, book.currency.convert(figure), _SMALL)
-    last = row + len(found.ranked) - 1
+    for column, of in enumerate(("ranked_room", "ranked_room_worse"), _FIRST + 2):
+        sheet.set_formula(row, column, book.currency.convert(found[of]), _SMALL)
+    last = row + len(names) - 1
 
     def data(of: int) -> charts.Range:
         return (_SHEET, row, of, last, of)
@@ -298,13 +322,13 @@ def _tornado(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> cha
     )
 
 
-def _assumptions(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int:
+def _assumptions(book: EstimateBook, sheet: Sheet, found: OfSubject, row: int) -> int:
     """What it rests on, numbered, each with where it comes from; the last row."""
     _section(sheet, row, "Assumptions, and where each came from when the file was made")
-    for number, (words, figure) in enumerate(found.assumptions, 1):
-        at = row + number
+    for number, (words, of) in enumerate(_RESTS_ON.items(), 1):
+        at, figure = row + number, found[of]
         sheet.set_text(at, _LABEL, f"C-{number:02d}", style.Style(size=style.SMALL, colour=style.GREY))
-        book.add_quantity(sheet, at, _UNIT, words, _SMALL)
+        book.add_quantity(sheet, at, _UNIT, book.estimate.equations.rows[f"capacity.told.{words}"], _SMALL)
         source, assumed = "worked out at Finance", False
         if isinstance(figure, Input):
             assumed = figure.status == "assumed"
@@ -313,10 +337,12 @@ def _assumptions(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) ->
                 source, assumed = "library, by the price basis", False
         look = style.Style(size=style.SMALL, colour=style.ALERT if assumed else style.GREY, align="right")
         sheet.set_text(at, _LAST, source, look)
-    return row + len(found.assumptions) + 1
+    return row + len(_RESTS_ON) + 1
 
 
-def _pictures(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> None:
+def _pictures(
+    book: EstimateBook, sheet: Sheet, found: OfSubject, titles: Sequence[Quantity], row: int
+) -> None:
     """Charts of demand, break-even and cash, with their data below what is printed."""
     row = max(row, 1 + max(at for at, _ in sheet.cells))
     sheet.set_text(row, _LABEL, "Chart data (live, not printed)", _SMALL)
@@ -334,7 +360,8 @@ def _pictures(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> No
         return (_SHEET, at, _FIRST, at, _LAST)
 
     calm, busy = (
-        data.row(f"{name} hours", found.hours[key]) for name, key in (("Calm", "calm"), ("Busiest", "busy"))
+        data.row(f"{name} hours", found.all(f"hour.*.{key}"))
+        for name, key in (("Calm", "calm"), ("Busiest", "busy"))
     )
     chart = charts.demand(
         "Requests per second by hour, the busiest in dark; what all replicas carry, and dashed all "
@@ -357,7 +384,7 @@ def _pictures(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> No
     sheet.charts.append((_INPUTS, _FIRST, _break_even(found, data, size)))
     _section(sheet, _INPUTS - 1, book.currency.named("Spent so far, thousand USD, by year"), _HALF)
     sheet.charts.append((_INPUTS, _HALF, _spent(found, data, size)))
-    for at, figure in enumerate((found.titles[2], found.titles[3]), _INPUTS + _CHART_ROWS):
+    for at, figure in enumerate(titles, _INPUTS + _CHART_ROWS):
         sheet.set_formula(at, _FIRST, figure, style.PURPOSE.but(size=style.SMALL))
 
 
@@ -382,29 +409,30 @@ class _Data:
         return (_SHEET, at, _FIRST, at, _FIRST + len(figures) - 1)
 
 
-def _break_even(found: Capacity, data: _Data, size: tuple[int, int]) -> charts.Chart:
+def _break_even(found: OfSubject, data: _Data, size: tuple[int, int]) -> charts.Chart:
     """USD of a million output tokens over mean utilisation: buy and rent as curves, the API as a line."""
-    use = data.points("Mean utilisation", found.use)
-    count = len(found.use)
-    curves = {option: data.points(f"{name}, USD/M", found.curves[option]) for option, name in _OPTIONS[:2]}
-    api = data.points("API, USD/M", (found.price["api"],) * count)
-    now = data.points("Now: mean utilisation", (found.utilisation_mean,))
+    used, of_api, busy = found.all("use.*"), found["price.api"], found["utilisation_mean"]
+    shown = {option: found.all(f"curve.{option}.*") for option, _ in _OPTIONS[:2]}
+    use = data.points("Mean utilisation", used)
+    curves = {option: data.points(f"{name}, USD/M", shown[option]) for option, name in _OPTIONS[:2]}
+    api = data.points("API, USD/M", (of_api,) * len(used))
+    now = data.points("Now: mean utilisation", (busy,))
     at = {
-        name: data.points(f"Break-even: {name}", (found.break_even[name],))
+        name: data.points(f"Break-even: {name}", (found[f"break_even.{name}"],))
         for name in ("rent_against_api", "buy_against_api")
     }
-    api_at = data.points("API at break-even", (found.price["api"],))
+    api_at = data.points("API at break-even", (of_api,))
     marks: list[tuple[str | None, str, charts.Range, charts.Range]] = [
         (None, _COLOURS[name.partition("_")[0]], place, api_at) for name, place in at.items()
     ]
-    start = data.points("Start of curves", found.use[:1])
+    start = data.points("Start of curves", used[:1])
     for option, name in _OPTIONS[:2]:
-        marks.append((None, _COLOURS[option], now, data.points(f"{name} now", (found.price[option],))))
-        there = data.points(f"{name} at the start", found.curves[option][:1])
+        marks.append((None, _COLOURS[option], now, data.points(f"{name} now", (found[f"price.{option}"],))))
+        there = data.points(f"{name} at the start", shown[option][:1])
         marks.append((name, _COLOURS[option], start, there))
     marks.append(("API", style.MEMORY, start, api_at))
-    now_twice = data.points("Now, twice", (found.utilisation_mean,) * 2)
-    height = data.points("From 0 up", (found.years[0], found.curves["rent"][0]))
+    now_twice = data.points("Now, twice", (busy,) * 2)
+    height = data.points("From 0 up", (found["number.0"], shown["rent"][0]))
     return charts.options(
         "USD of a million output tokens over mean utilisation, bought, rented and called; points where they "
         "cost the same, and those at the utilisation there is, the dashed line",
@@ -423,15 +451,17 @@ def _break_even(found: Capacity, data: _Data, size: tuple[int, int]) -> charts.C
     )
 
 
-def _spent(found: Capacity, data: _Data, size: tuple[int, int]) -> charts.Chart:
+def _spent(found: OfSubject, data: _Data, size: tuple[int, int]) -> charts.Chart:
     """What each option has paid so far, at the end of each year."""
-    years = data.points("Year", found.years)
-    last = data.points("Last year", (found.years[-1],))
+    numbers = found.all("number.*")
+    years = data.points("Year", numbers)
+    last = data.points("Last year", numbers[-1:])
     lines, marks = [], []
     for option, name in _OPTIONS:
         colour = _COLOURS[option]
-        points = data.points(f"Spent, {name}", found.spent[option])
-        end = data.points(f"Spent, {name}, at the end", (found.spent[option][-1],))
+        spent = found.all(f"spent.{option}.*")
+        points = data.points(f"Spent, {name}", spent)
+        end = data.points(f"Spent, {name}, at the end", spent[-1:])
         lines.append((colour, option == "api", years, points))
         mark: tuple[str | None, str, charts.Range, charts.Range] = (name, colour, last, end)
         marks.append(mark)

@@ -1,0 +1,557 @@
+"""Reads the equations that stand as text in `*.eq`: a row a line, found by its id, made when it is asked for.
+
+README.md of this folder has the grammar on a page. Expressions are Python's, their operations those of
+`graph/operations`, their names ids: of the own subject bare, of others behind their subject.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from mantile.graph import quantity as q
+from mantile.graph.quantity import Input, LateDefault, Named, Node, Quantity, Section, ancestors
+from mantile.graph.sentence import lowered
+
+FOLDER = Path(__file__).parent
+DECODE = "decode."
+_ROW = re.compile(
+    r"(?P<id>\S+) +(?P<label>.+?)(?: \((?P<called>[^()]+)\))? \[(?P<unit>[^]]+?)(?P<factor>, factor)?\]"
+    r" = (?P<body>.+?)(?: ; (?P<note>.+?))?(?: +@ (?P<source>.+))?"
+)
+_INPUT = re.compile(r"(?P<value>-?[\d.]+(?:e-?\d+)?|'[^']*')(?: in (?P<low>\S+) to (?P<high>\S+))?")
+_DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.(?:\w+|\*))+")
+_FAMILY = re.compile(r"\.(\d+|\*)(?=\.|$)")
+_PLACED = re.compile(r"(\S+)(?: without (\S+))?")
+_IT = re.compile(r"\bit\b")
+_STATED = (
+    "assumed",
+    "measured",
+    "fitted",
+    "datasheet",
+    "secondary",
+)  # what the source of an input begins with
+_TOTALS = {"subtotal": Section.SUBTOTAL, "total": Section.TOTAL}
+_CALLS: dict[str, Callable[..., Node]] = {
+    call.__name__: call
+    for call in (
+        *(q.at_least, q.at_most, q.behind, q.below, q.choose, q.count_where, q.floor, q.if_error, q.if_known),
+        *(q.index, q.is_empty, q.is_error, q.is_number, q.join, q.least, q.look_up, q.match, q.match_at_most),
+        *(q.nth_largest, q.number_of, q.percent, q.remainder, q.round_up, q.rounded, q.sum_products),
+        *(q.sum_where, q.text, q.until, q.where),
+    )
+}
+_CALLS |= {"abs": q.absolute, "all": q.all_of, "exp": q.exponential, "ln": q.logarithm}
+_CALLS |= {"max": q.maximum, "min": q.minimum, "sum": q.sum_range}
+_SIGNS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: q.equal,
+}
+
+
+class EquationError(ValueError):
+    """A line that cannot be read, a name that nobody has, or a circle; names file and line."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a block: a row, or what is laid over one.
+
+    Args:
+        id: of the row, without the space in which it is made; with a * of rows made elsewhere.
+        parts: label, unit, body and so on; empty where the row is made elsewhere.
+        when: features of which all must be there; with "not " in front, none.
+        over: whether it is laid over a row.
+        without: of rows made elsewhere, one that stands on another sheet.
+    """
+
+    place: str
+    subject: str
+    id: str
+    parts: Mapping[str, str]
+    when: tuple[str, ...] = ()
+    over: bool = False
+    without: str = ""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows under one title.
+
+    Args:
+        when: as of a line.
+        each: the spaces in which it is made, by the name that Python has for them; empty: once.
+        aside: whether its rows stand on no sheet of workings: a front sheet places them.
+    """
+
+    subject: str
+    title: str
+    note: str = ""
+    total: int = 0
+    when: tuple[str, ...] = ()
+    each: str = ""
+    aside: bool = False
+    lines: tuple[Line, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What stands in a file.
+
+    Args:
+        macros: names that stand for expressions, with their parameters.
+    """
+
+    name: str
+    blocks: tuple[Block, ...]
+    macros: Mapping[str, tuple[tuple[str, ...], str]]
+
+
+@dataclass
+class Equations:
+    """The rows of one graph by id, each made once, when somebody asks for it.
+
+    Args:
+        features: what the scenarios ask for, by the names that stand behind `when`.
+        spaces: where blocks are made several times, what ids begin with and labels end in, by name.
+
+    Example:
+        rows = Equations(frozenset({"capacity"}))
+        rows.know(*figures)
+        rows["capacity.peak"]; rows.sections("capacity")
+    """
+
+    features: frozenset[str] = frozenset()
+    spaces: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    _known: dict[str, Named] = field(default_factory=dict)
+    _rows: dict[str, tuple[Line, str, str]] = field(default_factory=dict)
+    _over: dict[str, list[Line]] = field(default_factory=dict)
+    _names: dict[str, dict[str, None]] = field(default_factory=dict)
+    _making: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for block in self._blocks():
+            for space, suffix in self._spaces_of(block):
+                for line in filter(self._holds, block.lines):
+                    if line.over:
+                        self._over.setdefault(line.id, []).append(line)
+                    elif line.parts:
+                        self._rows[space + line.id] = line, space, suffix
+                        self._name(space + line.id)
+
+    def know(self, *figures: Named) -> None:
+        """Make figures that are made elsewhere known, with all that they follow from."""
+        for nodes in (
+            lambda: figures,
+            lambda: ancestors(*figures),
+        ):  # first themselves: what follows may ask for them
+            for node in nodes():
+                if isinstance(node, Input | Quantity) and node.id not in self._known:
+                    self._known[node.id] = node
+                    self._name(node.id)
+
+    def _name(self, identifier: str) -> None:
+        self._names.setdefault(identifier.partition(".")[0], {})[identifier] = None
+
+    def __contains__(self, identifier: str) -> bool:
+        return identifier in self._known or identifier in self._rows
+
+    def __getitem__(self, identifier: str) -> Quantity:
+        """The row with an id.
+
+        Raises:
+            EquationError: where there is none, or it follows from itself.
+        """
+        made = self.figure(identifier)
+        assert isinstance(made, Quantity), f"{identifier} is stated, not worked out"
+        return made
+
+    def figure(self, identifier: str) -> Named:
+        """The row or input with an id."""
+        if identifier not in self._known:
+            if identifier not in self._rows:
+                raise EquationError(f"no row {identifier}{_nearest(identifier, self._all())}")
+            if identifier in self._making:
+                circle = " <- ".join([*self._making[self._making.index(identifier) :], identifier])
+                raise EquationError(f"{self.place(identifier)}: a circle: {circle}")
+            self._making.append(identifier)
+            self._known[identifier] = self._made(identifier, *self._rows[identifier])
+            self._making.pop()
+        return self._known[identifier]
+
+    def place(self, identifier: str) -> str:
+        """File and line of a row; empty where it is not of the text."""
+        return self._rows[identifier][0].place if identifier in self._rows else ""
+
+    def of(self, subject: str) -> OfSubject:
+        """The rows of a subject by their names in it."""
+        return OfSubject(self, subject)
+
+    def sections(self, subject: str) -> tuple[Section, ...]:
+        """The blocks of a subject in order, but for those that stand on no sheet of workings."""
+        return tuple(
+            Section(f"{block.title}{suffix}", rows, block.note, block.total)
+            for block in self._blocks()
+            if block.subject == subject and not block.aside
+            for space, suffix in self._spaces_of(block)
+            if (rows := tuple(self._placed(block, space)))
+        )
+
+    def _blocks(self) -> Iterator[Block]:
+        for subject in subjects().values():
+            yield from filter(self._holds, subject.blocks)
+
+    def _holds(self, part: Block | Line) -> bool:
+        return all(
+            (name.removeprefix("not ") in self.features) != name.startswith("not ") for name in part.when
+        )
+
+    def _spaces_of(self, block: Block) -> tuple[tuple[str, str], ...]:
+        return self.spaces.get(block.each, ()) if block.each else (("", ""),)
+
+    def _placed(self, block: Block, space: str) -> Iterator[Named]:
+        for line in filter(self._holds, block.lines):
+            if line.over:
+                continue
+            if "*" in line.id:
+                yield from (figure for figure in self.family(line.id) if figure.id != line.without)
+            else:
+                yield self.figure(space + line.id)
+
+    def family(self, pattern: str) -> tuple[Named, ...]:
+        """All rows of which the ids are alike but for one part, in order."""
+        start, _, end = pattern.partition("*")
+        return tuple(
+            self.figure(name)
+            for name in self._names.get(pattern.partition(".")[0], ())
+            if name.startswith(start)
+            and name.endswith(end)
+            and len(name) > len(start) + len(end)
+            and "." not in name[len(start) : len(name) - len(end)]
+        )
+
+    def _all(self) -> list[str]:
+        return [name for names in self._names.values() for name in names]
+
+    def _made(self, identifier: str, line: Line, space: str, suffix: str) -> Named:
+        parts = line.parts
+        called = parts["called"] or (lowered(parts["label"]) if suffix else "")
+        label, note, source = f"{parts['label']}{suffix}", parts["note"], parts["source"]
+        stated = _INPUT.fullmatch(parts["body"])
+        if stated is not None:
+            return _input(identifier, label, parts["unit"], note, source, called, stated)
+        body = self._laid_over([line, *self._over.get(identifier, ())], space)
+        return Quantity(
+            identifier, label, parts["unit"], q.as_node(body), note, source, called, bool(parts["factor"])
+        )
+
+    def _laid_over(self, lines: Sequence[Line], space: str) -> Any:
+        """The expression of a row with what is laid over it, the last outermost; `it` is the one below."""
+        *below, line = lines
+        text = line.parts["body"]
+        return self._read(
+            line, text, space, {"it": self._laid_over(below, space)} if _IT.search(text) else {}
+        )
+
+    def _read(self, line: Line, text: str, space: str, local: Mapping[str, Any] | None = None) -> Any:
+        """What an expression stands for."""
+        try:
+            tree = _parsed(text)
+        except SyntaxError as error:
+            raise EquationError(f"{line.place}: {text}: {error.msg}") from error
+        try:
+            return self._node(tree, line, space, local or {})
+        except (TypeError, ValueError) as error:
+            if isinstance(error, EquationError):
+                raise
+            raise EquationError(f"{line.place}: {text}: {error}") from error
+
+    def _node(self, tree: ast.expr, line: Line, space: str, local: Mapping[str, Any]) -> Any:
+        def of(part: ast.expr) -> Any:
+            return self._node(part, line, space, local)
+
+        match tree:
+            case ast.Constant(value=value):
+                return value
+            case ast.Name(id=name) if name in local:
+                return local[name]
+            case ast.Name() | ast.Attribute() | ast.Subscript():
+                return self._find(_name(tree), line, space)
+            case ast.BinOp(left=left, op=sign, right=right) if type(sign) in _SIGNS:
+                return _SIGNS[type(sign)](of(left), of(right))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -of(operand)
+            case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _SIGNS:
+                return _SIGNS[type(sign)](of(left), of(right))
+            case ast.List(elts=members):
+                return q.span([figure for member in members for figure in _members(of(member))])
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _CALLS:
+                return _CALLS[name](*(of(argument) for argument in arguments))
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in self._macros(line):
+                names, text = self._macros(line)[name]
+                given = dict(zip(names, map(of, arguments), strict=True))
+                return self._node(_parsed(text), line, space, given)
+        raise EquationError(f"{line.place}: {ast.unparse(tree)} is no expression of the equations")
+
+    @staticmethod
+    def _macros(line: Line) -> Mapping[str, tuple[tuple[str, ...], str]]:
+        return subjects()[line.subject].macros
+
+    def _find(self, name: str, line: Line, space: str) -> Any:
+        """A figure by its name in a line: of the own subject, of another, or a constant."""
+        own = f"{line.subject}."
+        for candidate in dict.fromkeys(
+            (f"{space}{own}{name}", f"{own}{name}", f"{space}{name}", name, f"constant.{name}")
+        ):
+            if "*" in candidate:
+                if members := self.family(candidate):
+                    return q.span(members)
+            elif candidate in self:
+                return self.figure(candidate)
+        if name.startswith(
+            DECODE
+        ):  # what works the same for all accelerators where decode has none of its own
+            return self._find(name.removeprefix(DECODE), line, "")
+        raise EquationError(f"{line.place}: no row {name}{_nearest(name, self._all())}")
+
+
+@dataclass(frozen=True)
+class OfSubject:
+    """The rows of a subject by their names in it.
+
+    Example:
+        found = rows.of("capacity")
+        found["peak"]; found.all("hour.*.needed")
+    """
+
+    rows: Equations
+    subject: str
+
+    def __getitem__(self, name: str) -> Named:
+        return self.rows.figure(f"{self.subject}.{name}")
+
+    def all(self, pattern: str) -> tuple[Named, ...]:
+        return self.rows.family(f"{self.subject}.{pattern}")
+
+
+@cache
+def subjects() -> Mapping[str, Subject]:
+    """What stands in all files, by name."""
+    return {path.stem: read(path.read_text("utf-8"), path.name) for path in sorted(FOLDER.glob("*.eq"))}
+
+
+def read(text: str, file: str) -> Subject:
+    """What stands in a file.
+
+    Raises:
+        EquationError: for a line that is neither head, row, `for`, `when`, `over` nor `define`.
+    """
+    subject = file.removesuffix(".eq")
+    macros: dict[str, tuple[tuple[str, ...], str]] = {}
+    blocks: list[tuple[Block, dict[str, str], list[Line]]] = []
+    heads = 0  # the last so many blocks stand under one head
+    families: list[dict[str, str]] = [{}]
+    when: tuple[str, ...] = ()
+    rows: list[tuple[str, str]] = []
+
+    def end_of_rows() -> None:
+        for _, given, lines in blocks[-heads:]:
+            for values in families:
+                lines += (_line(_filled(line, given | values), place, subject, when) for place, line in rows)
+        rows.clear()
+
+    for number, line in [*_joined(text), (0, "")]:
+        place = f"{file}:{number}"
+        if rows and (not line or line.startswith(("for ", "when ", "["))):
+            end_of_rows()
+            families = [{}]
+        if not line:
+            families, when = [{}], ()
+        elif line.startswith("define "):
+            macros |= _macro(line, place)
+        elif line.startswith("when "):
+            when = _names(line.removeprefix("when "))
+        elif line.startswith("for "):
+            families = [outer | inner for outer in families for inner in _families(line, place)]
+        elif line.startswith("["):
+            blocks += ((_head(_filled(line, given), place, subject), given, []) for given in families)
+            heads, families = len(families), [{}]
+        elif not heads:
+            raise EquationError(f"{place}: a row before the first [head]")
+        else:
+            rows.append((place, line))
+    return Subject(subject, tuple(replace(block, lines=tuple(lines)) for block, _, lines in blocks), macros)
+
+
+def _joined(text: str) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers, those that are indented behind the line before; without remarks."""
+    kept: tuple[int, str] | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("#"):
+            continue
+        if kept is not None and line[:1].isspace() and line.strip():
+            kept = kept[0], f"{kept[1]} {line.strip()}"
+            continue
+        if kept is not None:
+            yield kept
+        kept = number, line.strip()
+    if kept is not None:
+        yield kept
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(","))
+
+
+def _head(line: str, place: str, subject: str) -> Block:
+    """Title, note and conditions of `[subject] Title | note | when a, not b | each pool | total`."""
+    found = re.fullmatch(r"\[(\w+)\] (.+)", line)
+    if found is None or found[1] != subject:
+        raise EquationError(f"{place}: expected [{subject}] and a title, found {line}")
+    title, *rest = (part.strip() for part in found[2].split(" | "))
+    block = Block(subject, title)
+    for part in rest:
+        if part.startswith("when "):
+            block = replace(block, when=_names(part.removeprefix("when ")))
+        elif part.startswith("each "):
+            block = replace(block, each=part.removeprefix("each "))
+        elif part == "aside":
+            block = replace(block, aside=True)
+        elif part in _TOTALS:
+            block = replace(block, total=_TOTALS[part])
+        else:
+            block = replace(block, note=part)
+    return block
+
+
+def _macro(line: str, place: str) -> dict[str, tuple[tuple[str, ...], str]]:
+    found = re.fullmatch(r"define (\w+)\(([\w, ]+)\) = (.+)", line)
+    if found is None:
+        raise EquationError(f"{place}: expected define NAME(PARAMETERS) = EXPRESSION, found {line}")
+    return {found[1]: (_names(found[2]), found[3])}
+
+
+def _families(line: str, place: str) -> Iterator[dict[str, str]]:
+    """What names stand for in each member: `for a | b in x | X; y | Y`, or `for h in 0..23`."""
+    found = re.fullmatch(r"for ([\w| ]+) in (.+)", line)
+    if found is None:
+        raise EquationError(f"{place}: expected for NAMES in VALUES, found {line}")
+    names = [name.strip() for name in found[1].split("|")]
+    numbers = re.fullmatch(r"(\d+)\.\.(\d+)", found[2])
+    members = map(str, range(int(numbers[1]), int(numbers[2]) + 1)) if numbers else found[2].split(";")
+    for member in members:
+        values = [value.strip() for value in member.split("|")]
+        if len(values) != len(names):
+            raise EquationError(f"{place}: expected {len(names)} values, found {member.strip()}")
+        yield dict(zip(names, values, strict=True))
+
+
+def _filled(line: str, values: Mapping[str, str]) -> str:
+    """A line with values for {names}; {n-1} is the number before."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in values:
+            return found[0]
+        return str(int(values[found[1]]) + int(found[2])) if found[2] else values[found[1]]
+
+    return re.sub(r"\{(\w+)([+-]\d+)?\}", value, line) if values else line
+
+
+def _line(line: str, place: str, subject: str, when: tuple[str, ...]) -> Line:
+    if line.startswith("over "):
+        name, sign, rest = line.removeprefix("over ").partition(" = ")
+        body, _, more = rest.partition(" | when ")
+        if not sign:
+            raise EquationError(f"{place}: expected over ROW = EXPRESSION, found {line}")
+        return Line(
+            place, subject, name.strip(), {"body": body}, (*when, *(_names(more) if more else ())), over=True
+        )
+    found = _ROW.fullmatch(line)
+    if found is not None:
+        parts = {name: part or "" for name, part in found.groupdict().items()}
+        return Line(place, subject, f"{subject}.{found['id']}", parts, when)
+    found = _PLACED.fullmatch(line)
+    if found is None:
+        raise EquationError(f"{place}: expected id, label, [unit] = expression, found {line}")
+    return Line(place, subject, f"{subject}.{found[1]}", {}, when, without=f"{subject}.{found[2] or ''}")
+
+
+def _input(
+    identifier: str, label: str, unit: str, note: str, source: str, called: str, stated: re.Match[str]
+) -> Input:
+    """A figure that stands in the text itself; one with a range may be edited."""
+    value: Any = ast.literal_eval(stated["value"])
+    low, high = stated["low"], stated["high"]
+    status = source.partition(" ")[0]
+    return Input(
+        id=identifier,
+        label=label,
+        unit=unit,
+        value=value,
+        note=note,
+        source=source or "definition",
+        status=status if status in _STATED else "defined",
+        shared=True,
+        fixed=low is None,
+        minimum=None if low is None else ast.literal_eval(low),
+        maximum=None if high is None else ast.literal_eval(high),
+        name=called,
+    )
+
+
+@cache
+def _parsed(text: str) -> ast.expr:
+    """An expression; parts of ids that are numbers, or *, stand in brackets for Python."""
+
+    def in_brackets(found: re.Match[str]) -> str:
+        return _FAMILY.sub(lambda part: f"[{':' if part[1] == '*' else part[1]}]", found[0])
+
+    quoted = re.split(r"('[^']*')", text)
+    quoted[::2] = [_DOTTED.sub(in_brackets, part) for part in quoted[::2]]
+    return ast.parse("".join(quoted).strip(), mode="eval").body
+
+
+def _name(tree: ast.expr) -> str:
+    match tree:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=name):
+            return f"{_name(value)}.{name}"
+        case ast.Subscript(value=value, slice=ast.Constant(value=int(number))):
+            return f"{_name(value)}.{number}"
+        case ast.Subscript(value=value, slice=ast.Slice()):
+            return f"{_name(value)}.*"
+    raise ValueError(f"{ast.unparse(tree)} is no name")
+
+
+def _members(node: Any) -> tuple[Named, ...]:
+    return node.members if isinstance(node, q.Span) else (node,)
+
+
+def _nearest(name: str, names: list[str]) -> str:
+    """The name that was meant, if one is near."""
+    near = get_close_matches(name, names, 1, 0.7)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def follow(inputs: Mapping[str, Input], figures: Mapping[str, Named]) -> None:
+    """State what inputs follow until somebody states them."""
+    for name, figure in figures.items():
+        default = inputs[name].default
+        assert isinstance(default, LateDefault), f"{name} follows nothing"
+        default.set(figure)

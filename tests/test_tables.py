@@ -1,0 +1,132 @@
+"""Equations that stand as text: what the reader makes of them, and what it says of lines that cannot be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mantile.equations import tables
+from mantile.equations.graph import build_graph
+from mantile.equations.tables import EquationError, Equations, read, subjects
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Input, Quantity, defined, maximum
+from mantile.ir.build import build_ir
+from mantile.library.models import load_model
+from mantile.library.profiles import Library
+from tests.test_demand import ask
+
+TEXT = """
+# A shop.
+define with_tax(net) = net * (1 + tax)
+
+[shop] Prices | of one basket
+tax       Tax [1] = 0.2 in 0 to 1 ; share of the price @ assumed 2026-11: guess
+for fruit | price in apple | 3; pear | 4
+price.{fruit}  Price of an {fruit} [USD] = {price} ; by weight
+
+for n in 1..3
+step.{n}  Step {n} [USD] = step.{n-1} + price.apple
+
+over shop.step.1 = price.apple
+sum       All of them (the basket) [USD] = sum([price.*]) + stall.rent
+paid      Paid [USD] = with_tax(sum) ; at the till @ the law
+
+[shop] Reduced | | when season
+when sale, not holiday
+cut       Cut [1] = 0.5 ; of the price
+
+over shop.sum = it * cut | when sale, not holiday
+"""
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A reader of texts that stand in no file."""
+
+    def rows(text: str, *features: str) -> Equations:
+        monkeypatch.setattr(tables, "subjects", lambda: {"shop": read(text, "shop.eq")})
+        made = Equations(frozenset(features))
+        made.know(defined("stall.rent", "Rent", "USD", 10))
+        return made
+
+    return rows
+
+
+def test_a_row_is_read_when_it_is_asked_for(shop: Any) -> None:
+    """Names of the own subject and of others, families, macros, words, and what a feature lays over a row."""
+    rows = shop(TEXT)
+    paid = rows["shop.paid"]
+    assert (paid.label, paid.unit, paid.note, paid.source) == ("Paid", "USD", "at the till", "the law")
+    assert rows["shop.sum"].name == "the basket"
+    tax = rows.figure("shop.tax")
+    assert isinstance(tax, Input)
+    assert (tax.value, tax.minimum, tax.maximum, tax.status, tax.fixed) == (0.2, 0, 1, "assumed", False)
+    values = Program([paid, rows["shop.step.3"]]).run({})
+    assert values[paid] == pytest.approx((3 + 4 + 10) * 1.2)
+    assert values[rows["shop.step.3"]] == 9
+    assert rows.place("shop.paid") == "shop.eq:15"
+    assert [section.title for section in rows.sections("shop")] == ["Prices"]
+    sale = shop(TEXT, "season", "sale")
+    assert Program([sale["shop.paid"]]).run({})[sale["shop.paid"]] == pytest.approx((3 + 4 + 10) * 0.5 * 1.2)
+    assert [section.title for section in sale.sections("shop")] == ["Prices", "Reduced"]
+    assert "shop.cut" not in shop(TEXT, "season", "sale", "holiday")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("a  A [1] = pirce.apple", r"shop.eq:3: no row pirce.apple; did you mean shop.price.apple\?"),
+        ("a  A [1] = b\nb  B [1] = a", "shop.eq:3: a circle: shop.a <- shop.b <- shop.a"),
+        ("a  A [1] = 7 * price.apple", "shop.eq:3: 7 . price.apple: 7 is a magic number"),
+        ("a  A [1] = price.apple if 1 else 0", "shop.eq:3: price.apple if 1 else 0 is no expression"),
+        ("a  A [1] = round(price.apple)", "shop.eq:3: round.price.apple. is no expression"),
+        ("a  A [1] = price.apple +", "shop.eq:3: price.apple .: invalid syntax"),
+        ("a  A = price.apple", "shop.eq:3: expected id, label"),
+        ("for x | y in a | b | c\na  A [1] = price.apple", "shop.eq:3: expected 2 values, found a | b | c"),
+        ("over shop.price", "shop.eq:3: expected over ROW = EXPRESSION"),
+        ("define twice = 2", "shop.eq:3: expected define NAME"),
+    ],
+)
+def test_a_line_that_cannot_be_is_named(shop: Any, line: str, said: str) -> None:
+    text = f"[shop] Prices\nprice.apple  Price [USD] = 3\n{line}\n"
+    with pytest.raises(EquationError, match=said):
+        shop(text).figure("shop.a")
+
+
+def test_a_row_stands_under_a_head() -> None:
+    with pytest.raises(EquationError, match=r"shop.eq:1: a row before the first"):
+        read("a  A [1] = 1\n", "shop.eq")
+    with pytest.raises(EquationError, match=r"shop.eq:1: expected \[shop\] and a title, found \[stall\] A"):
+        read("[stall] A\n", "shop.eq")
+
+
+def test_every_row_of_the_text_can_be_made(library: Library) -> None:
+    """In each pair of features: every name resolves, no circle; all are rows of their subject, and short."""
+    asked = ask().scenario.capacity
+    ir = build_ir(load_model("llama-3.1-8b"))
+    for apart, rate in ((False, False), (True, False), (False, True), (True, True)):
+        for stated in (frozenset(), frozenset({"speculation"})):
+            rows = build_graph(ir, library, apart, rate, stated=stated, demand=asked).rows
+            for subject in subjects():
+                for section in rows.sections(subject):
+                    assert all(figure.id.startswith(f"{subject}.") for figure in section.figures())
+
+
+def test_lines_are_no_longer_than_a_page_is_wide() -> None:
+    for path in tables.FOLDER.glob("*.eq"):
+        long = [
+            number for number, line in enumerate(path.read_text("utf-8").splitlines(), 1) if len(line) > 130
+        ]
+        assert not long, f"{path.name}: {long}"
+
+
+def test_operations_are_those_of_the_graph(shop: Any) -> None:
+    """An expression is the same whether it is read or written in Python."""
+    rows = shop(TEXT)
+    apple = rows.figure("shop.price.apple")
+    read_ = shop(
+        "[shop] A\nprice.apple  P [USD] = 3\nmore  M [USD] = max(price.apple, 0) ** 2 / price.apple\n"
+    )
+    made = Quantity("shop.more", "M", "USD", maximum(apple, 0) ** 2 / apple)
+    assert Program([made]).run({})[made] == Program([read_["shop.more"]]).run({})[read_["shop.more"]] == 3
