@@ -135,7 +135,8 @@ def test_a_device_drops_out_of_the_workbook_and_comes_back() -> None:
     book, graph = lay_out(made), made.equations
     model = CompiledSheets(as_written(book).contents)
     cells = [book.input_cells[f"inputs.device{number}_layers", 0] for number in (1, 2)]
-    wanted = (graph.prefill_workers.ranks.deployment, graph.cost.usd_per_hour, graph.cost.power)
+    of_cost = (graph.rows["cost.usd_per_hour"], graph.rows["cost.power"])
+    wanted = (graph.prefill_workers.ranks.deployment, *of_cost)
     sheet = book.sheets["Layers"]
     (row,) = (place[0] for place, cell in sheet.cells.items() if cell.text == "All devices")
     for layers, said in (

@@ -260,7 +260,7 @@ def test_points_are_in_order_across_blocks_and_tables(shape: tuple[int, ...]) ->
         given = {f"inputs.{name}": float(table[name].iloc[row]) for name in names}
         values = made.program.run(made.inputs(0) | given)
         assert table["ttft_s"].iloc[row] == float(values[made.equations.serving.ttft])
-        assert table["usd_per_day"].iloc[row] == float(values[made.equations.cost.usd_per_day])
+        assert table["usd_per_day"].iloc[row] == float(values[made.equations.rows["cost.usd_per_day"]])
 
 
 def test_values_may_come_from_numpy_and_in_any_order() -> None:

@@ -185,7 +185,7 @@ def alternative(
         "System": graph.decode_workers.hardware.system,
         "Plan": graph.checks.reason,
     }
-    prices = {f"price{place or ''}": of.price for place, of in enumerate(graph.cost.accelerators)}
+    prices = {f"price{place or ''}": of for place, of in enumerate(graph.rows.each("pool", "cost.price"))}
     wanted: dict[str, Named] = {key: of.figure for key, of in results.items()}
     possible = graph.checks.possible
     variation = Variations(

@@ -17,17 +17,17 @@ define worth_late(factor) = (flow.5 * factor + flow.4) * factor + flow.3
 
 [capacity] Demand and money | what is asked; typed on Capacity
 asked.* without asked.profile
-whole       Share of the busiest hour (100) [1] = 100 ; 100 is the peak
-day         Hours of a day (24 h a day) [h/day] = 24 ; definition
-hourly      One share an hour (1 h) [h/day] = 1 ; shares stand for hours
-one_year    One year [year] = 1 ; turns what is paid by the year into an amount
-thousand    Thousand (1000) [1] = 1000 ; definition
-million     A million USD (1,000,000 USD) [USD] = 1000000 ; definition
-dollar      One USD (1 USD) [USD] = 1 ; the least that a cost is divided by
-nothing     Cash at the start, rent and API [USD] = 0 ; nothing is paid in advance
-little      Least tokens (1e-9) [Mtoken] = 1e-9 ; the least that is divided by
+whole       Share of the busiest hour (100) [1] := 100 ; 100 is the peak
+day         Hours of a day (24 h a day) [h/day] := 24 ; definition
+hourly      One share an hour (1 h) [h/day] := 1 ; shares stand for hours
+one_year    One year [year] := 1 ; turns what is paid by the year into an amount
+thousand    Thousand (1000) [1] := 1000 ; definition
+million     A million USD (1,000,000 USD) [USD] := 1000000 ; definition
+dollar      One USD (1 USD) [USD] := 1 ; the least that a cost is divided by
+nothing     Cash at the start, rent and API [USD] := 0 ; nothing is paid in advance
+little      Least tokens (1e-9) [Mtoken] := 1e-9 ; the least that is divided by
 for year in 0..5
-number.{year}  Year {year} (year {year}) [number] = {year} ; its number
+number.{year}  Year {year} (year {year}) [number] := {year} ; its number
 
 [capacity] Profiles | that demand may follow
 profile.*
@@ -61,11 +61,11 @@ rate_kept   Requests per second of a replica at the concurrency [request/s]
             = where(missed > 0, 0, serving.requests_per_s / units)
             ; so many requests are kept in flight; 0 where a limit is missed
 when request_rate
-bound.saturation  What may bind: saturation [1] = 'saturation' ; in words
+bound.saturation  What may bind: saturation [1] := 'saturation' ; in words
 
 for name | of in ttft | TTFT, mean; tpot | TPOT; e2e | end to end, mean; ttft_p95 | TTFT, p95;
   tpot_asked | TPOT of the demand; e2e_p95 | end to end, p95
-limit.{name}  What may bind: limit of {of} [1] = 'the limit of {of}' ; in words
+limit.{name}  What may bind: limit of {of} [1] := 'the limit of {of}' ; in words
 
 binds_kept  What keeps a replica from more, at the concurrency [1]
             = where(missed > 0, index([limit.*], missed_first), 'the concurrency of the scenario')
@@ -77,7 +77,7 @@ rate_own    Requests per second of a replica in the scenario [request/s] = load.
 prompt_load  Requests per second that would fill the time with prompts [request/s]
             = where(load.prompts > 0, rate_own / max(smallest, load.prompts), rate_most)
 work        Time a request adds to the steps of others [s]
-            = load.delay + inputs.output_tokens / tokens_per_step * where(load.decoding <= decode.batch,
+            = load.delay + inputs.output_tokens / emitted * where(load.decoding <= decode.batch,
             load.slope, load.slope_above)
 over capacity.work
             = load.delay + inputs.output_tokens / speculation.emitted * where(load.decoding <= decode.batch,
@@ -452,7 +452,7 @@ price.{option}_all  USD of a million tokens, both ways, {name} [USD/Mtoken]
 [capacity] Utilisations | where the curves of break-even have a point
 for n | share in 1 | 0.1; 2 | 0.15; 3 | 0.2; 4 | 0.25; 5 | 0.3; 6 | 0.35; 7 | 0.4; 8 | 0.45; 9 | 0.5;
   10 | 0.55; 11 | 0.6; 12 | 0.65; 13 | 0.7; 14 | 0.75; 15 | 0.8; 16 | 0.85; 17 | 0.9; 18 | 0.95; 19 | 1.0
-use.{n}     Mean utilisation of point {n} [1] = {share} ; a point of the curves
+use.{n}     Mean utilisation of point {n} [1] := {share} ; a point of the curves
 
 [capacity] Curves of break-even | USD per million output tokens over the mean utilisation
 price.load  Of it electricity that follows load [USD/Mtoken]

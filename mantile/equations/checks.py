@@ -11,7 +11,6 @@ from functools import cached_property, reduce
 from operator import mul
 
 from mantile.equations.constant import GIGA, ONE_REQUEST, RANKS_TO_ACCELERATORS, SPLIT_MARGIN, TOKENS_PER_STEP
-from mantile.equations.cost import Cost
 from mantile.equations.devices import Devices
 from mantile.equations.display import LETTERS, in_scenario, sum_across
 from mantile.equations.engine import Settings
@@ -24,6 +23,7 @@ from mantile.equations.reasons import GROUPS, PLAN, REASONS, Rule
 from mantile.equations.roofline import Block
 from mantile.equations.serving import Serving
 from mantile.equations.speculation import MTP
+from mantile.equations.tables import Equations
 from mantile.equations.tensors import VECTORS, RankWeights
 from mantile.equations.typed import Faults, SharedCells, TypedInputs
 from mantile.equations.workers import Workers
@@ -189,7 +189,7 @@ class Checked:
     prefill: Pass
     decode: Pass
     serving: Serving
-    cost: Cost
+    rows: Equations
     floors: Floors
     gain: Gain | None = None
     settings: Settings | None = None
@@ -468,7 +468,7 @@ def structure(rows: Rows, estimate: Checked) -> Iterator[Check]:
     if messages:
         sent, received = (_tokens_of_message(rows, block, workers) for block in messages)
         yield Check("TOKENS_DIFFER", sent, received)
-    yield Check("COST_NOT_PAID", estimate.cost.token_cost.paid, estimate.cost.token_cost.owed)
+    yield Check("COST_NOT_PAID", estimate.rows["token_cost.paid"], estimate.rows["token_cost.owed"])
 
 
 def weights(rows: Rows, workers: Workers, decode: Pass, idle: frozenset[Tensor]) -> Check:
@@ -1047,7 +1047,7 @@ def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     )
     none = sides.fixed(0, "flag")
     yield Check("ERROR_VALUE", errors, none)
-    yield Check("COST_ERROR_VALUE", estimate.cost.errors, none)
+    yield Check("COST_ERROR_VALUE", estimate.rows["cost.errors"], none)
 
 
 def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
@@ -1105,7 +1105,7 @@ def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
 
 def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """What deserves attention in the results."""
-    rows, served, floors, money = sides.of(), estimate.serving, estimate.floors, estimate.cost
+    rows, served, floors = sides.of(), estimate.serving, estimate.floors
     usage, yes = estimate.workers[-1].memory, sides.fixed(1, "flag")
     far = sides.fixed(200 if GroupedMatMul in estimate.ir.operations() else 20, "1", "far from the floor")
     if served.load is not None:
@@ -1132,8 +1132,8 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         yield Check("TTFT_FAR_FROM_FLOOR", times, far)
         times = rows("tpot_times", "TPOT against its floor", "1", served.tpot / floors.tpot)
         yield Check("TPOT_FAR_FROM_FLOOR", times, far)
-    yield Check("PRICE_UNKNOWN", money.known, yes)
-    yield Check("PRICE_OLD", money.prices_young, yes)
+    yield Check("PRICE_UNKNOWN", estimate.rows["cost.known"], yes)
+    yield Check("PRICE_OLD", estimate.rows["cost.prices_young"], yes)
     found = estimate.workers[0].memory.prefix
     if found is not None:
         yield Check("PREFIXES_WITHOUT_ROOM", found.hit_rate, found.asked)
@@ -1142,7 +1142,7 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     yield from _gain(sides, estimate)
     if estimate.settings is not None:
         yield Check("SETTING_NOT_MODELLED", estimate.settings.left_out, sides.fixed(0, "flag"))
-    yield Check("POWER_UNKNOWN", money.power_known, yes)
+    yield Check("POWER_UNKNOWN", estimate.rows["cost.power_known"], yes)
     unread = estimate.ir.model.architecture.unread
     if unread is not None:
         unknown = defined(

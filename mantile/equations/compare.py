@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.checks import TOLERANCE
+from mantile.equations.constant import MEGA
 from mantile.equations.display import Currency, as_known, in_scenario, in_unit
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
@@ -376,18 +377,19 @@ def _cost(graph: EstimateGraph, currency: Currency) -> tuple[Line, ...]:
     def price(key: str, label: str, of: Quantity, usd: Node, *needed: Node) -> Line:
         known = all_of(graph.checks.of_money.count <= 0, *map(is_number, needed))
         shown = where(known, currency.convert(usd), NOT_KNOWN)
-        unit = even.price.unit
+        unit = graph.rows["break_even.price"].unit
         return Line(key, label, unit, shown, currency.named(unit), changes=False, of=of)
 
-    even, per_token = graph.cost.break_even, USD_PER_MILLION_OUTPUT_TOKENS
+    of_one, tokens = graph.rows["break_even.price"], graph.rows["break_even.tokens"]
+    per_token = USD_PER_MILLION_OUTPUT_TOKENS
     of_base = in_scenario(per_token.of(graph.figures), 0)
     return (
         money("Per hour, all accelerators", USD_PER_HOUR),
         _metric(graph, POWER),
         money("Per million output tokens", per_token, chart=per_token.head, headline=True),
         money("Per month, all accelerators", USD_PER_MONTH),
-        price("price", "Price of an accelerator per hour", even.price, even.price, even.price),
-        price("break_even", "Price at which it costs as much as A", even.tokens, even.at(of_base), of_base),
+        price("price", "Price of an accelerator per hour", of_one, of_one, of_one),
+        price("break_even", "Price at which it costs as much as A", tokens, of_base * tokens / MEGA, of_base),
     )
 
 

@@ -11,7 +11,6 @@ from mantile.equations.capacity import DemandCells, demand_cells
 from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, standing
 from mantile.equations.classes import Mixture, mixture
 from mantile.equations.correction import Corrections, corrections, shares_of_step
-from mantile.equations.cost import Cost, cost
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import Devices, unlike
 from mantile.equations.devices_passes import on_devices
@@ -45,7 +44,7 @@ from mantile.equations.serving.alone import Prompt, prompt
 from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
 from mantile.equations.spread import spread
-from mantile.equations.tables import Equations
+from mantile.equations.tables import Equations, Space
 from mantile.equations.typed import (
     ASSUMPTIONS,
     PAID,
@@ -68,6 +67,7 @@ from mantile.graph.quantity import (
     Table,
     ancestors,
     precedents,
+    span,
 )
 from mantile.ir.modules import ModelGraph
 from mantile.library.capacity import CapacityAsked
@@ -138,7 +138,7 @@ class EstimateGraph:
     steps: StepTimes | None
     concurrency: Concurrency | None
     serving: Serving
-    cost: Cost
+    cost: tuple[Section, ...]
     grid: CostGrid
     evidence: Evidence
     correction: Corrections | None
@@ -310,9 +310,16 @@ def build_graph(
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     pools = sets if parts is None else parts.sets
     memory = fullest(pools)
+    parts_of_all = tuple(_device(number, devices) for number in range(1, devices + 1))
     rows = Equations(
-        _features(disaggregated, open_loop, stated) | (frozenset() if demand is None else {"capacity"})
+        _features(disaggregated, open_loop, stated, devices, demand is not None),
+        {
+            "pool": tuple(map(_space, pools if devices else sets)),
+            "device": parts_of_all,
+            "device, the last first": parts_of_all[::-1],
+        },
     )
+    rows.know(*constant.ALL, TOLERANCE)
     cells = None if demand is None else demand_cells(demand, rows)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
@@ -358,8 +365,25 @@ def build_graph(
     settled = served.asked_by or served.concurrency
     if settled is not None:
         inputs.set_default("concurrency", settled.default)
-    money = cost(prefill_workers, decode_workers, served, prefill_pass, decode_pass, pools)
-    inputs.set_default("pue", money.pue_default)
+    rows.know(
+        *inputs.named().values(),
+        *_by_id((*prefill_pass.sections, *decode_pass.sections, *served.sections)).values(),
+        *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
+        *(row for of in (*sets, *pools) for row in of.ranks.rows()),
+    )
+    rows.know_as("emitted", decode_workers.emitted)
+    rows.know_as("step_in_use", served.step)
+    for part, column in prefill_workers.hardware.offers.items():
+        rows.know_as(f"library.price.{part}", span(column))
+    of_cost_part = (
+        *rows.sections("offer"),
+        *rows.sections("cost", "Assumed of machines"),
+        *rows.sections("token_cost", "Time of input and output"),
+        *rows.sections("cost")[1:],
+        *rows.sections("token_cost")[1:],
+        *rows.sections("break_even"),
+    )
+    inputs.set_default("pue", rows["cost.pue_from" if devices else "cost.pue_default"])
     pass_of_floor = single_pass or decode_pass
     unequal = () if parts is None else pools
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, pass_of_floor, unequal))
@@ -370,7 +394,7 @@ def build_graph(
         *(() if bring is None else bring.sections),
         *alone.sections,
         *served.sections,
-        *money.sections,
+        *of_cost_part,
     )
     by_id = _by_id(worked_out)
     asked = Checked(
@@ -383,7 +407,7 @@ def build_graph(
         prefill=prefill_pass,
         decode=decode_pass,
         serving=served,
-        cost=money,
+        rows=rows,
         floors=lowest,
         gain=bring,
         settings=named,
@@ -394,7 +418,7 @@ def build_graph(
     of_plan += [check.result for check in found_checks.checks if check.group in (PLAN, FEASIBILITY)]
     needed = [figure for figure in ancestors(*of_plan) if isinstance(figure, Input | Quantity)]
     plan = set(needed)
-    costs = ancestors(*(figure for section in money.sections for figure in section.figures()))
+    costs = ancestors(*(figure for section in of_cost_part for figure in section.figures()))
     paid = {figure for figure in costs if isinstance(figure, Input)} - plan
     checked = (check.result for check in found_checks.checks)
     used = set(ancestors(*by_id.values(), *checked)) if disaggregated else None
@@ -428,13 +452,13 @@ def build_graph(
             "e2e": served.e2e,
             "prefill_rate": alone.rate,
             "interactivity": served.interactivity,
-            "usd_per_million_output_tokens": money.usd_per_million_output,
-            "power": money.power,
+            "usd_per_million_output_tokens": rows["cost.usd_per_million_output"],
+            "power": rows["cost.power"],
         },
     )
     runs_on, of_machines = machines(sets, parts)
     if cells is not None:
-        rows.know(*cells.inputs, *by_id.values(), verdict.possible, TOLERANCE, *constant.ALL)
+        rows.know(*cells.inputs, *by_id.values(), verdict.possible)
     return EstimateGraph(
         ir=ir,
         machines=runs_on,
@@ -462,8 +486,8 @@ def build_graph(
         steps=steps,
         concurrency=served.concurrency,
         serving=served,
-        cost=money,
-        grid=cost_grid(inputs.utilisation, money, verdict.payable),
+        cost=of_cost_part,
+        grid=cost_grid(inputs.utilisation, rows, of_cost_part, verdict.payable),
         evidence=known_by,
         drift=drift(library.evidence, inputs, served.tpot, known_by),
         correction=None
@@ -498,17 +522,40 @@ def build_graph(
     )
 
 
-def _features(disaggregated: bool, open_loop: bool, stated: frozenset[str]) -> frozenset[str]:
+def _features(
+    disaggregated: bool, open_loop: bool, stated: frozenset[str], devices: int, capacity: bool
+) -> frozenset[str]:
     """What the scenarios ask for, by the names that blocks of equations have for it."""
     return frozenset(
         name.replace(" ", "_")
         for name, is_asked in (
-            *((need, True) for need in stated),
+            *((need, True) for need in stated - {"devices"}),
             ("disaggregated", disaggregated),
             ("request rate", open_loop),
+            ("devices", devices > 0),
+            ("capacity", capacity),
         )
         if is_asked
     )
+
+
+def _space(workers: Workers) -> Space:
+    """Where what is said of some accelerators is made."""
+    begins = workers.hardware.tdp.id.removesuffix("hardware.tdp")
+    if begins == DECODE:
+        return Space(DECODE, ", decode", "inputs.decode_")
+    if not workers.inputs.devices:
+        return Space()
+    number = begins.split(".")[1] if begins else "1"
+    of = f"inputs.device{number}_" if begins else ""
+    return Space(begins, f", device {number}", of, {"own": f"devices.{number}."})
+
+
+def _device(number: int, last: int) -> Space:
+    """Where what is said of a device among several is made."""
+    begins = f"devices.{number}." if number > 1 else ""
+    behind = "pue_default" if number == last else f"devices.{number + 1}.cost.pue_from"
+    return Space(begins, f", device {number}", facts={"n": str(number), "behind": behind})
 
 
 def _by_id(sections: Sequence[Section]) -> dict[str, Named]:
@@ -661,7 +708,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             _headlines(graph, of_cost=False),
         ),
         "Cost": (
-            *graph.cost.sections,
+            *graph.cost,
             graph.evidence.money,
             *graph.grid.sections,
             _headlines(graph, of_cost=True),

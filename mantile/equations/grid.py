@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mantile.equations.constant import HOUR, MEGA
-from mantile.equations.cost import Cost
+from mantile.equations.tables import Equations
 from mantile.graph.quantity import (
     NOT_KNOWN,
     Input,
@@ -40,19 +41,23 @@ class CostGrid:
     sections: tuple[Section, ...]
 
 
-def cost_grid(utilisation: Input, cost: Cost, payable: Quantity) -> CostGrid:
+def cost_grid(
+    utilisation: Input, equations: Equations, sections: Sequence[Section], payable: Quantity
+) -> CostGrid:
     """Every utilisation with every price.
 
     A utilisation changes the tokens of a paid hour, and where accelerators are owned their electricity.
 
     Args:
+        sections: of power and cost.
         payable: 1 if the plan can be, and it can be known what it costs.
     """
     rows, workings = Rows("grid"), []
     cells: dict[tuple[int, str], Quantity] = {}
     rows.add(STEP)
-    originals = [figure for section in cost.sections for figure in section.figures()]
-    roots = order(cost.usd_per_hour, cost.output_per_second)
+    originals = [figure for section in sections for figure in section.figures()]
+    paid, served = equations["cost.usd_per_hour"], equations["cost.output_tokens"]
+    roots = order(paid, served)
     for percent in UTILISATIONS:
         used = defined(
             f"grid.used{percent}", f"Utilisation, {percent} %", "1", percent / 100, "of the paid hours"
@@ -60,7 +65,7 @@ def cost_grid(utilisation: Input, cost: Cost, payable: Quantity) -> CostGrid:
         prefix, suffix = f"grid.used{percent}.", f", {percent} % used"
         rewrite = GraphRewrite({utilisation: used}, (), prefix, suffix, roots)
         roots = [step for step in roots if rewrite.depends(step[0])]  # the same for each utilisation
-        hourly, tokens = rewrite.rewrite(cost.usd_per_hour), rewrite.rewrite(cost.output_per_second)
+        hourly, tokens = rewrite.rewrite(paid), rewrite.rewrite(served)
         again = (rewrite.rewritten.get(figure) for figure in originals)
         made = tuple(figure for figure in again if isinstance(figure, Quantity))
         workings.append(

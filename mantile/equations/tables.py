@@ -21,15 +21,16 @@ from mantile.graph.quantity import Input, LateDefault, Named, Node, Quantity, Se
 from mantile.graph.sentence import lowered
 
 FOLDER = Path(__file__).parent
-DECODE = "decode."
+DECODE, _INPUTS = "decode.", "inputs."
 _ROW = re.compile(
     r"(?P<id>\S+) +(?P<label>.+?)(?: \((?P<called>[^()]+)\))? \[(?P<unit>[^]]+?)(?P<factor>, factor)?\]"
-    r" = (?P<body>.+?)(?: ; (?P<note>.+?))?(?: +@ (?P<source>.+))?"
+    r" (?P<sign>:?=) (?P<body>.+?)(?: ; (?P<note>.+?))?(?: +@ (?P<source>.+))?"
 )
 _INPUT = re.compile(r"(?P<value>-?[\d.]+(?:e-?\d+)?|'[^']*')(?: in (?P<low>\S+) to (?P<high>\S+))?")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.(?:\w+|\*))+")
 _FAMILY = re.compile(r"\.(\d+|\*)(?=\.|$)")
 _PLACED = re.compile(r"(\S+)(?: without (\S+))?")
+_DASH = "__dash__"  # in names that stand in `backticks`, for Python
 _IT = re.compile(r"\bit\b")
 _STATED = (
     "assumed",
@@ -110,6 +111,28 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Space:
+    """Where a block is made once more, for other accelerators.
+
+    Args:
+        prefix: what its ids begin with; names of rows are looked for behind it first.
+        suffix: what its labels end in.
+        inputs: what ids of inputs begin with that it has to itself.
+        facts: by name, what stands in {braces} in its lines: {space} the prefix, {own} that of what it has to
+            itself even where its ids have none.
+    """
+
+    prefix: str = ""
+    suffix: str = ""
+    inputs: str = ""
+    facts: dict[str, str] = field(default_factory=dict)
+
+    def filled(self, text: str) -> str:
+        """A line with these facts."""
+        return _filled(text, {"space": self.prefix, "own": self.prefix} | self.facts) if "{" in text else text
+
+
+@dataclass(frozen=True)
 class Subject:
     """What stands in a file.
 
@@ -128,7 +151,7 @@ class Equations:
 
     Args:
         features: what the scenarios ask for, by the names that stand behind `when`.
-        spaces: where blocks are made several times, what ids begin with and labels end in, by name.
+        spaces: of blocks that are made several times, by name.
 
     Example:
         rows = Equations(frozenset({"capacity"}))
@@ -137,22 +160,23 @@ class Equations:
     """
 
     features: frozenset[str] = frozenset()
-    spaces: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    spaces: dict[str, tuple[Space, ...]] = field(default_factory=dict)
     _known: dict[str, Named] = field(default_factory=dict)
-    _rows: dict[str, tuple[Line, str, str]] = field(default_factory=dict)
+    _nodes: dict[str, Node] = field(default_factory=dict)
+    _rows: dict[str, tuple[Line, Space]] = field(default_factory=dict)
     _over: dict[str, list[Line]] = field(default_factory=dict)
     _names: dict[str, dict[str, None]] = field(default_factory=dict)
     _making: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for block in self._blocks():
-            for space, suffix in self._spaces_of(block):
+            for space in self._spaces_of(block):
                 for line in filter(self._holds, block.lines):
                     if line.over:
-                        self._over.setdefault(line.id, []).append(line)
+                        self._over.setdefault(space.filled(line.id), []).append(line)
                     elif line.parts:
-                        self._rows[space + line.id] = line, space, suffix
-                        self._name(space + line.id)
+                        self._rows[space.prefix + line.id] = line, space
+                        self._name(space.prefix + line.id)
 
     def know(self, *figures: Named) -> None:
         """Make figures that are made elsewhere known, with all that they follow from."""
@@ -164,6 +188,10 @@ class Equations:
                 if isinstance(node, Input | Quantity) and node.id not in self._known:
                     self._known[node.id] = node
                     self._name(node.id)
+
+    def know_as(self, name: str, node: Node) -> None:
+        """Make known what a name stands for, which depends on what the scenarios ask for."""
+        self._nodes[name] = node
 
     def _name(self, identifier: str) -> None:
         self._names.setdefault(identifier.partition(".")[0], {})[identifier] = None
@@ -202,13 +230,17 @@ class Equations:
         """The rows of a subject by their names in it."""
         return OfSubject(self, subject)
 
-    def sections(self, subject: str) -> tuple[Section, ...]:
-        """The blocks of a subject in order, but for those that stand on no sheet of workings."""
+    def each(self, name: str, identifier: str) -> tuple[Quantity, ...]:
+        """A row in all spaces of a name."""
+        return tuple(self[f"{space.prefix}{identifier}"] for space in self.spaces[name])
+
+    def sections(self, subject: str, *titles: str) -> tuple[Section, ...]:
+        """The blocks of a subject in order, or some, but for those that stand on no sheet of workings."""
         return tuple(
-            Section(f"{block.title}{suffix}", rows, block.note, block.total)
+            Section(f"{block.title}{space.suffix}", rows, block.note, block.total)
             for block in self._blocks()
-            if block.subject == subject and not block.aside
-            for space, suffix in self._spaces_of(block)
+            if block.subject == subject and not block.aside and (not titles or block.title in titles)
+            for space in self._spaces_of(block)
             if (rows := tuple(self._placed(block, space)))
         )
 
@@ -221,17 +253,17 @@ class Equations:
             (name.removeprefix("not ") in self.features) != name.startswith("not ") for name in part.when
         )
 
-    def _spaces_of(self, block: Block) -> tuple[tuple[str, str], ...]:
-        return self.spaces.get(block.each, ()) if block.each else (("", ""),)
+    def _spaces_of(self, block: Block) -> tuple[Space, ...]:
+        return self.spaces.get(block.each, ()) if block.each else (Space(),)
 
-    def _placed(self, block: Block, space: str) -> Iterator[Named]:
+    def _placed(self, block: Block, space: Space) -> Iterator[Named]:
         for line in filter(self._holds, block.lines):
             if line.over:
                 continue
             if "*" in line.id:
                 yield from (figure for figure in self.family(line.id) if figure.id != line.without)
             else:
-                yield self.figure(space + line.id)
+                yield self.figure(space.prefix + line.id)
 
     def family(self, pattern: str) -> tuple[Named, ...]:
         """All rows of which the ids are alike but for one part, in order."""
@@ -248,19 +280,21 @@ class Equations:
     def _all(self) -> list[str]:
         return [name for names in self._names.values() for name in names]
 
-    def _made(self, identifier: str, line: Line, space: str, suffix: str) -> Named:
+    def _made(self, identifier: str, line: Line, space: Space) -> Named:
         parts = line.parts
-        called = parts["called"] or (lowered(parts["label"]) if suffix else "")
-        label, note, source = f"{parts['label']}{suffix}", parts["note"], parts["source"]
-        stated = _INPUT.fullmatch(parts["body"])
-        if stated is not None:
+        called = parts["called"] or (lowered(parts["label"]) if space.suffix else "")
+        label, note, source = f"{space.filled(parts['label'])}{space.suffix}", parts["note"], parts["source"]
+        if parts["sign"] == ":=":
+            stated = _INPUT.fullmatch(parts["body"])
+            if stated is None:
+                raise EquationError(f"{line.place}: expected := NUMBER, 'TEXT', or NUMBER in LOW to HIGH")
             return _input(identifier, label, parts["unit"], note, source, called, stated)
         body = self._laid_over([line, *self._over.get(identifier, ())], space)
         return Quantity(
             identifier, label, parts["unit"], q.as_node(body), note, source, called, bool(parts["factor"])
         )
 
-    def _laid_over(self, lines: Sequence[Line], space: str) -> Any:
+    def _laid_over(self, lines: Sequence[Line], space: Space) -> Any:
         """The expression of a row with what is laid over it, the last outermost; `it` is the one below."""
         *below, line = lines
         text = line.parts["body"]
@@ -268,10 +302,10 @@ class Equations:
             line, text, space, {"it": self._laid_over(below, space)} if _IT.search(text) else {}
         )
 
-    def _read(self, line: Line, text: str, space: str, local: Mapping[str, Any] | None = None) -> Any:
+    def _read(self, line: Line, text: str, space: Space, local: Mapping[str, Any] | None = None) -> Any:
         """What an expression stands for."""
         try:
-            tree = _parsed(text)
+            tree = _parsed(space.filled(text))
         except SyntaxError as error:
             raise EquationError(f"{line.place}: {text}: {error.msg}") from error
         try:
@@ -281,7 +315,7 @@ class Equations:
                 raise
             raise EquationError(f"{line.place}: {text}: {error}") from error
 
-    def _node(self, tree: ast.expr, line: Line, space: str, local: Mapping[str, Any]) -> Any:
+    def _node(self, tree: ast.expr, line: Line, space: Space, local: Mapping[str, Any]) -> Any:
         def of(part: ast.expr) -> Any:
             return self._node(part, line, space, local)
 
@@ -301,32 +335,36 @@ class Equations:
             case ast.List(elts=members):
                 return q.span([figure for member in members for figure in _members(of(member))])
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _CALLS:
-                return _CALLS[name](*(of(argument) for argument in arguments))
+                return _CALLS[name](*(each for argument in arguments for each in _given(of, argument)))
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in self._macros(line):
                 names, text = self._macros(line)[name]
                 given = dict(zip(names, map(of, arguments), strict=True))
-                return self._node(_parsed(text), line, space, given)
+                return self._node(_parsed(space.filled(text)), line, space, given)
         raise EquationError(f"{line.place}: {ast.unparse(tree)} is no expression of the equations")
 
     @staticmethod
     def _macros(line: Line) -> Mapping[str, tuple[tuple[str, ...], str]]:
         return subjects()[line.subject].macros
 
-    def _find(self, name: str, line: Line, space: str) -> Any:
+    def _find(self, name: str, line: Line, space: Space) -> Any:
         """A figure by its name in a line: of the own subject, of another, or a constant."""
         own = f"{line.subject}."
-        for candidate in dict.fromkeys(
-            (f"{space}{own}{name}", f"{own}{name}", f"{space}{name}", name, f"constant.{name}")
-        ):
+        names = [f"{own}{name}", name, f"constant.{name}"]
+        if space.prefix:
+            names = [f"{space.prefix}{own}{name}", names[0], f"{space.prefix}{name}", *names[1:]]
+        if space.inputs and name.startswith(_INPUTS):
+            names.insert(0, f"{space.inputs}{name.removeprefix(_INPUTS)}")
+        for candidate in names:
+            if candidate in self._nodes:
+                return self._nodes[candidate]
             if "*" in candidate:
                 if members := self.family(candidate):
                     return q.span(members)
             elif candidate in self:
                 return self.figure(candidate)
-        if name.startswith(
-            DECODE
-        ):  # what works the same for all accelerators where decode has none of its own
-            return self._find(name.removeprefix(DECODE), line, "")
+        for own, shared in ((DECODE, ""), (f"{_INPUTS}decode_", _INPUTS)):
+            if name.startswith(own):  # the same as for all where decode has no accelerators of its own
+                return self._find(f"{shared}{name.removeprefix(own)}", line, Space())
         raise EquationError(f"{line.place}: no row {name}{_nearest(name, self._all())}")
 
 
@@ -448,7 +486,7 @@ def _macro(line: str, place: str) -> dict[str, tuple[tuple[str, ...], str]]:
 
 def _families(line: str, place: str) -> Iterator[dict[str, str]]:
     """What names stand for in each member: `for a | b in x | X; y | Y`, or `for h in 0..23`."""
-    found = re.fullmatch(r"for ([\w| ]+) in (.+)", line)
+    found = re.fullmatch(r"for ([\w| ]+?) in (.+)", line)
     if found is None:
         raise EquationError(f"{place}: expected for NAMES in VALUES, found {line}")
     names = [name.strip() for name in found[1].split("|")]
@@ -522,21 +560,32 @@ def _parsed(text: str) -> ast.expr:
         return _FAMILY.sub(lambda part: f"[{':' if part[1] == '*' else part[1]}]", found[0])
 
     quoted = re.split(r"('[^']*')", text)
-    quoted[::2] = [_DOTTED.sub(in_brackets, part) for part in quoted[::2]]
+    quoted[::2] = [
+        _DOTTED.sub(in_brackets, re.sub("`(.+?)`", lambda name: name[1].replace("-", _DASH), part))
+        for part in quoted[::2]
+    ]
     return ast.parse("".join(quoted).strip(), mode="eval").body
 
 
 def _name(tree: ast.expr) -> str:
     match tree:
         case ast.Name(id=name):
-            return name
+            return name.replace(_DASH, "-")
         case ast.Attribute(value=value, attr=name):
-            return f"{_name(value)}.{name}"
+            return f"{_name(value)}.{name.replace(_DASH, '-')}"
         case ast.Subscript(value=value, slice=ast.Constant(value=int(number))):
             return f"{_name(value)}.{number}"
         case ast.Subscript(value=value, slice=ast.Slice()):
             return f"{_name(value)}.*"
     raise ValueError(f"{ast.unparse(tree)} is no name")
+
+
+def _given(of: Callable[[ast.expr], Any], argument: ast.expr) -> Iterator[Any]:
+    """An argument; all members of a *[list]."""
+    if isinstance(argument, ast.Starred):
+        yield from _members(of(argument.value))
+    else:
+        yield of(argument)
 
 
 def _members(node: Any) -> tuple[Named, ...]:

@@ -140,8 +140,8 @@ LEAST = 2  # drivers that a finding names
 
 def _within(estimate: Estimate, drivers: Sequence[tuple[str, Node]], most: int) -> list[str]:
     """The first drivers, by name, whose rows have room; one of many rows gives way to those behind it."""
-    served, money = estimate.equations.serving, estimate.equations.cost
-    results = (served.ttft, served.tpot, money.usd_per_million_output)
+    served = estimate.equations.serving
+    results = (served.ttft, served.tpot, estimate.equations.rows["cost.usd_per_million_output"])
     parts = [(node, children(node)) for node in ancestors(*results)]
     found: list[str] = []
     left = MOST_ROWS - len(estimate.equations.quantities())
@@ -217,8 +217,7 @@ def _asked(estimate: Estimate) -> Iterator[SensitivityInput]:
 
 def _prices(estimate: Estimate) -> Iterator[SensitivityInput]:
     """The price of an accelerator, of prefill and of decode workers."""
-    for money in estimate.equations.cost.accelerators:
-        figure = money.price
+    for figure in estimate.equations.rows.each("pool", "cost.price"):
         if figure.id in estimate.equations.figures:
             yield SensitivityInput(
                 id=figure.id,

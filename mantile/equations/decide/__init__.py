@@ -541,8 +541,8 @@ def _plan(
         "with weights of one's own the largest of them",
     )
     make("chip", "Chip and framework", "1", chip_in(graph, case))
-    even, fine = graph.cost.break_even, in_case(graph.checks.of_money.count, case) <= 0
-    price = where(fine, in_case(even.price, case), NOT_KNOWN)
+    fine = in_case(graph.checks.of_money.count, case) <= 0
+    price = where(fine, in_case(graph.rows["break_even.price"], case), NOT_KNOWN)
     make("price", "Price of an accelerator per hour", "USD/h", price)
     make("price_known", "It is known", "flag", where(is_number(make["price"]), 1, 0))
     make("offers", "No price, in words", "1", offers_in(graph, case))
@@ -552,7 +552,7 @@ def _plan(
         "hourly_tokens",
         "Output tokens of an accelerator in an hour",
         "token/h",
-        where(fine, in_case(even.tokens, case), NOT_KNOWN),
+        where(fine, in_case(graph.rows["break_even.tokens"], case), NOT_KNOWN),
     )
     make("share", "Share of links in a decode step", "1", links_in(graph, case))
     per_chip = next(of for of in judged if of.measure.key == OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.column)

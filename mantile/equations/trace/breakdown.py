@@ -141,25 +141,33 @@ def _of_memory(graph: EstimateGraph, figures: Figures) -> list[Part]:
 
 def _of_power(graph: EstimateGraph, figures: Figures) -> list[Part]:
     return [
-        Part(of.total, as_node(figures.of(workers.hardware.tdp)), via=of.building)
-        for of, workers in zip(graph.cost.accelerators, graph.pools, strict=True)
+        Part(total, as_node(figures.of(workers.hardware.tdp)), via=building)
+        for total, building, workers in zip(
+            graph.rows.each("pool", "cost.total_power"),
+            graph.rows.each("pool", "cost.building"),
+            graph.pools,
+            strict=True,
+        )
     ]
 
 
 def _of_cost(graph: EstimateGraph, figures: Figures) -> list[Part]:
     found = []
-    for of, workers in zip(graph.cost.accelerators, graph.pools, strict=True):
+    for workers, price, hourly, figure in zip(
+        graph.pools,
+        *(graph.rows.each("pool", f"cost.{name}") for name in ("price", "hourly", "offer_figure")),
+        strict=True,
+    ):
         hardware = workers.hardware
         begins = hardware.prices["purchase"].id.removesuffix("purchase")
-        for name, price in (
+        for name, stated in (
             ("cloud", "cloud"),
             ("rental", "rental"),
             ("owned", "purchase"),
             ("own", "owned"),
         ):
-            figures.of(hardware.prices[price], f"{begins}{name}")
-        behind = graph.figures[f"{of.price.id.removesuffix('price')}offer_figure"]
-        found.append(Part(of.hourly, behind, via=of.price))
+            figures.of(hardware.prices[stated], f"{begins}{name}")
+        found.append(Part(hourly, figure, via=price))
     return found
 
 

@@ -189,7 +189,8 @@ class SummaryCharts:
         self._add(_OUTLOOK, 4, outlook(equations), _TITLE)
         chart = sweep_part.interactivity(_SIZE, (0.125, 0.03, 0.84, 0.74))
         self.sheet.charts.append((_OUTLOOK + 1, 4, chart))
-        priced = not isinstance(self.book.estimate_values[0][equations.cost.usd_per_million_output], str)
+        price = equations.rows["cost.usd_per_million_output"]
+        priced = not isinstance(self.book.estimate_values[0][price], str)
         label = self.book.currency.named("USD per million output tokens")
         key, label = ("usd", label) if priced else ("tpot", "TPOT")
         title = seen_from_elsewhere(sensitivity_part.figures.rankings[key].title)
