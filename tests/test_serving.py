@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mantile.equations import constant
 from mantile.equations import scheduler as schedulers
 from mantile.equations import spread as spreads
 from mantile.equations.framework import frameworks
@@ -22,6 +23,7 @@ from mantile.equations.roofline import OVERHEAD
 from mantile.equations.serving import serving
 from mantile.equations.serving.alone import prompt as alone
 from mantile.equations.serving.stages import decode_step
+from mantile.equations.tables import Equations
 from mantile.estimates.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input
@@ -150,6 +152,10 @@ class Closed:
             blocks=(prompt, replace(blocks["host"], time=nothing)),
         )
         side, step = equations.prefill_workers, replace(equations.decode, time=self.decode)
+        given = [figure for section in side.sections() for figure in section.figures()]
+        equal = Equations(frozenset())
+        equal.know(*constant.ALL, *side.inputs.named().values(), *side.ranks.rows(), *given)
+        equal.know_as("emitted", side.emitted)
         served = serving(
             equations.ir,
             schedulers.scheduler(frameworks(made.library), side.inputs),
@@ -161,6 +167,9 @@ class Closed:
             decode_step(equations.ir, side, equations.decoding, step),
             alone(equations.ir, frameworks(made.library), side, side, prefill),
             spreads.spread(side.inputs),
+            None,
+            None,
+            equal,
         )
         rows = {figure.id: figure for section in served.sections for figure in section.figures()}
         self.outputs = {

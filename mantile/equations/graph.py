@@ -9,7 +9,7 @@ from functools import cached_property
 from mantile.equations import constant
 from mantile.equations.capacity import DemandCells, demand_cells
 from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, standing
-from mantile.equations.classes import Mixture, mixture
+from mantile.equations.classes import Classes, followed, heads, mix, of_mixture, request_classes
 from mantile.equations.correction import Corrections, corrections, shares_of_step
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import Devices, unlike
@@ -104,7 +104,7 @@ class EstimateGraph:
         decoding: what that step works on; `prompt` a prompt by itself.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
         gain: what drafts bring; None where no scenario speculates.
-        mixture: classes of requests; None where a scenario has none.
+        classes: of requests; None where a scenario has none.
         launches: of a decode step without graphs; None where no scenario asks.
         nearest: the measured run that is nearest; None in a library without measured runs.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
@@ -156,7 +156,7 @@ class EstimateGraph:
     capacity: DemandCells | None = None
     devices: Devices | None = None
     links: LinkTable | None = None
-    mixture: Mixture | None = None
+    classes: Classes | None = None
     launches: Section | None = None
 
     @property
@@ -274,17 +274,25 @@ def build_graph(
         demand: what is asked of capacity and money; rows of it only where something is.
         devices: how many devices that are not alike hold a part of the layers; 0: accelerators are alike.
     """
-    several = mixture(classes)
-    of_classes = None if several is None else several.inputs
+    several = request_classes(classes)
+    rows = Equations(
+        _features(disaggregated, open_loop, caches_prefixes, stated)
+        | frozenset({"devices"} if devices else {})
+        | frozenset({"capacity"} if demand is not None else {})
+        | (frozenset() if several is None else several.features)
+    )
+    rows.know(*constant.ALL, TOLERANCE)
+    if several is not None:
+        mix(rows, several)
+    of_classes = None if several is None else several.section
     inputs, ranks, input_sections = workload(
         library, ir, disaggregated, open_loop, caches_prefixes, stated, of_classes, devices
     )
-    for name, figure in () if several is None else several.defaults.items():
+    for name, figure in () if several is None else followed(rows):
         inputs.set_default(name, figure)
     lengths = spread(inputs)
     known = frameworks(library)
-    heads = None if several is None else several.heads
-    prefill_workers = workers(ir, library, known, inputs, ranks, heads)
+    prefill_workers = workers(ir, library, known, inputs, ranks, heads(rows))
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
     bounds = limits(library, inputs, prefill_workers.hardware)
@@ -310,16 +318,10 @@ def build_graph(
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     pools = sets if parts is None else parts.sets
     memory = fullest(pools)
-    parts_of_all = tuple(_device(number, devices) for number in range(1, devices + 1))
-    rows = Equations(
-        _features(disaggregated, open_loop, stated, devices, demand is not None),
-        {
-            "pool": tuple(map(_space, pools if devices else sets)),
-            "device": parts_of_all,
-            "device, the last first": parts_of_all[::-1],
-        },
-    )
-    rows.know(*constant.ALL, TOLERANCE)
+    of_devices = tuple(_device(number, devices) for number in range(1, devices + 1))
+    rows.make_in("pool", *map(_space, pools if devices else sets))
+    rows.make_in("device", *of_devices)
+    rows.make_in("device, the last first", *of_devices[::-1])
     cells = None if demand is None else demand_cells(demand, rows)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
@@ -347,6 +349,13 @@ def build_graph(
     if open_loop:
         single_pass = single(decode_workers, decoding.batch, decode_pass)
         steps = step_times(decode_workers, decoding, single_pass, decode_pass, paced)
+    rows.know(
+        *inputs.named().values(),
+        *_by_id((*prefill_pass.sections, *decode_pass.sections)).values(),
+        *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
+        *(row for of in (*sets, *pools) for row in of.ranks.rows()),
+    )
+    rows.know_as("emitted", decode_workers.emitted)
     served = serving(
         ir,
         turns,
@@ -360,19 +369,12 @@ def build_graph(
         lengths,
         size.experts,
         steps,
-        several,
+        rows,
     )
     settled = served.asked_by or served.concurrency
     if settled is not None:
         inputs.set_default("concurrency", settled.default)
-    rows.know(
-        *inputs.named().values(),
-        *_by_id((*prefill_pass.sections, *decode_pass.sections, *served.sections)).values(),
-        *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
-        *(row for of in (*sets, *pools) for row in of.ranks.rows()),
-    )
-    rows.know_as("emitted", decode_workers.emitted)
-    rows.know_as("step_in_use", served.step)
+    rows.know(*_by_id(served.sections).values())
     for part, column in prefill_workers.hardware.offers.items():
         rows.know_as(f"library.price.{part}", span(column))
     of_cost_part = (
@@ -515,7 +517,7 @@ def build_graph(
         checks=verdict,
         headlines=shown,
         per_day=per_day(by_id, verdict.payable),
-        mixture=several,
+        classes=several,
         launches=paced.launches,
         rows=rows,
         capacity=cells,
@@ -523,20 +525,15 @@ def build_graph(
 
 
 def _features(
-    disaggregated: bool, open_loop: bool, stated: frozenset[str], devices: int, capacity: bool
+    disaggregated: bool, open_loop: bool, caches_prefixes: bool, stated: frozenset[str]
 ) -> frozenset[str]:
     """What the scenarios ask for, by the names that blocks of equations have for it."""
-    return frozenset(
-        name.replace(" ", "_")
-        for name, is_asked in (
-            *((need, True) for need in stated - {"devices"}),
-            ("disaggregated", disaggregated),
-            ("request rate", open_loop),
-            ("devices", devices > 0),
-            ("capacity", capacity),
-        )
-        if is_asked
-    )
+    asked = {need.replace(" ", "_") for need in stated - {"devices"}}
+    kinds = {"disaggregated": disaggregated, "request_rate": open_loop, "prefixes": caches_prefixes}
+    asked |= {name for name, is_asked in kinds.items() if is_asked}
+    if asked & {"request_rate", "sessions"}:
+        asked.add("any_time")
+    return frozenset(asked)
 
 
 def _space(workers: Workers) -> Space:
@@ -637,7 +634,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *graph.input_sections,
             *graph.typed.sections,
             *(of.section for of in graph.shared_cells),
-            *(() if graph.mixture is None else (graph.mixture.section,)),
+            *(() if graph.classes is None else of_mixture(graph.rows)),
             follows(graph.inputs, graph.prefill_workers.ranks),
             *map(_ranks, graph.workers),
             *_of_devices(graph, "Inputs"),

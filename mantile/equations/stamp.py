@@ -213,7 +213,7 @@ def _others(graph: EstimateGraph) -> SharedCells | None:
         graph.figures.values(),
         {item.input for item in items},
         OTHERS,
-        "assumptions behind no result",
+        "assumptions, of no result",
     )
 
 

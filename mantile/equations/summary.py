@@ -549,7 +549,7 @@ def _within_limits(graph: EstimateGraph, speeds: Quantity) -> Quantity:
     """The speed for a user and, where limits are stated, the share of requests within them."""
     inputs, share = graph.inputs, graph.headlines[GOODPUT_SHARE]
     needs: list[Node] = [is_number(share)]
-    if not graph.serving.classes:
+    if graph.classes is None:
         needs.append(inputs.ttft_limit + inputs.tpot_limit + inputs.e2e_limit > 0)
     words = join(speeds, ", ", percent(share, 0), " of requests within limits")
     return _text("speeds_and_limits", "Speed for a user, and limits", where(all_of(*needs), words, speeds))

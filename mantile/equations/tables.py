@@ -151,7 +151,6 @@ class Equations:
 
     Args:
         features: what the scenarios ask for, by the names that stand behind `when`.
-        spaces: of blocks that are made several times, by name.
 
     Example:
         rows = Equations(frozenset({"capacity"}))
@@ -160,7 +159,7 @@ class Equations:
     """
 
     features: frozenset[str] = frozenset()
-    spaces: dict[str, tuple[Space, ...]] = field(default_factory=dict)
+    _spaces: dict[str, tuple[Space, ...]] = field(default_factory=dict)
     _known: dict[str, Named] = field(default_factory=dict)
     _nodes: dict[str, Node] = field(default_factory=dict)
     _rows: dict[str, tuple[Line, Space]] = field(default_factory=dict)
@@ -170,13 +169,24 @@ class Equations:
 
     def __post_init__(self) -> None:
         for block in self._blocks():
-            for space in self._spaces_of(block):
-                for line in filter(self._holds, block.lines):
-                    if line.over:
-                        self._over.setdefault(space.filled(line.id), []).append(line)
-                    elif line.parts:
-                        self._rows[space.prefix + line.id] = line, space
-                        self._name(space.prefix + line.id)
+            if not block.each:
+                self._make(block, Space())
+
+    def make_in(self, name: str, *spaces: Space) -> None:
+        """Make the blocks that are made several times, in spaces of a name."""
+        self._spaces[name] = spaces
+        for block in self._blocks():
+            for space in spaces if block.each == name else ():
+                self._make(block, space)
+
+    def _make(self, block: Block, space: Space) -> None:
+        for line in filter(self._holds, block.lines):
+            identifier = space.filled(line.id)
+            if line.over:
+                self._over.setdefault(identifier, []).append(line)
+            elif line.parts:
+                self._rows[space.prefix + identifier] = line, space
+                self._name(space.prefix + identifier)
 
     def know(self, *figures: Named) -> None:
         """Make figures that are made elsewhere known, with all that they follow from."""
@@ -232,7 +242,7 @@ class Equations:
 
     def each(self, name: str, identifier: str) -> tuple[Quantity, ...]:
         """A row in all spaces of a name."""
-        return tuple(self[f"{space.prefix}{identifier}"] for space in self.spaces[name])
+        return tuple(self[f"{space.prefix}{identifier}"] for space in self._spaces[name])
 
     def sections(self, subject: str, *titles: str) -> tuple[Section, ...]:
         """The blocks of a subject in order, or some, but for those that stand on no sheet of workings."""
@@ -254,7 +264,7 @@ class Equations:
         )
 
     def _spaces_of(self, block: Block) -> tuple[Space, ...]:
-        return self.spaces.get(block.each, ()) if block.each else (Space(),)
+        return self._spaces.get(block.each, ()) if block.each else (Space(),)
 
     def _placed(self, block: Block, space: Space) -> Iterator[Named]:
         for line in filter(self._holds, block.lines):
@@ -263,7 +273,7 @@ class Equations:
             if "*" in line.id:
                 yield from (figure for figure in self.family(line.id) if figure.id != line.without)
             else:
-                yield self.figure(space.prefix + line.id)
+                yield self.figure(space.prefix + space.filled(line.id))
 
     def family(self, pattern: str) -> tuple[Named, ...]:
         """All rows of which the ids are alike but for one part, in order."""
@@ -282,7 +292,7 @@ class Equations:
 
     def _made(self, identifier: str, line: Line, space: Space) -> Named:
         parts = line.parts
-        called = parts["called"] or (lowered(parts["label"]) if space.suffix else "")
+        called = space.filled(parts["called"]) or (lowered(parts["label"]) if space.suffix else "")
         label, note, source = f"{space.filled(parts['label'])}{space.suffix}", parts["note"], parts["source"]
         if parts["sign"] == ":=":
             stated = _INPUT.fullmatch(parts["body"])

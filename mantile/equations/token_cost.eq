@@ -10,7 +10,7 @@ define share_of(kind, tokens) = if_known(kind / (tokens * seconds_per_hour) * to
 [token_cost] Time of input and output | of the same accelerators
 prompt_time  Time for the prompt of a request [s] = serving.prefill_service ; prefill
 output_time  Time for the output of a request [s]
-            = inputs.output_tokens / emitted * step_in_use / (decode.memory.batch / one_request)
+            = inputs.output_tokens / emitted * step_used / (decode.memory.batch / one_request)
             ; its share of decode steps
 input_time_share  Share of prefill in the time of both [1] = prompt_time / (prompt_time + output_time)
             ; of the same accelerators

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from mantile.equations.checks import FITS, WITH_OFFLOAD
+from mantile.equations.classes import Classes
 from mantile.equations.devices import Devices
 from mantile.equations.devices_told import WORDS
 from mantile.equations.evidence import BANDED, INVERSE, PERCENTILES
@@ -24,6 +25,8 @@ _OPTIONS = ("buy", "rent", "api")
 _DRIVERS = ("rent", "purchase", "electricity", "colocation", "staff")
 _BREAK_EVEN = ("buy_against_rent", "rent_against_api", "buy_against_api")
 _OF_HOURS = ("requests", "needed", "busy", "calm", "utilisation")
+_SHARES = ("p50", "p90", "p95", "p99")
+_OF_CLASSES = [f"{time}_{share}" for time in ("ttft", "e2e") for share in _SHARES]
 _DAY = "date"  # unit of inputs that are days
 
 
@@ -59,7 +62,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             "alerts": raised(graph, values, errors=False),
         },
         **({} if graph.serving.sessions is None else {"sessions": float(values[graph.serving.sessions])}),
-        **({"classes": _classes(graph, values)} if graph.serving.classes else {}),
+        **({} if graph.classes is None else {"classes": _classes(graph, graph.classes, values)}),
         **({} if graph.capacity is None else {"capacity": _capacity(graph, values)}),
         **({} if graph.devices is None else _devices(graph, graph.devices, values)),
     }
@@ -210,25 +213,25 @@ def _memory(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     }
 
 
-def _classes(graph: EstimateGraph, values: Mapping[Node, Any]) -> list[dict[str, Any]]:
+def _classes(graph: EstimateGraph, classes: Classes, values: Mapping[Node, Any]) -> list[dict[str, Any]]:
     """What requests of each class see, in SI units; None in a plan that cannot be."""
-    possible = bool(values[graph.checks.possible])
+    possible, rows = bool(values[graph.checks.possible]), graph.rows
 
-    def known(figure: Named) -> float | None:
-        value = values[figure]
+    def known(identifier: str) -> float | None:
+        value = values[rows[identifier]]
         return float(value) if possible and not isinstance(value, str) and isfinite(value) else None
 
     return [
         {
-            "name": one.name,
-            "share": known(one.share),
-            TTFT.key: known(one.ttft),
-            E2E.key: known(one.e2e),
-            **{f"{name}_s": known(figure) for name, figure in one.percentiles.items()},
-            "goodput_share": known(one.good),
-            **({} if one.sessions is None else {"sessions": known(one.sessions)}),
+            "name": name,
+            "share": known(f"classes.{number}.part"),
+            TTFT.key: known(f"classes.{number}.ttft"),
+            E2E.key: known(f"classes.{number}.e2e"),
+            **{f"{time}_s": known(f"classes.{number}.{time}") for time in _OF_CLASSES},
+            "goodput_share": known(f"classes.{number}.good_share"),
+            **({"sessions": known(f"classes.{number}.sessions")} if "sessions" in rows.features else {}),
         }
-        for one in graph.serving.classes
+        for number, name in enumerate(classes.names, start=1)
     ]
 
 

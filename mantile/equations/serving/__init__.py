@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mantile.equations.classes import Mixture, Told, classes_told
+from mantile.equations.classes import told
+from mantile.equations.constant import ONE_REQUEST
 from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
-from mantile.equations.goodput import goodput
 from mantile.equations.load import Arrivals, Concurrency, StepTimes, arrivals, concurrency, opened
 from mantile.equations.scheduler import Scheduler
 from mantile.equations.serving.alone import Prompt
@@ -22,13 +22,13 @@ from mantile.equations.serving.request import e2e, ttft
 from mantile.equations.serving.setting import Setting
 from mantile.equations.serving.slots import batch_slots
 from mantile.equations.serving.stages import DecodeStep
-from mantile.equations.serving.tails import Parts, Stages, percentiles
 from mantile.equations.serving.totals import throughput
 from mantile.equations.serving.waits import queue
 from mantile.equations.sessions import Sessions, sessions
 from mantile.equations.spread import Spread
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, Section, as_node, where
+from mantile.graph.quantity import Node, Quantity, Section, as_node, sum_of, where
 from mantile.ir.modules import ModelGraph
 
 
@@ -38,11 +38,9 @@ class Serving:
 
     Args:
         ttft_parts, tpot_parts: what adds up to TTFT and to TPOT.
-        times: what the distributions of times consist of.
         prefill_service: seconds for which a prompt occupies the accelerators.
         load, concurrency: the state under a request rate, and the requests in flight that follow from it;
             None where none may be given.
-        classes: what each class of requests sees; none where a scenario has no classes.
         sessions: that the load comes to; `asked_by` what follows from those of a scenario. None without any.
         law, waiting: as in `Throughput`.
     """
@@ -58,21 +56,15 @@ class Serving:
     accelerators: Quantity
     ttft_parts: tuple[Quantity, ...]
     tpot_parts: tuple[Quantity, ...]
-    ttft_p50: Quantity
-    ttft_p95: Quantity
-    e2e_p50: Quantity
-    e2e_p95: Quantity
     prompt_time: Quantity
     prefill_service: Quantity
     in_batch: Node
     slots: Node
     step: Quantity
-    times: Parts
     law: tuple[Quantity, Quantity]
     sections: tuple[Section, ...]
     load: Arrivals | None = None
     concurrency: Concurrency | None = None
-    classes: tuple[Told, ...] = ()
     sessions: Quantity | None = None
     asked_by: Sessions | None = None
     waiting: Quantity | None = None
@@ -89,9 +81,9 @@ def serving(
     paced: DecodeStep,
     alone: Prompt,
     lengths: Spread,
-    experts: Quantity | None = None,
-    steps: StepTimes | None = None,
-    mixed: Mixture | None = None,
+    experts: Quantity | None,
+    steps: StepTimes | None,
+    rows: Equations,
 ) -> Serving:
     """The rows of the Serving part.
 
@@ -102,7 +94,7 @@ def serving(
         alone: a prompt by itself; `lengths` how far they lie apart.
         experts: parameters of the routed experts.
         steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
-        mixed: classes of requests.
+        rows: those that stand as text.
     """
     setting = Setting(
         ir=ir,
@@ -128,7 +120,6 @@ def serving(
     slots = batch_slots(setting, loop, token, first, waits, load)
     start = ttft(first, waits, slots)
     request = e2e(token, waits, start)
-    tails = percentiles(Stages(setting, loop, token, first, waits, slots, start, load))
     asked_by = None
     if setting.inputs.sessions is not None:
         asked_by = sessions(
@@ -139,18 +130,27 @@ def serving(
             None if settled is None else settled.default,
         )
     total = throughput(setting, token, first, waits, slots, request.e2e, load, asked_by)
-    told = None
-    if mixed is not None:
-        told = classes_told(
-            mixed,
-            setting.inputs,
-            tails,
-            setting.continuous,
-            setting.memory.batch,
-            prefill_workers.memory.prefix,
-            total.requests,
-        )
-    good = goodput(setting.inputs, tails, total.requests, None if told is None else told.good)
+    sections = (
+        lengths.section,
+        setting.scheduler.forms,
+        loop.section,
+        *(() if load is None else (_load_section(load), Section(STATE, load.state, "at the rate"))),
+        token.section,
+        first.section,
+        waits.section,
+        slots.section,
+        start.section,
+        request.section,
+        total.section,
+    )
+    rows.know(*(figure for section in (*alone.sections, *sections) for figure in section.figures()))
+    rows.know_as("step_used", token.step)
+    rows.know_as("stall_used", token.stall)
+    rows.know_as("gap_used", token.whole)
+    rows.know_as("slots", setting.memory.batch / ONE_REQUEST)
+    rows.know_as("slot_waits", sum_of(slots.waits))
+    if first.any_time is not None:
+        rows.know_as("any_time", first.any_time)
     return Serving(
         ttft=start.ttft,
         tpot=token.tpot,
@@ -163,36 +163,21 @@ def serving(
         accelerators=total.accelerators,
         ttft_parts=(*first.parts, waits.mean, *slots.waits, slots.burst_wait),
         tpot_parts=token.parts,
-        ttft_p50=tails.ttft_p50,
-        ttft_p95=tails.ttft_p95,
-        e2e_p50=tails.e2e_p50,
-        e2e_p95=tails.e2e_p95,
         prompt_time=stages.through,
         prefill_service=alone.service,
         in_batch=slots.in_batch if load is None else where(load.open > 0, 0, slots.in_batch),
         slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
         step=token.step,
-        times=tails.parts,
         law=total.law,
         sections=(
-            lengths.section,
-            setting.scheduler.forms,
-            loop.section,
-            *(() if load is None else (_load_section(load), Section(STATE, load.state, "at the rate"))),
-            token.section,
-            first.section,
-            waits.section,
-            slots.section,
-            start.section,
-            request.section,
-            *tails.sections,
-            total.section,
-            *(() if told is None else (told.section,)),
-            good.section,
+            *sections[:-1],
+            *rows.sections("serving"),
+            sections[-1],
+            *told(rows),
+            *rows.sections("goodput"),
         ),
         load=None if load is None else replace(load, in_flight=total.in_flight),
         concurrency=settled,
-        classes=() if told is None else told.told,
         sessions=total.sessions,
         asked_by=asked_by,
         waiting=total.waiting,
