@@ -51,6 +51,7 @@ class Variations:
     def __init__(self, graph: EstimateGraph, results: Mapping[str, Named], cells: Cells) -> None:
         self.graph, self.results, self.cells = graph, results, cells
         self._order = order(*results.values())
+        self._nodes = {node for node, _ in self._order}
 
     def vary(self, replacements: Mapping[Any, Named], id_prefix: str, label_suffix: str) -> Variation:
         """Work the results out again with some figures replaced; all that does not change stays shared.
@@ -69,7 +70,7 @@ class Variations:
             and again.id == f"{id_prefix}{original.id}"  # else it says what another one does
             and original not in replacements
         }
-        left = Inlined(changed.values(), originals, self.cells, MOST_CHARACTERS).figures
+        left = Inlined(changed.values(), originals, self.cells, MOST_CHARACTERS, self._nodes).figures
         results = {
             name: (figure, left.get(changed[name], changed[name])) for name, figure in self.results.items()
         }

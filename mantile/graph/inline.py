@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -93,15 +93,24 @@ class Inlined:
         made: figures that may go.
         cells: where figures stand, for the length of formulas.
         most: characters of a formula.
+        others: nodes that follow from none that may go.
 
     Attributes:
         figures: those that are left, by what they were.
     """
 
-    def __init__(self, roots: Iterable[Named], made: Iterable[Named], cells: Cells, most: int) -> None:
+    def __init__(
+        self,
+        roots: Iterable[Named],
+        made: Iterable[Named],
+        cells: Cells,
+        most: int,
+        others: Collection[Node] = (),
+    ) -> None:
         wanted = [root for root in roots if isinstance(root, Quantity)]
         possible = set(made)
-        self._order = [node for node in ancestors(*wanted) if isinstance(node, Quantity) and node in possible]
+        nodes = ancestors(*wanted, without=others)
+        self._order = [node for node in nodes if isinstance(node, Quantity) and node in possible]
         self._rank = {figure: place for place, figure in enumerate(self._order)}
         self._most = most
         self._staying = set(wanted)
@@ -168,9 +177,12 @@ class Inlined:
 
     def _cost(self, figure: Quantity) -> int:
         """Characters in all, and twice those of the longest formula, which has no room for others."""
-        growths = {reader: self._growth(figure, reader) for reader in self._formulas[figure].readers}
-        longest = max((self._formulas[reader].length + more for reader, more in growths.items()), default=0)
-        return sum(growths.values()) + 2 * longest
+        total = longest = 0
+        for reader in self._formulas[figure].readers:
+            more = self._growth(figure, reader)
+            total += more
+            longest = max(longest, self._formulas[reader].length + more)
+        return total + 2 * longest
 
     def _can_go(self, figure: Quantity) -> bool:
         own = self._formulas[figure]

@@ -7,7 +7,7 @@ inside a quantity's body, `Span` a block of named figures that stand together. R
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NoReturn, cast
 
@@ -699,9 +699,13 @@ def precedents(node: Node) -> tuple[Named, ...]:
     )
 
 
-def ancestors(*nodes: Node) -> Iterator[Node]:
-    """The nodes and all they follow from, every node once, precedents first."""
-    met: set[Node] = set()
+def ancestors(*nodes: Node, without: Collection[Node] = ()) -> Iterator[Node]:
+    """The nodes and all they follow from, every node once, precedents first.
+
+    Args:
+        without: nodes that are left out, with what only they follow from.
+    """
+    met: set[Node] = set(without)
     above: list[Node] = []  # nodes whose precedents are under way
     stack: list[Node | None] = list(reversed(nodes))  # None: all that the last one above is made of is done
     while stack:

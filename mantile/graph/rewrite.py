@@ -146,11 +146,11 @@ class GraphRewrite:
         while True:
             again = False
             for node, parts in order:
-                if isinstance(node, Input) and node.fixed:
-                    continue  # what a file holds is the same in all cases
-                if node not in self._rewritten and node not in affected and not affected.isdisjoint(parts):
+                if node not in affected and not affected.isdisjoint(parts):
+                    if node in self._rewritten or (isinstance(node, Input) and node.fixed):
+                        continue  # what a file holds is the same in all cases
                     affected.add(node)
-                if isinstance(node, Span) and node in affected and node in self._blocks:
+                if node in affected and isinstance(node, Span) and node in self._blocks:
                     others = {member for member in node.members if isinstance(member, Quantity)} - affected
                     affected |= others
                     again = again or bool(others)  # what follows from them may stand before the span

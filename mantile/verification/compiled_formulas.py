@@ -9,9 +9,11 @@ version is pinned; tests hold the results against its own model.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import re
+import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
@@ -20,28 +22,68 @@ from typing import Any, NamedTuple
 import numpy as np
 import schedula
 from formulas import Parser
-from formulas.errors import FormulaError
-from formulas.functions import COMPILING
+from formulas.errors import FormulaError, TokenError
+from formulas.functions import COMPILING, get_functions
 from formulas.ranges import Ranges
-from formulas.tokens.function import Function
-from formulas.tokens.operand import Error, Range
-from formulas.tokens.operator import Operator
+from formulas.tokens.function import Array, Function, Lambda
+from formulas.tokens.operand import Error, Number, Range, String
+from formulas.tokens.operator import Intersect, Operator, OperatorToken, Separator
+from formulas.tokens.parenthesis import Parenthesis
 
 from mantile.workbook.package_part import letters
 from mantile.workbook.references import REFERENCE, Formula, reference_of
 
 Place = tuple[str, int, int]
 Contents = Mapping[str, Mapping[tuple[int, int], Any]]
-Step = tuple[Callable[..., Any], list[int]]
+Step = tuple[Callable[..., Any], list[int], bool]
 
 _EMPTY = schedula.EMPTY
 _EXTRA = {COMPILING: False}  # what functions ask for beside their arguments
 # Functions of the package that work out each value of a column on its own, as it does for array formulas.
 _EACH = {"IF", "IFERROR", "ISNUMBER", "ISERROR", "ABS", "EXP", "LN", "INT", "MOD", "ROUND", "ROUNDUP"}
 _OF_RANGES = " ,:@"  # operators
-_MANY = 4  # formulas that are worth a column
+_MANY = 2  # formulas that are worth a column
 _PATTERNS = 4_096  # kept for the next workbook, which has most of them too: a standard one has some 700
 _BY_PLACE = "INDEX"  # makes a reference of every cell of the range it is handed, unless it is handed values
+
+
+class _Later:
+    """A module, or what it has, that is imported when it is called."""
+
+    def __init__(self, module: str, *path: str) -> None:
+        self._module, self._path = module, path
+
+    def __getattr__(self, name: str) -> _Later:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Later(self._module, *self._path, name)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        function: Any = importlib.import_module(self._module)
+        for name in self._path:
+            function = getattr(function, name)
+        return function(*arguments, **named)
+
+
+def _import_functions() -> None:
+    """Import the functions of the package without the distributions that some of them call.
+
+    These take longer than to read a workbook, and none of ours has such a function.
+    """
+    modules: dict[str, Any] = {
+        name: _Later(name)
+        for name in ("scipy.stats", "scipy.linalg", "scipy.interpolate")
+        if name not in sys.modules
+    }
+    sys.modules.update(modules)
+    try:
+        get_functions()
+    finally:
+        for name in modules:
+            del sys.modules[name]
+
+
+_import_functions()
 
 
 class Area(NamedTuple):
@@ -60,45 +102,78 @@ class Pattern:
 
     Args:
         steps: functions of the package, each with the places of its arguments among the cells read, the
-            constants and the results so far.
+            constants and the results so far, and whether a column of values gives a column of results.
         values_only: places among the cells read that no function needs as references.
-        of_each: whether a column of values gives a column of results, value by value.
     """
 
     constants: list[Any]
     steps: list[Step]
     values_only: tuple[int, ...]
-    of_each: bool
 
     def run(self, arguments: list[Any]) -> Any:
         """The value of a formula whose references have these values."""
-        result = self._result(arguments)
-        if not isinstance(result, np.ndarray):
-            return _shown(result)
-        return _shown(result.item() if result.size == 1 else _corner(result))
+        values = [*arguments, *self.constants]
+        for function, places, _ in self.steps:
+            values.append(function(*[values[place] for place in places]))
+        return _result(values[-1])
 
-    def run_each(self, rows: list[list[Any]]) -> list[Any]:
-        """The values of several formulas, worked out as columns.
+    def run_many(self, rows: list[list[Any]]) -> list[Any]:
+        """The values of several formulas; functions that go value by value are handed columns.
 
         Args:
             rows: of each formula, the values of the cells that it reads.
 
         Raises:
-            ValueError: if there is not one for each.
+            ValueError: if a column does not give one value for each.
         """
-        cells = np.empty((len(rows), len(rows[0])), object)
-        for number, row in enumerate(rows):
-            cells[number, :] = row
-        result = self._result([cells[:, [place]] for place in range(cells.shape[1])])
-        if np.shape(result) != (len(rows), 1):
-            raise ValueError(f"{np.shape(result)}; expected {len(rows)} rows of 1")
-        return list(map(_shown, result[:, 0]))
+        count = len(rows)
+        values: list[Any] = [*map(list, zip(*rows, strict=True)), *self.constants]
+        for function, places, of_each in self.steps:
+            given = [values[place] for place in places]
+            columns = [*map(_column, given)] if of_each else [None]
+            if not any(isinstance(value, _VARYING) for value in given):
+                values.append([function(*given)] * count)
+            elif not any(column is None for column in columns):
+                result = function(*columns)
+                if np.shape(result) != (count, 1):
+                    raise ValueError(f"{np.shape(result)}; expected {count} rows of 1")
+                values.append(result)
+            else:
+                parts = [_parts(value, count) for value in given]
+                values.append([function(*row) for row in zip(*parts, strict=True)])
+        return [*map(_result, _parts(values[-1], count))]
 
-    def _result(self, arguments: list[Any]) -> Any:
-        values = [*arguments, *self.constants]
-        for function, places in self.steps:
-            values.append(function(*[values[place] for place in places]))
-        return values[-1].value if isinstance(values[-1], Ranges) else values[-1]
+
+_VARYING = (list, np.ndarray)
+"""Types of what differs from formula to formula: values of each, or a column of them."""
+
+
+def _column(value: Any) -> Any:
+    """Values as a column, None where there is not one of each formula; a constant as it is."""
+    if not isinstance(value, list):
+        return value
+    column = np.empty((len(value), 1), object)
+    for number, part in enumerate(value):
+        inner = part.value if isinstance(part, Ranges) else part
+        if np.size(inner) != 1:
+            return None
+        column[number, 0] = inner.flat[0] if isinstance(inner, np.ndarray) else inner
+    return column
+
+
+def _parts(value: Any, count: int) -> Any:
+    """What each of several formulas has of a value."""
+    if isinstance(value, np.ndarray):
+        return [value[number : number + 1] for number in range(count)]
+    return value if isinstance(value, list) else [value] * count
+
+
+def _result(value: Any) -> Any:
+    """What a formula shows that came to a value."""
+    inner = value.value if isinstance(value, Ranges) else value
+    if not isinstance(inner, np.ndarray):
+        return _shown(inner)
+    return _shown(inner.item() if inner.size == 1 else _corner(inner))
 
 
 def _shown(value: Any) -> Any:
@@ -121,9 +196,8 @@ class _Steps:
         self.tokens: list[Any] = []
         self.places: list[Any] = []
         self.constants: list[Any] = []
-        self.steps: list[tuple[Callable[..., Any], list[Any]]] = []
+        self.steps: list[tuple[Callable[..., Any], list[Any], bool]] = []
         self.references: set[int] = set()
-        self.of_each = True
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -164,31 +238,65 @@ class _Steps:
         before = [("constant", len(self.constants) + number) for number in range(len(extra))]
         self.constants += extra
         is_function, name = isinstance(token, Function), token.name.upper()
-        self.of_each &= name in _EACH if is_function else name not in _OF_RANGES
+        of_each = name in _EACH if is_function else name not in _OF_RANGES
         by_place = is_function and name == _BY_PLACE
         self.references |= {number for kind, number in places[by_place:] if kind == "cell"}
-        self.steps.append((function, [*before, *places]))
+        self.steps.append((function, [*before, *places], of_each))
         return len(self.steps) - 1
 
     def pattern(self, cells: int) -> Pattern:
         """What was taken, as a pattern that reads so many cells or ranges."""
         first = {"cell": 0, "constant": cells, "step": cells + len(self.constants)}
         steps = [
-            (function, [first[kind] + number for kind, number in places]) for function, places in self.steps
+            (function, [first[kind] + number for kind, number in places], of_each)
+            for function, places, of_each in self.steps
         ]
         if self.places[0][0] != "step":  # a reference or a constant alone
             kind, number = self.places[0]
-            steps = [(_same, [first[kind] + number])]
-        of_each = self.of_each and bool(self.steps) and cells > 0
-        return Pattern(self.constants, steps, tuple({*range(cells)} - self.references), of_each)
+            steps = [(_same, [first[kind] + number], False)]
+        return Pattern(self.constants, steps, tuple({*range(cells)} - self.references))
 
 
 def _same(value: Any) -> Any:
     return value
 
 
+@lru_cache(None)
+def _kinds(sign: str, has_error: bool) -> tuple[Any, ...]:
+    """Kinds of tokens that a text which begins with a sign may begin with, in the order of the package."""
+    may = {
+        Error: has_error,
+        String: sign == '"',
+        Number: sign in "0123456789.TFtf",
+        Lambda: sign in "Ll_",
+        Range: sign not in '"(),;{}+-*/^&<>=%@',
+        OperatorToken: sign in "+-*/^&<>=:@%",
+        Separator: sign == ",",
+        Function: sign.isalpha() or sign == "_",
+        Array: sign in "{};",
+        Parenthesis: sign in "()",
+        Intersect: False,
+    }
+    return tuple(kind for kind in Parser.filters if may[kind] or sign.isspace())
+
+
+class _Kinds:
+    """The kinds that the package tries, without those that the text cannot begin with: most of the eleven."""
+
+    def __iter__(self) -> Iterator[Any]:
+        texts: list[str] = []
+
+        def look(text: str, *_: Any) -> None:
+            texts.append(text)
+            raise TokenError(text)
+
+        yield look
+        yield from _kinds(texts[0][0], "#" in texts[0])
+
+
 class _Parser(Parser):  # type: ignore[misc]  # the package has no types
     ast_builder = _Steps
+    filters = _Kinds()
 
 
 # What stands for the references of a pattern, in their order. Excel takes 255 arguments at most.
@@ -215,7 +323,7 @@ class CompiledSheets:
             )
             for sheet, cells in contents.items()
         }
-        self._areas: dict[tuple[str, ...], Area] = {}
+        self._areas: dict[tuple[str, str], Area] = {}
         self._patterns: dict[str, Pattern | None] = {}
         self._formulas: dict[Place, tuple[Pattern | None, list[Area]]] = {}
         self._order: list[Sequence[Place | Area]] = []
@@ -261,25 +369,24 @@ class CompiledSheets:
         pattern = self._formulas[places[0]][0]
         if pattern is None:
             return
-        reads = {place: [arguments[area] for area in self._formulas[place][1]] for place in places}
-        reads = {place: read for place, read in reads.items() if None not in read}
-        if pattern.of_each and len(reads) >= _MANY:
-            cells = {
-                place: read for place, read in reads.items() if all(part.value.size == 1 for part in read)
-            }
+        keys: dict[Place, tuple[Any, ...]] = {}
+        unknown: dict[tuple[Any, ...], list[Any]] = {}
+        for place in places:
+            read = [arguments[area] for area in self._formulas[place][1]]
+            if None not in read:
+                key = keys[place] = (id(pattern), *map(_told_apart, read))
+                if key not in known:
+                    for number in pattern.values_only:
+                        read[number] = read[number].value
+                    unknown[key] = read
+        if len(unknown) >= _MANY:
             with contextlib.suppress(Exception):  # one by one, then
-                rows = [[part.value[0, 0] for part in read] for read in cells.values()]
-                values |= zip(cells, pattern.run_each(rows), strict=True)
-                reads = {place: read for place, read in reads.items() if place not in cells}
-        for place, read in reads.items():
-            key = (id(pattern), *map(_told_apart, read))
-            if key not in known:
-                for number in pattern.values_only:
-                    read[number] = read[number].value
-                with contextlib.suppress(Exception):  # a function that cannot leaves its cell without a value
-                    known[key] = pattern.run(read)
-            if key in known:
-                values[place] = known[key]
+                known |= zip(unknown, pattern.run_many([*unknown.values()]), strict=True)
+                unknown = {}
+        for key, read in unknown.items():
+            with contextlib.suppress(Exception):  # a function that cannot leaves its cell without a value
+                known[key] = pattern.run(read)
+        values |= {place: known[key] for place, key in keys.items() if key in known}
 
     def _in_order(self, sheets: Iterable[str]) -> list[Sequence[Place | Area]]:
         """Formulas and the references they have, those together that need only what came before."""
@@ -314,8 +421,8 @@ class CompiledSheets:
         references: dict[Area, int] = {}
 
         def replaced(match: re.Match[str]) -> str:
-            if match["text"] is not None:
-                return match["text"]
+            if match[0][0] == '"':
+                return match[0]
             area = self._area(match, place[0])
             return _PLACEHOLDERS[references.setdefault(area, len(references))]
 
@@ -326,7 +433,7 @@ class CompiledSheets:
 
     def _area(self, match: re.Match[str], sheet: str) -> Area:
         """What a reference means; as much of a range as the sheet has cells: nothing stands beyond."""
-        key = (match["sheet"] or sheet, match["c1"], match["r1"], match["c2"], match["r2"])
+        key = (sheet, match[0])
         if key not in self._areas:
             there = reference_of(match, sheet)
             rows, columns = self._extent.get(there.sheet, (-1, -1))

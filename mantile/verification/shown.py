@@ -261,6 +261,9 @@ class _Comparison:
     ) -> Iterator[tuple[Area, Finding]]:
         """What may be typed, links and comments: one of each to a cell."""
         name = sheet.name
+        parts = ("validations", "links", "comments")
+        if self.places.as_laid_out and all(getattr(expected, of) == getattr(found, of) for of in parts):
+            return
         for kind, ours, theirs in (
             (
                 "validation",
@@ -303,6 +306,8 @@ class _Comparison:
         self, sheet: Sheet, expected: SheetAppearance, found: SheetAppearance
     ) -> Iterator[tuple[Area, Finding]]:
         """Conditional formatting."""
+        if self.places.as_laid_out and expected.rules == found.rules:
+            return
         before = {
             (self._rule(sheet.name, rule, True), self._cell(sheet.name, cell)): rule
             for rule, cell in counted(expected.rules)

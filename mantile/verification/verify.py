@@ -407,7 +407,12 @@ def _text_or_format(item: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stored_truth(file: File) -> Iterator[dict[str, Any]]:
-    """That a file of this version says of itself what it was made with, for versions to come."""
+    """That a file of this version says of itself what it was made with, for versions to come.
+
+    The digests are made anew from a fresh layout: in an unsigned file anybody can make those that it carries.
+    Values by id would not do: most formulas (What-if, Audit, Layers, Summary) show no figure of
+    the graph under its id, and an edit that changes no result is an edit too.
+    """
     if file.made is None or file.made.unsigned != made(file.book):
         about = {"kind": "digests", "severity": ANSWER, "expected": "of what it was made with"}
         yield {"sheet": BUNDLE_SHEET, "cell": "B1", **about, "found": "others" if file.made else "none"}

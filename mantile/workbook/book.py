@@ -406,13 +406,14 @@ class Book:
                 )
                 for step, address in enumerate(addresses)
             }
-            row = {
-                (address.sheet, address.row, (address.column or 0) - step)
-                for step, address in enumerate(addresses)
-            }
-            if len(block) > 1 and (len(row) > 1 or first.column is None):
-                ends = f"{members.members[0].id} … {members.members[-1].id}"
-                raise AssertionError(f"{ends} stand neither below nor beside each other")
+            if len(block) > 1:
+                row = {
+                    (address.sheet, address.row, (address.column or 0) - step)
+                    for step, address in enumerate(addresses)
+                }
+                if len(row) > 1 or first.column is None:
+                    ends = f"{members.members[0].id} … {members.members[-1].id}"
+                    raise AssertionError(f"{ends} stand neither below nor beside each other")
             self._blocks[members] = (first, addresses[-1])
         return self._blocks[members]
 

@@ -469,6 +469,7 @@ def column_number(text: str) -> int:
     return number
 
 
+@cache
 def letters(number: int) -> str:
     """A column's letters of its number from 1."""
     text = ""

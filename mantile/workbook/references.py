@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from mantile.workbook.package_part import Formula as Formula
 from mantile.workbook.package_part import column_number
@@ -25,8 +24,7 @@ _SPELLINGS = 65_536  # that are remembered: rules of many cells read alike
 _ONE_CELL = re.compile(r"(\$?[A-Z]{1,3}\$?[0-9]+):\1(?![0-9])")
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(NamedTuple):
     """A cell or a range as a formula names it; rows and columns from 0.
 
     Args:
@@ -111,4 +109,4 @@ def plain(text: str) -> str:
 
 def one_cell(text: str) -> str:
     """A formula in which a range of one cell, as in SUM(H15:H15), is that cell."""
-    return _ONE_CELL.sub(r"\1", text)
+    return _ONE_CELL.sub(r"\1", text) if ":" in text else text

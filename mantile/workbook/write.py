@@ -118,6 +118,7 @@ class _Writer:
         self.book, self.key = book, key
         self.workbook = xlsxwriter.Workbook(str(path), _AS_THEY_ARE)
         self.formats: dict[Style, Any] = {}
+        self.rule_formats: dict[Style, Any] = {}
         self.values = book.values(book.generated_inputs())
 
     def write(self) -> None:
@@ -243,9 +244,9 @@ class _Writer:
         No two rules may be of one cell, so these refuse what is typed, too.
         """
         cells: dict[str, list[list[int]]] = {}
-        for (row, column), cell in sorted(sheet.cells.items()):
-            if cell.tip:
-                cells.setdefault(cell.tip, []).append([row, column, row, column])
+        tips = {place: cell.tip for place, cell in sheet.cells.items() if cell.tip}
+        for (row, column), tip in sorted(tips.items()):
+            cells.setdefault(tip, []).append([row, column, row, column])
         for tip, (first, *others) in cells.items():
             rule = _FIXED | {"input_message": tip, "other_cells": others}
             _require_written(worksheet.data_validation(*first, rule))
@@ -306,12 +307,14 @@ class _Writer:
         look = rule.get("format")
         if look is None:
             return dict(self._recoloured(rule))
-        properties: dict[str, Any] = {"font_color": look.colour, "bold": look.bold}
-        if look.fill:
-            properties = {} if look == Style(fill=look.fill) else properties
-            properties |= {"bg_color": look.fill}
+        if look not in self.rule_formats:
+            properties: dict[str, Any] = {"font_color": look.colour, "bold": look.bold}
+            if look.fill:
+                properties = {} if look == Style(fill=look.fill) else properties
+                properties |= {"bg_color": look.fill}
+            self.rule_formats[look] = self.workbook.add_format(self._recoloured(properties))
         plain = self._recoloured({key: part for key, part in rule.items() if key != "format"})
-        return {**plain, "format": self.workbook.add_format(self._recoloured(properties))}
+        return {**plain, "format": self.rule_formats[look]}
 
     def _chart(self, worksheet: Any, row: int, column: int, chart: Chart) -> None:
         drawn = self.workbook.add_chart(chart.kind)
@@ -379,7 +382,7 @@ class _Frame(_Writer):
     def __init__(self, book: Book, stream: BytesIO) -> None:
         self.book = book
         self.workbook = xlsxwriter.Workbook(stream, _AS_THEY_ARE | {"in_memory": True})
-        self.formats = {}
+        self.formats, self.rule_formats = {}, {}
         self.styles: dict[Style, int] = {}
 
     def _cells(self, worksheet: Any, sheet: Sheet) -> None:
