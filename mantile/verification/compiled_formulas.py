@@ -9,11 +9,9 @@ version is pinned; tests hold the results against its own model.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import re
-import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from graphlib import CycleError, TopologicalSorter
@@ -22,13 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import schedula
 from formulas import Parser
-from formulas.errors import FormulaError, TokenError
-from formulas.functions import COMPILING, get_functions
+from formulas.errors import FormulaError
+from formulas.functions import COMPILING
 from formulas.ranges import Ranges
-from formulas.tokens.function import Array, Function, Lambda
-from formulas.tokens.operand import Error, Number, Range, String
-from formulas.tokens.operator import Intersect, Operator, OperatorToken, Separator
-from formulas.tokens.parenthesis import Parenthesis
+from formulas.tokens.function import Function
+from formulas.tokens.operand import Error, Range
+from formulas.tokens.operator import Operator
 
 from mantile.workbook.package_part import letters
 from mantile.workbook.references import REFERENCE, Formula, reference_of
@@ -45,45 +42,6 @@ _OF_RANGES = " ,:@"  # operators
 _MANY = 2  # formulas that are worth a column
 _PATTERNS = 4_096  # kept for the next workbook, which has most of them too: a standard one has some 700
 _BY_PLACE = "INDEX"  # makes a reference of every cell of the range it is handed, unless it is handed values
-
-
-class _Later:
-    """A module, or what it has, that is imported when it is called."""
-
-    def __init__(self, module: str, *path: str) -> None:
-        self._module, self._path = module, path
-
-    def __getattr__(self, name: str) -> _Later:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return _Later(self._module, *self._path, name)
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        function: Any = importlib.import_module(self._module)
-        for name in self._path:
-            function = getattr(function, name)
-        return function(*arguments, **named)
-
-
-def _import_functions() -> None:
-    """Import the functions of the package without the distributions that some of them call.
-
-    These take longer than to read a workbook, and none of ours has such a function.
-    """
-    modules: dict[str, Any] = {
-        name: _Later(name)
-        for name in ("scipy.stats", "scipy.linalg", "scipy.interpolate")
-        if name not in sys.modules
-    }
-    sys.modules.update(modules)
-    try:
-        get_functions()
-    finally:
-        for name in modules:
-            del sys.modules[name]
-
-
-_import_functions()
 
 
 class Area(NamedTuple):
@@ -261,42 +219,8 @@ def _same(value: Any) -> Any:
     return value
 
 
-@lru_cache(None)
-def _kinds(sign: str, has_error: bool) -> tuple[Any, ...]:
-    """Kinds of tokens that a text which begins with a sign may begin with, in the order of the package."""
-    may = {
-        Error: has_error,
-        String: sign == '"',
-        Number: sign in "0123456789.TFtf",
-        Lambda: sign in "Ll_",
-        Range: sign not in '"(),;{}+-*/^&<>=%@',
-        OperatorToken: sign in "+-*/^&<>=:@%",
-        Separator: sign == ",",
-        Function: sign.isalpha() or sign == "_",
-        Array: sign in "{};",
-        Parenthesis: sign in "()",
-        Intersect: False,
-    }
-    return tuple(kind for kind in Parser.filters if may[kind] or sign.isspace())
-
-
-class _Kinds:
-    """The kinds that the package tries, without those that the text cannot begin with: most of the eleven."""
-
-    def __iter__(self) -> Iterator[Any]:
-        texts: list[str] = []
-
-        def look(text: str, *_: Any) -> None:
-            texts.append(text)
-            raise TokenError(text)
-
-        yield look
-        yield from _kinds(texts[0][0], "#" in texts[0])
-
-
 class _Parser(Parser):  # type: ignore[misc]  # the package has no types
     ast_builder = _Steps
-    filters = _Kinds()
 
 
 # What stands for the references of a pattern, in their order. Excel takes 255 arguments at most.
