@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.checks import TOLERANCE
-from mantile.equations.display import Currency, as_known, in_scenario, in_unit
+from mantile.equations.display import LETTERS, Currency, as_known, in_scenario, in_unit
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
     DECODE_MBU,
@@ -28,6 +28,7 @@ from mantile.equations.metrics import (
     Better,
     Metric,
 )
+from mantile.equations.ready_columns import if_it_counts, name_of
 from mantile.equations.roofline import NETWORK
 from mantile.graph.quantity import (
     NOT_KNOWN,
@@ -175,7 +176,7 @@ class Scenarios:
 
     numbers: tuple[Input, ...]
     letters: tuple[Input, ...]
-    names: tuple[Input, ...]
+    names: tuple[Named, ...]
     labels: tuple[Quantity, ...]
 
 
@@ -231,30 +232,51 @@ class Comparison:
 
 
 def compare(
-    graph: EstimateGraph, names: Sequence[str], values: Sequence[Mapping[Node, Any]], currency: Currency
+    graph: EstimateGraph,
+    names: Sequence[str],
+    values: Sequence[Mapping[Node, Any]],
+    currency: Currency,
+    ready: Container[int] = (),
+    counted: Quantity | None = None,
 ) -> Comparison:
     """Scenarios side by side.
 
     Args:
         names: of the scenarios, each behind its letter: "A · base".
         values: of each scenario, as generated; those of inputs decide which rows say something.
+        ready: scenarios that count only with a name; without one their results do not show.
+        counted: how many scenarios count, where some are such.
     """
     count = len(names)
     lines = lines_by_section(graph, values, currency)
     numbers = _constants("number", range(1, count + 1))
-    letters, called = _constants("letter", [name[0] for name in names]), _constants("name", names)
+    letters = _constants("letter", [name[0] for name in names])
+    called = tuple(
+        _ready_name(scenario, name) if scenario in ready else name
+        for scenario, name in enumerate(_constants("name", names))
+    )
     fits_line = next(line for line in lines["Memory"] if line.key == FITS)
-    fits = _values(fits_line, count)
+    shown_fits = _values(fits_line, count, ready)
+    fits = [number_of(fit) if scenario in ready else fit for scenario, fit in enumerate(shown_fits)]
+    places = numbers[-1] if counted is None else counted
     sections = {
         section: tuple(
-            _row(line, fits if line is fits_line else _values(line, count), fits, numbers, letters)
+            _row(
+                line,
+                shown_fits if line is fits_line else _values(line, count, ready),
+                fits,
+                numbers,
+                letters,
+                places,
+            )
             for line in section_lines
         )
         for section, section_lines in lines.items()
     }
     rows = [row for section_rows in sections.values() for row in section_rows]
     labels = tuple(
-        _label(number, name, fit) for number, (name, fit) in enumerate(zip(called, fits, strict=True))
+        _label(scenario, name, fit, scenario in ready)
+        for scenario, (name, fit) in enumerate(zip(called, fits, strict=True))
     )
     return Comparison(
         sections=sections,
@@ -421,34 +443,46 @@ def _metric(
     )
 
 
-def _label(number: int, name: Input, fit: Quantity) -> Quantity:
+def _ready_name(scenario: int, name: Input) -> Quantity:
+    """The name of a ready column behind its letter."""
+    return Quantity(name.id, name.label, "1", join(f"{LETTERS[scenario]} · ", name_of(scenario)))
+
+
+def _label(scenario: int, name: Named, fit: Node, ready: bool) -> Quantity:
     label = where(fit > 0, name, join(name, ", not possible"))
-    return Quantity(f"compare.label.{number}", "Label", "1", label)
+    if ready:
+        label = if_it_counts(scenario, label, name)
+    return Quantity(f"compare.label.{scenario}", "Label", "1", label)
 
 
-def _values(line: Line, count: int) -> tuple[Quantity, ...]:
-    """A line in every scenario."""
+def _values(line: Line, count: int, ready: Container[int]) -> tuple[Quantity, ...]:
+    """A line in every scenario; of a ready column once that has a name."""
+    values = [
+        substitute(line.body, {figure: in_scenario(figure, scenario) for figure in line.figures})
+        for scenario in range(count)
+    ]
     return tuple(
         Quantity(
             f"compare.{line.key}.{scenario}",
             line.label,
             line.unit,
-            substitute(line.body, {figure: in_scenario(figure, scenario) for figure in line.figures}),
+            if_it_counts(scenario, value) if scenario in ready else value,
         )
-        for scenario in range(count)
+        for scenario, value in enumerate(values)
     )
 
 
 def _row(
     line: Line,
     values: tuple[Quantity, ...],
-    fits: Sequence[Quantity],
+    fits: Sequence[Node],
     numbers: Sequence[Input],
     letters: Sequence[Input],
+    places: Named,
 ) -> Row:
     base, *others = values
     changes = tuple(_change(line, number, value, base) for number, value in enumerate(others, 1))
-    ranked = ranking(line, line.better, values, fits, numbers, letters) if line.better else None
+    ranked = ranking(line, line.better, values, fits, numbers, letters, places) if line.better else None
     return Row(line, values, changes if line.changes else (), ranked)
 
 
@@ -462,14 +496,18 @@ def ranking(
     line: Line,
     better: Better,
     values: Sequence[Quantity],
-    fits: Sequence[Quantity],
+    fits: Sequence[Node],
     numbers: Sequence[Input],
     letters: Sequence[Input],
+    places: Named,
 ) -> Ranking:
     """Who is best in a row.
 
     What cannot be, or nobody knows, has no place. A billionth per place makes the first of equals the first
     in every engine.
+
+    Args:
+        places: how many there may be.
     """
     lower = better == "lower"
     keys = tuple(
@@ -487,7 +525,7 @@ def ranking(
         "All are alike",
         "flag",
         where(
-            all_of(placed >= numbers[-1], maximum(block) - minimum(block) <= spread * maximum(block)), 1, 0
+            all_of(placed >= places, maximum(block) - minimum(block) <= spread * maximum(block)), 1, 0
         ),
     )
     first = match(minimum(block) if lower else maximum(block), block)
@@ -512,7 +550,7 @@ def ranking(
     )
 
 
-def _key(lower: bool, value: Quantity, fit: Quantity, number: Input) -> Node:
+def _key(lower: bool, value: Quantity, fit: Node, number: Input) -> Node:
     order = number * TOLERANCE
     key = value * (1 + order if lower else 1 - order)
     return where(all_of(number_of(value) > 0, fit > 0), key, "–")
@@ -532,7 +570,7 @@ def _limit(line: Line, lower: bool, keys: Sequence[Quantity], number: Quantity, 
     return Quantity(name, "Best from", line.unit, where(number > 0, maximum(block) * (1 - spread), "–"))
 
 
-def finding(headlines: Sequence[Row], numbers: Sequence[Input], names: Sequence[Input]) -> Finding:
+def finding(headlines: Sequence[Row], numbers: Sequence[Input], names: Sequence[Named]) -> Finding:
     """Who is best most often at the headline results."""
     rankings = [row.ranking for row in headlines if row.ranking is not None]
     won = tuple(
@@ -557,7 +595,7 @@ def finding(headlines: Sequence[Row], numbers: Sequence[Input], names: Sequence[
 
 
 def chart(
-    row: Row, fits: Sequence[Quantity], numbers: Sequence[Input], names: Sequence[Input]
+    row: Row, fits: Sequence[Node], numbers: Sequence[Input], names: Sequence[Named]
 ) -> ComparedChart:
     """A chart of one row, the best scenario singled out, under a title that says by how much."""
     line, of = row.line, row.ranking
