@@ -1180,7 +1180,8 @@ class Verdict:
         passed: error checks that hold, `clear` alerts that do, of each scenario; the rest is of all
             scenarios.
         error_count: error checks of all scenarios that count, and `alert_count` alerts.
-        of_each: the same of each scenario, in a workbook with ready columns.
+        of_each: the same of each scenario, in a workbook with ready columns; `in_all` the error checks that
+            hold in those that count.
         master: 1 if no error check failed in any scenario.
         headline: in words, how many checks pass; `alerts` how many alerts; `stamp` whether inputs changed;
             `inputs` which of them cannot be.
@@ -1193,6 +1194,7 @@ class Verdict:
     error_count: Named
     alert_count: Named
     of_each: tuple[Input, ...]
+    in_all: Quantity | None
     master: Quantity
     headline: Quantity
     alerts: Quantity
@@ -1252,15 +1254,19 @@ def verdict(
         sum_range(span([check.result for check in errors if check.group == group]))
         for group in dict.fromkeys(check.group for check in errors)
     ]
-    passing, clearing = sum_of(by_group), sum_range(span([check.result for check in alerts]))
+    passing: Node = sum_of(by_group)
+    clearing: Node = sum_range(span([check.result for check in alerts]))
     if ready is not None:
         passing, clearing = where_it_counts(passing), where_it_counts(clearing)
     passed = rows("passed", "Error checks that pass", "flag", passing)
     clear = rows("clear", "Alerts that are clear", "flag", clearing)
     all_passed = sum_across(passed, scenarios, "checks that pass")
+    in_all: Quantity | None = None
+    if ready is not None:
+        all_passed = in_all = rows("passed.all", "Error checks that pass, of all", "number", all_passed)
     all_clear = sum_across(clear, scenarios, "alerts that are clear")
     master = rows("master", "Master check", "flag", where(all_passed >= error_count, 1, 0))
-    in_all = text(error_count)
+    of_all = text(error_count)
     changes = if_error(sum_across(unchanged.left, scenarios, "edits of all scenarios"), 1)
     return Verdict(
         checks=checks,
@@ -1270,6 +1276,7 @@ def verdict(
         error_count=error_count,
         alert_count=alert_count,
         of_each=of_each,
+        in_all=in_all,
         master=master,
         headline=rows(
             "headline",
@@ -1277,8 +1284,8 @@ def verdict(
             "1",
             where(
                 master > 0,
-                join("✓ ", text(all_passed), " of ", in_all, " checks pass"),
-                join("✗ ", text(error_count - all_passed), " of ", in_all, " checks FAIL"),
+                join("✓ ", text(all_passed), " of ", of_all, " checks pass"),
+                join("✗ ", text(error_count - all_passed), " of ", of_all, " checks FAIL"),
             ),
         ),
         alerts=rows(
@@ -1309,9 +1316,7 @@ def verdict(
     )
 
 
-def _invalid_inputs(
-    checked: Checks, others: Sequence[Faults], scenarios: int, ready: Container[int]
-) -> Node:
+def _invalid_inputs(checked: Checks, others: Sequence[Faults], scenarios: int, ready: Container[int]) -> Node:
     """The first cell of each scenario that cannot be, and of all others, in words; or that all can be.
 
     Args:

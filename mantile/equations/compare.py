@@ -248,7 +248,7 @@ def compare(
         counted: how many scenarios count, where some are such.
     """
     count = len(names)
-    lines = lines_by_section(graph, values, currency)
+    lines = lines_by_section(graph, values, currency, counted is not None)
     numbers = _constants("number", range(1, count + 1))
     letters = _constants("letter", [name[0] for name in names])
     called = tuple(
@@ -295,11 +295,15 @@ def _constants(kind: str, values: Iterable[str | int]) -> tuple[Input, ...]:
 
 
 def lines_by_section(
-    graph: EstimateGraph, values: Sequence[Mapping[Node, Any]], currency: Currency
+    graph: EstimateGraph, values: Sequence[Mapping[Node, Any]], currency: Currency, ready: bool = False
 ) -> dict[str, tuple[Line, ...]]:
-    """What is compared, by what it is about."""
+    """What is compared, by what it is about.
+
+    Args:
+        ready: whether there are ready columns, in which any input may differ.
+    """
     return {
-        CONFIGURATION: tuple(_configuration(graph, values)),
+        CONFIGURATION: tuple(_configuration(graph, values, ready)),
         "Memory": _memory(graph),
         "Latency": _latency(graph),
         "Throughput": _throughput(graph),
@@ -308,13 +312,13 @@ def lines_by_section(
     }
 
 
-def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]]) -> Iterable[Line]:
+def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]], ready: bool) -> Iterable[Line]:
     """The inputs that say something in any of the scenarios."""
     yield Line("accelerators", "Accelerators", "accelerator", graph.serving.accelerators, changes=False)
     inputs = graph.inputs.named()
     for name in _CONFIGURATION:
         if name in inputs and (
-            name not in _PLAIN or any(scenario[inputs[name]] != _PLAIN[name] for scenario in values)
+            name not in _PLAIN or ready or any(scenario[inputs[name]] != _PLAIN[name] for scenario in values)
         ):
             figure = inputs[name]
             yield Line(name, figure.label, figure.unit, figure, changes=False)
@@ -449,7 +453,7 @@ def _ready_name(scenario: int, name: Input) -> Quantity:
 
 
 def _label(scenario: int, name: Named, fit: Node, ready: bool) -> Quantity:
-    label = where(fit > 0, name, join(name, ", not possible"))
+    label: Node = where(fit > 0, name, join(name, ", not possible"))
     if ready:
         label = if_it_counts(scenario, label, name)
     return Quantity(f"compare.label.{scenario}", "Label", "1", label)
@@ -524,9 +528,7 @@ def ranking(
         f"compare.{line.key}.alike",
         "All are alike",
         "flag",
-        where(
-            all_of(placed >= places, maximum(block) - minimum(block) <= spread * maximum(block)), 1, 0
-        ),
+        where(all_of(placed >= places, maximum(block) - minimum(block) <= spread * maximum(block)), 1, 0),
     )
     first = match(minimum(block) if lower else maximum(block), block)
     number = Quantity(
@@ -594,9 +596,7 @@ def finding(headlines: Sequence[Row], numbers: Sequence[Input], names: Sequence[
     return Finding(won, most, ahead, sharing, leader, Quantity("compare.title", "Finding", "1", title))
 
 
-def chart(
-    row: Row, fits: Sequence[Node], numbers: Sequence[Input], names: Sequence[Named]
-) -> ComparedChart:
+def chart(row: Row, fits: Sequence[Node], numbers: Sequence[Input], names: Sequence[Named]) -> ComparedChart:
     """A chart of one row, the best scenario singled out, under a title that says by how much."""
     line, of = row.line, row.ranking
     assert of is not None

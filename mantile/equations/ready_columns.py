@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mantile.equations.display import in_scenario, sum_across
-from mantile.graph.quantity import Input, Named, Node, Quantity, choose, equal, where
+from mantile.graph.quantity import Input, Node, Quantity, choose, equal, where
 
 NAME = Input(
     "scenario.name", "Name of the scenario", "1", "named", "a column without one does not count", fixed=True

@@ -104,8 +104,8 @@ class Edits:
         invalid: how many overrides and measured values cannot be.
         told: the first that holds something else in words; a dash where there is none.
         count: how many hold something else now; `all` with the headline results that do, and with a name
-            that was given to a ready column: without one nothing in it counts. Cells of all scenarios count in
-            the base.
+            that was given to a ready column: without one nothing in it counts. Cells of all scenarios count
+            in the base.
         named: in a workbook with ready columns.
         listed: the first of these, of a scenario.
     """

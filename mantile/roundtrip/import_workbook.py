@@ -36,8 +36,8 @@ class Imported:
         estimate: of its scenario and library, edits included.
         changes: the edited inputs: `id`, `cell`, `scenario`, `from` and `to`, in the unit of the cell.
         added: names of the scenarios in columns that were added, and those typed over ready columns.
-        left_out: texts that no scenario holds, such as sign-off lines and notes, and what was typed into ready
-            columns without a name: `cell` and `found`. They stay in the workbook.
+        left_out: texts that no scenario holds, such as sign-off lines and notes, and what was typed into
+            ready columns without a name: `cell` and `found`. They stay in the workbook.
         made_by: the program that made the workbook, with its version.
         unknown: ids of the workbook beside which a number stands and that this version does not have.
         lacking: inputs of this version that the workbook does not have: they are as by default.

@@ -37,6 +37,10 @@ from mantile.workbook.sheets.what_if import what_if_sheet
 from mantile.workbook.sheets.workings import reasons, workings
 from mantile.workbook.templates import leave_out, show_formulas
 
+_OF_READY = (
+    "What is asked. The base scenario is typed on Summary. For a further one type a name over row 4 of a "
+    "ready column and below what differs: the other cells follow the base until typed over."
+)
 # Sheets of workings: family, and what stands under the title.
 _WORKINGS: dict[str, tuple[Family, str]] = {
     INPUTS_SHEET: (
@@ -209,6 +213,7 @@ def _add_workings(
     """Add sheets of workings, in the order of their names. Inputs stands first and has nothing to link in."""
     for name in names:
         family, purpose = _WORKINGS[name]
+        purpose = _OF_READY if ready is not None and name == INPUTS_SHEET else purpose
         workings(
             book,
             name,

@@ -119,6 +119,8 @@ def _totals(book: EstimateBook, sheet: Sheet, row: int, verdict: Verdict, last: 
             each = verdict.of_each[below - row]
             book.add_constant(sheet, below, _GO_TO, each, fixed.but(align="left", form='0" each"'))
             book.add_quantity(sheet, below, _UNIT, counted, fixed.but(align="left"), scenario=ACROSS)
+            if verdict.in_all is not None and below == row:
+                book.add_quantity(sheet, below, _KIND, verdict.in_all, fixed, scenario=ACROSS)
         else:
             book.add_constant(sheet, below, _UNIT, counted, fixed.but(align="left"))
         book.register(figure, CellAddress(sheet.name, below))

@@ -118,8 +118,8 @@ class _Comparison:
         for scenario, (letter, name) in enumerate(self.heads):
             sheet.set_text(row, _column(scenario), letter, top)
             if scenario in self.book.ready:
-                name = name_of(scenario, _HOW_TO_USE)
-                sheet.set_formula(row + 1, _column(scenario), name, style.HEADER_WRAP, scenario=ACROSS)
+                live = name_of(scenario, _HOW_TO_USE)
+                sheet.set_formula(row + 1, _column(scenario), live, style.HEADER_WRAP, scenario=ACROSS)
             else:
                 sheet.set_text(row + 1, _column(scenario), name, style.HEADER_WRAP)
             if scenario:

@@ -32,8 +32,8 @@ def add_names(book: EstimateBook, sheet: Sheet, counted: Quantity) -> None:
         if column in book.ready:
             room = Room(
                 f"Scenario {letter}",
-                "Type a name, and below what differs: cells follow the base until typed over. With a name the "
-                "column counts in comparison, checks and edits.",
+                "Type a name, and below what differs: cells follow the base until typed over. With a name "
+                "the column counts in comparison, checks and edits.",
                 _MOST,
             )
             look = style.reason(style.HEADER_WRAP.but(colour=style.INPUT, form="@"))
@@ -50,7 +50,8 @@ def add_ready_head(sheet: Sheet, row: int, column: int, scenario: int, look: sty
 def follow_base(book: EstimateBook, cell: Cell, figure: Input) -> None:
     """Let a cell of a ready column repeat what is used of the base."""
     used = book.used.get(figure)
-    cell.follows = (figure.id, 0)
-    cell.expression = figure if used is None or figure.value is not None else used  # none, where nobody set one
-    if used is None:  # else it has a row of its own
+    cell.expression, cell.follows = figure, (figure.id, 0)
+    if used is None:
         cell.reference = link_to_typed(reference(*book.input_cells[figure.id, 0]))
+    elif figure.value is None:  # of an override "none" where nobody set one
+        cell.expression = used
