@@ -160,6 +160,15 @@ def test_cells_follow_what_is_typed_over_the_base(book: EstimateBook) -> None:
     assert read.ready_columns == 0
 
 
+def test_formats_of_an_own_figure_stay_what_they_are_when_read_back(book: EstimateBook) -> None:
+    """Activations follow the weights of their own column, whatever is typed over those of the base."""
+    cell = book.sheets["Inputs"].cells[book.input_cells["inputs.activation_dtype", HIGH][1:]]
+    assert cell.follows == ("inputs.activation_dtype", HIGH)
+    typed: Typed = {("inputs.activation_dtype", 0): "fp8", ("inputs.tp", HIGH): 2, (NAME.id, HIGH): "high"}
+    read = edited(after(book, typed)).scenario
+    require_equal(results(book, typed)[HIGH], estimate(read, library=few()), 2)
+
+
 def _compared(book: EstimateBook, typed: Typed) -> dict[str, list[Any]]:
     """The rows of the comparison by id, without changes: a value of each scenario."""
     values = book.values(typed_inputs(after(book, typed))[0])[ACROSS]
@@ -273,7 +282,16 @@ def test_typed_by_openpyxl_it_is_read_back_and_verified(
     assert [(item.id, item.value) for item in variant.overrides] == [("efficiency.gemm_compute", 0.5)]
     assert imported.scenario.ready_columns == 1
     require_equal(results(book, typed)[HIGH], imported.estimate, 2)
-    assert {check["scenario"] for check in audit(path).checks} == {"A: TP1", "B: two", "D: high"}
+    found = audit(path)
+    assert {check["scenario"] for check in found.checks} == {"A: TP1", "B: two", "D: high"}
+    assert len(found.edits) == len(typed)
+
+
+def test_a_name_is_typed_and_not_worked_out(book: EstimateBook) -> None:
+    with pytest.raises(
+        InputError, match=r"Inputs!K4 \(scenario.name\): holds the formula .* expected a name"
+    ):
+        edited(after(book, {(NAME.id, HIGH): "=I4"}))
 
 
 def test_an_unedited_workbook_is_the_scenario_that_it_was_made_from(built: Path) -> None:

@@ -150,8 +150,8 @@ def import_workbook(path: str | Path) -> Imported:
         imported = replace(imported, scenario=scenario.model_copy(update={"since": changed}))
     else:
         imported = replace(imported, made_on=then.made_on)  # nothing was edited: it is the same version
-    taken = now.reasons | {change["cell"] for change in now.changes}
-    kept = [item for item in (*texts.labels, *texts.notes, *now.left) if item["cell"] not in taken]
+    kept = [item for item in (*texts.labels, *texts.notes) if item["cell"] not in now.reasons]
+    kept += now.left
     return Imported(
         path=Path(path),
         estimate=imported,

@@ -459,8 +459,10 @@ def coerced(figure: Input, content: Any, where: str) -> Any:
     Raises:
         InputError: naming the cell, if the input cannot be that.
     """
-    if figure.id.startswith((SIGNATURE, NAME.id)):
+    if figure.id.startswith(SIGNATURE):
         return "" if content is None or isinstance(content, Formula) else str(content)
+    if figure is NAME and not isinstance(content, Formula):
+        return "" if content is None else str(content)
     if content is None:
         if figure.value is None:
             return None
@@ -510,6 +512,8 @@ def _pasted(text: str, where: str) -> float:
 
 
 def _expected(figure: Input) -> str:
+    if figure is NAME:
+        return "a name"
     if isinstance(figure.value, str):
         return "one of " + ", ".join(str(choice) for choice in figure.choices)
     return f"a number under {LARGEST:g}{'' if figure.unit == '1' else f' in {figure.unit}'}"

@@ -277,7 +277,9 @@ class _Comparison:
         named = f"INDEX(${base}{line}:${best}{line},MAX(1,2*(CODE(${best}{line})-64)-2))"
         equals = f"ABS(N({value}{line})-N({named}))<=1E-8*ABS(N({named}))"
         width = 2 if scenario else 1
-        self._rule(column, f"${value}${fits + 1}=0", style.Style(colour=style.MUTE), width, stop=True)
+        fit = f"${value}${fits + 1}"
+        fit = f"N({fit})" if scenario in self.book.ready else fit
+        self._rule(column, f"{fit}=0", style.Style(colour=style.MUTE), width, stop=True)
         self._rule(
             column,
             f'AND(ISNUMBER(${value}{line}),LEN(${best}{line})>0,${best}{line}<>"=",${best}{line}<>"–",{equals})',
