@@ -20,6 +20,7 @@ from mantile.roundtrip.audit import audit
 from mantile.roundtrip.edits import edited
 from mantile.roundtrip.import_workbook import import_workbook
 from mantile.verification.verify import verify
+from mantile.workbook import read
 from mantile.workbook.book import ACROSS, FIRST, HEAD_ROW, Cell
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
@@ -119,11 +120,11 @@ def test_a_named_column_is_the_variant_with_the_fields_typed(
     found = results(book, typed)
     for column, of in ((0, 0), (1, 1), (HIGH, 2)):
         require_equal(found[column], wanted, of)
-    read = edited(after(book, typed))
-    assert read.scenario.variants == wanted.scenario.variants
-    assert read.scenario == wanted.scenario
-    assert read.named == ("high",)
-    assert not read.left
+    back = edited(after(book, typed))
+    assert back.scenario.variants == wanted.scenario.variants
+    assert back.scenario == wanted.scenario
+    assert back.named == ("high",)
+    assert not back.left
 
 
 def test_cells_follow_what_is_typed_over_the_base(book: EstimateBook) -> None:
@@ -153,11 +154,11 @@ def test_cells_follow_what_is_typed_over_the_base(book: EstimateBook) -> None:
     found = results(book, typed)
     for column, of in ((0, 0), (LOW, 1), (HIGH, 2)):
         require_equal(found[column], wanted, of)
-    read = edited(after(book, typed)).scenario
-    low, high = read.variants[1:]
+    back = edited(after(book, typed)).scenario
+    low, high = back.variants[1:]
     assert (low.name, low.concurrency, high.name) == ("low", 4, "high")
     assert not (low.overrides or low.without or high.overrides or high.without)
-    assert read.ready_columns == 0
+    assert back.ready_columns == 0
 
 
 def test_formats_of_an_own_figure_stay_what_they_are_when_read_back(book: EstimateBook) -> None:
@@ -165,8 +166,8 @@ def test_formats_of_an_own_figure_stay_what_they_are_when_read_back(book: Estima
     cell = book.sheets["Inputs"].cells[book.input_cells["inputs.activation_dtype", HIGH][1:]]
     assert cell.follows == ("inputs.activation_dtype", HIGH)
     typed: Typed = {("inputs.activation_dtype", 0): "fp8", ("inputs.tp", HIGH): 2, (NAME.id, HIGH): "high"}
-    read = edited(after(book, typed)).scenario
-    require_equal(results(book, typed)[HIGH], estimate(read, library=few()), 2)
+    back = edited(after(book, typed)).scenario
+    require_equal(results(book, typed)[HIGH], estimate(back, library=few()), 2)
 
 
 def _compared(book: EstimateBook, typed: Typed) -> dict[str, list[Any]]:
@@ -285,6 +286,24 @@ def test_typed_by_openpyxl_it_is_read_back_and_verified(
     found = audit(path)
     assert {check["scenario"] for check in found.checks} == {"A: TP1", "B: two", "D: high"}
     assert len(found.edits) == len(typed)
+
+
+def test_a_later_version_reads_names_and_edits(
+    book: EstimateBook, built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed: Typed = {("inputs.tp", HIGH): 4, (NAME.id, HIGH): "high", ("inputs.tp", LOW): 2}
+    path = on_disk(book, built, tmp_path / "typed.xlsx", typed)
+    monkeypatch.setattr(read, "GENERATOR", "mantile 99.0.0")
+    report = verify(path)
+    assert report.ok
+    assert {(edit["id"], edit["scenario"], edit["found"]) for edit in report.inputs} == {
+        ("inputs.tp", "high", 4),
+        (NAME.id, "high", "high"),
+        ("inputs.tp", "ready C", 2),
+    }
+    scenario = import_workbook(path).scenario
+    assert [(variant.name, variant.tp) for variant in scenario.variants] == [("two", 2), ("high", 4)]
+    assert scenario.ready_columns == 1
 
 
 def test_a_name_is_typed_and_not_worked_out(book: EstimateBook) -> None:
