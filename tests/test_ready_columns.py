@@ -19,6 +19,7 @@ from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.audit import audit
 from mantile.roundtrip.edits import edited
 from mantile.roundtrip.import_workbook import import_workbook
+from mantile.search.question import workload_of
 from mantile.verification.verify import verify
 from mantile.workbook import read
 from mantile.workbook.book import ACROSS, FIRST, HEAD_ROW, Cell
@@ -384,3 +385,8 @@ def test_the_alternative_says_what_to_type_to_keep_it(book: EstimateBook) -> Non
         assert f"{sheet}!{xl_rowcol_to_cell(row, column)}" in said
     chosen = results(book, {("alternative.accelerator", book.columns): "l40s"})[ACROSS]["alternative.keep"]
     assert "l40s" in chosen
+
+
+def test_a_search_asks_for_no_ready_columns() -> None:
+    """The columns of its workbook are plans."""
+    assert "ready_columns" not in workload_of(ASKED | {"ready_columns": 2}, "ready")
