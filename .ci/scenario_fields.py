@@ -27,6 +27,10 @@ OTHERS = {
     "variants": (
         "Up to seven further columns: mappings of fields. What a variant leaves out follows the base."
     ),
+    "ready_columns": (
+        "Columns behind those of the variants, up to seven in all, for scenarios that are typed in the "
+        "workbook: they follow the base, and count once they have a name. Each costs some 3,500 formulas."
+    ),
     "overrides": "Figures that replace those of the library: a list of `{id, value, reason}`.",
     "without": "Ids of overrides of the base that a variant does not follow.",
     "measured": "What was measured: `ttft_ms`, `ttft_p50_ms`, `tpot_ms`, `output_tokens_per_s`.",

@@ -131,6 +131,14 @@ def _document_flags(
         _option("standard, executive or audit, or a file of one's own: mine.yaml.  [default: standard]"),
     ] = None,
     date: Annotated[str | None, _option("Date of the workbook, YYYY-MM-DD.")] = None,
+    ready_columns: Annotated[
+        int | None,
+        _option(
+            "Columns of the workbook that follow the base until you type a name and what differs, 0 to 7.  "
+            "[default: 0]",
+            metavar="<n>",
+        ),
+    ] = None,
     name: Annotated[str | None, _option("Name of the base column.")] = None,
     draft_model: Annotated[
         str | None, _option("Model that drafts tokens: an id, a path or a hub id, as MODEL.")

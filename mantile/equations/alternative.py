@@ -273,6 +273,19 @@ def alternative(
     )
 
 
+def how_to_keep(figures: Alternative, case: int, letter: str, name: str, cells: str, prices: str) -> Quantity:
+    """What to type so that a ready column is the alternative, in words.
+
+    Args:
+        letter: of the column.
+        name, cells, prices: the cells of its name, of its accelerators, and of what an hour costs.
+    """
+    chip = InCase(figures.used[1], case, _B)
+    price = f" over {cells}; a price of your own over that of the basis, {prices}."
+    words = join(f"To keep it as scenario {letter}: type a name over {name}, ", chip, price)
+    return _told("keep", "How to keep it", words)
+
+
 def _used(
     graph: EstimateGraph, accelerator: Input, price: Input, guards: ChoiceTyped
 ) -> tuple[Quantity, ...]:

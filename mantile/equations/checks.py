@@ -5,7 +5,7 @@ What the checks are, and what it means where one does not hold, stands in the ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import mul
@@ -19,6 +19,7 @@ from mantile.equations.gain import Gain
 from mantile.equations.inputs import ON, Workload
 from mantile.equations.kv_cache import Cache
 from mantile.equations.model import ModelSize
+from mantile.equations.ready_columns import COUNTS, where_it_counts
 from mantile.equations.reasons import GROUPS, PLAN, REASONS, Rule
 from mantile.equations.roofline import Block
 from mantile.equations.serving import Serving
@@ -1178,7 +1179,9 @@ class Verdict:
     Args:
         passed: error checks that hold, `clear` alerts that do, of each scenario; the rest is of all
             scenarios.
-        error_count: error checks of all scenarios, and `alert_count` alerts.
+        error_count: error checks of all scenarios that count, and `alert_count` alerts.
+        of_each: the same of each scenario, in a workbook with ready columns; `in_all` the error checks that
+            hold in those that count.
         master: 1 if no error check failed in any scenario.
         headline: in words, how many checks pass; `alerts` how many alerts; `stamp` whether inputs changed;
             `inputs` which of them cannot be.
@@ -1188,13 +1191,30 @@ class Verdict:
     unchanged: Check
     passed: Quantity
     clear: Quantity
-    error_count: Input
-    alert_count: Input
+    error_count: Named
+    alert_count: Named
+    of_each: tuple[Input, ...]
+    in_all: Quantity | None
     master: Quantity
     headline: Quantity
     alerts: Quantity
     stamp: Quantity
     inputs: Quantity
+
+
+@dataclass(frozen=True)
+class Ready:
+    """Columns that stand ready for a further scenario.
+
+    Args:
+        columns: which scenarios they are.
+        counted: how many scenarios have a name, of all.
+        named: 1 in one that was named since the file was made.
+    """
+
+    columns: range
+    counted: Quantity
+    named: Quantity
 
 
 def verdict(
@@ -1204,6 +1224,7 @@ def verdict(
     unchanged: Check,
     edited: Quantity,
     scenarios: int,
+    ready: Ready | None = None,
 ) -> Verdict:
     """The verdict over all checks of a number of scenarios.
 
@@ -1211,25 +1232,41 @@ def verdict(
         readable: that overrides and assumptions hold what can be read.
         others: cells of all scenarios that do not, and that no headline result depends on.
         unchanged: the alert that inputs changed; `edited` the first edit in words, a dash without one.
+        ready: columns that stand ready for a further scenario, if there are any.
     """
     checks = (*readable, *checked.checks, unchanged)
     errors = [check for check in checks if check.error]
     alerts = [check for check in checks if not check.error]
-    error_count = _count("error_count", "Checks", len(errors) * scenarios)
-    alert_count = _count("alert_count", "Alerts", len(alerts) * scenarios)
     rows = Rows("checks")
+    kinds = (("error_count", "Checks", len(errors)), ("alert_count", "Alerts", len(alerts)))
+    of_each: tuple[Input, ...] = ()
+    counts: list[Named]
+    if ready is None:
+        counts = [_count(name, label, count * scenarios) for name, label, count in kinds]
+    else:
+        of_each = tuple(_count(f"{name}.each", f"{label}, each", count) for name, label, count in kinds)
+        counts = [
+            rows(name, label, "number", each * ready.counted)
+            for (name, label, _), each in zip(kinds, of_each, strict=True)
+        ]
+    error_count, alert_count = counts
     by_group: list[Node] = [
         sum_range(span([check.result for check in errors if check.group == group]))
         for group in dict.fromkeys(check.group for check in errors)
     ]
-    passed = rows("passed", "Error checks that pass", "flag", sum_of(by_group))
-    clear = rows(
-        "clear", "Alerts that are clear", "flag", sum_range(span([check.result for check in alerts]))
-    )
+    passing: Node = sum_of(by_group)
+    clearing: Node = sum_range(span([check.result for check in alerts]))
+    if ready is not None:
+        passing, clearing = where_it_counts(passing), where_it_counts(clearing)
+    passed = rows("passed", "Error checks that pass", "flag", passing)
+    clear = rows("clear", "Alerts that are clear", "flag", clearing)
     all_passed = sum_across(passed, scenarios, "checks that pass")
+    in_all: Quantity | None = None
+    if ready is not None:
+        all_passed = in_all = rows("passed.all", "Error checks that pass, of all", "number", all_passed)
     all_clear = sum_across(clear, scenarios, "alerts that are clear")
     master = rows("master", "Master check", "flag", where(all_passed >= error_count, 1, 0))
-    in_all = text(error_count)
+    of_all = text(error_count)
     changes = if_error(sum_across(unchanged.left, scenarios, "edits of all scenarios"), 1)
     return Verdict(
         checks=checks,
@@ -1238,6 +1275,8 @@ def verdict(
         clear=clear,
         error_count=error_count,
         alert_count=alert_count,
+        of_each=of_each,
+        in_all=in_all,
         master=master,
         headline=rows(
             "headline",
@@ -1245,8 +1284,8 @@ def verdict(
             "1",
             where(
                 master > 0,
-                join("✓ ", text(all_passed), " of ", in_all, " checks pass"),
-                join("✗ ", text(error_count - all_passed), " of ", in_all, " checks FAIL"),
+                join("✓ ", text(all_passed), " of ", of_all, " checks pass"),
+                join("✗ ", text(error_count - all_passed), " of ", of_all, " checks FAIL"),
             ),
         ),
         alerts=rows(
@@ -1269,16 +1308,28 @@ def verdict(
             "inputs",
             "Inputs that cannot be, and the first edits",
             "1",
-            join(_invalid_inputs(checked, others, scenarios), *_edited(edited, changes, scenarios)),
+            join(
+                _invalid_inputs(checked, others, scenarios, () if ready is None else ready.columns),
+                *_edited(edited, changes, scenarios, None if ready is None else ready.named),
+            ),
         ),
     )
 
 
-def _invalid_inputs(checked: Checks, others: Sequence[Faults], scenarios: int) -> Node:
-    """The first cell of each scenario that cannot be, and of all others, in words; or that all can be."""
+def _invalid_inputs(checked: Checks, others: Sequence[Faults], scenarios: int, ready: Container[int]) -> Node:
+    """The first cell of each scenario that cannot be, and of all others, in words; or that all can be.
+
+    Args:
+        ready: scenarios that count only with a name.
+    """
     kinds = (checked.faults, checked.of_money)
+
+    def count(kind: Faults, scenario: int) -> Node:
+        faults = in_scenario(kind.count, scenario)
+        return faults * in_scenario(COUNTS, scenario) if scenario in ready else faults
+
     told = [
-        (in_scenario(kind.count, scenario), join(f"{letter}: ", in_scenario(kind.message, scenario), ". "))
+        (count(kind, scenario), join(f"{letter}: ", in_scenario(kind.message, scenario), ". "))
         for scenario, letter in enumerate(LETTERS[:scenarios])
         for kind in kinds
     ]
@@ -1289,16 +1340,21 @@ def _invalid_inputs(checked: Checks, others: Sequence[Faults], scenarios: int) -
     return join(fine, *(where(count > 0, words, "") for count, words in told))
 
 
-def _edited(edited: Quantity, changes: Node, scenarios: int) -> Iterator[Node]:
+def _edited(edited: Quantity, changes: Node, scenarios: int, named: Quantity | None) -> Iterator[Node]:
     """The first edit of each scenario in words; or that there is none.
 
     Args:
         changes: inputs and headline results of all scenarios that changed: without an edit a formula or a
             figure of the library was typed over.
+        named: whether a ready column was named, which is among the changes.
     """
     each = [in_scenario(edited, scenario) for scenario in range(scenarios)]
     none = [equal(words, NO_EDIT) for words in each]
     yield where(all_of(*none), "No input was edited.", "")
+    if named is not None:
+        new = sum_across(named, scenarios, "names of all scenarios")
+        changes = changes - new
+        yield where(new > 0, " A ready column was named.", "")
     yield where(all_of(*none, changes > 0), TYPED_OVER, "")
     for letter, words, is_none in zip(LETTERS, each, none, strict=False):
         yield where(is_none, "", words if scenarios == 1 else join(f"{letter}: ", words))

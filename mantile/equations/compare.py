@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.checks import TOLERANCE
 from mantile.equations.constant import MEGA
-from mantile.equations.display import Currency, as_known, in_scenario, in_unit
+from mantile.equations.display import LETTERS, Currency, as_known, in_scenario, in_unit
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
     DECODE_MBU,
@@ -29,6 +29,7 @@ from mantile.equations.metrics import (
     Better,
     Metric,
 )
+from mantile.equations.ready_columns import if_it_counts, name_of
 from mantile.equations.roofline import NETWORK
 from mantile.graph.quantity import (
     NOT_KNOWN,
@@ -176,7 +177,7 @@ class Scenarios:
 
     numbers: tuple[Input, ...]
     letters: tuple[Input, ...]
-    names: tuple[Input, ...]
+    names: tuple[Named, ...]
     labels: tuple[Quantity, ...]
 
 
@@ -232,30 +233,51 @@ class Comparison:
 
 
 def compare(
-    graph: EstimateGraph, names: Sequence[str], values: Sequence[Mapping[Node, Any]], currency: Currency
+    graph: EstimateGraph,
+    names: Sequence[str],
+    values: Sequence[Mapping[Node, Any]],
+    currency: Currency,
+    ready: Container[int] = (),
+    counted: Quantity | None = None,
 ) -> Comparison:
     """Scenarios side by side.
 
     Args:
         names: of the scenarios, each behind its letter: "A · base".
         values: of each scenario, as generated; those of inputs decide which rows say something.
+        ready: scenarios that count only with a name; without one their results do not show.
+        counted: how many scenarios count, where some are such.
     """
     count = len(names)
-    lines = lines_by_section(graph, values, currency)
+    lines = lines_by_section(graph, values, currency, counted is not None)
     numbers = _constants("number", range(1, count + 1))
-    letters, called = _constants("letter", [name[0] for name in names]), _constants("name", names)
+    letters = _constants("letter", [name[0] for name in names])
+    called = tuple(
+        _ready_name(scenario, name) if scenario in ready else name
+        for scenario, name in enumerate(_constants("name", names))
+    )
     fits_line = next(line for line in lines["Memory"] if line.key == FITS)
-    fits = _values(fits_line, count)
+    shown_fits = _values(fits_line, count, ready)
+    fits = [number_of(fit) if scenario in ready else fit for scenario, fit in enumerate(shown_fits)]
+    places = numbers[-1] if counted is None else counted
     sections = {
         section: tuple(
-            _row(line, fits if line is fits_line else _values(line, count), fits, numbers, letters)
+            _row(
+                line,
+                shown_fits if line is fits_line else _values(line, count, ready),
+                fits,
+                numbers,
+                letters,
+                places,
+            )
             for line in section_lines
         )
         for section, section_lines in lines.items()
     }
     rows = [row for section_rows in sections.values() for row in section_rows]
     labels = tuple(
-        _label(number, name, fit) for number, (name, fit) in enumerate(zip(called, fits, strict=True))
+        _label(scenario, name, fit, scenario in ready)
+        for scenario, (name, fit) in enumerate(zip(called, fits, strict=True))
     )
     return Comparison(
         sections=sections,
@@ -274,11 +296,15 @@ def _constants(kind: str, values: Iterable[str | int]) -> tuple[Input, ...]:
 
 
 def lines_by_section(
-    graph: EstimateGraph, values: Sequence[Mapping[Node, Any]], currency: Currency
+    graph: EstimateGraph, values: Sequence[Mapping[Node, Any]], currency: Currency, ready: bool = False
 ) -> dict[str, tuple[Line, ...]]:
-    """What is compared, by what it is about."""
+    """What is compared, by what it is about.
+
+    Args:
+        ready: whether there are ready columns, in which any input may differ.
+    """
     return {
-        CONFIGURATION: tuple(_configuration(graph, values)),
+        CONFIGURATION: tuple(_configuration(graph, values, ready)),
         "Memory": _memory(graph),
         "Latency": _latency(graph),
         "Throughput": _throughput(graph),
@@ -287,13 +313,13 @@ def lines_by_section(
     }
 
 
-def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]]) -> Iterable[Line]:
+def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]], ready: bool) -> Iterable[Line]:
     """The inputs that say something in any of the scenarios."""
     yield Line("accelerators", "Accelerators", "accelerator", graph.serving.accelerators, changes=False)
     inputs = graph.inputs.named()
     for name in _CONFIGURATION:
         if name in inputs and (
-            name not in _PLAIN or any(scenario[inputs[name]] != _PLAIN[name] for scenario in values)
+            name not in _PLAIN or ready or any(scenario[inputs[name]] != _PLAIN[name] for scenario in values)
         ):
             figure = inputs[name]
             yield Line(name, figure.label, figure.unit, figure, changes=False)
@@ -423,34 +449,46 @@ def _metric(
     )
 
 
-def _label(number: int, name: Input, fit: Quantity) -> Quantity:
-    label = where(fit > 0, name, join(name, ", not possible"))
-    return Quantity(f"compare.label.{number}", "Label", "1", label)
+def _ready_name(scenario: int, name: Input) -> Quantity:
+    """The name of a ready column behind its letter."""
+    return Quantity(name.id, name.label, "1", join(f"{LETTERS[scenario]} · ", name_of(scenario)))
 
 
-def _values(line: Line, count: int) -> tuple[Quantity, ...]:
-    """A line in every scenario."""
+def _label(scenario: int, name: Named, fit: Node, ready: bool) -> Quantity:
+    label: Node = where(fit > 0, name, join(name, ", not possible"))
+    if ready:
+        label = if_it_counts(scenario, label, name)
+    return Quantity(f"compare.label.{scenario}", "Label", "1", label)
+
+
+def _values(line: Line, count: int, ready: Container[int]) -> tuple[Quantity, ...]:
+    """A line in every scenario; of a ready column once that has a name."""
+    values = [
+        substitute(line.body, {figure: in_scenario(figure, scenario) for figure in line.figures})
+        for scenario in range(count)
+    ]
     return tuple(
         Quantity(
             f"compare.{line.key}.{scenario}",
             line.label,
             line.unit,
-            substitute(line.body, {figure: in_scenario(figure, scenario) for figure in line.figures}),
+            if_it_counts(scenario, value) if scenario in ready else value,
         )
-        for scenario in range(count)
+        for scenario, value in enumerate(values)
     )
 
 
 def _row(
     line: Line,
     values: tuple[Quantity, ...],
-    fits: Sequence[Quantity],
+    fits: Sequence[Node],
     numbers: Sequence[Input],
     letters: Sequence[Input],
+    places: Named,
 ) -> Row:
     base, *others = values
     changes = tuple(_change(line, number, value, base) for number, value in enumerate(others, 1))
-    ranked = ranking(line, line.better, values, fits, numbers, letters) if line.better else None
+    ranked = ranking(line, line.better, values, fits, numbers, letters, places) if line.better else None
     return Row(line, values, changes if line.changes else (), ranked)
 
 
@@ -464,14 +502,18 @@ def ranking(
     line: Line,
     better: Better,
     values: Sequence[Quantity],
-    fits: Sequence[Quantity],
+    fits: Sequence[Node],
     numbers: Sequence[Input],
     letters: Sequence[Input],
+    places: Named,
 ) -> Ranking:
     """Who is best in a row.
 
     What cannot be, or nobody knows, has no place. A billionth per place makes the first of equals the first
     in every engine.
+
+    Args:
+        places: how many there may be.
     """
     lower = better == "lower"
     keys = tuple(
@@ -488,9 +530,7 @@ def ranking(
         f"compare.{line.key}.alike",
         "All are alike",
         "flag",
-        where(
-            all_of(placed >= numbers[-1], maximum(block) - minimum(block) <= spread * maximum(block)), 1, 0
-        ),
+        where(all_of(placed >= places, maximum(block) - minimum(block) <= spread * maximum(block)), 1, 0),
     )
     first = match(minimum(block) if lower else maximum(block), block)
     number = Quantity(
@@ -514,7 +554,7 @@ def ranking(
     )
 
 
-def _key(lower: bool, value: Quantity, fit: Quantity, number: Input) -> Node:
+def _key(lower: bool, value: Quantity, fit: Node, number: Input) -> Node:
     order = number * TOLERANCE
     key = value * (1 + order if lower else 1 - order)
     return where(all_of(number_of(value) > 0, fit > 0), key, "–")
@@ -534,7 +574,7 @@ def _limit(line: Line, lower: bool, keys: Sequence[Quantity], number: Quantity, 
     return Quantity(name, "Best from", line.unit, where(number > 0, maximum(block) * (1 - spread), "–"))
 
 
-def finding(headlines: Sequence[Row], numbers: Sequence[Input], names: Sequence[Input]) -> Finding:
+def finding(headlines: Sequence[Row], numbers: Sequence[Input], names: Sequence[Named]) -> Finding:
     """Who is best most often at the headline results."""
     rankings = [row.ranking for row in headlines if row.ranking is not None]
     won = tuple(
@@ -558,9 +598,7 @@ def finding(headlines: Sequence[Row], numbers: Sequence[Input], names: Sequence[
     return Finding(won, most, ahead, sharing, leader, Quantity("compare.title", "Finding", "1", title))
 
 
-def chart(
-    row: Row, fits: Sequence[Quantity], numbers: Sequence[Input], names: Sequence[Input]
-) -> ComparedChart:
+def chart(row: Row, fits: Sequence[Node], numbers: Sequence[Input], names: Sequence[Named]) -> ComparedChart:
     """A chart of one row, the best scenario singled out, under a title that says by how much."""
     line, of = row.line, row.ranking
     assert of is not None

@@ -17,6 +17,7 @@ from mantile.equations.metrics import (
     TTFT,
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
+from mantile.equations.ready_columns import COUNTS, where_it_counts
 from mantile.equations.typed import (
     OTHERS,
     SHARED_COLUMNS,
@@ -79,6 +80,19 @@ class Edit:
 
 
 @dataclass(frozen=True)
+class NamedSince:
+    """Whether a scenario counts that did not when the file was made: somebody named a ready column.
+
+    Args:
+        then: 1 where it counted; whoever lays out the file fills it in.
+        now: 1 where it was named since.
+    """
+
+    then: Input
+    now: Quantity
+
+
+@dataclass(frozen=True)
 class Edits:
     """Cells that inputs and overrides are typed into, and what they held when the file was made.
 
@@ -89,8 +103,10 @@ class Edits:
         of_base: 1 in the base scenario, 0 in others; whoever lays out the file fills it in.
         invalid: how many overrides and measured values cannot be.
         told: the first that holds something else in words; a dash where there is none.
-        count: how many hold something else now; `all` with the headline results that do. Cells of all
-            scenarios count in the base.
+        count: how many hold something else now; `all` with the headline results that do, and with a name
+            that was given to a ready column: without one nothing in it counts. Cells of all scenarios count
+            in the base.
+        named: in a workbook with ready columns.
         listed: the first of these, of a scenario.
     """
 
@@ -102,6 +118,7 @@ class Edits:
     told: Quantity
     count: Quantity
     all: Quantity
+    named: NamedSince | None
     listed: tuple[Edit, ...]
     section: Section
 
@@ -137,12 +154,14 @@ def stamp(
     graph: EstimateGraph,
     of_choice: Sequence[Input] = (),
     choice: Faults | None = None,
+    ready: bool = False,
 ) -> Stamp:
     """The rows that compare live results with those of generation; the maker of the file fills these in.
 
     Args:
         of_choice: what is typed where plans are chosen among: limits, weights, what is wanted.
         choice: the cells of these that hold what cannot be.
+        ready: whether there are ready columns.
     """
     figures = tuple(metric.of(graph.figures) for metric in STAMPED)
     behind = [metric.worked_out(graph.figures) for metric in STAMPED]
@@ -175,7 +194,7 @@ def stamp(
             in_all("demand.message", "The first of them in words", "1", first),
         )
     assumptions = tuple(cell for of in kinds for cell in of.typed)
-    edited = edits(graph, changed, assumptions, of_choice)
+    edited = edits(graph, changed, assumptions, of_choice, ready)
     readable = [Check(code, left, none) for code, left in zip(READABLE, (edited.invalid, count), strict=True)]
     if choice is not None:
         words = "Cells of the decision that hold what cannot be, in the base"
@@ -222,6 +241,7 @@ def edits(
     results: Quantity,
     assumptions: Sequence[Typed],
     of_choice: Sequence[Input],
+    ready: bool = False,
 ) -> Edits:
     """Every input and override against what its cell held when the file was made.
 
@@ -229,6 +249,7 @@ def edits(
         results: how many headline results changed.
         assumptions: their cells.
         of_choice: what is typed where plans are chosen among; all scenarios share it.
+        ready: whether there are ready columns.
     """
     cells = enumerate(graph.measured.values.values())
     values = tuple(_beside(cell, _MEASURED - place, True) for place, cell in cells)
@@ -253,12 +274,11 @@ def edits(
         "inputs and overrides; in the base also what all scenarios share: dimensions, assumptions, limits",
     )
     listed = tuple(_edit(rows, number, (of_own, own), (count, shared)) for number in range(1, _LISTED + 1))
-    both = rows(
-        "all",
-        "Inputs and headline results that changed",
-        "flag",
-        count + results,
-    )
+    named, changed = None, count + results
+    if ready:
+        named = _named_since(rows)
+        changed = where_it_counts(rows("any", "Cells and results that changed", "flag", changed)) + named.now
+    both = rows("all", "Inputs and headline results that changed", "flag", changed)
     first_told = _told(rows, listed[0], count)
     return Edits(
         own=own,
@@ -269,6 +289,7 @@ def edits(
         told=first_told,
         count=count,
         all=both,
+        named=named,
         listed=listed,
         section=rows.section(
             EDITS, "inputs, overrides, assumptions and dimensions that hold something else than as generated"
@@ -350,14 +371,20 @@ def _told(rows: Rows, first: Edit, count: Quantity) -> Quantity:
     return rows("told", "The first edit in words", "1", told)
 
 
-def _fixed_flag(name: str, label: str) -> Input:
+def _named_since(rows: Rows) -> NamedSince:
+    then = _fixed_flag("counted", "The scenario counted when the file was made", "0 in ready columns")
+    rows.add(then)
+    return NamedSince(then, rows("named", "A ready column was named", "flag", COUNTS - then))
+
+
+def _fixed_flag(name: str, label: str, note: str = "1 in the base, 0 in others") -> Input:
     """A flag of each scenario that whoever lays out the file fills in."""
     return Input(
         id=f"stamp.edit.{name}",
         label=label,
         unit="flag",
         value=0,
-        note="1 in the base, 0 in others",
+        note=note,
         source="native engine",
         status="defined",
         fixed=True,

@@ -42,6 +42,7 @@ _TAIL = (
     "decision",
     "sensitivity",
     "variants",
+    "ready_columns",
     "versions",
     "since",
 )

@@ -24,7 +24,6 @@ from mantile.library.version import __version__
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, SHARED, Cell, Sheet
 from mantile.workbook.cell_diff import diff_cells, is_formula
-from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.plain_table import Table, write_csv, write_tables
 from mantile.workbook.read import File, open_file, same, typed_inputs
 from mantile.workbook.sheets.assumptions import statement
@@ -207,7 +206,7 @@ def audit(path: str | Path) -> Audit:
     inputs, typed = typed_inputs(file)
     values = book.values(inputs)
     edits = _edits(file, typed)
-    scenarios = tuple(f"{LETTERS[index]}: {column.name}" for index, column in enumerate(estimates.columns))
+    scenarios = tuple(f"{LETTERS[index]}: {file.scenario_name(index)}" for index in range(book.columns))
     facts = {
         "workbook": str(path),
         "title": estimates.title,
@@ -229,7 +228,7 @@ def audit(path: str | Path) -> Audit:
         tuple(_assumptions(file, inputs[0], values[0])),
         tuple(_overrides(file, inputs)),
         tuple(edits),
-        tuple(_checks(book, values)),
+        tuple(_checks(file, values)),
     )
 
 
@@ -440,10 +439,12 @@ def _overrides(file: File, inputs: Sequence[Mapping[str, Any]]) -> Iterator[dict
         address = book.addresses[item.cell]
         cell = file.cell_name(address.sheet, address.row, address.column or SHARED)
         yield _override(item, "all", cell, file)
-    for number, column in enumerate(book.estimate.columns):
+    for number in range(book.columns):
+        if number in file.unnamed:
+            continue
         for item in overrides(book.estimate, number, inputs[number]):
             cell = file.cell_name(*book.input_cells[item.cell.id, number])
-            yield _override(item, f"{LETTERS[number]}: {column.name}", cell, file)
+            yield _override(item, f"{LETTERS[number]}: {file.scenario_name(number)}", cell, file)
 
 
 def _override(item: OverrideInUse, scenario: str, cell: str, file: File) -> dict[str, Any]:
@@ -469,15 +470,18 @@ def _provenance(item: OverrideInUse, file: File) -> str:
     return "scenario of the bundle" if item.stated else f"typed into {file.path.name}"
 
 
-def _checks(book: EstimateBook, values: Sequence[Mapping[Node, Any]]) -> Iterator[dict[str, Any]]:
-    for number, column in enumerate(book.estimate.columns):
+def _checks(file: File, values: Sequence[Mapping[Node, Any]]) -> Iterator[dict[str, Any]]:
+    book = file.book
+    for number in range(book.columns):
+        if number in file.unnamed:
+            continue
         for check in book.estimate.equations.checks.checks:
             results = values[number]
             yield {
                 "code": check.code,
                 "label": check.label,
                 "kind": "error" if check.error else "alert",
-                "scenario": f"{LETTERS[number]}: {column.name}",
+                "scenario": f"{LETTERS[number]}: {file.scenario_name(number)}",
                 "left": float(results[check.left]),
                 "rule": check.rule,
                 "right": float(results[check.right]),

@@ -22,7 +22,7 @@ from mantile.library.scenario import Scenario, apply_model_overrides, parse_scen
 from mantile.library.scenario_fields import WORKER_FIELDS
 from mantile.roundtrip.added_columns import added_columns
 from mantile.roundtrip.override_reasons import typed_reasons
-from mantile.workbook.book import SHARED
+from mantile.workbook.book import FIRST, SHARED
 from mantile.workbook.cell_diff import is_formula
 from mantile.workbook.read import File, followed_inputs, place_of, same, typed_inputs
 from mantile.workbook.sheets.sensitivity import input_of
@@ -38,13 +38,17 @@ class Edits:
         scenario: with every edit.
         changes: the inputs that were edited, as `typed_inputs` lists them, columns that were added included.
         added: names of the scenarios in columns that were added.
+        named: names that were typed over ready columns.
         reasons: cells in which somebody typed why a figure is overridden, of overrides that there are.
+        left: edits of ready columns without a name, which do not count.
     """
 
     scenario: Scenario
     changes: tuple[dict[str, Any], ...]
     added: tuple[str, ...]
+    named: tuple[str, ...]
     reasons: frozenset[str]
+    left: tuple[dict[str, Any], ...]
 
 
 def edited(file: File) -> Edits:
@@ -59,23 +63,45 @@ def edited(file: File) -> Edits:
         values = followed_inputs(file, values, changes)
     typed, points = values[: file.book.columns], values[file.book.columns :]
     added = added_columns(file, typed)
-    typed += [column.values for column in added]
+    numbers = [number for number in range(file.book.columns) if number not in file.unnamed]
+    typed = [typed[number] for number in numbers] + [column.values for column in added]
+    changes, left = _that_count(changes, file)
     changes += [edit for column in added for edit in column.edits]
     _require_possible(changes, file)
+    numbers += range(file.book.columns, file.book.columns + len(added))
     data = estimate.scenario.model_dump(mode="json", exclude_defaults=True)
     _of_sheets(data, [edit for edit in changes if edit["id"] in file.book.own_inputs], points, file)
-    if added:
-        data["variants"] = [*data.get("variants", []), *({"name": column.name} for column in added)]
+    named = tuple(file.scenario_name(number) for number in numbers if number in file.book.ready)
+    new = [*named, *(column.name for column in added)]
+    if new:
+        data["variants"] = [*data.get("variants", []), *({"name": name} for name in new)]
+    data["ready_columns"] = len(file.unnamed)
     _shared(data, changes, file)
-    _cases(data, typed, file)
+    _cases(data, typed, numbers, file)
     changes += _of_library(data, file)
-    reasons = _reasons(data, file)
+    reasons = _reasons(data, numbers, file)
     return Edits(
         scenario=parse_scenario(data, str(file.path)),
         changes=tuple(changes),
         added=tuple(column.name for column in added),
+        named=named,
         reasons=reasons,
+        left=tuple(left),
     )
+
+
+def _that_count(
+    edits: Sequence[dict[str, Any]], file: File
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Edits that count, and those of ready columns without a name."""
+    cells = {
+        file.cell_name(*place)
+        for (_, number), place in file.book.input_cells.items()
+        if number in file.unnamed and place[2] == FIRST + number
+    }
+    return [edit for edit in edits if edit["cell"] not in cells], [
+        edit for edit in edits if edit["cell"] in cells
+    ]
 
 
 def _of_library(data: dict[str, Any], file: File) -> Iterator[dict[str, Any]]:
@@ -110,11 +136,15 @@ def _of_library(data: dict[str, Any], file: File) -> Iterator[dict[str, Any]]:
         }
 
 
-def _reasons(data: dict[str, Any], file: File) -> frozenset[str]:
-    """Give every override the reason that was typed beside it; the cells of those reasons."""
+def _reasons(data: dict[str, Any], numbers: Sequence[int], file: File) -> frozenset[str]:
+    """Give every override the reason that was typed beside it; the cells of those reasons.
+
+    Args:
+        numbers: of the columns of the file, for the base and each variant.
+    """
     typed = typed_reasons(file)
     cells: set[str] = set()
-    for number, case in enumerate((data, *data.get("variants", []))):
+    for number, case in zip(numbers, (data, *data.get("variants", [])), strict=True):
         for override in case.get("overrides", []):
             reason = typed.get(override["id"])
             if reason is not None and reason.of(number):
@@ -135,14 +165,20 @@ def _shared(data: dict[str, Any], changes: Sequence[dict[str, Any]], file: File)
 def _cases(
     data: dict[str, Any],
     typed: Sequence[Mapping[str, Any]],
+    numbers: Sequence[int],
     file: File,
 ) -> None:
-    """What is typed in the column of each scenario, as fields of the base and its variants."""
+    """What is typed in the column of each scenario, as fields of the base and its variants.
+
+    Args:
+        typed: inputs of the base and each variant; `numbers` of their columns in the file.
+    """
     estimate = file.book.estimate
     base: dict[str, float] = {}
     cases: list[dict[str, Any]] = [data, *data.get("variants", [])]
     for number, case in enumerate(cases):
-        generated = estimate.inputs(number) if number < file.book.columns else typed[0]
+        stated = number < len(file.book.asked.columns)  # any other follows the base as it is now
+        generated = estimate.inputs(number) if stated else typed[0]
         _overrides(case, base if number else {}, typed[number], generated, file)
         if number == 0:
             base = {item["id"]: item["value"] for item in case.get("overrides", [])}
@@ -151,7 +187,7 @@ def _cases(
             for field, figure in estimate.equations.measured.values.items()
         }
         case["measured"] = {field: value for field, value in measured.items() if value}  # 0: nothing measured
-        _fields(case, data, number, typed[number], _own(file, number, typed[number]), file)
+        _fields(case, data, number, typed[number], _own(file, numbers[number], typed[number]), file)
 
 
 def _of_sheets(

@@ -35,9 +35,9 @@ class Imported:
         path: the workbook.
         estimate: of its scenario and library, edits included.
         changes: the edited inputs: `id`, `cell`, `scenario`, `from` and `to`, in the unit of the cell.
-        added: names of the scenarios in columns that were added.
-        left_out: texts that no scenario holds, such as sign-off lines and notes: `cell` and `found`. They
-            stay in the workbook.
+        added: names of the scenarios in columns that were added, and those typed over ready columns.
+        left_out: texts that no scenario holds, such as sign-off lines and notes, and what was typed into
+            ready columns without a name: `cell` and `found`. They stay in the workbook.
         made_by: the program that made the workbook, with its version.
         unknown: ids of the workbook beside which a number stands and that this version does not have.
         lacking: inputs of this version that the workbook does not have: they are as by default.
@@ -136,7 +136,7 @@ def import_workbook(path: str | Path) -> Imported:
     now = edited(file)
     texts = diff_cells(file, len(now.added))
     require_own_formulas(file, [*texts.formulas, *texts.overwritten])
-    then = file.book.estimate
+    then = file.book.asked
     scenario = now.scenario
     if now.changes:
         what = ", ".join(dict.fromkeys(str(change["id"]) for change in now.changes))
@@ -151,11 +151,12 @@ def import_workbook(path: str | Path) -> Imported:
     else:
         imported = replace(imported, made_on=then.made_on)  # nothing was edited: it is the same version
     kept = [item for item in (*texts.labels, *texts.notes) if item["cell"] not in now.reasons]
+    kept += now.left
     return Imported(
         path=Path(path),
         estimate=imported,
         changes=tuple(map(_change, now.changes)),
-        added=now.added,
+        added=(*now.named, *now.added),
         left_out=tuple({"cell": item["cell"], "found": item["found"]} for item in kept),
         made_by=file.book.bundle.generator,
         unknown=tuple(sorted(_unknown(file))),

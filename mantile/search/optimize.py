@@ -457,7 +457,9 @@ def scenario_of(
         if not searched:
             plan.pop("concurrency", None)
         plans.append(plan)
-    data = base.model_dump(exclude_none=True, exclude_defaults=True, exclude={"decode", "serving"})
+    data = base.model_dump(
+        exclude_none=True, exclude_defaults=True, exclude={"decode", "serving", "ready_columns"}
+    )
     data |= _fields(plans[0])
     plain: dict[str, Any] = {"system": "default"}
     plain |= {name: 0 for name in (*OFFLOADED, FFN_TP) if name in plans[0]}

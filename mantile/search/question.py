@@ -172,6 +172,7 @@ def workload_of(data: Mapping[str, Any], name: str) -> dict[str, Any]:
     left_out = (
         *PLANNED,
         "variants",
+        "ready_columns",
         "decision",
         "decode",
         "serving",

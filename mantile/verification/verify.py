@@ -174,7 +174,7 @@ class _Verification:
         """The label of the figure in a cell, else its id, and its scenario where there are several."""
         figure = self._figures.get(item["id"])
         sheet, cell = item["cell"].split("!")
-        names = [column.name for column in self.book.estimate.columns]
+        names = [self.file.scenario_name(column) for column in range(self.book.columns)]
         column = column_number(cell.rstrip("0123456789")) - 1 - FIRST
         if "scenario" in item:
             column = names.index(item["scenario"]) if item["scenario"] in names else -1

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
+from mantile.equations.ready_columns import NAME
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.errors import InputError
 from mantile.workbook.appearance import Appearance
@@ -171,7 +172,9 @@ class _Differ:
             elif cell.entry is not None:  # typing over a following input is an edit of that input
                 return
             generated: Any = self.book.formula_text(sheet, cell)
-        elif (cell.entry is not None and cell.room is None) or _same_constant(cell, content):
+        elif (cell.entry is not None and (cell.room is None or cell.entry is NAME)) or _same_constant(
+            cell, content
+        ):
             return
         else:
             generated = cell.number if cell.number is not None else cell.text

@@ -6,6 +6,7 @@ Its sheets have a column for each scenario, and a file of it holds what it was m
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from math import isnan
 from typing import Any
@@ -13,11 +14,13 @@ from typing import Any
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.decide import TAKE
-from mantile.equations.display import SIDE_BY_SIDE, Currency, as_known, in_unit
+from mantile.equations.display import LETTERS, SIDE_BY_SIDE, Currency, as_known, in_unit
+from mantile.equations.ready_columns import NAME, READY
 from mantile.equations.typed import NONE, Typed
 from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.device import DEVICE_FIELDS
+from mantile.library.scenario import Measured
 from mantile.library.scenario_fields import SAME, SCENARIO_FIELDS, own_name
 from mantile.workbook import style
 from mantile.workbook.book import Book, Cell, Document, Sheet
@@ -30,13 +33,16 @@ TAKEN = -1
 class EstimateBook(Book):
     """All sheets of an estimate, with the places of its figures.
 
+    `asked` is the estimate as it was asked for, `estimate` the same with a column for each that stands ready.
+
     Args:
         bundle: what the estimate came from, where it was read from a file: by whom and when it was made.
     """
 
     def __init__(self, estimate: Estimate, bundle: Bundle | None = None) -> None:
+        self.asked, estimate = estimate, _with_ready_columns(estimate)
         self.estimate = estimate
-        self.bundle = bundle or Bundle.of(estimate)
+        self.bundle = bundle or Bundle.of(self.asked)
         template = estimate.template
         document = Document(
             title=estimate.title,
@@ -141,9 +147,16 @@ class EstimateBook(Book):
             return address.sheet, address.row, address.column
         return self.input_cells[entry.id, column]
 
+    @property
+    def ready(self) -> range:
+        """Columns that stand ready for a further scenario."""
+        return range(len(self.asked.columns), self.columns)
+
     def inputs(self, column: int) -> dict[str, Any]:
         """Inputs as generated of a scenario or further case."""
-        return self.estimate.inputs(column) if column < self.columns else super().inputs(column)
+        if column >= self.columns:
+            return super().inputs(column)
+        return self.estimate.inputs(column) | ({NAME.id: ""} if column in self.ready else {})
 
     def given(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """All that values follow from; results as generated stand as they were stored."""
@@ -156,7 +169,8 @@ class EstimateBook(Book):
             assert cell.follows is not None and cell.entry is not None
             if cell.follows[1] != column:  # else it follows its default
                 value = self.followed(cell.follows, inputs)
-                stamped[column][held] = cell.entry.value if value is None else value
+                default = NONE if cell.entry.value is None else cell.entry.value
+                stamped[column][held] = default if value is None else value
         return super().given([*stamped, *inputs[self.columns :]])
 
     def typed_cell(self, figure: Input) -> Input:
@@ -226,8 +240,8 @@ class EstimateBook(Book):
     @property
     def has_free_column(self) -> bool:
         """Whether a further scenario can be typed behind the last one."""
-        if self.estimate.scenario.decision is not None:
-            return False  # the columns are plans that were searched for
+        if self.estimate.scenario.decision is not None or self.ready:
+            return False  # the columns are plans that were searched for, or there are better ones
         return self.columns < SIDE_BY_SIDE and not self.estimate.template.formula_text
 
     @property
@@ -249,6 +263,19 @@ class EstimateBook(Book):
     def digest(self) -> str:
         """Eight hexadecimal digits of the bundle's SHA-256."""
         return f"{self.bundle.digest[:4]} {self.bundle.digest[4:8]}"
+
+
+def _with_ready_columns(estimate: Estimate) -> Estimate:
+    """The estimate with its ready columns, which are as the base and state nothing."""
+    first = len(estimate.columns)
+    ready = range(first, first + estimate.scenario.ready_columns)
+    copies = (
+        estimate.columns[0].model_copy(
+            update={"name": f"{READY} {LETTERS[column]}", "given": (), "measured": Measured()}
+        )
+        for column in ready
+    )
+    return replace(estimate, columns=(*estimate.columns, *copies)) if ready else estimate
 
 
 def _currency(estimate: Estimate) -> Currency:

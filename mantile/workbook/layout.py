@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 
-from mantile.equations.checks import verdict
+from mantile.equations.checks import Ready, verdict
 from mantile.equations.graph import CALCULATION, CALIBRATION, EFFICIENCY, IR
 from mantile.equations.inputs import Workload
 from mantile.equations.ir import ir_sheet
 from mantile.equations.measured import tuning
 from mantile.equations.metrics import METRICS
+from mantile.equations.ready_columns import counted
 from mantile.equations.signature import sign_off
 from mantile.equations.stamp import Stamp, stamp
 from mantile.equations.trace import Trace, trace
@@ -36,6 +37,10 @@ from mantile.workbook.sheets.what_if import what_if_sheet
 from mantile.workbook.sheets.workings import reasons, workings
 from mantile.workbook.templates import leave_out, show_formulas
 
+_OF_READY = (
+    "What is asked. The base scenario is typed on Summary. For a further one type a name over row 4 of a "
+    "ready column and below what differs: the other cells follow the base until typed over."
+)
 # Sheets of workings: family, and what stands under the title.
 _WORKINGS: dict[str, tuple[Family, str]] = {
     INPUTS_SHEET: (
@@ -95,9 +100,11 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     chosen = choice(book)
     typed_choice = () if chosen is None else chosen.typed
     choice_faults = None if chosen is None else chosen.guards.faults
-    headline_stamp = stamp(equations, typed_choice, choice_faults)
+    headline_stamp = stamp(equations, typed_choice, choice_faults, bool(book.ready))
     _store_headlines(book, headline_stamp)
     others = None if headline_stamp.others is None else headline_stamp.others.faults
+    named = headline_stamp.edits.named
+    ready = None if named is None else Ready(book.ready, counted(book.columns), named.now)
     check_verdict = verdict(
         equations.checks,
         headline_stamp.readable,
@@ -105,6 +112,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
         headline_stamp.unchanged,
         headline_stamp.edits.told,
         book.columns,
+        ready,
     )
     master = check_verdict.headline
     tuned = tuning(equations.workers, equations.figures)
@@ -112,6 +120,8 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     signatures = sign_off(edits, book.digest, book.columns)
     for column, stamps in enumerate(book.stamps):
         stamps[edits.of_base.id] = 0 if column else 1
+        if named is not None:
+            stamps[named.then.id] = 0 if column in book.ready else 1
     more: dict[str, tuple[Row, ...]] = {
         LINES: tuple(item.line for item in edits.measured),
         STATES: tuple(item.state for item in edits.measured),
@@ -140,7 +150,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
 
     select(book)
     add_capacity_sheet(book)
-    _add_workings(book, sections, master, INPUTS_SHEET, "Hardware", EFFICIENCY)
+    _add_workings(book, sections, master, INPUTS_SHEET, "Hardware", EFFICIENCY, ready=ready)
     error = add_error(book)
     parts = IrParts(book, ir_sheet(equations))
     workings(
@@ -153,7 +163,9 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
         capacity_sheet(book, master, headline_stamp.of_demand)
     effects = sensitivity(estimate)
     varied = selected(effects, estimate)
-    sensitivity_part, sweep_part = what_if_sheet(book, master, chosen, edits.own, varied)
+    sensitivity_part, sweep_part = what_if_sheet(
+        book, master, chosen, edits.own, varied, None if ready is None else ready.counted
+    )
     book.store_inputs((*edits.own, *edits.shared))
     found = _trace(book, effects, [item.input for item in (*edits.own, *edits.shared)])
     audit = audit_sheet(book, master, last_column(book.columns))
@@ -192,11 +204,16 @@ def _store_headlines(book: EstimateBook, headline_stamp: Stamp) -> None:
 
 
 def _add_workings(
-    book: EstimateBook, sections: Mapping[str, tuple[Section, ...]], master: Quantity, *names: str
+    book: EstimateBook,
+    sections: Mapping[str, tuple[Section, ...]],
+    master: Quantity,
+    *names: str,
+    ready: Ready | None = None,
 ) -> None:
     """Add sheets of workings, in the order of their names. Inputs stands first and has nothing to link in."""
     for name in names:
         family, purpose = _WORKINGS[name]
+        purpose = _OF_READY if ready is not None and name == INPUTS_SHEET else purpose
         workings(
             book,
             name,
@@ -207,6 +224,7 @@ def _add_workings(
             linked=name not in (INPUTS_SHEET, EFFICIENCY),
             once=name == INPUTS_SHEET,
             parts=_parts_of(name, sections[name]),
+            names=ready.counted if ready is not None and name == INPUTS_SHEET else None,
         )
 
 

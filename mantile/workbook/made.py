@@ -21,6 +21,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from mantile.equations.ready_columns import NAME
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
 from mantile.library.signing import Verdict, check, read_private_key, sign
@@ -185,7 +186,8 @@ def made(book: EstimateBook) -> Made:
     rooms = set()
     for name, sheet in book.sheets.items():
         for place, cell in sheet.cells.items():
-            if cell.room is not None or (cell.style.unlocked and cell.entry is None):
+            is_free = cell.room is not None and cell.entry is not NAME
+            if is_free or (cell.style.unlocked and cell.entry is None):
                 rooms.add(reader.key(name, place))
             elif cell.entry is not None:
                 typed[reader.key(name, place)] = _plain(reader.content(name, place))

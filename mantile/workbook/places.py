@@ -17,6 +17,7 @@ from typing import Any
 from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.override import OVERRIDE
+from mantile.equations.ready_columns import NAME
 from mantile.equations.typed import OF_CLASS, USED
 from mantile.graph.quantity import Input
 from mantile.library.scenario_fields import FORMER_IDS
@@ -282,9 +283,8 @@ class Places:
         return None if entry is None else entry.id
 
     def _selectors(self, names: Mapping[str, str]) -> Iterator[tuple[Place, Place]]:
-        """Cells of sheets without ids in which inputs are typed.
-
-        Where the row of the input leads, or its defined name.
+        """Cells in which inputs are typed, of sheets without ids: where the row of the input leads, or its
+        defined name. And names of ready columns, which stand at the heads of columns.
         """
         fields = {
             figure.id: f"in_{field}" for field, figure in self.book.estimate.equations.inputs.named().items()
@@ -294,6 +294,8 @@ class Places:
         }
         for (identifier, scenario), place in self.book.input_cells.items():
             address = addresses.get(identifier)
+            if identifier == NAME.id and place[:2] not in self.rows and place[0] in self.contents:
+                yield place, place
             if scenario or place[:2] in self.book_ids or address is None or identifier not in fields:
                 continue
             linking = self.rows.get((address.sheet, address.row))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
+from mantile.equations.ready_columns import NAME
 from mantile.equations.signature import SIGNATURE
 from mantile.graph.quantity import Input
 from mantile.library.documents import parse_json
@@ -145,11 +146,22 @@ class File:
         """Columns in which something stands, with their sheets."""
         return frozenset((name, column) for name, cells in self.contents.items() for _, column in cells)
 
+    def typed_name(self, scenario: int) -> str:
+        """The name that was typed over a ready column; nothing of others."""
+        place = self.book.input_cells.get((NAME.id, scenario))
+        name = None if place is None else self.content(*place)
+        return "" if name is None or isinstance(name, Formula) else str(name)
+
+    @cached_property
+    def unnamed(self) -> frozenset[int]:
+        """Ready columns without a name: what stands in them does not count."""
+        return frozenset(column for column in self.book.ready if not self.typed_name(column))
+
     def scenario_name(self, scenario: int) -> str:
         """What a scenario, or a further case, is called."""
         columns = self.book.estimate.columns
         if scenario < len(columns):
-            return columns[scenario].name
+            return self.typed_name(scenario) or columns[scenario].name
         part = self.book.cases[scenario - len(columns)].part
         return "a point of the sweep" if part == "Sweep" else f"a case of {part}"
 
@@ -449,6 +461,8 @@ def coerced(figure: Input, content: Any, where: str) -> Any:
     """
     if figure.id.startswith(SIGNATURE):
         return "" if content is None or isinstance(content, Formula) else str(content)
+    if figure is NAME and not isinstance(content, Formula):
+        return "" if content is None else str(content)
     if content is None:
         if figure.value is None:
             return None
@@ -498,6 +512,8 @@ def _pasted(text: str, where: str) -> float:
 
 
 def _expected(figure: Input) -> str:
+    if figure is NAME:
+        return "a name"
     if isinstance(figure.value, str):
         return "one of " + ", ".join(str(choice) for choice in figure.choices)
     return f"a number under {LARGEST:g}{'' if figure.unit == '1' else f' in {figure.unit}'}"

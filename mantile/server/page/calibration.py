@@ -25,6 +25,7 @@ SAMPLE = """id,model,accelerator,framework,tp,input_tokens,output_tokens,concurr
 _OF_NO_RUN = (
     "title",
     "variants",
+    "ready_columns",
     "decision",
     "why",
     "versions",

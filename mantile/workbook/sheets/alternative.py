@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from mantile.equations.alternative import Alternative, Compared, alternative, typed
+from xlsxwriter.utility import xl_rowcol_to_cell
+
+from mantile.equations.alternative import Alternative, Compared, alternative, how_to_keep, typed
+from mantile.equations.display import LETTERS
+from mantile.equations.override import OVERRIDE
+from mantile.equations.ready_columns import NAME
 from mantile.estimates.alternative import first_alternative
 from mantile.graph.quantity import Input, Quantity
 from mantile.workbook import style
@@ -44,7 +49,24 @@ def add_alternative(book: EstimateBook, sheet: Sheet, row: int, last: int) -> in
     row = _findings(book, sheet, figures, row + 1)
     row = _inputs(book, sheet, figures, case, row + 1)
     row = _results(book, sheet, figures, row)
+    if book.ready:
+        keep = _how_to_keep(book, figures, case)
+        book.add_quantity(sheet, row, _LABEL, keep, style.SOURCE.but(wrap=False), scenario=ACROSS)
+        row += 1
     return _workings(book, sheet, figures, case, row, last)
+
+
+def _how_to_keep(book: EstimateBook, figures: Alternative, case: int) -> Quantity:
+    """What to type so that the first ready column is the alternative."""
+    column = book.ready[0]
+
+    def cells(*identifiers: str) -> str:
+        places = [book.input_cells[identifier, column] for identifier in identifiers]
+        return " and ".join(f"{sheet}!{xl_rowcol_to_cell(row, at)}" for sheet, row, at in places)
+
+    accelerators = (workers.inputs.accelerator.id for workers in book.estimate.equations.workers)
+    basis = (f"hardware.price_{name}{OVERRIDE}" for name in ("cloud", "rental"))
+    return how_to_keep(figures, case, LETTERS[column], cells(NAME.id), cells(*accelerators), cells(*basis))
 
 
 def _findings(book: EstimateBook, sheet: Sheet, figures: Alternative, row: int) -> int:

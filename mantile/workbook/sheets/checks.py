@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from mantile.equations.checks import Check, Verdict
 from mantile.equations.display import LETTERS, SIDE_BY_SIDE
+from mantile.graph.quantity import Quantity
 from mantile.workbook import style
 from mantile.workbook.book import ACROSS, FIRST, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.audit import CHECKS, LAST
 from mantile.workbook.sheets.frame import add_part, mark_beginning, needed_height
+from mantile.workbook.sheets.ready_columns import add_ready_head
 from mantile.workbook.text_width import cut_to
 
 _RULE, _GO_TO, _KIND, _CODE, _UNIT = 2, 3, 4, 5, 6  # columns; results stand where scenarios do
@@ -68,6 +70,9 @@ def _heads(book: EstimateBook, sheet: Sheet, row: int) -> None:
         sheet.set_text(row, column, head, style.HEADER)
     for column, (letter, scenario) in enumerate(zip(LETTERS, book.estimate.columns, strict=False), FIRST):
         told = cut_to(f"{letter} · {scenario.name}", style.HEADER.size, sheet.widths[column])
+        if column - FIRST in book.ready:
+            add_ready_head(sheet, row, column, column - FIRST, style.HEADER)
+            continue
         sheet.set_text(row, column, "result" if book.columns == 1 else told, style.HEADER)
     for letter, column in zip(LETTERS, _sides(book), strict=False):
         of = "" if book.columns == 1 else f"{letter} · "
@@ -110,7 +115,14 @@ def _totals(book: EstimateBook, sheet: Sheet, row: int, verdict: Verdict, last: 
         sheet.set_text(below, 1, label, look)
         sheet.set_text(below, _CODE, "of", style.emphasised(style.UNIT, 1).but(bold=False, align="right"))
         fixed = style.emphasised(style.value("number", role="fixed"), 1)
-        book.add_constant(sheet, below, _UNIT, counted, fixed.but(align="left"))
+        if isinstance(counted, Quantity):
+            each = verdict.of_each[below - row]
+            book.add_constant(sheet, below, _GO_TO, each, fixed.but(align="left", form='0" each"'))
+            book.add_quantity(sheet, below, _UNIT, counted, fixed.but(align="left"), scenario=ACROSS)
+            if verdict.in_all is not None and below == row:
+                book.add_quantity(sheet, below, _KIND, verdict.in_all, fixed, scenario=ACROSS)
+        else:
+            book.add_constant(sheet, below, _UNIT, counted, fixed.but(align="left"))
         book.register(figure, CellAddress(sheet.name, below))
         left = style.emphasised(style.value("number"), 1).but(align="left")
         for scenario in range(book.columns):

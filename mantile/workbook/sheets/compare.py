@@ -17,7 +17,8 @@ from mantile.equations.compare import (
     compare,
 )
 from mantile.equations.metrics import table_format
-from mantile.graph.quantity import Input
+from mantile.equations.ready_columns import name_of
+from mantile.graph.quantity import Input, Named, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -28,6 +29,7 @@ COMPARISON = "Comparison"
 _UNIT, _BETTER, _BASE = 1, 2, 3  # columns; the last is that of the base's values
 _CHARTS_END = 11  # column up to which charts reach
 _HEIGHT = 17  # of a line
+_HOW_TO_USE = "type a name over row 4 of Inputs to use this column"
 # Formats of the front sheets, by line, where they are not the digits of a metric; texts have none.
 _FORMS = {
     "accelerators": "whole",
@@ -59,15 +61,19 @@ def last_column(book: EstimateBook) -> int:
     return _column(book.side_by_side) if book.columns > 1 else 0
 
 
-def add_comparison(book: EstimateBook, sheet: Sheet, row: int, last: int) -> int:
-    """Lay out the part from a row on; the row after it. None of a single scenario."""
-    return row if book.columns == 1 else _Comparison(book, sheet).lay_out(row, last)
+def add_comparison(book: EstimateBook, sheet: Sheet, row: int, last: int, counted: Quantity | None) -> int:
+    """Lay out the part from a row on; the row after it. None of a single scenario.
+
+    Args:
+        counted: how many scenarios have a name; None without ready columns.
+    """
+    return row if book.columns == 1 else _Comparison(book, sheet, counted).lay_out(row, last)
 
 
 class _Comparison:
     """The part while it is laid out, and the rows in which its lines stand."""
 
-    def __init__(self, book: EstimateBook, sheet: Sheet) -> None:
+    def __init__(self, book: EstimateBook, sheet: Sheet, counted: Quantity | None) -> None:
         self.book, self.sheet = book, sheet
         self.heads = scenario_heads(book)[: book.side_by_side]
         self.last = last_column(book)
@@ -76,6 +82,8 @@ class _Comparison:
             [f"{letter[0]} · {name}" for letter, name in self.heads],
             book.estimate_values[: book.side_by_side],
             book.currency,
+            book.ready,
+            counted,
         )
         self.rows: dict[Row, int] = {}
 
@@ -109,13 +117,18 @@ class _Comparison:
         grey = bottom.but(size=style.SMALL, bold=False, colour=style.GREY)
         for scenario, (letter, name) in enumerate(self.heads):
             sheet.set_text(row, _column(scenario), letter, top)
-            sheet.set_text(row + 1, _column(scenario), name, style.HEADER_WRAP)
+            if scenario in self.book.ready:
+                live = name_of(scenario, _HOW_TO_USE)
+                sheet.set_formula(row + 1, _column(scenario), live, style.HEADER_WRAP, scenario=ACROSS)
+            else:
+                sheet.set_text(row + 1, _column(scenario), name, style.HEADER_WRAP)
             if scenario:
                 sheet.set_text(row + 1, _column(scenario) + 1, "vs A", grey)
         sheet.set_text(row + 1, self.last, "best", bottom)
         sheet.set_style(row, 0, self.last, top)
         pixels = sheet.widths[_BASE]
-        needed = (needed_height(name, style.HEADER_WRAP, pixels) for _, name in self.heads)
+        names = (_HOW_TO_USE if at in self.book.ready else name for at, (_, name) in enumerate(self.heads))
+        needed = (needed_height(name, style.HEADER_WRAP, pixels) for name in names)
         sheet.heights[row + 1] = max(18, *needed)
 
     def _section(self, row: int, lines: tuple[Row, ...]) -> None:
@@ -150,7 +163,7 @@ class _Comparison:
     def _scenarios(self, row: int) -> int:
         """What is said of scenarios side by side; the next free row."""
         book, sheet, scenarios = self.book, self.sheet, self.figures.scenarios
-        constants: Mapping[str, tuple[Input, ...]] = {
+        constants: Mapping[str, tuple[Named, ...]] = {
             "number": scenarios.numbers,
             "letter": scenarios.letters,
             "name": scenarios.names,
@@ -158,7 +171,10 @@ class _Comparison:
         for below, (caption, figures) in enumerate(constants.items(), row):
             sheet.set_text(below, 0, caption, _SMALL)
             for column, figure in enumerate(figures, _BASE):
-                book.add_constant(sheet, below, column, figure, _SMALL)
+                if isinstance(figure, Quantity):
+                    book.add_quantity(sheet, below, column, figure, _SMALL, scenario=ACROSS)
+                else:
+                    book.add_constant(sheet, below, column, figure, _SMALL)
         self.label_row = row + 3
         sheet.set_text(self.label_row, 0, "label", _SMALL)
         for column, label in enumerate(scenarios.labels, _BASE):
@@ -261,7 +277,9 @@ class _Comparison:
         named = f"INDEX(${base}{line}:${best}{line},MAX(1,2*(CODE(${best}{line})-64)-2))"
         equals = f"ABS(N({value}{line})-N({named}))<=1E-8*ABS(N({named}))"
         width = 2 if scenario else 1
-        self._rule(column, f"${value}${fits + 1}=0", style.Style(colour=style.MUTE), width, stop=True)
+        fit = f"${value}${fits + 1}"
+        fit = f"N({fit})" if scenario in self.book.ready else fit
+        self._rule(column, f"{fit}=0", style.Style(colour=style.MUTE), width, stop=True)
         self._rule(
             column,
             f'AND(ISNUMBER(${value}{line}),LEN(${best}{line})>0,${best}{line}<>"=",${best}{line}<>"–",{equals})',

@@ -73,7 +73,7 @@ def plan_part(book: EstimateBook, sheet: Sheet, row: int) -> int:
     row, equations = add_part(sheet, row, "Plan", note, len(sheet.widths) - 1), book.estimate.equations
     behind: list[tuple[int, Further, int]] = []
     rules: dict[str, str] = {}
-    for scenario in range(book.side_by_side):
+    for scenario in range(min(len(book.asked.columns), book.side_by_side)):
         drawn = _Drawn(book, sheet, scenario)
         for workers in equations.workers:
             row, places, more = _grid(book, sheet, row, scenario, workers)

@@ -33,12 +33,14 @@ def what_if_sheet(
     choice: Decided | None,
     own: Sequence[Typed],
     inputs: Sequence[SensitivityInput],
+    counted: Quantity | None,
 ) -> tuple[SensitivityPart, SweepPart]:
     """Lay out the sheet.
 
     Args:
         choice: the figures of the decision; None of a scenario without one.
         inputs: what is taken lower and higher.
+        counted: how many scenarios have a name; None without ready columns.
     """
     last = max(_LAST, compare.last_column(book), 0 if choice is None else decide.LAST)
     sheet = book.add_sheet(Sheet(WHAT_IF, "outputs", _PURPOSE))
@@ -46,7 +48,7 @@ def what_if_sheet(
     add_title_rows(book, sheet, WHAT_IF, last, master)
     sheet.freeze, sheet.repeat_rows = (_TOP, 1), (0, 1)
     row = decide.add_decision(book, sheet, _TOP, last, choice, own)
-    row = compare.add_comparison(book, sheet, row, last)
+    row = compare.add_comparison(book, sheet, row, last, counted)
     row = add_alternative(book, sheet, row, last)
     sensitivity = SensitivityPart(book, sheet, row, last, inputs)
     sweep = SweepPart(book, sheet, sensitivity.end, last)

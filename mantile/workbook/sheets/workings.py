@@ -55,6 +55,7 @@ from mantile.workbook.sheets.folding import OUTLINED, folded, folded_blocks, row
 from mantile.workbook.sheets.frame import add_part, add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 from mantile.workbook.sheets.lines import Lines
+from mantile.workbook.sheets.ready_columns import add_names, add_ready_head, follow_base
 from mantile.workbook.sheets.tables import add_columns, add_heads, add_row, first_column
 from mantile.workbook.text_width import cut_to, height, letters
 
@@ -104,6 +105,7 @@ def workings(
     once: bool = False,
     parts: Mapping[str, str] | None = None,
     front: Front | None = None,
+    names: Quantity | None = None,
 ) -> Sheet:
     """Lay out blocks of quantities on a sheet of their own.
 
@@ -114,6 +116,7 @@ def workings(
             directly.
         shared: whether a value of all scenarios stands there that no section has.
         once: whether what is the same in all scenarios stands there once, as shared inputs do.
+        names: how many columns have a name, where ready ones are named on this sheet.
     """
     sheet = book.add_sheet(Sheet(name, family, purpose))
     shared = shared or any(_has_shared(section) for section in sections)
@@ -134,7 +137,12 @@ def workings(
         sheet.set_text(3, column, head, style.HEADER)
     sheet.set_text(3, SHARED, "all\u00a0\u00a0\nscenarios\u00a0\u00a0" if shared else "", style.HEADER_WRAP)
     for index, head in enumerate(column_heads(book)):
-        sheet.set_text(3, FIRST + index, head.replace("  ", "\u00a0\u00a0"), style.HEADER_WRAP)
+        if index not in book.ready:
+            sheet.set_text(3, FIRST + index, head.replace("  ", "\u00a0\u00a0"), style.HEADER_WRAP)
+        elif names is None:
+            add_ready_head(sheet, 3, FIRST + index, index, style.HEADER_WRAP)
+    if names is not None:
+        add_names(book, sheet, names)
     for section in sections:
         if section.heads is not None:
             add_heads(book, sheet, HEAD_ROW, section.heads)
@@ -493,7 +501,11 @@ def typed(
     name = figure.id.removeprefix("inputs.")
     stated = name in scenario.given or any(f"{item.id}{OVERRIDE}" == figure.id for item in scenario.overrides)
     cell = Cell(look.but(colour=style.INK), scenario=of, entry=figure)
-    if stated or figure.value is None or figure in book.taken_inputs:
+    follows_itself = figure.follows is not None and name not in base.given
+    follows_itself = follows_itself and figure.id not in book.estimate.inputs(0)
+    if of in book.ready and not follows_itself and not figure.id.startswith("measured."):
+        follow_base(book, cell, figure)
+    elif stated or figure.value is None or figure in book.taken_inputs:
         cell = _entry(figure, look, value, of)
     elif figure.follows is not None and name not in base.given and figure.id in book.estimate.inputs(of):
         cell = _entry(figure, look, value, of)  # as the model is published for the framework
