@@ -37,7 +37,7 @@ _CASH = (
 _OPTIONS = (("buy", "Buy"), ("rent", "Rent"), ("api", "API"))
 _COLOURS = {"buy": style.COMPUTE, "rent": style.SECOND, "api": style.MEMORY}
 _RATE = "[>=1000]#,##0;#,##0.0"
-_MONEY = '[<=-9999500]"−"#,##0.0,,"M";[<0]"−"#,##0,;#,##0,'
+_MONEY = '#,##0,;"−"#,##0,;#,##0,'
 _PERCENT = ("growth", "busiest", "discount_rate", "residual", "upkeep", "swing")
 _IF_ZERO = {
     "requests_per_day": "of users",

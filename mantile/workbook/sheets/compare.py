@@ -16,7 +16,7 @@ from mantile.equations.compare import (
     Row,
     compare,
 )
-from mantile.equations.metrics import table_format
+from mantile.graph.operations import table_format
 from mantile.graph.quantity import Input
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Sheet
