@@ -108,14 +108,13 @@ def summary_sheet(
         sheet.set_style(row, FIRST + 1, LAST, style.SECTION_HEAD)
     SummaryCharts(book, sheet).lay_out(sensitivity_part, sweep_part)
     _trust(book, sheet, verdict, stamp)
-    sheet.breaks, sheet.freeze, sheet.paper = [_CONTENTS - 1], (2, 0), A4
+    sheet.freeze, sheet.paper = (2, 0), A4
+    sheet.print_area = (0, FIRST, _CONTENTS - 2, LAST)
 
 
 def fill_contents(book: EstimateBook) -> None:
     """Write what the workbook holds below the page, once everything else is laid out."""
-    sheet = book.sheets["Summary"]
-    after = add_contents(book, sheet, _CONTENTS, CHART_DATA - 1)
-    sheet.print_area = (0, FIRST, after - 1, LAST)
+    add_contents(book, book.sheets["Summary"], _CONTENTS, CHART_DATA - 1)
 
 
 def _select_row(book: EstimateBook, sheet: Sheet, row: int, names: tuple[str, ...]) -> None:
