@@ -184,6 +184,7 @@ class Trust:
     Args:
         nearest: the nearest measured run if it is near, the run, and the degrees here, of which that tells;
             None where the library has no measured runs.
+        parts: of results as generated that stand elsewhere.
     """
 
     profile: Quantity
@@ -194,6 +195,7 @@ class Trust:
     generated: Quantity
     live: Quantity
     nearest: tuple[Quantity, Quantity, Quantity] | None
+    parts: tuple[Quantity, ...]
 
 
 def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
@@ -306,9 +308,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
             join("whole deployment, ", text(inputs.concurrency), " requests in flight"),
         ),
         "per_accelerator": _tile("per_accelerator", join("accelerators: ", accelerators)),
-        "cost": _tile(
-            "cost", join(inputs.price_basis, " price, utilisation ", percent(inputs.utilisation, 1))
-        ),
+        "cost": _tile("cost", join(inputs.price_basis, " price, ", percent(inputs.utilisation, 1), " used")),
         "power": _tile("power", join("accelerators: ", accelerators, ", PUE ", rounded(inputs.pue, 2))),
     }
 
@@ -437,6 +437,19 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
     """How far one may trust the answer."""
     profile = graph.prefill_workers.efficiency.profile
     ttft, tpot, rate = stamp.stored[:3]
+    short = [
+        _text(f"generated.{metric.attribute}.short", "A time as generated, if short", told(then, words))
+        for metric, then in ((TTFT, ttft), (TPOT, tpot))
+        for words in (join(_in_headline(metric, then), " ms"),)
+    ]
+    times = [
+        _text(
+            f"generated.{metric.attribute}",
+            "A time as generated",
+            where(time >= LONG, long_time(time), words),
+        )
+        for metric, time, words in zip((TTFT, TPOT), map(number_of, (ttft, tpot)), short, strict=True)
+    ]
     return Trust(
         profile=_text(
             "profile",
@@ -461,13 +474,10 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
             "generated",
             "Results as generated",
             join(
-                "TTFT ",
-                told(ttft, join(_in_headline(TTFT, ttft), " ms")),
-                " · TPOT ",
-                told(tpot, join(_in_headline(TPOT, tpot), " ms")),
-                told(rate, join(" · ", text(rate), " tokens/s"), ""),
+                "TTFT ", times[0], " · TPOT ", times[1], told(rate, join(" · ", text(rate), " tokens/s"), "")
             ),
         ),
+        parts=(*times, *short),
         live=_text("live", "Live results", join("Live results: ", verdict.stamp)),
         nearest=_nearest_run(graph),
     )
@@ -505,8 +515,8 @@ def _memory_tile(graph: EstimateGraph) -> Tile:
     kv, fullest = graph.fullest.kv, graph.fullest
     low, high = (rounded(in_unit(end, "GB"), 1) for end in fullest.ranges["peak_memory"])
     likely = _text("tile.memory_used.range", "Range of a tile", join("80\u00a0%: ", low, " to ", high, " GB"))
-    on_host = rounded(in_unit(fullest.host, "GB"), 1)
-    words = join("fullest one; after the start ", likely, "; main memory of a machine ", on_host, " GB")
+    on_host = text(in_unit(fullest.host, "GB"))
+    words = join("fullest one; after the start ", likely, "; host memory ", on_host, " GB")
     tile = _tile("memory_used", join("KV cache ", rounded(in_unit(kv, "GB"), 1), " GB"), words)
     return replace(tile, range=likely)
 

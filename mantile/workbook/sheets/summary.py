@@ -200,6 +200,8 @@ def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> 
         book.add_quantity(sheet, _TRUST + row, column, figure, line)
     for row, column, figure in ((1, 4, texts.checks), (3, 4, texts.advice), (2, 7, texts.live)):
         book.add_quantity(sheet, _TRUST + row, column, figure, line, scenario=ACROSS)
+    for column, part in enumerate(texts.parts, FIRST + 3):
+        book.add_quantity(sheet, CHART_DATA, column, part, style.Style(size=style.SMALL))
     leads = "Assumptions: what moves the answer; Log: where it comes from"
     sheet.set_text(_TRUST + 3, 1, leads, line, link=book.link_to_part(ASSUMPTIONS))
     sheet.set_text(_TRUST + 3, 7, book.imprint, line)

@@ -112,7 +112,7 @@ class SweepPart:
     def _charted(self, point: Point) -> None:
         """What charts show of a point."""
         for key, value in point.charted.items():
-            look = style.VALUE.but(size=style.SMALL)
+            look = style.aired("#,##0.00", size=style.SMALL)
             self.book.add_quantity(self.sheet, self.row, self.charted[key], value, look, scenario=ACROSS)
 
     def _now(self) -> None:
@@ -190,7 +190,7 @@ class SweepPart:
             if key in self.charted and not isinstance(values[key], str):
                 small = look.but(size=style.SMALL)
                 sheet.set_cell(self.row, self.charted[key], value_cell(small, values[key]))
-        small = style.VALUE.but(size=style.SMALL)
+        small = style.aired("#,##0.00", size=style.SMALL)
         self.book.add_quantity(sheet, self.row, self.charted[CHOSEN], made.chosen, small, scenario=ACROSS)
         self.chosen.append(made.chosen)
         self.up.append(made.results[UP])
@@ -328,6 +328,8 @@ class SweepPart:
         book, sheet = self.book, self.sheet
         bold = style.Style(size=10.5, bold=True)
         book.add_input(sheet, self.top, 0, self.choice.metric)
+        cell = sheet.cells[self.top, 0]
+        cell.style = cell.style.but(align="left", bold=True, indent=1)
         book.add_quantity(
             sheet, self.top, 1, self.choice.title(self.chosen, self.words), bold, scenario=ACROSS
         )
