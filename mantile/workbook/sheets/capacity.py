@@ -37,7 +37,9 @@ _CASH = (
 _OPTIONS = (("buy", "Buy"), ("rent", "Rent"), ("api", "API"))
 _COLOURS = {"buy": style.COMPUTE, "rent": style.SECOND, "api": style.MEMORY}
 _RATE = "[>=1000]#,##0;#,##0.0"
-_MONEY = '#,##0,;"−"#,##0,;#,##0,'
+# Programs put the sign of a section whose condition is another than "below 0" themselves.
+_MONEY = '[<=-99999500]#,##0,,"M";[<0]"−"#,##0,;#,##0,'
+_BILLIONS = "[>=9999950]#,##0,;#,##0.0,"
 _PERCENT = ("growth", "busiest", "discount_rate", "residual", "upkeep", "swing")
 _IF_ZERO = {
     "requests_per_day": "of users",
@@ -224,7 +226,7 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: Capacity, row: int) -> int
     top = row
     _line(book, sheet, row, "Peak, requests/s", found.peak, _RATE, later, step)
     _line(book, sheet, row + 1, "Replicas, with spares", found.replicas, "#,##0", later, step)
-    _line(book, sheet, row + 2, "Output tokens, billions", found.parts["output"], "#,##0.0,", later, step)
+    _line(book, sheet, row + 2, "Output tokens, billions", found.parts["output"], _BILLIONS, later, step)
     row += 3
     _line(book, sheet, row, "Purchases", found.parts["bought"], _MONEY, first, step)
     _line(book, sheet, row + 1, "Residual value", found.parts["residual"], _MONEY, later, step)
