@@ -67,7 +67,7 @@ _RESULTS: dict[str, Metric | None] = {
 CHART_METRIC = "sweep.metric"
 """Id of the metric that is chosen for the chart over the first input."""
 CHOSEN, ACROSS, UP = "chosen", "interactivity", "per_accelerator"
-CHARTED = (CHOSEN, ACROSS, UP)
+CHARTED = (ACROSS, UP, CHOSEN)
 """What charts show: the metric that is chosen; and one along the axis of another, a number in each point."""
 NO_POINT = Input("sweep.no_point", "Where there is no point", "1", math.nan, shared=True, fixed=True)
 
