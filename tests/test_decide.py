@@ -220,7 +220,7 @@ def test_what_nobody_knows_has_no_rank_and_is_never_free() -> None:
         if results(number, {})["usd_per_million_tokens_output"] is None
     )
     assert as_generated()[f"rank.{number}"] == "–"
-    assert as_generated()[f"lost.{number}"] == "no cloud price, so no rank; rental price 2.1 USD/h"
+    assert as_generated()[f"lost.{number}"] == "no cloud price, so no rank; rental price 2.10 USD/h"
     by_speed = said({OBJECTIVE: "TPOT", f"{LIMIT}tpot_s": None}, {})
     assert not isinstance(by_speed[f"rank.{number}"], str)
 

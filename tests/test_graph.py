@@ -260,9 +260,9 @@ def test_printed_text_is_exactly_this(node: Node, text: str, value: float) -> No
 def test_text_and_quotes_are_printed_as_excel_reads_them() -> None:
     """Quotes double; a join binds looser than a sum and tighter than a comparison."""
     assert formula(q.join("say ", 'a "b"'), CELLS) == '="say "&"a ""b"""'
-    assert formula(q.equal(q.join("x", q.text(A)), "x3"), CELLS) == '="x"&FIXED(A1,0)="x3"'
-    assert formula(q.join("x", q.rounded(A + B, 1), " GB"), CELLS) == '="x"&ROUND(A1+A2,1)+0&" GB"'
-    assert formula(q.join("x", q.percent(A + B, 1)), CELLS) == '="x"&ROUND((A1+A2)*100,1)+0&"%"'
+    assert formula(q.equal(q.join("x", q.text(A)), "x3"), CELLS) == '="x"&FIXED(ROUND(A1,0),0)="x3"'
+    assert formula(q.join("x", q.rounded(A + B, 1), " GB"), CELLS) == '="x"&FIXED(ROUND(A1+A2,1),1)&" GB"'
+    assert formula(q.join("x", q.percent(A + B, 1)), CELLS) == '="x"&FIXED(ROUND((A1+A2)*100,1),1)&"%"'
     assert formula(Apply("join", (A + B, Literal("x"))), CELLS) == '=A1+A2&"x"'
     assert formula(InCase(B, 2), CELLS) == "=C2"
     assert formula(q.sum_range(Cases(B, 3, "all B")), CELLS) == "=SUM(A2:C2)"
@@ -394,15 +394,16 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
     "is_empty": [(q.is_empty(EMPTY), True), (q.is_empty(A), False), (q.is_empty(WORD), False)],
     "is_error": [(q.is_error(A / ZERO), True), (q.is_error(A), False), (q.is_error(WORD), False)],
     "if_error": [(q.if_error(A / ZERO, B), 2.0), (q.if_error(A, B), 3.0)],
-    "text": [(q.text(A / B), "2"), (q.text(A**7), "2,187")],
     "rounded": [
+        (q.join("n = ", q.text(A / B)), "n = 2"),
+        (q.text(A**7), "2,187"),
         (q.join("n = ", q.rounded(A / B, 1)), "n = 1.5"),
-        (q.join("n = ", q.rounded(A, 1), " of ", WORD), "n = 3 of beta"),
+        (q.join("n = ", q.rounded(A, 1), " of ", WORD), "n = 3.0 of beta"),
         (q.join("n = ", q.rounded(D, 1)), "n = 0.3"),
-        (q.join("n = ", q.rounded(-D / A / A, 1)), "n = 0"),  # not -0
+        (q.join("n = ", q.rounded(-D / A / A, 1)), "n = 0.0"),  # not -0
     ],
     "percent": [
-        (q.percent(D, 1), "25%"),
+        (q.percent(D, 1), "25.0%"),
         (q.join(q.percent(A + D, 0), " of ", WORD), "325% of beta"),
         (q.percent(-(D**9), 0), "0%"),
     ],

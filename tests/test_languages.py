@@ -10,7 +10,8 @@ import openpyxl
 import pytest
 
 from mantile.estimates.estimate import estimate
-from mantile.graph.operations import rounded_text
+from mantile.graph.evaluate import evaluate
+from mantile.graph.quantity import Literal, rounded
 from mantile.library.scenario import load_scenario
 from mantile.verification.engines import recalculate, soffice
 from mantile.verification.verify import verify
@@ -23,20 +24,21 @@ WORKBOOKS = Path(__file__).resolve().parents[1] / "workbooks"
 
 
 def test_numbers_in_texts() -> None:
-    """At most so many decimals, none that say nothing, rounded half away from zero."""
+    """So many decimals, thousands apart, rounded half away from zero."""
     shown = {
-        (12.0, 1): "12",
+        (12.0, 1): "12.0",
         (12.34, 1): "12.3",
         (12.35, 1): "12.4",
-        (0.1 + 0.2, 2): "0.3",
-        (131_072.4, 0): "131072",
+        (0.1 + 0.2, 2): "0.30",
+        (131_072.4, 0): "131,072",
+        (131_072.44, 1): "131,072.4",
         (2.5, 0): "3",
-        (-0.04, 1): "0",
+        (-0.04, 1): "0.0",
         (-1.25, 1): "-1.3",
         (100.0, 0): "100",
     }
     for (value, digits), expected in shown.items():
-        assert rounded_text(value, digits) == expected, (value, digits)
+        assert evaluate(rounded(Literal(value), digits)) == expected, (value, digits)
 
 
 @pytest.mark.exhaustive

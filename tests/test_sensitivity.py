@@ -19,6 +19,7 @@ from openpyxl.utils import get_column_letter
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.sensitivity import RANGE, SensitivityInput, results
+from mantile.equations.sweep import CHART_METRIC
 from mantile.equations.variation import MOST_CHARACTERS
 from mantile.estimates import points as estimate_points
 from mantile.estimates.estimate import Estimate, estimate
@@ -329,7 +330,7 @@ def points(book: EstimateBook, values: list[dict[Any, Any]]) -> list[dict[str, A
     row = row_of_now(book) + 1
     while (row, fields + 1) in sheet.cells:
         line: dict[str, Any] = {"row": row}
-        for name, column in (("ttft", fields + 1), ("tpot", fields + 2), ("usd", fields + 8)):
+        for name, column in (("ttft", fields + 1), ("tpot", fields + 2), ("usd", fields + 7)):
             cell = sheet.cells[row, column]
             line[name] = (
                 cell.number if cell.expression is None else float(values[cell.scenario][cell.expression])
@@ -366,7 +367,7 @@ def test_a_point_is_the_estimate_with_that_input(
     ]
     lines = found if live else found[1:]
     assert len(lines) == len(expected) and any(case.part == SWEEP for case in book.cases) == live
-    curves = [series["values"] for series in book.sheets[WHAT_IF].charts[-2][2].series]
+    curves = [series["values"] for series in book.sheets[WHAT_IF].charts[-1][2].series]
     drawn = [
         row for _, start, _, end, _ in curves for row in range(start, end + 1) if row != row_of_now(book)
     ]
@@ -377,6 +378,46 @@ def test_a_point_is_the_estimate_with_that_input(
         result = made(**point).results()
         wanted = (result["ttft_s"] * 1e3, result["tpot_s"] * 1e3, result["usd_per_million_tokens"]["output"])
         assert (line["ttft"], line["tpot"], line["usd"]) == pytest.approx(wanted, rel=1e-9), point
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("sweep", [{}, {"tp": [1, 2], "input_tokens": [128, 4096]}])
+def test_a_chart_follows_the_metric_that_is_chosen(sweep: dict[str, list[Any]]) -> None:
+    """Its points are the column of the metric, which its title names; the first for none of the list."""
+    book = lay_out(made(sweep=sweep) if sweep else made())
+    sheet = book.sheets[WHAT_IF]
+    _, top, at = book.input_cells[CHART_METRIC, 0]
+    [entry] = [figure for figure in book.own_inputs.values() if figure.id == CHART_METRIC]
+    heads = ((cell.text, at) for at, cell in sheet.cells.items() if cell.text in entry.choices)
+    columns = {text: column for text, (row, column) in sorted(heads, reverse=True) if row > top + 10}
+    series = sheet.charts[-2][2].series
+    for typed in (*entry.choices, "none of the list"):
+        given = book.generated_inputs()
+        given[0] |= {CHART_METRIC: typed}
+        values = book.values(given)
+        metric = typed if typed in entry.choices else entry.choices[0]
+        title = sheet.cells[top, at + 1]
+        assert str(values[title.scenario][title.expression]).startswith(f"{metric} over ")
+        for _, first, column, last, _ in (one["values"] for one in series):
+            for row in range(first, last + 1):
+                shown, cell = sheet.cells[row, column], sheet.cells[row, columns[metric]]
+                value = cell.number if cell.expression is None else values[cell.scenario][cell.expression]
+                assert values[shown.scenario][shown.expression] == value, (typed, row)
+    assert len(columns) == len(entry.choices)
+
+
+@pytest.mark.exhaustive
+def test_a_chart_without_points_says_so() -> None:
+    """Of plans that cannot be no point is drawn, and the titles say that nobody knows any."""
+    book = lay_out(made(sweep={"tp": [3, 5]}))
+    values, sheet = book.values(book.generated_inputs()), book.sheets[WHAT_IF]
+    _, top, _ = book.input_cells[CHART_METRIC, 0]
+    titles = [
+        str(values[cell.scenario][cell.expression])
+        for (row, column), cell in sheet.cells.items()
+        if row == top and 0 < column < 10 and cell.expression is not None
+    ]
+    assert len(titles) == 2 and all(title.endswith(": not known at any point") for title in titles)
 
 
 @pytest.mark.exhaustive

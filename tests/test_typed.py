@@ -581,6 +581,8 @@ ON_SHEETS: tuple[tuple[str, Any, str], ...] = (
     ("capacity.asked.growth", 70, "FIGURE_INVALID"),
     ("capacity.asked.residual", 12, "FIGURE_INVALID"),
     ("capacity.asked.spares", -1, "FIGURE_INVALID"),
+    ("capacity.asked.spares", 0.5, "FIGURE_INVALID"),
+    ("capacity.asked.years", 2.5, "FIGURE_INVALID"),
     ("capacity.asked.rent", "2,50", "FIGURE_INVALID"),
     ("capacity.asked.peak_factor", 0, "FIGURE_INVALID"),
     ("capacity.asked.requests_per_user", 1e12, "FIGURE_INVALID"),

@@ -6,7 +6,7 @@ What the checks are, and what it means where one does not hold, stands in the ta
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import mul
 
@@ -145,8 +145,10 @@ class Checks:
 
     Args:
         codes: of the plan checks, in their order.
+        labels: what holds where these do, and last where the plan has the memory.
         feasibility: fits, fits_with_offload, insufficient_memory or invalid.
         reason: the same, with the code of the first plan check that does not hold in place of invalid.
+        broken: what does not hold of a plan that cannot be, in words.
         possible: 1 if the plan can be; `payable` if moreover it can be known what it draws and costs.
         faults: how many cells hold what cannot be, without which there is no plan; `of_money` without which
             nobody knows what it costs.
@@ -155,8 +157,10 @@ class Checks:
 
     checks: tuple[Check, ...]
     codes: tuple[Input, ...]
+    labels: tuple[Input, ...]
     feasibility: Quantity
     reason: Quantity
+    broken: Quantity
     possible: Quantity
     payable: Quantity
     faults: Faults
@@ -276,11 +280,13 @@ def checks(
         checks=(
             Check("INPUT_INVALID", typed.inputs_invalid, none),
             Check("DIMENSION_INVALID", estimate.model.typed.faults.count, none),
-            *found.checks,
+            *(_or_of_verdict(sides, check, verdict) for check in found.checks),
         ),
         codes=verdict.codes,
+        labels=verdict.labels,
         feasibility=verdict.words,
         reason=verdict.reason,
+        broken=verdict.broken,
         possible=verdict.possible,
         payable=verdict.payable,
         faults=verdict.faults,
@@ -290,13 +296,24 @@ def checks(
     )
 
 
+def _or_of_verdict(sides: _Sides, check: Check, verdict: _Feasibility) -> Check:
+    """A check; of error values also whether the verdict is one, without which nothing is shown."""
+    if check.reason != "ERROR_VALUE":
+        return check
+    either = where(is_error(verdict.possible + verdict.payable), 1, check.left)
+    label = f"{check.left.label}, and in the verdict"
+    return replace(check, left=sides.of()("error_values", label, "flag", either))
+
+
 @dataclass(frozen=True)
 class _Feasibility:
     """The verdict on the plan: in words, with its reason, and as a flag."""
 
     codes: tuple[Input, ...]
+    labels: tuple[Input, ...]
     words: Quantity
     reason: Quantity
+    broken: Quantity
     possible: Quantity
     payable: Quantity
     state: Quantity
@@ -319,6 +336,11 @@ def feasibility(
         Input(f"checks.code.{check.code}", "Code", "1", check.code, shared=True, fixed=True, name="codes")
         for check in checks
         if check.group == PLAN
+    )
+    memory = next(check for check in checks if check.reason == "MEMORY_EXCEEDED")
+    labels = tuple(
+        Input(f"checks.label.{check.code}", "Check", "1", check.label, shared=True, fixed=True, name="checks")
+        for check in (*(check for check in checks if check.group == PLAN), memory)
     )
     holds = rows("plan_holds", "Plan checks that hold", "flag", sum_range(span(plan)))
     faults = rows(
@@ -383,6 +405,10 @@ def feasibility(
         "1",
         where(faults > 0, cause, index(span(codes), place)),
     )
+    broken = where(invalid > 0, index(span(labels[:-1]), place), labels[-1])
+    of_plan = rows(
+        "broken.plan", "The first of plan and memory that does not hold", "1", join("Does not hold: ", broken)
+    )
     words = rows("feasibility", "Feasibility", "1", where(invalid > 0, INVALID, by_memory))
     possible = rows("possible", "The plan can be", "flag", where(invalid > 0, 0, has_room))
     of_money = _of_money(rows, of_cells.of_money, None if of_cost is None else of_cost.faults)
@@ -401,6 +427,7 @@ def feasibility(
             )
     return _Feasibility(
         codes=codes,
+        labels=labels,
         words=words,
         reason=rows(
             "reason",
@@ -409,6 +436,7 @@ def feasibility(
             where(invalid > 0, first, by_memory),
             "the first plan check that does not hold",
         ),
+        broken=rows("broken", "What does not hold, in words", "1", where(faults > 0, message, of_plan)),
         possible=possible,
         payable=payable,
         state=state,

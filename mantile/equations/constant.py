@@ -10,7 +10,7 @@ from mantile.library.correction import MOST_CHANGE
 ALL: list[Input] = []
 
 
-def _constant(name: str, label: str, unit: str, value: float, note: str, called: str = "") -> Input:
+def _constant(name: str, label: str, unit: str, value: float | str, note: str, called: str = "") -> Input:
     constant = defined(f"constant.{name}", label, unit, value, note, name=called)
     ALL.append(constant)
     return constant
@@ -448,10 +448,29 @@ MILLI = _constant(
     "ms_per_s", "Milliseconds per second", "ms/s", 1000, "definition; for the front sheets", "1000 ms per s"
 )
 
+LONG = _constant(
+    "long_time", "Long time", "s", 10, "told in seconds, minutes or hours, not in ms", "a long time"
+)
+_TIMES = (("s", 0.0, 1.0), ("min", 120.0, 60.0), ("h", 7200.0, 3600.0))
+TIMES_FROM = tuple(
+    _constant(
+        f"long_time.from.{unit}", f"Least time told in {unit}", "s", least, "for the front sheets", unit
+    )
+    for unit, least, _ in _TIMES
+)
+TIMES_SECONDS = tuple(
+    _constant(f"long_time.seconds.{unit}", f"Seconds in 1 {unit}", "s", seconds, "definition", f"1 {unit}")
+    for unit, _, seconds in _TIMES
+)
+TIMES_UNITS = tuple(
+    _constant(f"long_time.unit.{unit}", f"Unit {unit}", "1", unit, "as people write it", unit)
+    for unit, *_ in _TIMES
+)
+
 
 def section(used: Iterable[Node]) -> Section:
-    """The constants that a model's equations use; MILLI serves the front sheets of every workbook."""
-    needed = set(used) | {MILLI}
+    """The constants that a model's equations use; those of times serve the front sheets of every workbook."""
+    needed = {*used, MILLI, LONG, *TIMES_FROM, *TIMES_SECONDS, *TIMES_UNITS}
     return Section(
         "Constants",
         tuple(constant for constant in ALL if constant in needed),

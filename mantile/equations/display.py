@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mantile.equations.constant import GIBI, GIGA, KILO, MICRO, MILLI, TERA
+from mantile.equations.constant import (
+    GIBI,
+    GIGA,
+    KILO,
+    MICRO,
+    MILLI,
+    TERA,
+    TIMES_FROM,
+    TIMES_SECONDS,
+    TIMES_UNITS,
+)
 from mantile.graph.evaluate import evaluate
 from mantile.graph.quantity import (
     NOT_KNOWN,
@@ -19,9 +29,12 @@ from mantile.graph.quantity import (
     Quantity,
     Words,
     equal,
+    index,
     is_number,
     join,
+    match_at_most,
     rounded,
+    span,
     sum_of,
     sum_range,
     text,
@@ -181,6 +194,13 @@ def usual_text(value: Node, unit: str) -> Node:
 def in_ms(figure: Named) -> Node:
     """Seconds in ms; a text stays one."""
     return where(is_number(figure), converted(figure, "s", "ms"), figure)
+
+
+def long_time(seconds: Node) -> Node:
+    """A long time in words, in the unit that people say: 24.9 s, 8.1 min, 30.4 h."""
+    place = match_at_most(seconds, span(TIMES_FROM))
+    amount = rounded(seconds / index(span(TIMES_SECONDS), place), 1)
+    return join(amount, " ", index(span(TIMES_UNITS), place))
 
 
 def told(figure: Named, words: Node, otherwise: str = NOT_KNOWN) -> Node:

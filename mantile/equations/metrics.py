@@ -11,12 +11,24 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from mantile.equations.constant import TOKENS_PER_STEP
-from mantile.equations.display import Currency, Shown, number_in
+from mantile.equations.constant import LONG, TIMES_FROM, TOKENS_PER_STEP
+from mantile.equations.display import Currency, Shown, long_time, number_in
 from mantile.equations.fullest import FULLEST
 from mantile.equations.workers import DECODE
-from mantile.graph.operations import format_text
-from mantile.graph.quantity import NOT_KNOWN, Input, Named, Quantity, all_of, is_number, where
+from mantile.graph.evaluate import evaluate
+from mantile.graph.operations import format_text, table_format
+from mantile.graph.quantity import (
+    NOT_KNOWN,
+    Input,
+    Named,
+    Quantity,
+    all_of,
+    is_number,
+    where,
+)
+from mantile.graph.quantity import (
+    Literal as Number,
+)
 
 Better = Literal["lower", "higher"]
 
@@ -144,9 +156,9 @@ class Metric:
         """
         if value is None:
             return NOT_KNOWN
-        for unit, least in _LONG if self.unit == "s" else ():
-            if unit != self.display_unit and least <= value < math.inf:
-                return f"{format_text(value / _SECONDS[unit], table_format(1))} {unit}"
+        least = LONG.value if self.display_unit == "ms" else TIMES_FROM[1].value
+        if self.unit == "s" and float(least or 0) <= value < math.inf:
+            return str(evaluate(long_time(Number(value))))
         if self.unit.startswith("USD") and _MILLION <= abs(value) < math.inf:
             return f"{format_text(value / _MILLION, table_format(2))} M {self.written_unit}"
         number = self.shown(value)
@@ -174,14 +186,7 @@ class Metric:
         return Shown(key, label, unit, quantity, currency, self.digits)
 
 
-_SECONDS = {"h": 3600, "min": 60, "s": 1}
-_LONG = (("h", 7200), ("min", 120), ("s", 10))  # from how many seconds on a time is told in it
 _MILLION = 1e6
-
-
-def table_format(digits: int) -> str:
-    """The number format of a table."""
-    return "#,##0" if digits == 0 else f"#,##0.{'0' * digits}"
 
 
 def _plural(unit: str) -> str:

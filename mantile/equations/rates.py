@@ -18,6 +18,8 @@ from mantile.equations.inputs import CURRENT, EARLY, Ranks, Workload
 from mantile.graph.quantity import Node, Quantity, Section, equal, maximum, minimum, span, where
 from mantile.graph.rows import Rows
 
+REACHED = "What is reached"
+"""Title of the block of fractions of a peak."""
 _LINKS = ("one_shot", "two_shot", "in_switch", "ring", "torus", "gather", "all_to_all", "network", "p2p")
 
 
@@ -76,7 +78,7 @@ def rates(
             (*rows.scales, *rows.fractions, largest, smallest),
             "factor × scale; what the checks look at",
         ),
-        rates=rows.rates.section("What is reached", "fraction × datasheet figure"),
+        rates=rows.rates.section(REACHED, "fraction × datasheet figure"),
     )
 
 

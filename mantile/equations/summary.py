@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mantile.equations.checks import TOLERANCE, Verdict
-from mantile.equations.display import converted, in_unit, told
+from mantile.equations.constant import LONG, TIMES_FROM
+from mantile.equations.display import converted, in_unit, long_time, told
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
@@ -80,12 +81,16 @@ class Tile:
     Args:
         range: of the number, where the line or the definition says it.
         second: over the second number, where that is no fixed text.
+        number: in place of the number where that is a time, in words if it is a long one.
+        parts: of these that stand elsewhere.
     """
 
     line: Quantity
     definition: Quantity | None = None
     range: Quantity | None = None
     second: Quantity | None = None
+    number: Node | None = None
+    parts: tuple[Quantity, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -141,6 +146,7 @@ class ModuleTimes:
     groups: tuple[ModuleGroup, ...]
     ranked: tuple[RankedGroup, ...]
     two_largest: Quantity
+    time: Quantity
 
 
 @dataclass(frozen=True)
@@ -178,6 +184,7 @@ class Trust:
     Args:
         nearest: the nearest measured run if it is near, the run, and the degrees here, of which that tells;
             None where the library has no measured runs.
+        parts: of results as generated that stand elsewhere.
     """
 
     profile: Quantity
@@ -188,6 +195,7 @@ class Trust:
     generated: Quantity
     live: Quantity
     nearest: tuple[Quantity, Quantity, Quantity] | None
+    parts: tuple[Quantity, ...]
 
 
 def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
@@ -200,18 +208,19 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     ttft, speed = graph.headlines[TTFT], graph.headlines[INTERACTIVITY]
     per_user = told(speed, join(", ", text(speed), " tokens/s per user"), "")
     time = number_of(ttft)
-    first = _text(
-        "first",
-        "First token",
+    short = _text(
+        "short_first",
+        "First token that comes soon",
         where(time >= 1, join(rounded(time, 2), " s"), join(text(converted(time, "s", "ms")), " ms")),
     )
+    first = _text("first", "First token", where(time >= LONG, long_time(time), short))
     without = _text(
         "no_first", "Without a first token", where(graph.checks.possible > 0, NOT_KNOWN, _NOT_POSSIBLE)
     )
     to_first = where(is_number(ttft), join(first, " to first token"), without)
     speeds = _text("speeds", "Speed for a user", join(to_first, per_user))
     told_first = _within_limits(graph, speeds)
-    parts: tuple[Quantity, ...] = (without, told_first)
+    parts: tuple[Quantity, ...] = (short, without, told_first)
     why: list[Node] = [where(graph.checks.possible > 0, "", join(", ", graph.checks.reason))]
     if (overload := _overload(graph)) is not None:
         why.append(where(overload, ", overloaded", ""))
@@ -246,7 +255,7 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     engine = (inputs.framework, " · ", inputs.batching, " batching")
     in_words = join(tokens, inputs.weights_dtype, " · ", *degrees(graph.workers), "· ", *engine)
     asked = _text("asked", "Workload and plan as asked", in_words)
-    plan = where(graph.checks.faults.count > 0, graph.checks.faults.message, asked)
+    plan = where(graph.checks.possible > 0, asked, graph.checks.broken)
     return Heading(
         first=first,
         speeds=speeds,
@@ -281,11 +290,15 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
         "memory": _memory_tile(graph),
         "ttft": replace(_ranged(graph, TTFT, "ttft", _floor(graph, TTFT)), second=_prefill_rate(graph)),
         "tpot": _ranged(graph, TPOT, "tpot", _floor(graph, TPOT)),
-        "e2e": _tile(
-            "e2e",
-            told(
-                graph.headlines[E2E],
-                join(percent(serving.ttft / serving.e2e, 0), " of it to the first token"),
+        "e2e": _timed(
+            graph,
+            E2E,
+            _tile(
+                "e2e",
+                told(
+                    graph.headlines[E2E],
+                    join(percent(serving.ttft / serving.e2e, 0), " of it to the first token"),
+                ),
             ),
         ),
         "throughput": _ranged(
@@ -295,9 +308,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
             join("whole deployment, ", text(inputs.concurrency), " requests in flight"),
         ),
         "per_accelerator": _tile("per_accelerator", join("accelerators: ", accelerators)),
-        "cost": _tile(
-            "cost", join(inputs.price_basis, " price, utilisation ", percent(inputs.utilisation, 1))
-        ),
+        "cost": _tile("cost", join(inputs.price_basis, " price, ", percent(inputs.utilisation, 1), " used")),
         "power": _tile("power", join("accelerators: ", accelerators, ", PUE ", rounded(inputs.pue, 2))),
     }
 
@@ -365,10 +376,12 @@ def module_times(graph: EstimateGraph, phase: Pass) -> ModuleTimes:
     first, second = (place.entry for place in ranked[:2])
     share = (index(span(keys), first) + index(span(keys), second)) / in_unit(phase.time, "ms")
     both = Quantity(f"summary.{name}.two_largest", "Two largest", "1", share)
+    short = join(rounded(in_unit(phase.time, "ms"), 1), " ms")
+    time = _text(f"{name}.time", "Time of a pass", where(phase.time >= LONG, long_time(phase.time), short))
     words = join(
         "Prefill, " if name == "prefill" else "Decode step, ",
-        rounded(in_unit(phase.time, "ms"), 1),
-        " ms: ",
+        time,
+        ": ",
         index(span(names), first),
         " and ",
         index(span(names), second),
@@ -376,7 +389,7 @@ def module_times(graph: EstimateGraph, phase: Pass) -> ModuleTimes:
         percent(both, 0),
     )
     title = where(graph.checks.possible > 0, words, f"{name.capitalize()}: not known")
-    return ModuleTimes(_title(name, title), groups, ranked, both)
+    return ModuleTimes(_title(name, title), groups, ranked, both, time)
 
 
 def roofline(graph: EstimateGraph, values: Mapping[Node, Any]) -> Roofline:
@@ -424,13 +437,28 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
     """How far one may trust the answer."""
     profile = graph.prefill_workers.efficiency.profile
     ttft, tpot, rate = stamp.stored[:3]
+    short = [
+        _text(f"generated.{metric.attribute}.short", "A time as generated, if short", told(then, words))
+        for metric, then in ((TTFT, ttft), (TPOT, tpot))
+        for words in (join(_in_headline(metric, then), " ms"),)
+    ]
+    times = [
+        _text(
+            f"generated.{metric.attribute}",
+            "A time as generated",
+            where(time >= LONG, long_time(time), words),
+        )
+        for metric, time, words in zip((TTFT, TPOT), map(number_of, (ttft, tpot)), short, strict=True)
+    ]
     return Trust(
         profile=_text(
             "profile",
             "Efficiency profile",
             join("Efficiency profile ", profile, ", wider ones where it is silent"),
         ),
-        ranges=_text("ranges", "Ranges", join("Ranges: 80 % of runs, ", graph.evidence.name)),
+        ranges=_text(
+            "ranges", "Ranges", join("Ranges: 80 % of runs, ", if_error(graph.evidence.name, NOT_KNOWN))
+        ),
         checks=_text("checks", "Checks", join(verdict.headline, "; ", verdict.alerts)),
         floors=_text("floors", "Above the floors", _above_floors(graph)),
         advice=_text(
@@ -446,13 +474,10 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
             "generated",
             "Results as generated",
             join(
-                "TTFT ",
-                told(ttft, join(_in_headline(TTFT, ttft), " ms")),
-                " · TPOT ",
-                told(tpot, join(_in_headline(TPOT, tpot), " ms")),
-                told(rate, join(" · ", text(rate), " tokens/s"), ""),
+                "TTFT ", times[0], " · TPOT ", times[1], told(rate, join(" · ", text(rate), " tokens/s"), "")
             ),
         ),
+        parts=(*times, *short),
         live=_text("live", "Live results", join("Live results: ", verdict.stamp)),
         nearest=_nearest_run(graph),
     )
@@ -464,7 +489,8 @@ def _nearest_run(graph: EstimateGraph) -> tuple[Quantity, Quantity, Quantity] | 
         return None
     plan = _text("degrees", "Degrees", graph.nearest.short)
     run = _text("nearest_run", "Run at the least distance", graph.nearest.told(plan))
-    return _text("nearest", "Nearest measured run", graph.nearest.if_near(run)), run, plan
+    near = if_error(graph.nearest.if_near(run), "Nearest measured run: not known")
+    return _text("nearest", "Nearest measured run", near), run, plan
 
 
 def _text(name: str, label: str, content: Node) -> Quantity:
@@ -472,15 +498,15 @@ def _text(name: str, label: str, content: Node) -> Quantity:
 
 
 def _title(name: str, content: Node) -> Quantity:
-    return Quantity(f"summary.title.{name}", "Chart title", "1", content)
+    return Quantity(f"summary.title.{name}", "Chart title", "1", if_error(content, NOT_KNOWN))
 
 
 def _tile(name: str, line: Node, definition: Node | None = None) -> Tile:
     return Tile(
-        line=_text(f"tile.{name}", "Line of a tile", line),
+        line=_text(f"tile.{name}", "Line of a tile", if_error(line, NOT_KNOWN)),
         definition=None
         if definition is None
-        else _text(f"tile.{name}.definition", "Definition of a tile", definition),
+        else _text(f"tile.{name}.definition", "Definition of a tile", if_error(definition, NOT_KNOWN)),
     )
 
 
@@ -489,8 +515,8 @@ def _memory_tile(graph: EstimateGraph) -> Tile:
     kv, fullest = graph.fullest.kv, graph.fullest
     low, high = (rounded(in_unit(end, "GB"), 1) for end in fullest.ranges["peak_memory"])
     likely = _text("tile.memory_used.range", "Range of a tile", join("80\u00a0%: ", low, " to ", high, " GB"))
-    on_host = rounded(in_unit(fullest.host, "GB"), 1)
-    words = join("fullest one; after the start ", likely, "; main memory of a machine ", on_host, " GB")
+    on_host = text(in_unit(fullest.host, "GB"))
+    words = join("fullest one; after the start ", likely, "; host memory ", on_host, " GB")
     tile = _tile("memory_used", join("KV cache ", rounded(in_unit(kv, "GB"), 1), " GB"), words)
     return replace(tile, range=likely)
 
@@ -508,19 +534,39 @@ def _ranged(graph: EstimateGraph, metric: Metric, name: str, definition: Node) -
     Args:
         name: of the ranges.
     """
-    likely = _text(f"tile.{name}.range", "Range of a tile", _likely(graph, metric, name))
-    line = told(graph.headlines[metric], likely)
-    return replace(_tile(name, line, definition), range=likely)
+    interval, parts = _likely(graph, metric, name)
+    likely = _text(f"tile.{name}.range", "Range of a tile", interval)
+    tile = replace(_tile(name, told(graph.headlines[metric], likely), definition), range=likely)
+    return _timed(graph, metric, tile, *parts) if metric.unit == "s" else tile
 
 
-def _likely(graph: EstimateGraph, metric: Metric, name: str) -> Node:
-    """The range of a result that holds 80 % of runs, in words."""
+def _timed(graph: EstimateGraph, metric: Metric, tile: Tile, *parts: Quantity) -> Tile:
+    """A tile whose number is a time: minutes and hours are told in words."""
+    figure, name = graph.headlines[metric], f"tile.{metric.attribute}"
+    time, unit = number_of(figure), metric.display_unit
+    long = _text(f"{name}.long", "A long time of a tile", long_time(time))
+    body = where(time >= TIMES_FROM[1], long, converted(time, metric.unit, unit))
+    shown = Quantity(f"summary.{name}.number", "Number of a tile", unit, body)
+    return replace(tile, number=told(figure, shown), parts=(long, shown, *parts))
+
+
+def _likely(graph: EstimateGraph, metric: Metric, name: str) -> tuple[Node, tuple[Quantity, ...]]:
+    """The range of a result that holds 80 % of runs in words, and parts of them."""
     low, _, high = graph.evidence.bands[name]
     unit = metric.display_unit
     values = [in_unit(end, unit) for end in (low, high)]
     ends = [where(value >= 1, rounded(value, metric.large_digits), rounded(value, 2)) for value in values]
     interval = join("80 %: ", ends[0], " to ", ends[1])
-    return interval if unit == metric.unit else join(interval, f" {unit}")
+    if unit == metric.unit:
+        return interval, ()
+    short = _text(f"tile.{name}.range.short", "Range of a short time", join(interval, f" {unit}"))
+    long = [
+        _text(
+            f"tile.{name}.range.{end}", f"{end.capitalize()} end of the range of a long time", long_time(time)
+        )
+        for end, time in (("low", low), ("high", high))
+    ]
+    return where(high >= LONG, join("80 %: ", long[0], " to ", long[1]), short), (short, *long)
 
 
 def _floor(graph: EstimateGraph, metric: Metric) -> Node:

@@ -35,12 +35,18 @@ from mantile.graph.quantity import (
     Quantity,
     Value,
     absolute,
+    at_least,
+    count_where,
+    if_error,
+    index,
     is_error,
     is_number,
     join,
+    match,
     minimum,
     number_of,
     rounded,
+    span,
     where,
 )
 
@@ -51,17 +57,38 @@ _RESULTS: dict[str, Metric | None] = {
     "tokens": OUTPUT_TOKENS_PER_S,
     "per_accelerator": OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,
     "memory": MEMORY_PER_ACCELERATOR,
-    "plan": None,
     "usd": USD_PER_MILLION_OUTPUT_TOKENS,
     "power": POWER,
+    "plan": None,
 }
 """What a sweep shows of each point, under its name in ids; whether the plan can be is no metric."""
 
 
-ACROSS = "interactivity"
-CHARTED = (ACROSS, "per_accelerator", "tpot", "usd")
-"""The results that charts show: the first along the axis of others, so that it is a number in each point."""
+CHART_METRIC = "sweep.metric"
+"""Id of the metric that is chosen for the chart over the first input."""
+CHOSEN, ACROSS, UP = "chosen", "interactivity", "per_accelerator"
+CHARTED = (ACROSS, UP, CHOSEN)
+"""What charts show: the metric that is chosen; and one along the axis of another, a number in each point."""
 NO_POINT = Input("sweep.no_point", "Where there is no point", "1", math.nan, shared=True, fixed=True)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The metric that a chart shows.
+
+    Args:
+        metric: what is typed, one of `choices`.
+        place: of it among the choices; the first where something else is typed.
+    """
+
+    metric: Input
+    choices: tuple[Input, ...]
+    place: Quantity
+
+    def title(self, chosen: Sequence[Quantity], over: str) -> Quantity:
+        """What the chart shows, or that nobody knows it at any point."""
+        label = index(span(self.choices), self.place)
+        return _title(CHOSEN, label, chosen, f" over {over}")
 
 
 @dataclass(frozen=True)
@@ -79,6 +106,14 @@ class Point:
     results: Mapping[str, Quantity]
     charted: Mapping[str, Quantity]
     name: Quantity | None = None
+
+
+@dataclass(frozen=True)
+class StoredPoint:
+    """The results of a point as values, by key, and the one that is chosen for a chart."""
+
+    results: Mapping[str, Input]
+    chosen: Quantity
 
 
 @dataclass(frozen=True)
@@ -122,13 +157,50 @@ def results(graph: EstimateGraph, currency: Currency) -> dict[str, Shown]:
     }
 
 
-def now(inputs: Sequence[Input], shown: Mapping[str, Shown]) -> Point:
+def choice(shown: Mapping[str, Shown]) -> Choice:
+    """The metric that a chart shows, of all that are numbers."""
+    labels = {key: of.label for key, of in shown.items() if of.digits is not None}
+    choices = tuple(
+        Input(f"sweep.choice.{key}", f"Choice, {label}", "1", label, shared=True, fixed=True)
+        for key, label in labels.items()
+    )
+    metric = Input(
+        CHART_METRIC,
+        "Metric of the chart",
+        "1",
+        labels["tpot"],
+        "the chart below and its title follow",
+        choices=tuple(labels.values()),
+        shared=True,
+    )
+    typed = match(InCase(metric, 0, "as typed"), span(choices))
+    place = Quantity("sweep.metric.place", "Place of the metric", "number", if_error(typed, 1))
+    return Choice(metric, choices, place)
+
+
+def title_across(up: Sequence[Named]) -> Quantity:
+    """What the chart of throughput against speed shows, or that nobody knows it at any point."""
+    label = "Throughput per accelerator against speed for a user"
+    return _title(UP, label, up, "")
+
+
+def _title(key: str, label: Node | str, figures: Sequence[Named], behind: str) -> Quantity:
+    known = count_where(span(figures), at_least(0)) > 0
+    return Quantity(
+        f"sweep.title.{key}",
+        "Chart title",
+        "1",
+        join(label, where(known, behind, ": not known at any point")),
+    )
+
+
+def now(inputs: Sequence[Input], shown: Mapping[str, Shown], chosen: Choice) -> Point:
     """The live scenario as a line of the sweep."""
     shown_now = {key: _result("now", of, _now(of.figure)) for key, of in shown.items()}
     return Point(
         fields=tuple(_field("now", figure, _now(figure)) for figure in inputs),
         results=shown_now,
-        charted=_charted("now", shown_now),
+        charted=_charted("now", shown_now, chosen),
     )
 
 
@@ -171,11 +243,24 @@ def varied_inputs(inputs: Sequence[Input]) -> dict[Input, Input]:
     }
 
 
+def stored_point(
+    number: int, shown: Mapping[str, Shown], values: Mapping[str, Value], chosen: Choice
+) -> StoredPoint:
+    """A point whose results are values."""
+    name = f"point.{number}"
+    there = {
+        key: Input(f"sweep.{name}.{key}", of.label, of.unit, values[key], shared=True, fixed=True)
+        for key, of in shown.items()
+    }
+    return StoredPoint(there, _charted(name, there, chosen)[CHOSEN])
+
+
 def live(
     graph: EstimateGraph,
     swept: Sequence[Input],
     inputs: Mapping[Input, Input],
     shown: Mapping[str, Shown],
+    chosen: Choice,
     cases: Sequence[int],
     cells: Cells,
 ) -> Live:
@@ -198,7 +283,7 @@ def live(
             Point(
                 fields=tuple(_field(name, figure, value) for figure, value in fields.items()),
                 results=there,
-                charted=_charted(name, there),
+                charted=_charted(name, there, chosen),
                 name=_name(name, swept[1], fields[swept[1]]) if len(swept) > 1 else None,
             )
         )
@@ -218,17 +303,14 @@ def _result(point: str, of: Shown, value: Node) -> Quantity:
     return Quantity(f"sweep.{point}.{of.key}", of.label, of.unit, of.of(value))
 
 
-def _charted(point: str, results: Mapping[str, Quantity]) -> dict[str, Quantity]:
+def _charted(point: str, results: Mapping[str, Named], chosen: Choice) -> dict[str, Quantity]:
     """Results for charts, of which none is a text: a chart would draw it as 0."""
+    of_choices = span([of for key, of in results.items() if key != "plan"])
+    shown = {CHOSEN: index(of_choices, chosen.place), UP: results[UP]}
+    charted = {key: where(is_number(value), value, NO_POINT) for key, value in shown.items()}
+    charted[ACROSS] = number_of(results[ACROSS])
     return {
-        key: Quantity(
-            f"sweep.{point}.{key}.charted",
-            f"{results[key].label}, for charts",
-            results[key].unit,
-            number_of(results[key])
-            if key == ACROSS
-            else where(is_number(results[key]), results[key], NO_POINT),
-        )
+        key: Quantity(f"sweep.{point}.{key}.charted", f"For charts, {key}", "1", charted[key])
         for key in CHARTED
     }
 

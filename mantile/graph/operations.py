@@ -426,11 +426,16 @@ def _round_up(value: Any, _digits: int) -> Any:
     return np.copysign(np.ceil(np.abs(value)), value)
 
 
+def table_format(digits: int) -> str:
+    """The number format of a table."""
+    return "#,##0" if digits == 0 else f"#,##0.{'0' * digits}"
+
+
 def format_text(value: float, form: str) -> str:
     """A number in a format such as "0", "#,##0.00" or "0%", rounded half away from zero as Excel does.
 
     Formulas take no formats, whose signs for decimals and thousands are others in programs of another
-    language: see `whole_text` and `rounded_text`.
+    language.
     """
     if not math.isfinite(value):
         return "#N/A"
@@ -444,37 +449,13 @@ def format_text(value: float, form: str) -> str:
     return f"{rounded:{',' if form.startswith('#,') else ''}.{digits}f}{'%' if form.endswith('%') else ''}"
 
 
-def whole_text(value: float) -> str:
-    """A whole number with its thousands apart, as a formula joins it to a text."""
-    return format_text(value, "#,##0")
-
-
-def _text(value: Any) -> Any:
-    if np.ndim(value) == 0:
-        return whole_text(float(value)) if not _is_text(value) else math.nan
-    return np.vectorize(whole_text, otypes=[str])(value)
-
-
-def rounded_text(value: float, digits: float) -> str:
-    """A number with at most so many decimals, as a formula joins it to a text: without zeros at its end.
-
-    Formulas add 0: some engines have a negative 0, which they would show.
-    """
-    if not math.isfinite(value):
-        return "#N/A"
-    if abs(value) >= 1e15:  # beyond the digits of a number
-        return f"{value:.14E}"
-    rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP)
-    whole, _, decimals = f"{rounded:f}".partition(".")
-    decimals = decimals.rstrip("0")
-    shown = f"{whole}.{decimals}" if decimals else whole
-    return "0" if shown == "-0" else shown
-
-
 def _rounded(value: Any, digits: Any) -> Any:
+    def shown(number: float) -> str:
+        return format_text(float(number), table_format(int(digits)))
+
     if np.ndim(value) == 0:
-        return rounded_text(float(value), digits) if not _is_text(value) else math.nan
-    return np.vectorize(rounded_text, otypes=[str])(value, digits)
+        return shown(value) if not _is_text(value) else math.nan
+    return np.vectorize(shown, otypes=[str])(value)
 
 
 def _percent(value: Any, digits: Any) -> Any:
@@ -599,9 +580,8 @@ _TABLE = (
     Operation("is_empty",      _is_empty,                  "ISBLANK({0})",        "{0} is empty",                       ATOM,       "truth",           _words("{0} is empty")),
     Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth",           _words("{0} is an error")),
     Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same",            _words("{0}, or {1} on an error")),
-    Operation("text",          _text,                      "FIXED({0},0)",        "{0}",                                ATOM,       "truth",           ""),
-    Operation("rounded",       _rounded,                   "ROUND({0},{1})+0",    "{0}",                                SUM,        "truth",           ""),
-    Operation("percent",       _percent,                   'ROUND(({0})*100,{1})+0&"%"', "{0}",                         ATOM,       "truth",           ""),
+    Operation("rounded",       _rounded,                   "FIXED(ROUND({0},{1}),{1})", "{0}",                          ATOM,       "truth",           ""),
+    Operation("percent",       _percent,                   'FIXED(ROUND(({0})*100,{1}),{1})&"%"', "{0}",               ATOM,       "truth",           ""),
     Operation("until",         _until,                     "LEFT({0},FIND({1},{0}&{1})-1)", "{0} up to {1}",            ATOM,       "truth",           ""),
     Operation("behind",        _behind,                    "MID({0},FIND({1},{0}&{1})+LEN({1}),LEN({2}))", "{0} behind {1}", ATOM,       "truth",           ""),
     Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth",           ""),

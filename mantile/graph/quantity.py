@@ -605,19 +605,16 @@ def nth_largest(members: Span, rank: Operand) -> Apply:
 
 def text(operand: Operand) -> Apply:
     """A number as the text of a whole one, its thousands apart by the sign of the reader's language."""
-    return apply("text", operand)
+    return rounded(operand, 0)
 
 
 def rounded(operand: Operand, digits: int) -> Apply:
-    """A number in a text with at most so many decimals, behind the sign for them of the reader's language.
-
-    It stands in a `join`.
-    """
-    return apply("rounded", operand, Literal(digits)) if digits else text(operand)
+    """A number in a text with so many decimals, both signs as in the reader's language."""
+    return apply("rounded", operand, Literal(digits))
 
 
 def percent(operand: Operand, digits: int) -> Apply:
-    """A share in a text, as a percentage with at most so many decimals. It stands in a `join`."""
+    """A share in a text, as a percentage with so many decimals. It stands in a `join`."""
     return apply("percent", operand, Literal(digits))
 
 

@@ -204,7 +204,7 @@ def _of_sheets(
     for edit in edits:
         if edit["id"] == PROFILE:
             data["capacity"] = data["capacity"] | {"profile": edit["found"]}
-    typed = [edit for edit in edits if edit["id"].startswith("sweep.")]
+    typed = [edit for edit in edits if edit["id"].startswith("sweep.inputs.")]
     if not typed:
         return
     figures = {field: file.book.own_inputs[f"sweep.inputs.{field}"] for field in data["sweep"]}

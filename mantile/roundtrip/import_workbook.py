@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mantile.equations.sweep import CHART_METRIC
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import agree
 from mantile.library.architecture import Model
@@ -152,6 +153,7 @@ def import_workbook(path: str | Path) -> Imported:
         imported = replace(imported, made_on=then.made_on)  # nothing was edited: it is the same version
     kept = [item for item in (*texts.labels, *texts.notes) if item["cell"] not in now.reasons]
     kept += now.left
+    kept += [change for change in now.changes if change["id"] == CHART_METRIC]
     return Imported(
         path=Path(path),
         estimate=imported,

@@ -23,7 +23,7 @@ from mantile.workbook.book import Family, reference
 from mantile.workbook.bundle import Bundle
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.assumptions import add_assumptions
-from mantile.workbook.sheets.audit import audit_sheet
+from mantile.workbook.sheets.audit import LOG, audit_sheet
 from mantile.workbook.sheets.calibration import add_error
 from mantile.workbook.sheets.capacity import add_capacity_sheet, capacity_sheet
 from mantile.workbook.sheets.checks import add_checks, last_column
@@ -172,7 +172,7 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     row = add_checks(book, audit, 2, check_verdict)
     row = add_assumptions(book, audit, row, effects, sensitivity_part.figures.effects, found)
     row = add_log(book, audit, row, headline_stamp, signatures, found)
-    audit.print_area = (0, 0, row - 1, len(audit.widths) - 1)
+    audit.print_area = (audit.parts[LOG] - 1, 0, row - 1, len(audit.widths) - 1)
     summary_sheet(book, check_verdict, headline_stamp, sensitivity_part, sweep_part)
     book.names = _names(book, equations.inputs, check_verdict.master, error)
     if estimate.template.sheets:

@@ -496,7 +496,7 @@ def _tokens(sheet: str, place: str, tokens: list[Token], collects: bool) -> Iter
             and token.subtype == Token.NUMBER
             and token.value not in ("0", "1")
             and previous != "^"
-            and stack[-1:] != ["ROUND"]
+            and stack[-1:] not in (["FIXED"], ["ROUND"])
         ):
             yield Finding("magic-number", sheet, place, f"literal {token.value}")
         if token.type != Token.WSPACE:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from mantile.equations.metrics import table_format
+from mantile.graph.operations import table_format
 
 NAVY, INK, GREY, MUTE = "#17365D", "#1B2733", "#5B6875", "#68737E"
 HAIRLINE, FAINT, PANEL, BAND, GRID = "#D6DCE2", "#EDF0F3", "#F5F7F9", "#E9EEF4", "#E9EDF1"
@@ -145,8 +145,8 @@ FRONT = {
     "sent": '[=0]"–";#,##0.00',
     "megabytes": '[=0]"–";#,##0.000,,',
     "held": "#,##0.0;-#,##0.0;",
-    "usd": '[<1]"$"0.000;"$"#,##0.00',
-    "usd_hour": '"$"#,##0.00" per hour"',
+    "usd": '[<1]"$"0.000;[<1000000]"$"#,##0.00;"$"#,##0.00,," M"',
+    "usd_hour": '[<1000000]"$"#,##0.00" per hour";"$"#,##0.00,," M per hour"',
     "joule": '#,##0.0" J per token"',
     "ratio": '0.000_)_);-0.000_)_);"–"_)_)',
     "text": "@",

@@ -550,8 +550,10 @@ def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
         return sum(sheet.heights.get(row, sheet.default_height or 0) for row in rows)
 
     head = height(*sheet.repeat_rows) if sheet.repeat_rows else 0
-    blocks = _with_stated(sheet)
-    used = height(0, blocks[0][0] - 1) if blocks else 0
+    start, _, end, _ = sheet.print_area or (0, 0, max((row for row, _ in sheet.cells), default=0), 0)
+    blocks = [block for block in _with_stated(sheet) if start <= block[0] <= end]
+    used = height(start, blocks[0][0] - 1) if blocks else 0
+    used += head if start else 0
     for first, last in blocks:
         shown = [row for row in range(first, last + 1) if row not in folded]
         block = height(first, last)
@@ -559,7 +561,7 @@ def _page_breaks(sheet: Sheet, page: float) -> Iterator[int]:
         alone = bool(shown) and used + height(first, shown[: max(_BEGINNING, heads + 1)][-1]) > page
         full = used > _FULL * page or not sheet.repeat_rows  # nobody reads a rest without heads
         is_cut = used + block > page and block <= page - head and full
-        if first in sheet.breaks or alone or is_cut:
+        if first > start and (first in sheet.breaks or alone or is_cut):
             yield first
             used = head
         for row in shown:  # a row is never cut

@@ -31,5 +31,5 @@ def audit_sheet(book: EstimateBook, master: Quantity, last: int) -> Sheet:
     )
     sheet.widths = [*_WIDTHS, *([_FURTHER] * (last - LAST))]
     add_title_rows(book, sheet, AUDIT, LAST, master)
-    sheet.freeze, sheet.one_page_wide = (2, 0), True
+    sheet.freeze, sheet.repeat_rows, sheet.one_page_wide = (2, 0), (0, 1), True
     return sheet

@@ -36,6 +36,5 @@ def _total(book: EstimateBook, sheet: Sheet, row: int, error: Quantity) -> None:
     book.add_quantity(sheet, row, SHARED, error, look, scenario=ACROSS)
     sheet.set_style(row, 0, FIRST + book.columns - 1, style.emphasised(style.VALUE, 2))
     sheet.ids[row] = error.id
-    sheet.print_area = (0, 0, row, FIRST + book.side_by_side - 1)
     start, _ = sheet.blocks[-1]
     sheet.blocks[-1] = (start, row)

@@ -53,7 +53,9 @@ _RESTS_ON = {
 _OPTIONS = (("buy", "Buy"), ("rent", "Rent"), ("api", "API"))
 _COLOURS = {"buy": style.COMPUTE, "rent": style.SECOND, "api": style.MEMORY}
 _RATE = "[>=1000]#,##0;#,##0.0"
-_MONEY = '[<=-9999500]"−"#,##0.0,,"M";[<0]"−"#,##0,;#,##0,'
+# Programs put the sign of a section whose condition is another than "below 0" themselves.
+_MONEY = '[<=-99999500]#,##0,,"M";[<0]"−"#,##0,;#,##0,'
+_BILLIONS = "[>=9999950]#,##0,;#,##0.0,"
 _PERCENT = ("growth", "busiest", "discount_rate", "residual", "upkeep", "swing")
 _IF_ZERO = {
     "requests_per_day": "of users",
@@ -244,9 +246,7 @@ def _by_year(book: EstimateBook, sheet: Sheet, found: OfSubject, titles: Sequenc
     top = row
     _line(book, sheet, row, "Peak, requests/s", found.all("year.*.peak"), _RATE, later, step)
     _line(book, sheet, row + 1, "Replicas, with spares", found.all("year.*.replicas"), "#,##0", later, step)
-    _line(
-        book, sheet, row + 2, "Output tokens, billions", found.all("year.*.output"), "#,##0.0,", later, step
-    )
+    _line(book, sheet, row + 2, "Output tokens, billions", found.all("year.*.output"), _BILLIONS, later, step)
     row += 3
     _line(book, sheet, row, "Purchases", found.all("bought.*"), _MONEY, first, step)
     _line(book, sheet, row + 1, "Residual value", found.all("residual.*"), _MONEY, later, step)

@@ -133,7 +133,11 @@ def _totals(book: EstimateBook, sheet: Sheet, row: int, verdict: Verdict, last: 
 
 def _line(book: EstimateBook, sheet: Sheet, row: int, number: int, check: Check) -> None:
     sheet.set_text(row, 0, str(number), style.SOURCE)
-    sheet.set_text(row, 1, check.label, style.ROW_LABEL)
+    labels = {str(label.value): label for label in book.estimate.equations.checks.labels}
+    if check.label in labels:
+        book.add_constant(sheet, row, 1, labels[check.label], style.ROW_LABEL)
+    else:
+        sheet.set_text(row, 1, check.label, style.ROW_LABEL)
     sheet.set_text(row, _RULE, _SIGNS[check.rule], style.UNIT)
     look = style.value(check.left.unit, role="link")
     base, *others = _sides(book)

@@ -16,8 +16,8 @@ from mantile.equations.compare import (
     Row,
     compare,
 )
-from mantile.equations.metrics import table_format
 from mantile.equations.ready_columns import name_of
+from mantile.graph.operations import table_format
 from mantile.graph.quantity import Input, Named, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Sheet

@@ -63,8 +63,8 @@ _HEIGHT = 20  # of a row
 _LEFT, _RIGHT, _LAST = 1, 5, 9  # first columns of both halves, and the last
 
 
-def add_contents(book: EstimateBook, sheet: Sheet, row: int, end: int) -> int:
-    """What the workbook holds and how it is used, from a row on; the row after it.
+def add_contents(book: EstimateBook, sheet: Sheet, row: int, end: int) -> None:
+    """What the workbook holds and how it is used, from a row on.
 
     Args:
         end: the row before which it ends.
@@ -76,7 +76,6 @@ def add_contents(book: EstimateBook, sheet: Sheet, row: int, end: int) -> int:
     right.colours()
     after = max(left, right.provenance())
     assert after <= end, f"contents end at row {after}; expected at most {end}"
-    return after
 
 
 def _title(book: EstimateBook, sheet: Sheet, row: int) -> None:

@@ -60,8 +60,8 @@ _NO_PLAN = (
 )
 
 
-def devices_part(book: EstimateBook, sheet: Sheet, row: int) -> int:
-    """Draw them from a row on, in the columns that the sheet has; the row after them."""
+def devices_part(book: EstimateBook, sheet: Sheet, row: int) -> None:
+    """Draw them from a row on, in the columns that the sheet has."""
     found = book.estimate.equations.devices
     assert found is not None
     note = "Layers, memory and links are cells of Inputs. Times of one pass; decode by what binds its layers."
@@ -74,7 +74,7 @@ def devices_part(book: EstimateBook, sheet: Sheet, row: int) -> int:
     if found.devices[0].workers.inputs.links is not None:
         row = _links(sheet, found, row + 1)
     row = _chart(sheet, found, table + 1, row + 1)
-    return _splits(book, sheet, found, row)
+    _splits(book, sheet, found, row)
 
 
 def _finding(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
@@ -250,8 +250,8 @@ def _chart(sheet: Sheet, found: Devices, first: int, row: int) -> int:
     return row + 13
 
 
-def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> int:
-    """What other ways to split the layers give; the row after them."""
+def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
+    """What other ways to split the layers give."""
     _head(sheet, row, "split of the layers", ("step, ms", "prefill, ms", "fits", "layers of the devices"))
     graph, tenth = book.estimate.equations, style.table("ms2")
     names: list[Node | str] = ["as it is now", *(split.name for split in found.other_splits.values())]
@@ -280,4 +280,3 @@ def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> int:
     last = row + len(names) + 2
     sheet.set_text(last, _NAME, _NO_PLAN, style.Style(size=9.5, colour=style.GREY))
     sheet.blocks.append((row, last))
-    return last + 1

@@ -101,11 +101,10 @@ class _Layers:
         self._room_for_timelines()
         after = self.row + 3 + self.timeline_rows + _LIMIT_ROWS
         sheet.blocks.append((self.row, after - 1))
-        sheet.breaks.append(after)
         of_plan = plan_part if self.book.estimate.equations.devices is None else devices_part
-        printed = of_plan(self.book, sheet, after) - 1
+        of_plan(self.book, sheet, after)
         self._data(max(row for row, _ in sheet.cells) + 2, rows, charts_at)
-        sheet.print_area = (0, 0, printed, self.last)
+        sheet.print_area = (0, 0, after - 1, self.last)
         sheet.freeze = (2, 2)
         return sheet
 

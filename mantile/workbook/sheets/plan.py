@@ -59,19 +59,15 @@ _BOX = style.Style(size=9.5, align="left", form="0", bottom=(style.THIN, style.W
 _RULES = 3  # columns of rules
 
 
-def plan_part(book: EstimateBook, sheet: Sheet, row: int) -> int:
+def plan_part(book: EstimateBook, sheet: Sheet, row: int) -> None:
     """Draw a grid and a picture for each scenario, and for decode workers of their own, with messages.
 
     Behind them, in short, the accelerators that there may be after an edit.
-
-    Returns:
-        The row after what is printed: of the accelerators behind those that are in use when the workbook is
-        made.
     """
     note = "Live: change a degree of parallelism on Summary and the grid recolours. Slices are from – to."
     sheet.blocks.append((row, row + 1))
     row, equations = add_part(sheet, row, "Plan", note, len(sheet.widths) - 1), book.estimate.equations
-    behind: list[tuple[int, Further, int]] = []
+    behind: list[tuple[int, Further]] = []
     rules: dict[str, str] = {}
     for scenario in range(min(len(book.asked.columns), book.side_by_side)):
         drawn = _Drawn(book, sheet, scenario)
@@ -80,15 +76,11 @@ def plan_part(book: EstimateBook, sheet: Sheet, row: int) -> int:
             rules |= {line.label: line.rule for line in places.lines if not line.memory}
             row = drawn.picture(row, workers, places.accelerators[:DOMAINS_SHOWN])
             if more is not None:
-                used = int(book.estimate_values[scenario][workers.ranks.deployment])
-                behind.append((scenario, more, used))
+                behind.append((scenario, more))
         row = _messages(book, sheet, row, scenario)
     row = _rules(sheet, row, rules)
-    printed = row
-    for scenario, more, used in behind:
+    for scenario, more in behind:
         row = _further(book, sheet, row, scenario, more)
-        printed = row if used > BAND else printed
-    return printed
 
 
 def _columns(sheet: Sheet, pixels: float) -> int:

@@ -108,14 +108,13 @@ def summary_sheet(
         sheet.set_style(row, FIRST + 1, LAST, style.SECTION_HEAD)
     SummaryCharts(book, sheet).lay_out(sensitivity_part, sweep_part)
     _trust(book, sheet, verdict, stamp)
-    sheet.breaks, sheet.freeze, sheet.paper = [_CONTENTS - 1], (2, 0), A4
+    sheet.freeze, sheet.paper = (2, 0), A4
+    sheet.print_area = (0, FIRST, _CONTENTS - 2, LAST)
 
 
 def fill_contents(book: EstimateBook) -> None:
     """Write what the workbook holds below the page, once everything else is laid out."""
-    sheet = book.sheets["Summary"]
-    after = add_contents(book, sheet, _CONTENTS, CHART_DATA - 1)
-    sheet.print_area = (0, FIRST, after - 1, LAST)
+    add_contents(book, book.sheets["Summary"], _CONTENTS, CHART_DATA - 1)
 
 
 def _select_row(book: EstimateBook, sheet: Sheet, row: int, names: tuple[str, ...]) -> None:
@@ -201,6 +200,8 @@ def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> 
         book.add_quantity(sheet, _TRUST + row, column, figure, line)
     for row, column, figure in ((1, 4, texts.checks), (3, 4, texts.advice), (2, 7, texts.live)):
         book.add_quantity(sheet, _TRUST + row, column, figure, line, scenario=ACROSS)
+    for column, part in enumerate(texts.parts, FIRST + 3):
+        book.add_quantity(sheet, CHART_DATA, column, part, style.Style(size=style.SMALL))
     leads = "Assumptions: what moves the answer; Log: where it comes from"
     sheet.set_text(_TRUST + 3, 1, leads, line, link=book.link_to_part(ASSUMPTIONS))
     sheet.set_text(_TRUST + 3, 7, book.imprint, line)

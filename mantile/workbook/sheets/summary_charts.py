@@ -46,7 +46,7 @@ class SummaryCharts:
 
     def __init__(self, book: EstimateBook, sheet: Sheet) -> None:
         self.book, self.sheet = book, sheet
-        self.row = CHART_DATA + 3
+        self.row = CHART_DATA + 8
 
     def lay_out(self, sensitivity_part: SensitivityPart, sweep_part: SweepPart) -> None:
         """All charts of the page."""
@@ -135,6 +135,7 @@ class SummaryCharts:
         self.sheet.charts.append((_SPLIT + 1, place, chart))
         self.sheet.set_text(self.row, _FIRST, "share of the two largest", _SMALL)
         self._add(self.row, 3, figures.two_largest, _NUMBER)
+        self._add(self.row, 4, figures.time, _SMALL)
         self.row += 2
 
     def _groups(self, name: str, figures: ModuleTimes) -> None:

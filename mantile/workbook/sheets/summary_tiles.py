@@ -20,10 +20,10 @@ from mantile.equations.metrics import (
     USD_PER_HOUR,
     USD_PER_MILLION_OUTPUT_TOKENS,
     Metric,
-    table_format,
 )
 from mantile.equations.summary import Tile, all_tokens, tiles
-from mantile.graph.quantity import Node, Quantity
+from mantile.graph.operations import table_format
+from mantile.graph.quantity import NOT_KNOWN, Node, Quantity, if_error
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
@@ -75,12 +75,14 @@ def add_tiles(book: EstimateBook, sheet: Sheet) -> None:
         look = style.TILE.but(size=style.SMALL, bold=True, colour=style.NAVY, top=(style.THICK, style.NAVY))
         cell = Cell(look.but(right=_edge(tile.column)), text=questions.get(tile.column))
         sheet.set_cell(_QUESTIONS, tile.column, cell)
-        _numbers(book, sheet, tile)
         words = texts[tile.key]
+        _numbers(book, sheet, tile, words.number)
         _texts(book, sheet, tile, words)
         if words.range is not None:
             column = _RANGE_OF_MEMORY if tile.key == "memory" else tile.column
             book.add_quantity(sheet, CHART_DATA + 2, column, words.range, style.Style(size=style.SMALL))
+        for row, part in enumerate(words.parts, CHART_DATA + 3):
+            book.add_quantity(sheet, row, tile.column, part, style.Style(size=style.SMALL))
     fail = style.Style(colour=style.FAIL, bold=True)
     rule = {"type": "cell", "criteria": "==", "value": 0, "format": fail}
     sheet.conditional.append(((_NUMBER, 1, _NUMBER, 1), rule))
@@ -243,20 +245,20 @@ def _headline_form(metric: Metric) -> str:
     return style.amount(metric.large_digits, metric.display_unit)
 
 
-def _numbers(book: EstimateBook, sheet: Sheet, tile: _Tile) -> None:
+def _numbers(book: EstimateBook, sheet: Sheet, tile: _Tile, time: Node | None) -> None:
     """The large number, which leads to its row and says how it is worked out, and the second number."""
     figure = tile.figure
     look = style.TILE.but(right=_edge(tile.column), bold=True, colour=style.NAVY)
     large = look.but(size=22, form=book.currency.number_format(tile.form))
     note = f"{figure.label}: {sentence(figure)}\n\n{figure.id}, on {book.addresses[figure].sheet}"
-    shown = book.displayed(figure, tile.unit)
+    shown = if_error(book.displayed(figure, tile.unit), NOT_KNOWN) if time is None else time
     cell = Cell(large, expression=shown, link=book.link_to(figure), note=note)
     sheet.set_cell(_NUMBER, tile.column, cell)
     other = tile.other
     if isinstance(other, Quantity):
         other = book.displayed(other, tile.other_unit or other.unit)
     small = look.but(size=11, form=book.currency.number_format(tile.other_form))
-    sheet.set_formula(_OTHER, tile.column, other, small)
+    sheet.set_formula(_OTHER, tile.column, if_error(other, NOT_KNOWN), small)
 
 
 def _texts(book: EstimateBook, sheet: Sheet, tile: _Tile, words: Tile) -> None:

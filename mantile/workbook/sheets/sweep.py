@@ -6,19 +6,37 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mantile.equations.display import Shown
-from mantile.equations.sweep import CHARTED, NO_POINT, Live, Point, live, now, results, stored, varied_inputs
+from mantile.equations.sweep import (
+    ACROSS as SPEED,
+)
+from mantile.equations.sweep import (
+    CHARTED,
+    CHOSEN,
+    NO_POINT,
+    UP,
+    Live,
+    Point,
+    choice,
+    live,
+    now,
+    results,
+    stored,
+    stored_point,
+    title_across,
+    varied_inputs,
+)
 from mantile.estimates.points import SweepPoints, point_values, sweep_points
-from mantile.graph.quantity import Input, Quantity, Value
+from mantile.graph.quantity import Input, Named, Quantity, Value, span
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.cases import add_label, add_varied_row, fold, value_cell
-from mantile.workbook.sheets.frame import add_part, mark_beginning, thirds
+from mantile.workbook.sheets.frame import add_part, mark_beginning
 
 SWEEP = "Sweep"
 _NOTE, _HEAD, _NOW = 17, 18, 20  # rows below the titles of charts: note, head, live scenario, then points
 _FIRST_CASE = 2  # column of the first point of the workings, behind ids
-_LAST = 11  # column up to which charts reach
+_SECOND, _LAST = 4, 11  # column of the second chart, and up to which charts reach
 _CURVES = 4  # so many values of the second input get a curve of their own
 _CHART_HEIGHT = 300
 _FEW, _MARKED = 4, 6  # points of which each carries its value; so many carry theirs at most
@@ -46,6 +64,7 @@ class SweepPart:
         self.columns = {key: 1 + len(self.swept) + place for place, key in enumerate(self.results)}
         # What charts show stands right of what is printed.
         self.charted = {key: last + 2 + place for place, key in enumerate(CHARTED)}
+        self.choice = choice(self.results)
         self.places: dict[int, tuple[float, float]] = {}  # of points in the chart, by row
         self.note: Quantity | None = None  # whether stored points still are those of the live scenario
         how = (
@@ -63,6 +82,8 @@ class SweepPart:
     def _lay_out(self) -> None:
         self._heads()
         self._now()
+        self.chosen: list[Quantity] = []  # of points, for the titles of charts
+        self.up: list[Named] = []
         first = self._live() if self.asked.live else self._stored()
         length = len(next(iter(self.asked.over.values())))
         starts = range(first, first + len(self.asked.points), length)
@@ -79,17 +100,24 @@ class SweepPart:
         self.sheet.set_text(self.head - 1, first, NO_POINT.label, small.but(bold=False))
         self.book.add_constant(self.sheet, self.head - 1, first + 2, NO_POINT, small.but(bold=False))
         for key, column in self.charted.items():
-            self.sheet.set_text(self.head, column, self.results[key].label, style.HEADER_WRAP)
+            head = self.results[key].label if key in self.results else self.choice.metric.label
+            self.sheet.set_text(self.head, column, head, style.HEADER_WRAP)
+        self.book.own_lists[self.choice.metric.id] = span(self.choice.choices)
+        for row, figure in enumerate(self.choice.choices, self.top):
+            self.book.add_constant(self.sheet, row, first, figure, small.but(bold=False))
+        self.book.add_quantity(
+            self.sheet, self.top, first + 2, self.choice.place, small.but(bold=False), scenario=ACROSS
+        )
 
     def _charted(self, point: Point) -> None:
         """What charts show of a point."""
         for key, value in point.charted.items():
-            look = _result_look(self.results[key]).but(size=style.SMALL)
+            look = style.aired("#,##0.00", size=style.SMALL)
             self.book.add_quantity(self.sheet, self.row, self.charted[key], value, look, scenario=ACROSS)
 
     def _now(self) -> None:
         """The live scenario."""
-        self.here = point = now(self.swept, self.results)
+        self.here = point = now(self.swept, self.results, self.choice)
         panel = {"fill": style.PANEL}
         self.sheet.set_text(self.row, 0, "now, live", style.LABEL.but(bold=True, **panel))
         for column, (figure, value) in enumerate(zip(self.swept, point.fields, strict=True), 1):
@@ -155,11 +183,17 @@ class SweepPart:
         for column, (figure, value) in enumerate(zip(self.swept, fields, strict=True), 1):
             look = _input_look(figure).but(colour=style.GREY)
             sheet.set_cell(self.row, column, value_cell(look, value))
-        for key, result in values.items():
+        made = stored_point(number, self.results, values, self.choice)
+        for key, result in made.results.items():
             look = _result_look(self.results[key]).but(colour=style.GREY)
-            sheet.set_cell(self.row, self.columns[key], value_cell(look, result))
-            if key in self.charted and not isinstance(result, str):
-                sheet.set_cell(self.row, self.charted[key], value_cell(look.but(size=style.SMALL), result))
+            self.book.add_constant(sheet, self.row, self.columns[key], result, look)
+            if key in self.charted and not isinstance(values[key], str):
+                small = look.but(size=style.SMALL)
+                sheet.set_cell(self.row, self.charted[key], value_cell(small, values[key]))
+        small = style.aired("#,##0.00", size=style.SMALL)
+        self.book.add_quantity(sheet, self.row, self.charted[CHOSEN], made.chosen, small, scenario=ACROSS)
+        self.chosen.append(made.chosen)
+        self.up.append(made.results[UP])
         self.row += 1
 
     def _live(self) -> int:
@@ -189,7 +223,9 @@ class SweepPart:
         }
         numbers = tuple(cases.values())
         cells = self.book.planned(self.sheet.name, numbers[0])
-        figures = live(estimate.equations, self.swept, inputs, self.results, numbers, cells)
+        figures = live(estimate.equations, self.swept, inputs, self.results, self.choice, numbers, cells)
+        self.chosen += [point.charted[CHOSEN] for point in figures.points]
+        self.up += [point.results[UP] for point in figures.points]
         first = self.row
         for number, point in enumerate(figures.points, 1):
             self._live_point(number, point)
@@ -250,7 +286,7 @@ class SweepPart:
 
         A curve for each value of the second field, and where we are.
         """
-        x, y = self.charted["interactivity"], self.charted["per_accelerator"]
+        x, y = self.charted[SPEED], self.charted[UP]
 
         def column(first: int, last: int, at: int) -> charts.Range:
             return (self.sheet.name, first, at, last, at)
@@ -288,23 +324,28 @@ class SweepPart:
         return [row for row in marked if row != self.now][:_MARKED]
 
     def _charts(self) -> None:
-        """Charts above the table: TPOT and cost over the first field, throughput against interactivity."""
-        places = thirds(self.sheet, _LAST)
-        sizes = [(width, _CHART_HEIGHT) for _, width in places]
-        captions = (
-            (f"TPOT in ms over {self.words}", self._over("tpot", sizes[0])),
-            ("Throughput per accelerator against speed for a user", self.interactivity(sizes[1], _PLOT)),
-            (self.results["usd"].label, self._over("usd", sizes[2])),
+        """Charts above the table: a metric over the first field, throughput against interactivity."""
+        book, sheet = self.book, self.sheet
+        bold = style.Style(size=10.5, bold=True)
+        book.add_input(sheet, self.top, 0, self.choice.metric)
+        cell = sheet.cells[self.top, 0]
+        cell.style = cell.style.but(align="left", bold=True, indent=1)
+        book.add_quantity(
+            sheet, self.top, 1, self.choice.title(self.chosen, self.words), bold, scenario=ACROSS
         )
-        for (column, _), (caption, chart) in zip(places, captions, strict=True):
-            self.sheet.set_text(self.top, column, caption, style.Style(size=10.5, bold=True))
-            self.sheet.charts.append((self.top + 1, column, chart))
+        book.add_quantity(sheet, self.top, _SECOND, title_across(self.up), bold, scenario=ACROSS)
+        left, right = (
+            (int(sum(sheet.widths[first:last])) - 14, _CHART_HEIGHT)
+            for first, last in ((0, _SECOND), (_SECOND, _LAST + 1))
+        )
+        sheet.charts.append((self.top + 1, 0, self._over(left)))
+        sheet.charts.append((self.top + 1, _SECOND, self.interactivity(right, _PLOT)))
 
-    def _over(self, key: str, size: tuple[int, int]) -> charts.Chart:
-        """A result over the first field."""
-        name, at, (first, last) = self.sheet.name, self.charted[key], self.curves[0]
+    def _over(self, size: tuple[int, int]) -> charts.Chart:
+        """The metric that is chosen over the first field."""
+        name, at, (first, last) = self.sheet.name, self.charted[CHOSEN], self.curves[0]
         return charts.lines(
-            f"{self.results[key].label} over {self.words}",
+            f"The metric that is chosen above over {self.words}",
             (name, first, 1, last, 1),
             [(name, start, at, end, at) for start, end in self.curves],
             size,

@@ -1,7 +1,8 @@
 """The What-if sheet: what would be otherwise, and what it changes.
 
-Its parts stand below each other in one grid, each on pages of its own: plans that were searched for,
-scenarios side by side, another accelerator, drivers lower and higher, an input over a list of values.
+Its parts stand below each other in one grid: plans that were searched for, scenarios side by side, another
+accelerator, drivers lower and higher, an input over a list of values. What is decided or compared is printed;
+without either, what the results hang on.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from mantile.workbook.sheets import compare, decide
 from mantile.workbook.sheets.alternative import add_alternative
 from mantile.workbook.sheets.folding import WHAT_IF
 from mantile.workbook.sheets.frame import add_title_rows
-from mantile.workbook.sheets.sensitivity import SensitivityPart
+from mantile.workbook.sheets.sensitivity import SENSITIVITY, SensitivityPart
 from mantile.workbook.sheets.sweep import SweepPart
 
 _LABELS, _COLUMN = 310, 90  # widths of the first column and of the others
@@ -48,11 +49,15 @@ def what_if_sheet(
     add_title_rows(book, sheet, WHAT_IF, last, master)
     sheet.freeze, sheet.repeat_rows = (_TOP, 1), (0, 1)
     row = decide.add_decision(book, sheet, _TOP, last, choice, own)
-    row = compare.add_comparison(book, sheet, row, last, counted)
+    alternative = row = compare.add_comparison(book, sheet, row, last, counted)
     row = add_alternative(book, sheet, row, last)
     sensitivity = SensitivityPart(book, sheet, row, last, inputs)
     sweep = SweepPart(book, sheet, sensitivity.end, last)
     sheet.widths += [_COLUMN] * (max(column for _, column in sheet.cells) - last)
-    sheet.print_area = (0, 0, sweep.row - 1, last)
+    sheet.print_area = (0, 0, alternative - 1, last)
+    if alternative == _TOP:  # nothing is decided or compared
+        first = sheet.parts[SENSITIVITY] - 1
+        folded = min(row for row, _ in sheet.folds if row > first)
+        sheet.print_area = (first, 0, folded - 3, last)
     sheet.breaks = sorted([*sheet.breaks, *(head - 1 for head in sheet.parts.values())])[1:]
     return sensitivity, sweep

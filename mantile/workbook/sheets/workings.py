@@ -14,7 +14,9 @@ from itertools import groupby
 from operator import attrgetter
 
 from mantile.equations.display import LETTERS, origin
+from mantile.equations.graph import CALCULATION, EFFICIENCY, IR
 from mantile.equations.override import OVERRIDE
+from mantile.equations.rates import REACHED
 from mantile.graph.quantity import (
     Input,
     Line,
@@ -50,8 +52,8 @@ from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.references import link_to_typed
 from mantile.workbook.sheets.answers import answers
 from mantile.workbook.sheets.cases import value_cell
+from mantile.workbook.sheets.folding import INPUTS_SHEET, OUTLINED, folded, folded_blocks, rows_in_use
 from mantile.workbook.sheets.folding import LIBRARY as LIBRARY_SHEETS
-from mantile.workbook.sheets.folding import OUTLINED, folded, folded_blocks, rows_in_use
 from mantile.workbook.sheets.frame import add_part, add_title_rows, column_heads, needed_height
 from mantile.workbook.sheets.free_column import add_free_cell, add_free_head
 from mantile.workbook.sheets.lines import Lines
@@ -154,7 +156,7 @@ def workings(
         needed_height(head, style.HEADER_WRAP, width) for head, width in zip(heads, sheet.widths, strict=True)
     )
     sheet.heights[HEAD_ROW] = max(sheet.heights[HEAD_ROW], *needed)
-    sheet.freeze, sheet.repeat_rows = (4, 2), (3, 3)
+    sheet.freeze = (4, 2)
 
     row = HEAD_ROW + 1
     if front is not None:
@@ -206,8 +208,25 @@ def workings(
         add_free_head(book, sheet)
     if name in LIBRARY_SHEETS:
         sheet.autofilter = (HEAD_ROW, 0, row - 1, _LAST_FILTER)
-    sheet.print_area = (0, 0, row - 1, printed)
+    first, end = _printed_rows(name, sheet)
+    sheet.print_area = (first, 0, end, printed)
+    sheet.repeat_rows = (0 if first else HEAD_ROW, HEAD_ROW)
     return sheet
+
+
+def _printed_rows(name: str, sheet: Sheet) -> tuple[int, int]:
+    """The first and the last row that are printed: what the sheet comes to. All else is for the screen."""
+    heads: dict[str, tuple[int, int]] = {}
+    for block in reversed(sheet.blocks):
+        head = sheet.cells.get((block[0] + 1, 0))
+        heads |= {} if head is None else {str(head.text): block}
+    if name == IR:
+        return 0, sheet.breaks[0] - 1
+    if name == INPUTS_SHEET:
+        return 0, heads["Constants"][0] - 1
+    if name in (EFFICIENCY, CALCULATION):
+        return heads[REACHED if name == EFFICIENCY else "Serving"]
+    return 0, heads[ANSWERS][1]
 
 
 def _widths(narrowest: tuple[int, ...], columns: int, shared: bool) -> list[float]:
@@ -388,7 +407,7 @@ def _labels(
     worked_out, source = _how(figure)
     is_override = identifier.endswith(OVERRIDE)
     of_model = isinstance(figure, Input) and identifier.startswith("model.") and not figure.fixed
-    if title == LINKED_IN or identifier.startswith(_GUARDS):
+    if title in REPEATING or identifier.startswith(_GUARDS):  # their own rows say it
         worked_out = source = ""
     how, source = how or worked_out, "‹ type why" if is_override else source
     styles = _LOOKS
