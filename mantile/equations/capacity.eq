@@ -15,6 +15,8 @@ define clear(share) = choose(1 + where(is_number(share), 1, 0) + where(all(numbe
 define worth(factor, late) = ((late * factor + flow.2) * factor + flow.1) * factor + flow.0
 define worth_late(factor) = (flow.5 * factor + flow.4) * factor + flow.3
 
+when capacity
+
 [capacity] Demand and money | what is asked; typed on Capacity
 asked.* without asked.profile
 whole       Share of the busiest hour (100) [1] := 100 ; 100 is the peak
@@ -77,19 +79,14 @@ rate_own    Requests per second of a replica in the scenario [request/s] = load.
 prompt_load  Requests per second that would fill the time with prompts [request/s]
             = where(load.prompts > 0, rate_own / max(smallest, load.prompts), rate_most)
 work        Time a request adds to the steps of others [s]
-            = load.delay + inputs.output_tokens / emitted * where(load.decoding <= decode.batch,
-            load.slope, load.slope_above)
-over capacity.work
-            = load.delay + inputs.output_tokens / speculation.emitted * where(load.decoding <= decode.batch,
-            load.slope, load.slope_above) | when speculation
+            = load.delay + inputs.output_tokens / emitted * slope_used
 ttft_room   Wait that the limit of mean TTFT leaves [s] = max(0, inputs.ttft_limit - serving.ttft + load.wait)
             ; all else of TTFT as at the rate of the scenario
 
 when request_rate
 for name | of | limit in tpot | TPOT | inputs.tpot_limit; tpot_asked | TPOT of the demand | asked.tpot
 {name}_room  Share of time that the limit of {of} leaves to requests [1]
-            = max(0, 1 - where(load.decoding <= decode.batch, load.fixed, load.fixed_above) / max(smallest,
-            {limit})) ; what a step takes without any is fixed
+            = max(0, 1 - fixed_used / max(smallest, {limit})) ; what a step takes without any is fixed
 solved.{name}  Requests per second at which {of} reaches its limit [request/s]
             = {name}_room / max(smallest, work) * one_request
 

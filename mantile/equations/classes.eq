@@ -11,6 +11,8 @@ define far_from(limit, median, deviation) = min(far, max(-far, ln(max(smallest, 
   max(smallest, deviation)))
 define within(limit, far) = where(limit > 0, 1 / (1 + exp(-far * (normal_line + normal_cube * far * far))), 1)
 
+when classes
+
 [classes] Mixture of classes | lengths that the deployment sees
 weights     Sum of the weights of all classes [1] = sum(*[classes.*.share])
 

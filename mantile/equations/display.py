@@ -29,6 +29,7 @@ from mantile.graph.quantity import (
     Quantity,
     Words,
     equal,
+    if_error,
     index,
     is_number,
     join,
@@ -237,3 +238,8 @@ def words(figures: Sequence[Input], what: str) -> Words:
         "id": lambda figure: figure.id,
     }
     return Words(tuple(figures), what, tuple(map(texts[what], figures)))
+
+
+def or_not_known(figure: Node | str) -> Node:
+    """A figure; in words that it is not known where it is an error."""
+    return if_error(figure, NOT_KNOWN)

@@ -111,10 +111,8 @@ gap_variance  Variance of the mean gap of a request by its prompts, against the 
             = gap_prompts * (1 + spread.prompts) / max(1, inputs.output_tokens / emitted - 1) * (gap_delay /
             gap_used) * (gap_delay / gap_used)
 when request_rate
-step_slope  Step time per further request in use [s]
-            = where(load.decoding <= decode.batch, load.slope, load.slope_above)
-step_fixed  Step time without requests in use [s]
-            = where(load.decoding <= decode.batch, load.fixed, load.fixed_above)
+step_slope  Step time per further request in use [s] = slope_used
+step_fixed  Step time without requests in use [s] = fixed_used
 step_left   Share of the time left for steps themselves, in use [1]
             = where(load.open > 0, min(1, max(smallest, step_fixed / gap_used)), 1)
 running     Requests that decode at the rate [1] = load.decoding / one_request

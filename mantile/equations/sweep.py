@@ -33,6 +33,7 @@ from mantile.graph.quantity import (
     Named,
     Node,
     Quantity,
+    Span,
     Value,
     absolute,
     at_least,
@@ -85,9 +86,14 @@ class Choice:
     choices: tuple[Input, ...]
     place: Quantity
 
+    @property
+    def listed(self) -> Span:
+        """The choices, for the list of the cell."""
+        return span(self.choices)
+
     def title(self, chosen: Sequence[Quantity], over: str) -> Quantity:
         """What the chart shows, or that nobody knows it at any point."""
-        label = index(span(self.choices), self.place)
+        label = index(self.listed, self.place)
         return _title(CHOSEN, label, chosen, f" over {over}")
 
 

@@ -415,6 +415,7 @@ def read(text: str, file: str) -> Subject:
     heads = 0  # the last so many blocks stand under one head
     families: list[dict[str, str]] = [{}]
     when: tuple[str, ...] = ()
+    of_file: tuple[str, ...] = ()
     rows: list[tuple[str, str]] = []
 
     def end_of_rows() -> None:
@@ -434,6 +435,7 @@ def read(text: str, file: str) -> Subject:
             macros |= _macro(line, place)
         elif line.startswith("when "):
             when = _names(line.removeprefix("when "))
+            of_file = of_file if heads else when
         elif line.startswith("for "):
             families = [outer | inner for outer in families for inner in _families(line, place)]
         elif line.startswith("["):
@@ -443,7 +445,11 @@ def read(text: str, file: str) -> Subject:
             raise EquationError(f"{place}: a row before the first [head]")
         else:
             rows.append((place, line))
-    return Subject(subject, tuple(replace(block, lines=tuple(lines)) for block, _, lines in blocks), macros)
+    return Subject(
+        subject,
+        tuple(replace(block, lines=tuple(lines), when=(*of_file, *block.when)) for block, _, lines in blocks),
+        macros,
+    )
 
 
 def _joined(text: str) -> Iterator[tuple[int, str]]:

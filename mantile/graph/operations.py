@@ -459,10 +459,26 @@ def _rounded(value: Any, digits: Any) -> Any:
 
 
 def _percent(value: Any, digits: Any) -> Any:
-    shown = _rounded(np.multiply(value, 100) if not _is_text(value) else value, digits)
-    return (
-        f"{shown}%" if isinstance(shown, str) else shown if np.ndim(shown) == 0 else np.char.add(shown, "%")
-    )
+    if np.ndim(value) == 0:
+        return percent_text(float(value), digits) if not _is_text(value) else math.nan
+    return np.vectorize(percent_text, otypes=[str])(value, digits)
+
+
+def percent_text(share: float, digits: float) -> str:
+    """A share as a percentage with at most so many decimals, as a formula joins it to a text.
+
+    Formulas add 0: some engines have a negative 0, which they would show.
+    """
+    value = share * 100
+    if not math.isfinite(value):
+        return "#N/A%"
+    if abs(value) >= 1e15:  # beyond the digits of a number
+        return f"{value:.14E}%"
+    rounded = Decimal(repr(value)).quantize(Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP)
+    whole, _, decimals = f"{rounded:f}".partition(".")
+    decimals = decimals.rstrip("0")
+    shown = f"{whole}.{decimals}" if decimals else whole
+    return "0%" if shown == "-0" else f"{shown}%"
 
 
 def _as_text(value: Any) -> str:
@@ -581,7 +597,7 @@ _TABLE = (
     Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth",           _words("{0} is an error")),
     Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same",            _words("{0}, or {1} on an error")),
     Operation("rounded",       _rounded,                   "FIXED(ROUND({0},{1}),{1})", "{0}",                          ATOM,       "truth",           ""),
-    Operation("percent",       _percent,                   'FIXED(ROUND(({0})*100,{1}),{1})&"%"', "{0}",               ATOM,       "truth",           ""),
+    Operation("percent",       _percent,                   'ROUND(({0})*100,{1})+0&"%"', "{0}",                       ATOM,       "truth",           ""),
     Operation("until",         _until,                     "LEFT({0},FIND({1},{0}&{1})-1)", "{0} up to {1}",            ATOM,       "truth",           ""),
     Operation("behind",        _behind,                    "MID({0},FIND({1},{0}&{1})+LEN({1}),LEN({2}))", "{0} behind {1}", ATOM,       "truth",           ""),
     Operation("join",          _join,                      "{0}&{1}",             "{0}{1}",                             TEXT,       "truth",           ""),

@@ -614,7 +614,7 @@ def rounded(operand: Operand, digits: int) -> Apply:
 
 
 def percent(operand: Operand, digits: int) -> Apply:
-    """A share in a text, as a percentage with so many decimals. It stands in a `join`."""
+    """A share in a text, as a percentage with at most so many decimals. It stands in a `join`."""
     return apply("percent", operand, Literal(digits))
 
 

@@ -149,6 +149,9 @@ def serving(
     rows.know_as("gap_used", token.whole)
     rows.know_as("slots", setting.memory.batch / ONE_REQUEST)
     rows.know_as("slot_waits", sum_of(slots.waits))
+    if load is not None:
+        rows.know_as("slope_used", load.slope)
+        rows.know_as("fixed_used", load.fixed)
     if first.any_time is not None:
         rows.know_as("any_time", first.any_time)
     return Serving(

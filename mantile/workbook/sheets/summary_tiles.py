@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.equations.display import or_not_known
 from mantile.equations.metrics import (
     DECODE_MBU,
     E2E,
@@ -23,7 +24,7 @@ from mantile.equations.metrics import (
 )
 from mantile.equations.summary import Tile, all_tokens, tiles
 from mantile.graph.operations import table_format
-from mantile.graph.quantity import NOT_KNOWN, Node, Quantity, if_error
+from mantile.graph.quantity import Node, Quantity
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
@@ -251,14 +252,14 @@ def _numbers(book: EstimateBook, sheet: Sheet, tile: _Tile, time: Node | None) -
     look = style.TILE.but(right=_edge(tile.column), bold=True, colour=style.NAVY)
     large = look.but(size=22, form=book.currency.number_format(tile.form))
     note = f"{figure.label}: {sentence(figure)}\n\n{figure.id}, on {book.addresses[figure].sheet}"
-    shown = if_error(book.displayed(figure, tile.unit), NOT_KNOWN) if time is None else time
+    shown = or_not_known(book.displayed(figure, tile.unit)) if time is None else time
     cell = Cell(large, expression=shown, link=book.link_to(figure), note=note)
     sheet.set_cell(_NUMBER, tile.column, cell)
     other = tile.other
     if isinstance(other, Quantity):
         other = book.displayed(other, tile.other_unit or other.unit)
     small = look.but(size=11, form=book.currency.number_format(tile.other_form))
-    sheet.set_formula(_OTHER, tile.column, if_error(other, NOT_KNOWN), small)
+    sheet.set_formula(_OTHER, tile.column, or_not_known(other), small)
 
 
 def _texts(book: EstimateBook, sheet: Sheet, tile: _Tile, words: Tile) -> None:

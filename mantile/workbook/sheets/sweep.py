@@ -26,7 +26,7 @@ from mantile.equations.sweep import (
     varied_inputs,
 )
 from mantile.estimates.points import SweepPoints, point_values, sweep_points
-from mantile.graph.quantity import Input, Named, Quantity, Value, span
+from mantile.graph.quantity import Input, Named, Quantity, Value
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, CellAddress, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -102,7 +102,7 @@ class SweepPart:
         for key, column in self.charted.items():
             head = self.results[key].label if key in self.results else self.choice.metric.label
             self.sheet.set_text(self.head, column, head, style.HEADER_WRAP)
-        self.book.own_lists[self.choice.metric.id] = span(self.choice.choices)
+        self.book.own_lists[self.choice.metric.id] = self.choice.listed
         for row, figure in enumerate(self.choice.choices, self.top):
             self.book.add_constant(self.sheet, row, first, figure, small.but(bold=False))
         self.book.add_quantity(
