@@ -155,7 +155,7 @@ class Closed:
         given = [figure for section in side.sections() for figure in section.figures()]
         equal = Equations(frozenset())
         equal.know(*constant.ALL, *side.inputs.named().values(), *side.ranks.rows(), *given)
-        equal.know_as("emitted", side.emitted)
+        equal.know_as("decode.time", self.decode)
         served = serving(
             equations.ir,
             schedulers.scheduler(frameworks(made.library), side.inputs),

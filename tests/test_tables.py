@@ -85,7 +85,7 @@ def test_a_row_is_read_when_it_is_asked_for(shop: Any) -> None:
         ("a  A = price.apple", "shop.eq:3: expected id, label"),
         ("for x | y in a | b | c\na  A [1] = price.apple", "shop.eq:3: expected 2 values, found a | b | c"),
         ("over shop.price", "shop.eq:3: expected over ROW = EXPRESSION"),
-        ("define twice = 2", "shop.eq:3: expected define NAME"),
+        ("define twice(x) 2", "shop.eq:3: expected define NAME"),
     ],
 )
 def test_a_line_that_cannot_be_is_named(shop: Any, line: str, said: str) -> None:

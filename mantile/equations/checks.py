@@ -1054,7 +1054,7 @@ def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     served, limit = estimate.serving, sides.fixed(1, "1")
     yield Check("TTFT_BELOW_FLOOR", served.ttft, estimate.floors.ttft)
     yield Check("TPOT_BELOW_FLOOR", served.tpot, estimate.floors.tpot)
-    yield Check("TTFT_BELOW_PREFILL", served.ttft, served.prompt_time)
+    yield Check("TTFT_BELOW_PREFILL", served.ttft, estimate.rows["serving.prefill_through"])
     yield from throughput(sides, estimate)
     yield Check("PREFILL_MFU", estimate.prefill.mfu, limit)
     yield Check("DECODE_MFU", estimate.decode.mfu, limit)
@@ -1064,7 +1064,7 @@ def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         served.ttft,
         served.tpot,
         served.e2e,
-        served.output_tokens_per_s,
+        estimate.rows["serving.output_tokens_per_s"],
         estimate.workers[-1].memory.used,
     )
     errors = sides.of()(
@@ -1081,15 +1081,16 @@ def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
 
 def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """Requests served per second against Little's law, batch slots, decode steps and the peak."""
-    rows, served, first, last = sides.of(), estimate.serving, estimate.workers[0], estimate.workers[-1]
-    yield Check("LITTLES_LAW", *served.law)
-    replica = served.requests_per_s / last.inputs.dp
+    rows, found, first, last = sides.of(), estimate.rows, estimate.workers[0], estimate.workers[-1]
+    yield Check("LITTLES_LAW", found["serving.law_kept"], found["serving.law_served"])
+    per_second = found["serving.requests_per_s"]
+    replica = per_second / last.inputs.dp
     with_slack = 1 + TOLERANCE
     in_batch = rows(
         "in_batch",
         "Requests in the batch of a replica",
         "request",
-        replica * served.in_batch,
+        replica * found.node("held_in_batch"),
         "none where requests arrive at a rate",
         source="Little's law",
     )
@@ -1105,14 +1106,14 @@ def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "by_steps",
         "Tokens of steps without prompts",
         "token/s",
-        served.slots * last.emitted / served.step * with_slack,
+        found.node("slots_in_use") * last.emitted / found.node("step_used") * with_slack,
     )
     yield Check("STEPS_EXCEEDED", tokens, by_steps)
     of_prompts = rows(
         "peak_share_prefill",
         "Share of the peak that prompts need",
         "1",
-        served.requests_per_s
+        per_second
         / first.inputs.dp
         * estimate.prefill.flops
         / (estimate.prefill.phase.requests * first.inputs.pp * estimate.prefill.peak),

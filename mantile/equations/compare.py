@@ -315,7 +315,9 @@ def lines_by_section(
 
 def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]], ready: bool) -> Iterable[Line]:
     """The inputs that say something in any of the scenarios."""
-    yield Line("accelerators", "Accelerators", "accelerator", graph.serving.accelerators, changes=False)
+    yield Line(
+        "accelerators", "Accelerators", "accelerator", graph.rows["serving.accelerators"], changes=False
+    )
     inputs = graph.inputs.named()
     for name in _CONFIGURATION:
         if name in inputs and (

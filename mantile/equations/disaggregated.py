@@ -18,7 +18,6 @@ from mantile.equations.forward import Pass
 from mantile.equations.load import Block, RoutedExperts, routed_experts, rows_made_again
 from mantile.equations.moe import coverage_growth
 from mantile.equations.serving.alone import Prompt
-from mantile.equations.serving.prefill_wait import half_excess, wait_in_loop
 from mantile.equations.serving.stages import DecodeStep
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity, all_of, ancestors, maximum, minimum, where
@@ -359,13 +358,13 @@ def _away(rows: Rows, number: int, cycle: _Cycle, line: _Line, requests: Quantit
         f"half_wait_{number}",
         f"Half of what prompts of others exceed that time by{at}",
         "s",
-        half_excess(alone.others, whole),
+        HALF * (alone.others - whole),
     )
     return rows(
         f"away_{number}",
         f"Time of a request outside decode, with the wait for a prefill worker{at}",
         "s",
-        cycle.away + wait_in_loop(half, alone.others, alone.service),
+        cycle.away + (half + (half * half + HALF * alone.others * alone.service) ** HALF),
     )
 
 

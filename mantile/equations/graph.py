@@ -69,7 +69,7 @@ from mantile.graph.quantity import (
     precedents,
     span,
 )
-from mantile.ir.modules import ModelGraph
+from mantile.ir.modules import GroupedMatMul, ModelGraph
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
 from mantile.library.request_classes import RequestClass
@@ -276,7 +276,7 @@ def build_graph(
     """
     several = request_classes(classes)
     rows = Equations(
-        _features(disaggregated, open_loop, caches_prefixes, stated)
+        _features(disaggregated, open_loop, caches_prefixes, stated, GroupedMatMul in ir.operations())
         | frozenset({"devices"} if devices else {})
         | frozenset({"capacity"} if demand is not None else {})
         | (frozenset() if several is None else several.features)
@@ -351,11 +351,10 @@ def build_graph(
         steps = step_times(decode_workers, decoding, single_pass, decode_pass, paced)
     rows.know(
         *inputs.named().values(),
-        *_by_id((*prefill_pass.sections, *decode_pass.sections)).values(),
+        *_by_id((*size.sections, *prefill_pass.sections, *decode_pass.sections)).values(),
         *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
         *(row for of in (*sets, *pools) for row in of.ranks.rows()),
     )
-    rows.know_as("emitted", decode_workers.emitted)
     served = serving(
         ir,
         turns,
@@ -450,10 +449,10 @@ def build_graph(
         {
             "tpot": served.tpot,
             "ttft": served.ttft,
-            "throughput": served.output_tokens_per_s,
+            "throughput": rows["serving.output_tokens_per_s"],
             "e2e": served.e2e,
             "prefill_rate": alone.rate,
-            "interactivity": served.interactivity,
+            "interactivity": rows["serving.interactivity"],
             "usd_per_million_output_tokens": rows["cost.usd_per_million_output"],
             "power": rows["cost.power"],
         },
@@ -510,7 +509,7 @@ def build_graph(
             },
             {name: (low, high) for name, (low, _, high) in known_by.bands.items()} | dict(memory.ranges),
         ),
-        nearest=nearest(library, ir, sets, size, served.accelerators),
+        nearest=nearest(library, ir, sets, size, rows["serving.accelerators"]),
         floors=lowest,
         measured=measured(shown),
         gain=bring,
@@ -525,12 +524,18 @@ def build_graph(
 
 
 def _features(
-    disaggregated: bool, open_loop: bool, caches_prefixes: bool, stated: frozenset[str]
+    disaggregated: bool, open_loop: bool, caches_prefixes: bool, stated: frozenset[str], experts: bool
 ) -> frozenset[str]:
-    """What the scenarios ask for, by the names that blocks of equations have for it."""
+    """What the scenarios ask for, by the names that blocks of equations have for it.
+
+    Args:
+        experts: whether the model routes tokens to experts.
+    """
     asked = {need.replace(" ", "_") for need in stated - {"devices"}}
     kinds = {"disaggregated": disaggregated, "request_rate": open_loop, "prefixes": caches_prefixes}
     asked |= {name for name, is_asked in kinds.items() if is_asked}
+    if experts:
+        asked.add("routed_experts")
     if asked & {"request_rate", "sessions"}:
         asked.add("any_time")
     return frozenset(asked)

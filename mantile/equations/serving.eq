@@ -1,16 +1,234 @@
+# From passes to what users see: TTFT, TPOT, end to end, throughput, at a concurrency or a request rate.
+#
+# Continuous batching: prompts of other requests interrupt decode. A new request waits behind them and, where
+# memory holds fewer requests than there are, for a batch slot. Static batching: a batch prefills together, then
+# decodes.
+# Disaggregated: nothing interrupts decode; the KV cache of a prompt goes from one worker to another.
+
+define emitted = constant.tokens_per_step | when not speculation
+define emitted = speculation.emitted | when speculation
+define step_used = serving.decode_step | when not request_rate
+define step_used = serving.step_in_use | when request_rate
+define stall_used = serving.stall | when not request_rate
+define stall_used = serving.stall_in_use | when request_rate
+define gap_used = serving.tpot | when not speculation
+define gap_used = serving.step_and_stall | when speculation
+define others_used = serving.others | when not request_rate
+define others_used = where(load.open > 0, load.decoding / one_request, serving.others) | when request_rate
+define lag_used = efficiency.step_lag | when not any_time
+define lag_used = serving.lag_in_use | when any_time
+define any_time = load.open | when request_rate, not sessions
+define prefill_used = serving.prefill | when not prefixes
+define prefill_used = serving.prefill_fetched | when prefixes
+define interrupting = inputs.continuous | when not disaggregated
+define interrupting = inputs.continuous * (1 - inputs.disaggregated) | when disaggregated
+define in_loop = interrupting | when not request_rate
+define in_loop = interrupting * (1 - load.open) | when request_rate
+define held = serving.service_time | when not disaggregated
+define held = serving.slot_held | when disaggregated
+define slot_waits = serving.seat_wait | when not disaggregated
+define slot_waits = serving.seat_wait + serving.prefill_wait | when disaggregated
+define slots = decode.memory.batch / one_request
+define held_in_batch = held | when not request_rate
+define held_in_batch = where(load.open > 0, 0, held) | when request_rate
+define slots_in_use = decode.memory.batch | when not request_rate
+define slots_in_use = where(load.open > 0, load.most, decode.memory.batch) | when request_rate
+define going_round = inputs.concurrency | when not sessions
+define going_round = serving.asking | when sessions
+define round_trip = serving.e2e | when not sessions
+define round_trip = serving.e2e + serving.thought | when sessions
+define of_prefill_workers = inputs.disaggregated | when not request_rate
+define of_prefill_workers = inputs.disaggregated * (1 - load.open) | when request_rate
+
+define in_burst(share) = where(first_share > share, burst_first + (burst_last - burst_first) * (1 - share /
+  max(smallest, first_share)), 0)
+
+[serving] TPOT | mean gap between tokens of one request | subtotal
+when request_rate
+step_in_use  Decode step in use [s] = where(load.open > 0, load.step, decode_step)
+stall_in_use  Prefill stall in use [s] = where(load.open > 0, load.stall, stall)
+
+when speculation
+step_and_stall  Decode step and its stalls [s] = step_used + stall_used
+step_of_token  Share of a token in a decode step [s] = step_used * (tokens_per_step / speculation.emitted)
+stall_of_token  Share of a token in its stalls [s] = stall_used * (tokens_per_step / speculation.emitted)
+over serving.tpot = step_of_token + stall_of_token
+
+tpot        Time per output token, TPOT (TPOT) [s] = step_used + stall_used
+
+[serving] First token without a queue | on its own, while others decode | subtotal
+batch_steps  Steps until a batch of prompts is full [1]
+            = min(inputs.batch_wait_steps, prompts_per_step / max(prompts_per_token, smallest))
+            ; so many prompts arrive in a step
+wait_steps  Steps waited for a batch [1]
+            = half * inputs.receive_interval + batch_steps * (1 + half * prompts_per_token * batch_steps) / (1
+            + prompts_per_token * batch_steps) ; prompts that come later wait less
+when sessions
+any_time    Requests arrive at any time of a step [1] = min(1, thinking / step_used)
+            ; at a rate, and after a think time as long as a step
+over serving.any_time = max(load.open, it) | when request_rate
+
+# Who arrives at any time waits for half of the running step and for those that are scheduled already; a
+# prompt that
+# rides along takes what its step has beyond the prefill by itself. The factor was fitted to clients that send
+# the
+# next request as one ends: it bounds the steps of those that arrive at any time.
+when any_time
+ride_beyond  Time of the step that carries a prompt, beyond its prefill [s]
+            = (1 - scheduler.first) * max(0, prompt_delay + step_used - prefill_service)
+            ; weights are read once for both
+arrival_steps  Steps around a prefill of who arrives at any time [1]
+            = half + steps_ahead + ride_beyond / step_used
+            ; half the running step, those scheduled ahead, the rest of one's own
+over serving.arrival_steps
+            = half + where(inputs.async_scheduling == 'on', steps_ahead, 0) + ride_beyond / step_used | when
+            launches
+lag_in_use  First-step lag in use [1]
+            = min(efficiency.step_lag, (1 - any_time) * efficiency.step_lag + any_time * arrival_steps)
+            ; of who arrives at any time not above that of a closed loop
+
+first_step  Running step [s] = inputs.continuous * min(1, others_used) * lag_used * step_used
+            ; rest of the step that runs for others, and the token's way out
+longest_output  Longest output of a batch, against the mean [1]
+            = (1 - inputs.length_range_ratio / (slots + 1)) / (1 - half * inputs.length_range_ratio)
+            ; of lengths drawn evenly
+longest_beyond  Share of all outputs that are longer than the longest of a batch [1]
+            = (longest - longest_skewed * inputs.output_spread) / (slots + quarter * (1 +
+            inputs.output_spread)) ; on average
+longest_far  Longest output of a batch, in standard deviations [1]
+            = ((1 - longest_beyond)**normal_exponent - (1 - (1 - longest_beyond))**normal_exponent) /
+            normal_scale ; of the cube root of the lengths, which is nearly normal
+longest_root  Cube root of the longest output of a batch, against the mean [1]
+            = 1 - ninth * spread.outputs + third * inputs.output_spread * longest_far
+            ; of a gamma distribution @ Wilson and Hilferty
+longest_drawn  Longest output of a batch, against the mean, of lengths as stated [1]
+            = max(1, longest_root * longest_root * longest_root)
+longest_in_use  Longest output of a batch in use, against the mean [1]
+            = where(inputs.output_spread == spread.usual, longest_output, longest_drawn)
+            ; drawn evenly until somebody states another spread
+rest_of_batch  Steps between the end of a request and of its batch [1]
+            = (longest_in_use - 1) * inputs.output_tokens / emitted
+            ; a static batch ends with its longest output
+held_back   Batching delay [s]
+            = (inputs.continuous * wait_steps + (1 - inputs.continuous) * rest_of_batch) * gap_used
+            ; steps until a scheduler takes a request up; a static batch waits for its longest output
+base        First token without a queue [s] = first_token + prefill_used + first_step + held_back
+over serving.base = it + transfer | when disaggregated
+
+[serving] Waits | behind prompts of other requests
+generation  Generation after the first token [s] = (inputs.output_tokens / tokens_per_step - 1) * tpot
+prefill_share  Share of the time given to prompts of others [1] = stall_used / gap_used
+full_launches  Launches of a full step [s] = prefill_launches * min(1, prompts_at_most) * prefill_stage_share
+            ; where decode stops for prompts
+full_host   Host time of a full step beyond its decode [s]
+            = max(0, prefill_host * min(1, prompts_at_most) - where(scheduler.first > 0, 0, decode.time)) *
+            prefill_stage_share ; no step with prompts is over before the host has started it
+over serving.full_host
+            = max(0, prefill_host * min(1, prompts_at_most) - where(scheduler.first > 0, 0, decode.time +
+            decode_idle)) * prefill_stage_share | when launches
+full_prompts  Prompts of a full step, or its host [s]
+            = max(mixed.full.longer + where(scheduler.first > 0, full_launches, 0), full_host)
+over serving.full_prompts
+            = max(mixed.full.longer + where(scheduler.first > 0, full_launches, 0) - where(scheduler.first >
+            0, 0, decode_idle), full_host) | when launches
+full_step   Step full of prompts [s]
+            = where(scheduler.first > 0, full_prompts, decode_step + efficiency.interference * full_prompts)
+            ; theirs alone where decode stops for them
+saturated   Service time of a prompt in full steps [s] = full_step / prompts_at_most
+fills       Prompts may fill every step [1] = interrupting * where(lockstep < 1, 1, 0)
+            ; not where all start together
+over serving.fills = it * (1 - load.open) | when request_rate
+saturation  Wait where prompts fill every step [s]
+            = fills * max(0, slots * saturated * (1 + decode.memory.redone) - generation)
+            ; the token budget cannot keep up
+line        Prefills of all others [s] = others * saturated
+            ; no wait behind prompts is longer; in a synchronous batch they are the queue
+form_mean   Mean wait, closed form [s]
+            = scheduler.mean.factor * prefill_used * prefill_share**scheduler.mean.share *
+            others**scheduler.mean.others
+wait_mean   Mean wait behind prompts [s]
+            = min(efficiency.queueing * spread.waits * (lockstep * half * line + (1 - lockstep) * form_mean),
+            line)
+queue       Wait behind other prompts [s] = max(wait_mean, saturation - base)
+            ; the mean; where prompts fill every step, what is left of that wait
+over serving.queue = where(load.open > 0, load.wait, it) | when request_rate
+
+[serving] Batch slots | the time of a request in the batch, and the wait for a slot
+burst_steps  Steps before a prompt of the warm-up burst [1] = half * (slots / prompts_at_most + 1)
+            ; all requests come at once
+cold_start  Cold start of the warm-up burst [s] = efficiency.cold_start
+            ; all requests of it wait for that; none where the server is warm
+over serving.cold_start
+            = it + efficiency.expert_cold_start * (model.expert_parameters / billion) | when routed_experts
+burst       TTFT of the warm-up burst [s]
+            = max(base, first_token + full_step * burst_steps + decode_step) + cold_start
+first_share  Share of the warm-up burst [1]
+            = where(inputs.prompts_per_slot > 0, in_loop / max(1, inputs.prompts_per_slot), 0)
+            ; of the requests of a benchmark; a service in steady state has none, and none comes at a rate
+burst_wait  Warm-up burst of a benchmark [s] = where(first_share > 0, first_share * (burst - base - queue), 0)
+            ; by which its mean TTFT is longer
+service_time  Time in the batch [s] = base + queue + burst_wait + generation
+            ; from the first look at a request to its last token
+when disaggregated
+slot_held   Time a request holds its batch slot [s]
+            = where(inputs.disaggregated > 0, generation, service_time)
+            ; that of a decode worker from the first token on
+
+slot_wait   Wait for a batch slot in steady state [s]
+            = max(0, decode.memory.requests / decode.memory.batch * held - service_time)
+            ; there are more requests than the batch holds @ Little's law
+over serving.slot_wait
+            = where(all(inputs.disaggregated > 0, decode.batch < decode.memory.batch), 0, it) | when
+            disaggregated
+over serving.slot_wait = (1 - load.open) * it | when request_rate
+seat_wait   Wait for a batch slot [s] = slot_wait * (1 - half * first_share)
+            ; in the warm-up burst of a benchmark half of it
+
+# Prompts come to a prefill worker at random, so that those of others may be there before. The wait w of a
+# server with
+# fixed service time s and random arrivals is s/2 r/(1 - r). With the share of the time r = others' prompts /
+# (time
+# elsewhere + w) this is a quadratic equation. Where prefill is too slow all that are not in decode wait.
+when disaggregated
+prefill_rate  Requests per second of a prefill worker [request/s] = one_request / prefill_service
+decode_rate  Requests per second of a decode worker [request/s]
+            = decode.memory.batch * tokens_per_step / (inputs.output_tokens * tpot)
+workers_ratio  Prefill workers per decode worker [1] = decode_rate / prefill_rate
+            ; both are fully used at this ratio
+matched_workers  Prefill workers that match [1] = workers_ratio * inputs.decode_dp
+prefill_limit  Requests per second of all prefill workers [request/s] = prefill_rate * inputs.dp
+prefill_away  Time of a request without that wait [s] = service_time + slot_wait ; prefill included
+prefill_before  Prompts of all others before one's own [s] = of_prefill_workers * prefill_others
+            ; if all came at once: no wait for a prefill worker is longer
+prefill_backlog  Wait where prefill is too slow [s]
+            = max(0, of_prefill_workers * inputs.concurrency / prefill_limit - prefill_away)
+            ; requests that are not in decode @ Little's law
+prefill_takes  Time of a prompt for which others wait, with the spread of lengths [s]
+            = prefill_service * spread.waits
+prefill_half  Half of what prompts of others exceed that time by [s] = half * (prefill_before - prefill_away)
+prefill_wait  Wait for a prefill worker [s]
+            = max(prefill_backlog, prefill_half + (prefill_half * prefill_half + half * prefill_before *
+            prefill_takes)**half)
+            ; the mean; who waits sends no other prompt, so a longer wait makes for fewer: a quadratic
+            equation @ single server, fixed service time, requests that come again
+
+[serving] Time to first token | mean, from arrival | subtotal
+ttft_steady  TTFT in steady state [s] = base + queue + seat_wait
+over serving.ttft_steady = it + prefill_wait | when disaggregated
+ttft        Time to first token, TTFT (TTFT) [s] = ttft_steady + burst_wait ; mean
+
+[serving] One request | as its user sees it, on average
+e2e         End to end [s] = ttft + generation
+interactivity  Interactivity [token/request/s] = tokens_per_step / tpot ; tokens per second that one user sees
+
 # How far requests are from the mean: p50, p90, p95, p99 of TTFT, of gaps between tokens and of end to end.
 # Mean and
 # variance of the parts of a request are worked out one by one; parts are taken to be independent of each
 # other, so
 # that variances add up. The time of a request is then taken from a lognormal distribution with that mean and
 # variance. A gap between tokens is that of a step without prompts, or of one that carries some.
-
-define in_burst(share) = where(first_share > share, burst_first + (burst_last - burst_first) * (1 - share /
-  max(smallest, first_share)), 0)
-
 [serving] Percentiles of TTFT | mean and variance of its parts; lognormal
-interrupts  Prompts interrupt decode [flag] = inputs.continuous
-over serving.interrupts = it * (1 - inputs.disaggregated) | when disaggregated
+interrupts  Prompts interrupt decode [flag] = interrupting
 varies_prefill  Time of a prompt that grows with its length, against TTFT [1]
             = where(interrupts > 0, prompt_delay, prefill) / ttft_steady
 over serving.varies_prefill
@@ -56,15 +274,14 @@ over serving.variance_common
 wait_spare  The longest of these waits beyond the mean [s] = max(0, wait_longest - wait_share) * ttft_steady
             ; prompts of all others; at a rate there is no longest
 over serving.wait_spare = where(load.open > 0, far * far * ttft_steady, it) | when request_rate
-slot_time   Time a request holds its slot, never none [s] = max(service_time, smallest * ttft_steady)
+slot_time   Time a request holds its slot, never none [s] = max(held, smallest * ttft_steady)
             ; decode workers hold no request of one token
-over serving.slot_time = max(slot_held, smallest * ttft_steady) | when disaggregated
 held_varies  Variance of the time a request holds its slot, against its square [1]
             = min(1, spread.outputs * (generation / slot_time) * (generation / slot_time))
 ends_vary   Variance of the time between two slots that end, against its square [1]
             = held_varies + (1 - held_varies) * (1 - 1 / slots) / (1 + seat_wait / slot_time)
 variance_slot  Variance of TTFT by the wait for a batch slot [1]
-            = inputs.continuous * (seat_wait / ttft_steady) * (service_time / ttft_steady) / slots * ends_vary
+            = inputs.continuous * (seat_wait / ttft_steady) * (held / ttft_steady) / slots * ends_vary
             ; where there are more requests than slots
 over serving.variance_slot
             = inputs.continuous * (seat_wait / ttft_steady) * (slot_held / ttft_steady) / slots * ends_vary |
@@ -167,3 +384,54 @@ e2e_p50     End to end, median (median End to end) [s] = max(e2e_median + e2e_bu
 for p in p90; p95; p99
 e2e_{p}     End to end, {p} ({p} End to end) [s]
             = max(e2e_median * exp(at_{p} * e2e_deviation) + e2e_burst, ttft_{p})
+
+# A benchmark of n requests one after the other takes n x the time of one. The last of all ends later by as
+# much as its
+# prompts are through after the mean and its outputs are longer, and sooner by what no prompt interrupts it.
+[serving] Throughput | whole deployment, all replicas
+slot_prompts  Requests of a benchmark one after the other [1] = max(1, inputs.prompts_per_slot)
+slot_line   Prompts of a benchmark one by one [s] = slot_prompts * interrupting * line
+            ; no benchmark is shorter
+length_excess  Longest output of a benchmark against the mean, less 1 [1]
+            = slot_prompts**half * half * inputs.length_range_ratio / (1 - half * inputs.length_range_ratio)
+            ; of lengths drawn evenly, one draw after the other
+ends_lengths  Longest outputs behind the mean [s] = min(half * e2e, length_excess * generation)
+            ; no more than half of a request
+ends_last   Last end behind the mean end [s]
+            = max(0, half * slot_line / slot_prompts + ends_lengths - (inputs.output_tokens / emitted - 1) *
+            stall_used) ; its prompt comes last, its outputs are longest, and no prompt interrupts it
+all_requests  Time of a benchmark's requests in a slot [s] = slot_prompts * e2e
+ramp        Mean load of a benchmark [1]
+            = where(inputs.prompts_per_slot > 0, all_requests / max(slot_line, all_requests + ends_last), 1)
+            ; requests run out at its end
+benchmark_prompts  Prompts of a benchmark but one, of a replica [1]
+            = max(0, max(1, inputs.prompts_per_slot) * decode.memory.requests / one_request - 1)
+benchmark_least  Shortest a benchmark can be [s]
+            = interrupting * benchmark_prompts * saturated * (1 + decode.memory.redone) + base + generation
+            ; all its prompts in turn, then the last request
+flight_most  Most requests of a benchmark in flight on average, against all [1]
+            = where(all(inputs.prompts_per_slot > 0, decode.memory.requests > decode.memory.batch), max(1,
+            inputs.prompts_per_slot) * e2e / benchmark_least, 1)
+            ; as its prompts take their time, where there are more requests than slots @ Little's law
+in_flight_share  Share of the requests that is in flight [1]
+            = min(ramp * (1 - half * first_share * (1 - decode.memory.batch / decode.memory.requests)),
+            flight_most) ; in the warm-up burst requests wait for a slot half as long
+when sessions
+asking      Requests kept in flight, or sessions [request]
+            = where(sessions.lead > 0, inputs.sessions, inputs.concurrency)
+thought     Think time in use [s] = where(sessions.lead > 0, inputs.think_time, 0)
+
+requests_per_s  Requests per second [request/s] = in_flight_share * going_round / round_trip @ Little's law
+over serving.requests_per_s = where(load.open > 0, load.served, it) | when request_rate
+law_kept    Requests in flight, and sessions that think [request] = in_flight_share * going_round
+over serving.law_kept = where(load.open > 0, load.in_flight, it) | when request_rate
+law_served  The same by the requests per second [request] = requests_per_s * round_trip
+            ; what a client has in flight or thinks over; both sides are equal @ Little's law
+output_tokens_per_s  Output tokens per second [token/s] = requests_per_s * inputs.output_tokens
+accelerators  Accelerators in use (accelerators in use) [accelerator] = plan.accelerators
+over serving.accelerators = it + inputs.disaggregated * decode.plan.accelerators | when disaggregated
+output_tokens_per_s_per_accelerator
+            Output tokens per second and accelerator (output tokens per accelerator) [token/s/accelerator]
+            = output_tokens_per_s / accelerators
+total_tokens_per_s  Input and output tokens per second [token/s]
+            = requests_per_s * (inputs.input_tokens + inputs.output_tokens)

@@ -280,7 +280,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     used = percent(memory.used / maximum(1, memory.usable), 0)
     usable = percent(memory.usable / maximum(1, memory.capacity), 1)
     in_gb = rounded(in_unit(memory.capacity, "GB"), 1)
-    accelerators = text(serving.accelerators)
+    accelerators = text(graph.rows["serving.accelerators"])
     return {
         "fits": _tile(
             "fits",
@@ -315,7 +315,7 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
 
 def all_tokens(graph: EstimateGraph) -> Node:
     """Input and output tokens per second, where output tokens per second are known."""
-    return if_known(graph.serving.total_tokens_per_s, graph.headlines[OUTPUT_TOKENS_PER_S])
+    return if_known(graph.rows["serving.total_tokens_per_s"], graph.headlines[OUTPUT_TOKENS_PER_S])
 
 
 def split(graph: EstimateGraph) -> Split:

@@ -31,6 +31,7 @@ _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.(?:\w+|\*))+")
 _FAMILY = re.compile(r"\.(\d+|\*)(?=\.|$)")
 _PLACED = re.compile(r"(\S+)(?: without (\S+))?")
 _DASH = "__dash__"  # in names that stand in `backticks`, for Python
+_ALIAS = re.compile(r"define (\w+) = (.+?)(?: \| when (.+))?")
 _IT = re.compile(r"\bit\b")
 _STATED = (
     "assumed",
@@ -137,12 +138,14 @@ class Subject:
     """What stands in a file.
 
     Args:
-        macros: names that stand for expressions, with their parameters.
+        macros: names that stand for expressions with parameters, in the file.
+        names: of all files that stand for an expression.
     """
 
     name: str
     blocks: tuple[Block, ...]
     macros: Mapping[str, tuple[tuple[str, ...], str]]
+    names: tuple[Line, ...]
 
 
 @dataclass
@@ -162,12 +165,15 @@ class Equations:
     _spaces: dict[str, tuple[Space, ...]] = field(default_factory=dict)
     _known: dict[str, Named] = field(default_factory=dict)
     _nodes: dict[str, Node] = field(default_factory=dict)
+    _aliases: dict[str, Line] = field(default_factory=dict)
     _rows: dict[str, tuple[Line, Space]] = field(default_factory=dict)
     _over: dict[str, list[Line]] = field(default_factory=dict)
     _names: dict[str, dict[str, None]] = field(default_factory=dict)
     _making: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        for subject in subjects().values():
+            self._aliases |= {line.id: line for line in subject.names if self._holds(line)}
         for block in self._blocks():
             if not block.each:
                 self._make(block, Space())
@@ -239,6 +245,12 @@ class Equations:
     def of(self, subject: str) -> OfSubject:
         """The rows of a subject by their names in it."""
         return OfSubject(self, subject)
+
+    def node(self, name: str) -> Node:
+        """What a defined name stands for."""
+        found = self._find(name, Line("", "", name, {}), Space())
+        assert isinstance(found, Node)
+        return found
 
     def each(self, name: str, identifier: str) -> tuple[Quantity, ...]:
         """A row in all spaces of a name."""
@@ -372,6 +384,10 @@ class Equations:
                     return q.span(members)
             elif candidate in self:
                 return self.figure(candidate)
+        if name in self._aliases:
+            alias = self._aliases[name]
+            self._nodes[name] = q.as_node(self._read(alias, alias.parts["body"], Space()))
+            return self._nodes[name]
         for own, shared in ((DECODE, ""), (f"{_INPUTS}decode_", _INPUTS)):
             if name.startswith(own):  # the same as for all where decode has no accelerators of its own
                 return self._find(f"{shared}{name.removeprefix(own)}", line, Space())
@@ -411,6 +427,7 @@ def read(text: str, file: str) -> Subject:
     """
     subject = file.removesuffix(".eq")
     macros: dict[str, tuple[tuple[str, ...], str]] = {}
+    names: list[Line] = []
     blocks: list[tuple[Block, dict[str, str], list[Line]]] = []
     heads = 0  # the last so many blocks stand under one head
     families: list[dict[str, str]] = [{}]
@@ -432,7 +449,12 @@ def read(text: str, file: str) -> Subject:
         if not line:
             families, when = [{}], ()
         elif line.startswith("define "):
-            macros |= _macro(line, place)
+            alias = _ALIAS.fullmatch(line)
+            if alias is None:
+                macros |= _macro(line, place)
+            else:
+                asked = _names(alias[3]) if alias[3] else ()
+                names.append(Line(place, subject, alias[1], {"body": alias[2]}, asked))
         elif line.startswith("when "):
             when = _names(line.removeprefix("when "))
             of_file = of_file if heads else when
@@ -449,6 +471,7 @@ def read(text: str, file: str) -> Subject:
         subject,
         tuple(replace(block, lines=tuple(lines), when=(*of_file, *block.when)) for block, _, lines in blocks),
         macros,
+        tuple(names),
     )
 
 
@@ -496,7 +519,7 @@ def _head(line: str, place: str, subject: str) -> Block:
 def _macro(line: str, place: str) -> dict[str, tuple[tuple[str, ...], str]]:
     found = re.fullmatch(r"define (\w+)\(([\w, ]+)\) = (.+)", line)
     if found is None:
-        raise EquationError(f"{place}: expected define NAME(PARAMETERS) = EXPRESSION, found {line}")
+        raise EquationError(f"{place}: expected define NAME = or NAME(PARAMETERS) = EXPRESSION, found {line}")
     return {found[1]: (_names(found[2]), found[3])}
 
 

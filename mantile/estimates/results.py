@@ -40,6 +40,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         numbers in SI units and texts under their keys; None for a figure that nobody knows, and for the
         metrics of a plan that cannot be.
     """
+    rows = graph.rows
     return {
         **{name: _plain(figure, values[figure]) for name, figure in graph.inputs.named().items()},
         **_texts(graph, values),
@@ -61,7 +62,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             "errors": raised(graph, values, errors=True),
             "alerts": raised(graph, values, errors=False),
         },
-        **({} if graph.serving.sessions is None else {"sessions": float(values[graph.serving.sessions])}),
+        **({"sessions": float(values[rows["sessions.told"]])} if "sessions" in rows.features else {}),
         **({} if graph.classes is None else {"classes": _classes(graph, graph.classes, values)}),
         **({} if graph.capacity is None else {"capacity": _capacity(graph, values)}),
         **({} if graph.devices is None else _devices(graph, graph.devices, values)),

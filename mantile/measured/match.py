@@ -180,7 +180,7 @@ class Batch:
     @property
     def accelerators(self) -> Array:
         """How many each run used."""
-        accelerators = self.equations.serving.accelerators
+        accelerators = self.equations.rows["serving.accelerators"]
         return self._over_runs(Program([accelerators]).sweep(self.inputs)[accelerators])
 
     def _throughput_of(self, ttft: Array, tpot: Array) -> Array:
@@ -193,7 +193,7 @@ class Batch:
             figure: Input(f"measured_run.{name}", figure.label, figure.unit, None)
             for name, figure in (("ttft", serving.ttft), ("tpot", serving.tpot))
         }
-        predicted = serving.output_tokens_per_s_per_accelerator
+        predicted = self.equations.rows["serving.output_tokens_per_s_per_accelerator"]
         measured = GraphRewrite(metrics, (), "measured_run.", ", measured", (predicted,)).rewrite(predicted)
         values = {metrics[serving.ttft].id: ttft, metrics[serving.tpot].id: tpot}
         return self._over_runs(Program([measured]).sweep(self.inputs | values)[measured])

@@ -7,67 +7,46 @@ decodes. Disaggregated: nothing interrupts decode; the KV cache of a prompt goes
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Container
+from dataclasses import dataclass
 
 from mantile.equations.classes import told
-from mantile.equations.constant import ONE_REQUEST
 from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
 from mantile.equations.load import Arrivals, Concurrency, StepTimes, arrivals, concurrency, opened
 from mantile.equations.scheduler import Scheduler
 from mantile.equations.serving.alone import Prompt
-from mantile.equations.serving.first import base
-from mantile.equations.serving.loop import ClosedLoop, closed_loop, tpot
-from mantile.equations.serving.request import e2e, ttft
+from mantile.equations.serving.loop import ClosedLoop, closed_loop
 from mantile.equations.serving.setting import Setting
-from mantile.equations.serving.slots import batch_slots
 from mantile.equations.serving.stages import DecodeStep
-from mantile.equations.serving.totals import throughput
-from mantile.equations.serving.waits import queue
 from mantile.equations.sessions import Sessions, sessions
 from mantile.equations.spread import Spread
 from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, Section, as_node, sum_of, where
+from mantile.graph.quantity import Quantity, Section, as_node, precedents
 from mantile.ir.modules import ModelGraph
 
 
 @dataclass(frozen=True)
 class Serving:
-    """Headline results: seconds, requests per second, tokens per second.
+    """Headline results: seconds; all others are rows of serving.eq.
 
     Args:
         ttft_parts, tpot_parts: what adds up to TTFT and to TPOT.
-        prefill_service: seconds for which a prompt occupies the accelerators.
         load, concurrency: the state under a request rate, and the requests in flight that follow from it;
             None where none may be given.
-        sessions: that the load comes to; `asked_by` what follows from those of a scenario. None without any.
-        law, waiting: as in `Throughput`.
+        asked_by: what follows from the sessions of a scenario; None without any.
     """
 
     ttft: Quantity
     tpot: Quantity
     e2e: Quantity
-    interactivity: Quantity
-    requests_per_s: Quantity
-    output_tokens_per_s: Quantity
-    output_tokens_per_s_per_accelerator: Quantity
-    total_tokens_per_s: Quantity
-    accelerators: Quantity
     ttft_parts: tuple[Quantity, ...]
     tpot_parts: tuple[Quantity, ...]
-    prompt_time: Quantity
-    prefill_service: Quantity
-    in_batch: Node
-    slots: Node
-    step: Quantity
-    law: tuple[Quantity, Quantity]
     sections: tuple[Section, ...]
     load: Arrivals | None = None
     concurrency: Concurrency | None = None
-    sessions: Quantity | None = None
     asked_by: Sessions | None = None
-    waiting: Quantity | None = None
 
 
 def serving(
@@ -109,82 +88,63 @@ def serving(
         experts=experts,
         spread=lengths,
     )
-    stages = alone.stages
     loop = closed_loop(setting)
     load = settled = None
     if steps is not None:
         load, settled = _load(setting, loop, steps)
-    token = tpot(loop, load, decode_workers.speculation)
-    first = base(setting, loop, token, load)
-    waits = queue(setting, loop, token, first, load)
-    slots = batch_slots(setting, loop, token, first, waits, load)
-    start = ttft(first, waits, slots)
-    request = e2e(token, waits, start)
+    before = (
+        lengths.section,
+        setting.scheduler.forms,
+        loop.section,
+        *(() if load is None else (_load_section(load), Section(STATE, load.state, "at the rate"))),
+    )
+    rows.know(*(figure for section in (*alone.sections, *before) for figure in section.figures()))
+    if load is not None:
+        rows.know_as("slope_used", load.slope)
+        rows.know_as("fixed_used", load.fixed)
     asked_by = None
     if setting.inputs.sessions is not None:
         asked_by = sessions(
             setting.inputs,
             decode_workers.inputs.dp,
-            request.e2e,
+            rows["serving.e2e"],
             {} if load is None else {load.open: as_node(0)},
             None if settled is None else settled.default,
         )
-    total = throughput(setting, token, first, waits, slots, request.e2e, load, asked_by)
-    sections = (
-        lengths.section,
-        setting.scheduler.forms,
-        loop.section,
-        *(() if load is None else (_load_section(load), Section(STATE, load.state, "at the rate"))),
-        token.section,
-        first.section,
-        waits.section,
-        slots.section,
-        start.section,
-        request.section,
-        total.section,
-    )
-    rows.know(*(figure for section in (*alone.sections, *sections) for figure in section.figures()))
-    rows.know_as("step_used", token.step)
-    rows.know_as("stall_used", token.stall)
-    rows.know_as("gap_used", token.whole)
-    rows.know_as("slots", setting.memory.batch / ONE_REQUEST)
-    rows.know_as("slot_waits", sum_of(slots.waits))
-    if load is not None:
-        rows.know_as("slope_used", load.slope)
-        rows.know_as("fixed_used", load.fixed)
-    if first.any_time is not None:
-        rows.know_as("any_time", first.any_time)
+        rows.know(asked_by.lead)
+    *blocks, total = rows.sections("serving")
     return Serving(
-        ttft=start.ttft,
-        tpot=token.tpot,
-        e2e=request.e2e,
-        interactivity=request.interactivity,
-        requests_per_s=total.requests,
-        output_tokens_per_s=total.output,
-        output_tokens_per_s_per_accelerator=total.output_per_accelerator,
-        total_tokens_per_s=total.tokens,
-        accelerators=total.accelerators,
-        ttft_parts=(*first.parts, waits.mean, *slots.waits, slots.burst_wait),
-        tpot_parts=token.parts,
-        prompt_time=stages.through,
-        prefill_service=alone.service,
-        in_batch=slots.in_batch if load is None else where(load.open > 0, 0, slots.in_batch),
-        slots=setting.memory.batch if load is None else where(load.open > 0, load.most, setting.memory.batch),
-        step=token.step,
-        law=total.law,
+        ttft=rows["serving.ttft"],
+        tpot=rows["serving.tpot"],
+        e2e=rows["serving.e2e"],
+        ttft_parts=parts_of(rows["serving.ttft"], ("serving.ttft_steady", "serving.base")),
+        tpot_parts=parts_of(rows["serving.tpot"]),
         sections=(
-            *sections[:-1],
-            *rows.sections("serving"),
-            sections[-1],
+            *before,
+            *blocks,
+            *(() if load is None else rows.sections("load")),
+            total,
+            *(() if "sessions" not in rows.features else rows.sections("sessions")),
             *told(rows),
             *rows.sections("goodput"),
         ),
-        load=None if load is None else replace(load, in_flight=total.in_flight),
+        load=load,
         concurrency=settled,
-        sessions=total.sessions,
         asked_by=asked_by,
-        waiting=total.waiting,
     )
+
+
+def parts_of(total: Quantity, through: Container[str] = ()) -> tuple[Quantity, ...]:
+    """What adds up to a row, with what some of these add up of.
+
+    Args:
+        through: ids of sums whose parts count in their place.
+    """
+    found: list[Quantity] = []
+    for part in precedents(total):
+        assert isinstance(part, Quantity), f"{part.id} is no part of {total.id}"
+        found += parts_of(part, through) if part.id in through else (part,)
+    return tuple(found)
 
 
 def _load(setting: Setting, loop: ClosedLoop, steps: StepTimes) -> tuple[Arrivals, Concurrency]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST, TOKENS_PER_STEP
-from mantile.equations.load import Arrivals
 from mantile.equations.mixed import beside_products, mixed_step
 from mantile.equations.serving.setting import Setting
-from mantile.equations.speculation import Speculation
 from mantile.graph.quantity import Node, Quantity, Section, all_of, maximum, minimum, where
 from mantile.graph.rows import Rows
 
@@ -249,47 +247,4 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         in_step=in_step,
         most=most,
         in_full_step=full.longer,
-    )
-
-
-@dataclass(frozen=True)
-class Tpot:
-    """Decode step, prefill stall and TPOT as they are in use: of a closed loop, or at a request rate.
-
-    Args:
-        whole: seconds of a step and its stalls, `step` and `stall`.
-        parts: what adds up to TPOT: of both, what a token takes.
-    """
-
-    step: Quantity
-    stall: Quantity
-    whole: Quantity
-    tpot: Quantity
-    parts: tuple[Quantity, Quantity]
-    section: Section
-
-
-def tpot(loop: ClosedLoop, load: Arrivals | None, speculation: Speculation | None) -> Tpot:
-    """TPOT: the mean gap between tokens of one request."""
-    rows = Rows("serving")
-    step, stall = loop.step, loop.stall
-    if load is not None:
-        step = rows("step_in_use", "Decode step in use", "s", where(load.open > 0, load.step, step))
-        stall = rows("stall_in_use", "Prefill stall in use", "s", where(load.open > 0, load.stall, stall))
-    parts, whole = (step, stall), None
-    if speculation is not None:
-        whole = rows("step_and_stall", "Decode step and its stalls", "s", step + stall)
-        per_token = TOKENS_PER_STEP / speculation.emitted
-        parts = (
-            rows("step_of_token", "Share of a token in a decode step", "s", step * per_token),
-            rows("stall_of_token", "Share of a token in its stalls", "s", stall * per_token),
-        )
-    total = rows("tpot", "Time per output token, TPOT", "s", parts[0] + parts[1], called="TPOT")
-    return Tpot(
-        step=step,
-        stall=stall,
-        whole=total if whole is None else whole,
-        tpot=total,
-        parts=parts,
-        section=rows.section("TPOT", "mean gap between tokens of one request", Section.SUBTOTAL),
     )

@@ -81,7 +81,7 @@ def _finding(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None
     """What it comes to, in words."""
     graph = book.estimate.equations
     numbers = graph.prefill_workers.plan.stages.numbers
-    words = finding(found, numbers, graph.serving.output_tokens_per_s, graph.inputs.pp)
+    words = finding(found, numbers, graph.rows["serving.output_tokens_per_s"], graph.inputs.pp)
     sheet.set_formula(row, 0, words, style.Style(size=14, bold=True, colour=style.NAVY))
     sheet.heights[row] = 26
 
