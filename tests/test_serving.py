@@ -16,7 +16,6 @@ import pytest
 
 from mantile.equations import constant
 from mantile.equations import scheduler as schedulers
-from mantile.equations import spread as spreads
 from mantile.equations.framework import frameworks
 from mantile.equations.inputs import workload
 from mantile.equations.roofline import OVERHEAD
@@ -166,8 +165,6 @@ class Closed:
             equations.decoding,
             decode_step(equations.ir, side, equations.decoding, step),
             alone(equations.ir, frameworks(made.library), side, side, prefill),
-            spreads.spread(side.inputs),
-            None,
             None,
             equal,
         )

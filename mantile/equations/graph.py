@@ -43,7 +43,6 @@ from mantile.equations.serving import STATE, THROUGHPUT, Serving, serving
 from mantile.equations.serving.alone import Prompt, prompt
 from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
-from mantile.equations.spread import spread
 from mantile.equations.tables import Equations, Space
 from mantile.equations.typed import (
     ASSUMPTIONS,
@@ -290,7 +289,7 @@ def build_graph(
     )
     for name, figure in () if several is None else followed(rows):
         inputs.set_default(name, figure)
-    lengths = spread(inputs)
+    rows.know(*inputs.named().values())
     known = frameworks(library)
     prefill_workers = workers(ir, library, known, inputs, ranks, heads(rows))
     for name, default in prefill_workers.formats.defaults.items():
@@ -308,8 +307,8 @@ def build_graph(
     if prefill_workers.speculation is not None:
         inputs.set_default("acceptance_length", prefill_workers.speculation.length)
     if several is None:
-        inputs.set_default("input_spread", lengths.evenly)
-        inputs.set_default("output_spread", lengths.usual)
+        inputs.set_default("input_spread", rows["spread.evenly"])
+        inputs.set_default("output_spread", rows["spread.usual"])
     parts = None
     found = unlike(ir, library, inputs, prefill_workers)
     if found is not None:
@@ -350,7 +349,6 @@ def build_graph(
         single_pass = single(decode_workers, decoding.batch, decode_pass)
         steps = step_times(decode_workers, decoding, single_pass, decode_pass, paced)
     rows.know(
-        *inputs.named().values(),
         *_by_id((*size.sections, *prefill_pass.sections, *decode_pass.sections)).values(),
         *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
         *(row for of in (*sets, *pools) for row in of.ranks.rows()),
@@ -365,8 +363,6 @@ def build_graph(
         decoding,
         paced,
         alone,
-        lengths,
-        size.experts,
         steps,
         rows,
     )

@@ -49,7 +49,6 @@ class Hardware:
         system_accelerators: of one scale-up domain; `domains` of them can be joined by `scale_out_bandwidth`.
         own_prices: by basis, 1 if somebody typed the price that it rests on.
         offers: what is said of every price in the library, by part.
-        owned_stated: 1 if somebody typed a cost of owning.
         framework_runs: 1 if the framework runs on chips of this maker.
         framework_pads: 1 if it pads there what TP does not divide.
         pairs: what the library states of frameworks.
@@ -83,7 +82,6 @@ class Hardware:
     prices: Mapping[str, Quantity]
     own_prices: Mapping[str, Quantity]
     offers: Mapping[str, tuple[Input, ...]]
-    owned_stated: Quantity
     system: Quantity
     system_matches: Quantity
     topology: Quantity
@@ -98,7 +96,6 @@ class Hardware:
     torus_axes: Quantity
     domains: Quantity
     scale_out_bandwidth: Quantity
-    node_power: Quantity
     hosts: Quantity
     host_accelerators: Quantity
     host_memory: Quantity
@@ -192,7 +189,6 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         prices=prices,
         own_prices=own_prices,
         offers=offers,
-        owned_stated=owned_stated,
         system=chosen_system,
         system_matches=matches,
         topology=topology,
@@ -207,7 +203,6 @@ def hardware(library: Library, inputs: Workload) -> Hardware:
         torus_axes=links["torus_axes"],
         domains=links["domains"],
         scale_out_bandwidth=links["scale_out_bandwidth"],
-        node_power=links["node_power"],
         hosts=hosts,
         host_accelerators=on_host,
         host_memory=links["host_memory"],

@@ -20,7 +20,6 @@ from mantile.equations.serving.loop import ClosedLoop, closed_loop
 from mantile.equations.serving.setting import Setting
 from mantile.equations.serving.stages import DecodeStep
 from mantile.equations.sessions import Sessions, sessions
-from mantile.equations.spread import Spread
 from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Quantity, Section, as_node, precedents
@@ -59,8 +58,6 @@ def serving(
     decoding: Decoding,
     paced: DecodeStep,
     alone: Prompt,
-    lengths: Spread,
-    experts: Quantity | None,
     steps: StepTimes | None,
     rows: Equations,
 ) -> Serving:
@@ -70,8 +67,7 @@ def serving(
         decode_workers: the same as the prefill workers where none are described apart.
         turns: how prompts get their turn.
         decoding: what a decode step works on; `paced` its time.
-        alone: a prompt by itself; `lengths` how far they lie apart.
-        experts: parameters of the routed experts.
+        alone: a prompt by itself.
         steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
         rows: those that stand as text.
     """
@@ -85,15 +81,13 @@ def serving(
         decoding=decoding,
         paced=paced,
         prompt=alone,
-        experts=experts,
-        spread=lengths,
     )
     loop = closed_loop(setting)
     load = settled = None
     if steps is not None:
-        load, settled = _load(setting, loop, steps)
+        load, settled = _load(setting, loop, steps, rows["spread.waits"])
     before = (
-        lengths.section,
+        *rows.sections("spread"),
         setting.scheduler.forms,
         loop.section,
         *(() if load is None else (_load_section(load), Section(STATE, load.state, "at the rate"))),
@@ -147,7 +141,9 @@ def parts_of(total: Quantity, through: Container[str] = ()) -> tuple[Quantity, .
     return tuple(found)
 
 
-def _load(setting: Setting, loop: ClosedLoop, steps: StepTimes) -> tuple[Arrivals, Concurrency]:
+def _load(
+    setting: Setting, loop: ClosedLoop, steps: StepTimes, waits: Quantity
+) -> tuple[Arrivals, Concurrency]:
     """The state under a request rate, from a step with one request and one with a full batch, and the
     concurrency that follows.
     """
@@ -162,7 +158,7 @@ def _load(setting: Setting, loop: ClosedLoop, steps: StepTimes) -> tuple[Arrival
         setting.interleaved * setting.efficiency["interference"],
         loop.prompts.delay * (1 + setting.memory.redone),
         setting.prompt.service + setting.interleaved * setting.memory.redone * loop.prompts.delay,
-        setting.spread.waits,
+        waits,
     )
     settled = concurrency(setting.inputs, setting.memory, setting.decoding.batch, rates, before_decode, steps)
     return opened(setting.inputs, rates, settled.default), settled

@@ -19,19 +19,17 @@ class Prompts:
         others: requests in the batch beside one.
         added: seconds by which it lengthens a step that runs anyway; `delay` by which it delays the others,
             `held` with what the host takes where that is longer.
-        per_step: prompts in a full step; `per_token` of other requests per token of one; `in_step` in a step.
-        most: prompts in the fullest step there can be; `in_full_step` seconds by which they lengthen it.
+        per_token: prompts of other requests per token of one; `in_step` in a step.
+        most: prompts in the fullest step there can be.
     """
 
     others: Quantity
     added: Quantity
     delay: Quantity
     held: Quantity
-    per_step: Quantity
     per_token: Quantity
     in_step: Quantity
     most: Quantity
-    in_full_step: Quantity
 
 
 @dataclass(frozen=True)
@@ -39,17 +37,13 @@ class ClosedLoop:
     """A full batch, in which the next request follows each that ends.
 
     Args:
-        synchronous: 1 where all requests of the batch start and end together, half where they may.
         step, stall: seconds of a decode step, and lost to prompts per token.
-        thinking: seconds between an answer and the next request; None where no scenario has sessions.
     """
 
     prompts: Prompts
-    synchronous: Quantity
     step: Quantity
     stall: Quantity
     section: Section
-    thinking: Quantity | None = None
 
 
 def closed_loop(setting: Setting) -> ClosedLoop:
@@ -130,10 +124,8 @@ def closed_loop(setting: Setting) -> ClosedLoop:
     )
     return ClosedLoop(
         prompts=others,
-        synchronous=synchronous,
         step=step,
         stall=stall,
-        thinking=thinking,
         section=rows.section("Time per output token", "of a closed loop"),
     )
 
@@ -242,9 +234,7 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         added=added,
         delay=delay,
         held=held,
-        per_step=per_step,
         per_token=per_token,
         in_step=in_step,
         most=most,
-        in_full_step=full.longer,
     )

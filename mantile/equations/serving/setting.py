@@ -12,7 +12,6 @@ from mantile.equations.memory import Memory
 from mantile.equations.scheduler import Scheduler, interleaved
 from mantile.equations.serving.alone import Prompt
 from mantile.equations.serving.stages import DecodeStep
-from mantile.equations.spread import Spread
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity
 from mantile.ir.modules import ModelGraph
@@ -20,9 +19,7 @@ from mantile.ir.modules import ModelGraph
 
 @dataclass(frozen=True)
 class Setting:
-    """What serves: the workers that prefill and those that decode, their passes, the scheduler, and how far
-    lengths lie apart.
-    """
+    """What serves: the workers that prefill and those that decode, their passes and the scheduler."""
 
     ir: ModelGraph
     prefill_workers: Workers
@@ -33,8 +30,6 @@ class Setting:
     decoding: Decoding
     paced: DecodeStep
     prompt: Prompt
-    experts: Quantity | None
-    spread: Spread
 
     @property
     def inputs(self) -> Workload:
