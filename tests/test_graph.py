@@ -402,6 +402,10 @@ CASES: dict[str, list[tuple[Node, Any]]] = {
         (q.join("n = ", q.rounded(D, 1)), "n = 0.3"),
         (q.join("n = ", q.rounded(-D / A / A, 1)), "n = 0.0"),  # not -0
     ],
+    "trimmed": [
+        (q.join("n = ", q.trimmed(A, 1), " of ", WORD), "n = 3 of beta"),
+        (q.join(q.trimmed(-D / A / A, 1), ""), "0"),
+    ],
     "percent": [
         (q.percent(D, 1), "25%"),
         (q.join(q.percent(A + D, 0), " of ", WORD), "325% of beta"),

@@ -98,6 +98,7 @@ def test_formulas_follow_every_edit(kind: str, tmp_path: Path) -> None:
         "override",
         "sensitivity",
         "signature",
+        "sweep",
     }
     assert len(touched) > min(60, 2.5 * SETS), "the sets should reach across all kinds of inputs"
 

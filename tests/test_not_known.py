@@ -29,6 +29,7 @@ from mantile.equations.metrics import (
     TTFT,
     metrics_of,
 )
+from mantile.equations.sweep import CHOSEN
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.estimates.sweep import Digest, grid
 from mantile.graph.quantity import NOT_KNOWN, Quantity
@@ -179,7 +180,7 @@ def test_the_sheets_say_so_verify_agrees_and_an_edit_brings_the_numbers_back(tmp
     assert seen["compare.ttft.letter"] == "B" and seen["compare.won.2"] == 4 and seen["compare.won.1"] == 0
     assert seen["sweep.point.2.ttft"] == NOT_KNOWN and seen["sweep.point.2.plan"] == "invalid"
     assert isinstance(seen["sweep.point.1.ttft"], float) and isinstance(seen["sweep.point.3.usd"], float)
-    assert math.isnan(seen["sweep.point.2.tpot.charted"])
+    assert math.isnan(seen[f"sweep.point.2.{CHOSEN}.charted"])
 
     def type_tp(edited: Any) -> None:
         sheet, cell = book.names["in_tp"].removeprefix("=").replace("$", "").replace("'", "").split("!")

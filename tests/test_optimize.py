@@ -285,7 +285,7 @@ def test_an_accelerator_without_a_price_says_which_prices_it_has(library: Librar
         "No cloud price for Instinct MI355X, so no rank. Rental price 2.10 USD/h: --price-basis rental"
     )
     lost = {one.lost_because for one in found.candidates if one.rank is None}
-    assert lost == {"no cloud price, so no rank; rental price 2.1 USD/h"}
+    assert lost == {"no cloud price, so no rank; rental price 2.10 USD/h"}
 
 
 def test_every_accelerator_that_is_asked_for_is_in_the_answer(library: Library) -> None:

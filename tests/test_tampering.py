@@ -65,6 +65,7 @@ class Made:
     label: str  # the label of the first
     selector: str  # a number that is typed on Summary
     row: int  # a row of Decode, from 1
+    told: int  # one that says how it is worked out
     roofline: str  # the part of the chart with axes of logarithms
     stack: str  # the part of a chart of stacked bars
     drawing: str  # the part that places the charts of Summary
@@ -93,7 +94,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         for place, cell in summary.cells.items()
         if cell.entry is not None and cell.entry.integer and cell.number
     ]
-    decode = next(
+    decode, told = (  # the answer in front of the part, and the row that says how it is worked out
         row for row, identifier in book.sheets["Calculation"].ids.items() if identifier == "decode.time"
     )
     return Made(
@@ -103,6 +104,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         label=_address(row - 1, column),
         selector=_address(*min(is_number)),
         row=decode + 1,
+        told=told + 1,
         roofline=next(name for name in charts if "logBase" in parts.text(name)),
         stack=next(name for name in charts if "percentStacked" in parts.text(name)),
         drawing="xl/drawings/drawing1.xml",
@@ -310,7 +312,7 @@ def _text(column: str, new: str) -> Change:
     def change(parts: Parts, made: Made) -> None:
         parts.cell(
             "Calculation",
-            f"{column}{made.row}",
+            f"{column}{made.told if column == 'D' else made.row}",
             lambda cell: (
                 re.sub(r' t="s"|<v>.*', "", cell).replace(">", ' t="inlineStr">', 1)
                 + f"<is><t>{new}</t></is></c>"

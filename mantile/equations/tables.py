@@ -47,7 +47,7 @@ _CALLS: dict[str, Callable[..., Node]] = {
         *(q.at_least, q.at_most, q.behind, q.below, q.choose, q.count_where, q.floor, q.if_error, q.if_known),
         *(q.index, q.is_empty, q.is_error, q.is_number, q.join, q.least, q.look_up, q.match, q.match_at_most),
         *(q.nth_largest, q.number_of, q.percent, q.remainder, q.round_up, q.rounded, q.sum_products),
-        *(q.sum_where, q.text, q.until, q.where),
+        *(q.sum_where, q.text, q.trimmed, q.until, q.where),
     )
 }
 _CALLS |= {"abs": q.absolute, "all": q.all_of, "exp": q.exponential, "ln": q.logarithm}

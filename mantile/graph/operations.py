@@ -459,26 +459,33 @@ def _rounded(value: Any, digits: Any) -> Any:
 
 
 def _percent(value: Any, digits: Any) -> Any:
+    return _each(lambda share: f"{trimmed_text(share * 100, digits)}%", value)
+
+
+def _trimmed(value: Any, digits: Any) -> Any:
+    return _each(lambda number: trimmed_text(number, digits), value)
+
+
+def _each(text_of: Callable[[float], str], value: Any) -> Any:
     if np.ndim(value) == 0:
-        return percent_text(float(value), digits) if not _is_text(value) else math.nan
-    return np.vectorize(percent_text, otypes=[str])(value, digits)
+        return text_of(float(value)) if not _is_text(value) else math.nan
+    return np.vectorize(text_of, otypes=[str])(value)
 
 
-def percent_text(share: float, digits: float) -> str:
-    """A share as a percentage with at most so many decimals, as a formula joins it to a text.
+def trimmed_text(value: float, digits: float) -> str:
+    """A number with at most so many decimals, as a formula joins it to a text: without zeros at its end.
 
     Formulas add 0: some engines have a negative 0, which they would show.
     """
-    value = share * 100
     if not math.isfinite(value):
-        return "#N/A%"
+        return "#N/A"
     if abs(value) >= 1e15:  # beyond the digits of a number
-        return f"{value:.14E}%"
-    rounded = Decimal(repr(value)).quantize(Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP)
+        return f"{value:.14E}"
+    rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-int(digits)), ROUND_HALF_UP)
     whole, _, decimals = f"{rounded:f}".partition(".")
     decimals = decimals.rstrip("0")
     shown = f"{whole}.{decimals}" if decimals else whole
-    return "0%" if shown == "-0" else f"{shown}%"
+    return "0" if shown == "-0" else shown
 
 
 def _as_text(value: Any) -> str:
@@ -597,6 +604,7 @@ _TABLE = (
     Operation("is_error",      _is_error,                  "ISERROR({0})",        "{0} is an error",                    ATOM,       "truth",           _words("{0} is an error")),
     Operation("if_error",      _if_error,                  "IFERROR({0},{1})",    "{0}, or {1} on an error",            ATOM,       "same",            _words("{0}, or {1} on an error")),
     Operation("rounded",       _rounded,                   "FIXED(ROUND({0},{1}),{1})", "{0}",                          ATOM,       "truth",           ""),
+    Operation("trimmed",       _trimmed,                   "ROUND({0},{1})+0",    "{0}",                                SUM,        "truth",           ""),
     Operation("percent",       _percent,                   'ROUND(({0})*100,{1})+0&"%"', "{0}",                       ATOM,       "truth",           ""),
     Operation("until",         _until,                     "LEFT({0},FIND({1},{0}&{1})-1)", "{0} up to {1}",            ATOM,       "truth",           ""),
     Operation("behind",        _behind,                    "MID({0},FIND({1},{0}&{1})+LEN({1}),LEN({2}))", "{0} behind {1}", ATOM,       "truth",           ""),

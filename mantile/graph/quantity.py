@@ -613,6 +613,11 @@ def rounded(operand: Operand, digits: int) -> Apply:
     return apply("rounded", operand, Literal(digits))
 
 
+def trimmed(operand: Operand, digits: int) -> Apply:
+    """A number in a text with at most so many decimals, below a thousand. It stands in a `join`."""
+    return apply("trimmed", operand, Literal(digits))
+
+
 def percent(operand: Operand, digits: int) -> Apply:
     """A share in a text, as a percentage with at most so many decimals. It stands in a `join`."""
     return apply("percent", operand, Literal(digits))

@@ -46,6 +46,7 @@ from mantile.graph.quantity import (
     percent,
     rounded,
     span,
+    trimmed,
     where,
 )
 
@@ -321,7 +322,8 @@ def tell_finding(
         "1",
         number_of(of["best"]) * index(span(scales), maximum(1, of["wanted"])),
     )
-    said = of("said", "The same with its digits", "1", where(size >= 1, rounded(size, 2), rounded(size, 4)))
+    small = join(trimmed(size, 4), "")
+    said = of("said", "The same with its digits", "1", where(size >= 1, rounded(size, 2), small))
     amount = join(of["name"], ": ", said, " ", of["what"])
     of("amount", "The winner, and what it reaches", "1", where(one_wanted, amount, of["name"]))
     missing = count_where(span([row["misses"] for row in rows]), at_least(1))
