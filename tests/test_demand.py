@@ -311,6 +311,22 @@ def test_a_limit_of_p95_is_kept_at_the_rate_that_a_replica_carries() -> None:
     assert ask(ttft_p95=1e-4).results()["capacity"]["requests_per_s_per_replica"] is None
 
 
+def test_devices_that_are_not_alike_pay_and_draw_each_for_itself() -> None:
+    """Power and machines of all devices that count; of equal ones as much as of a pipeline of two."""
+    asked = {name: value for name, value in ASKED.items() if name not in ("tp", "accelerator")}
+    two = {"devices": [{"accelerator": "h100-sxm"}, {"accelerator": "h100-sxm"}], "accelerator": "h100-sxm"}
+    names = ("idle", "full", "provided", "machine_library", "accelerators")
+
+    def of(fields: dict[str, Any]) -> list[float]:
+        made = ask(asked | {"tp": None} | fields)
+        rows = made.equations.rows.of("capacity")
+        return [float(made.values(0)[rows[name]]) for name in names]
+
+    assert of(two) == pytest.approx(of({"accelerator": "h100-sxm", "pp": 2}), rel=1e-9)
+    mixed = two | {"devices": [{"accelerator": "h100-sxm"}, {"accelerator": "l40s"}]}  # all lies on the first
+    assert of(mixed) == pytest.approx(of({"accelerator": "h100-sxm"}), rel=1e-9)
+
+
 @pytest.mark.exhaustive
 def test_the_workbook_keeps_the_rules_of_modelling(tmp_path: Path) -> None:
     """With workers of two kinds, which has all that one kind has."""

@@ -109,6 +109,7 @@ def test_every_row_of_the_text_can_be_made(library: Library) -> None:
         for stated in (frozenset(), frozenset({"speculation"})):
             rows = build_graph(ir, library, apart, rate, stated=stated, demand=asked).rows
             for subject in subjects():
+                assert not {identifier for identifier in rows._over if identifier not in rows}
                 for section in rows.sections(subject):
                     assert all(f".{subject}." in f".{figure.id}" for figure in section.figures())
 

@@ -204,6 +204,20 @@ over capacity.idle = of_both(cost.building_idle, decode.cost.building_idle)
 over capacity.full = of_both(cost.building_full, decode.cost.building_full)
 over capacity.provided = of_both(cost.provisioned, decode.cost.provisioned)
 
+when devices
+over capacity.machine_library
+            = if_known(sum(cost.counted_machine, *[devices.*.cost.counted_machine]) / serving.accelerators,
+            cost.counted_machine, *[devices.*.cost.counted_machine])
+over capacity.idle
+            = if_known(sum(cost.counted_idle, *[devices.*.cost.counted_idle]) / units, cost.counted_idle,
+            *[devices.*.cost.counted_idle])
+over capacity.full
+            = if_known(sum(cost.counted_full, *[devices.*.cost.counted_full]) / units, cost.counted_full,
+            *[devices.*.cost.counted_full])
+over capacity.provided
+            = if_known(sum(cost.counted_provisioned, *[devices.*.cost.counted_provisioned]) / units,
+            cost.counted_provisioned, *[devices.*.cost.counted_provisioned])
+
 machine_library  Purchase price of an accelerator with host and network, of the library [USD/accelerator]
             = if_known(cost.machine * accelerators / accelerators_per_rank / accelerators, cost.machine)
             ; mean of prefill and decode workers where these are others

@@ -189,11 +189,21 @@ offer_young  The price is at most so many days old [flag]
 offer_passed  The price is not old [flag] = max(offer_young, 1 - offer_stated)
             ; one's own is not judged, nor one that is not known
 
+when capacity, devices
+total_idle  Idle power of the deployment [W] = of_all(building_idle)
+total_full  Power of the deployment while it runs [W] = of_all(building_full)
+total_machine  Purchase price of the deployment [USD] = of_all(machine)
+
 [cost] Devices that count | each with what it does, 0 where it holds no layers | each device
 counted_power  Power of the deployment, counted [W] = where(plan.counted.{n} > 0, total_power, 0)
 counted_provisioned  Power to provide, counted [W] = where(plan.counted.{n} > 0, provisioned_total, 0)
 counted_hourly  Price of the deployment, counted [USD/h] = where(plan.counted.{n} > 0, hourly, 0)
 counted_young  The price is not old, if it counts [flag] = where(plan.counted.{n} > 0, offer_passed, 1)
+when capacity
+counted_idle  Idle power of the deployment, counted [W] = where(plan.counted.{n} > 0, total_idle, 0)
+counted_full  Power of the deployment while it runs, counted [W] = where(plan.counted.{n} > 0, total_full, 0)
+counted_machine  Purchase price of the deployment, counted [USD]
+            = where(plan.counted.{n} > 0, total_machine, 0)
 
 [cost] PUE of devices | that of the first machine in use | each device, the last first
 pue_from    PUE by the class of the first machine in use, from this one on [1]
