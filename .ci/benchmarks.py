@@ -123,7 +123,7 @@ def main() -> None:
     program = Program(quantities)
     varied = cases(made, given.cases)
     served = made.equations.serving
-    keep = (served.ttft, served.tpot, served.output_tokens_per_s)
+    keep = (served.ttft, served.tpot, made.equations.rows["serving.output_tokens_per_s"])
     [seconds] = timed(lambda: program.sweep(varied, keep), runs=given.runs)
     line(
         f"all quantities, sweep of {given.cases:,} random cases",

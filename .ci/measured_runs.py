@@ -50,7 +50,7 @@ def _of_batch(batch: Batch) -> list[dict[str, Any]]:
     graph = batch.equations
     plan = join(*degrees(graph.workers), "")
     times = {name: batch.outputs()[name] for name in TIMES}
-    figures = (plan, graph.serving.accelerators, graph.model.active_parameters, *times.values())
+    figures = (plan, graph.rows["serving.accelerators"], graph.model.active_parameters, *times.values())
     asked_of = [figure for workers in graph.workers for figure in workers.inputs.named().values()]
     program, records = Program([*figures, *asked_of]), []
     for matched in batch.runs:
@@ -66,7 +66,7 @@ def _of_batch(batch: Batch) -> list[dict[str, Any]]:
                 "serving": asked.get("serving", "aggregated"),
                 **_degrees(graph, values),
                 "plan": values[plan].strip(),
-                "accelerators": int(values[graph.serving.accelerators]),
+                "accelerators": int(values[graph.rows["serving.accelerators"]]),
                 **{name: asked[name] for name in NUMBERS},
                 "measured": measured,
                 "estimated": {name: float(f"{values[times[name]]:.4g}") for name in measured},

@@ -350,7 +350,7 @@ def test_workers_apart_and_throughput_alone(tmp_path: Path) -> None:
         figures["output_tokens_per_s_per_accelerator"] for figures in (found.before, found.after)
     )
     assert made.values()[made.equations.measured.values["output_tokens_per_s"]] == 900
-    predicted = float(made.values()[made.equations.serving.output_tokens_per_s])
+    predicted = float(made.values()[made.equations.rows["serving.output_tokens_per_s"]])
     assert before["bias"] == pytest.approx(predicted / 900 - 1) and before["bias"] > 0.05
     assert found.runs == 1 and after["symmetric"] < before["symmetric"] * 0.7
     assert (tmp_path / "new.xlsx").is_file()
