@@ -22,6 +22,7 @@ import mantile
 from mantile.cli import app, main
 from mantile.cli.flags import flagged
 from mantile.cli.output.tables import new_table, open_console
+from mantile.equations.tables import FOLDER
 
 CASE = ("--accelerator", "h100-sxm", "--input-tokens", "1024", "--output-tokens", "128", "--concurrency", "8")
 SCENARIO = """\
@@ -593,6 +594,8 @@ def test_jobs_are_rows_too(run: Any, monkeypatch: Any) -> None:
 
 def test_explain_adds_up(run: Any) -> None:
     explained = run("explain", "serving.tpot", "--json").data
+    file, number = explained["place"].split(":")
+    assert (FOLDER / file).read_text("utf-8").splitlines()[int(number) - 1].startswith("tpot ")
     assert explained["unit"] == "s"
     assert sum(term["value"] for term in explained["precedents"]) == pytest.approx(
         explained["value"], rel=1e-12

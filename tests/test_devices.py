@@ -414,6 +414,10 @@ def test_what_cannot_be_is_named() -> None:
         ({"devices": [UNLIKE[0], UNLIKE[1] | {"link": "10gbe"}]}, "no link of the last device"),
         ({"devices": [UNLIKE[0] | {"link": "rope"}, UNLIKE[1]]}, "rope"),
         ({"devices": UNLIKE, "decode": {"tp": 1}}, "no decode workers"),
+        (
+            {"accelerator": "m4-max", "variants": [{"devices": UNLIKE}, {"serving": "disaggregated"}]},
+            "no decode workers",
+        ),
         ({"devices": UNLIKE, "accelerator": "m4-max"}, "devices.0"),
     ):
         with pytest.raises(InputError, match=words):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from mantile.graph.quantity import Input, Quantity, defined, maximum
 from mantile.ir.build import build_ir
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
+from mantile.library.request_classes import RequestClass
 from tests.test_demand import ask
 
+SAID: dict[str, Any] = {"input_tokens": 900, "output_tokens": 90, "input_spread": 0.1, "output_spread": 0}
 TEXT = """
 # A shop.
 define with_tax(net) = net * (1 + tax)
@@ -85,6 +88,7 @@ def test_a_row_is_read_when_it_is_asked_for(shop: Any) -> None:
         ("a  A = price.apple", "shop.eq:3: expected id, label"),
         ("for x | y in a | b | c\na  A [1] = price.apple", "shop.eq:3: expected 2 values, found a | b | c"),
         ("over shop.price", "shop.eq:3: expected over ROW = EXPRESSION"),
+        ("price.apple  Price [USD] := 4", "shop.eq:3: shop.price.apple stands in shop.eq:2 too"),
         ("define twice(x) 2", "shop.eq:3: expected define NAME"),
     ],
 )
@@ -101,17 +105,29 @@ def test_a_row_stands_under_a_head() -> None:
         read("[stall] A\n", "shop.eq")
 
 
-def test_every_row_of_the_text_can_be_made(library: Library) -> None:
-    """In each pair of features: every name resolves, no circle; all are rows of their subject, and short."""
-    asked = ask().scenario.capacity
-    ir = build_ir(load_model("llama-3.1-8b"))
-    for apart, rate in ((False, False), (True, False), (False, True), (True, True)):
-        for stated in (frozenset(), frozenset({"speculation"})):
-            rows = build_graph(ir, library, apart, rate, stated=stated, demand=asked).rows
-            for subject in subjects():
-                assert not {identifier for identifier in rows._over if identifier not in rows}
-                for section in rows.sections(subject):
-                    assert all(f".{subject}." in f".{figure.id}" for figure in section.figures())
+@pytest.mark.parametrize("drawn", range(10))
+def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None:
+    """Whatever scenarios ask for together: every name resolves, no circle; all are rows of their subject."""
+    draw = random.Random(drawn)
+    devices = draw.choice([0, 0, 2])
+    of_class, needed = draw.choice([({}, ""), ({"turns": 2}, ""), ({"think_time": 9.0}, "sessions")])
+    a, b = (RequestClass(name=name, **SAID, **of_class) for name in "ab")
+    stated = {name for name in ("sessions", "launches", "speculation", "experts") if draw.random() < 0.5}
+    rows = build_graph(
+        build_ir(load_model(draw.choice(["llama-3.1-8b", "qwen3-30b-a3b"]))),
+        library,
+        not devices and draw.random() < 0.5,
+        draw.random() < 0.5,
+        draw.random() < 0.5 or "turns" in of_class,
+        frozenset(stated | ({needed} - {""}) | ({"devices"} if devices else set())),
+        (a, b) if of_class or draw.random() < 0.5 else (),
+        draw.choice([None, ask().scenario.capacity]),
+        devices,
+    ).rows
+    assert not {identifier for identifier in rows._over if identifier not in rows}
+    for subject in subjects():
+        for section in rows.sections(subject):
+            assert all(f".{subject}." in f".{figure.id}" for figure in section.figures())
 
 
 def test_lines_are_no_longer_than_a_page_is_wide() -> None:

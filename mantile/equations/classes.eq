@@ -1,8 +1,6 @@
 # Classes of requests that share one deployment. It serves their mixture: mean lengths, and the standard
-# deviation
-# over all classes. Each class has its own TTFT, end to end, percentiles and share within limits: its own
-# prompt
-# and output, the waits of all. The running batch holds requests of mean length.
+# deviation over all classes. Each class has its own TTFT, end to end, percentiles and share within limits:
+# its own prompt and output, the waits of all. The running batch holds requests of mean length.
 
 define square(spread) = 1 + spread * spread
 define over_all(squares) = max(0, squares - 1)**half
@@ -16,7 +14,7 @@ when classes
 [classes] Mixture of classes | lengths that the deployment sees
 weights     Sum of the weights of all classes [1] = sum(*[classes.*.share])
 
-[classes] Parts of the mixture | each class
+[classes] Parts of the mixture, {name} | each class
 {n}.part    Share of all requests, {name} [1] = {c}.share / weights
 when class_prefixes
 {n}.head    Shared prefix and answers before, {name} [token/request]
@@ -53,7 +51,7 @@ new         Mean tokens of a prompt to work out [token/request] = max(smallest, 
 when class_think_times
 think_time  Mean think time [s] = sum(*[classes.*.think_part])
 
-[classes] Squares of the mixture | each class
+[classes] Squares of the mixture, {name} | each class
 when not class_prefixes
 {n}.input_square  Part of {name} in the mean square of prompts, against the square of the mean [1]
             = {c}.input_part / input_mean * ({c}.input_tokens / input_mean) * square({c}.input_spread)
@@ -88,7 +86,7 @@ when class_prefixes
 kept        What is found against what was there before [1] = prefix.hit_rate / max(smallest, before)
             ; of all classes alike: room for prefixes, whole blocks, or a rate that is typed
 
-[classes] Class | its own prompt and output, in place of those of the mixture | each class
+[classes] Class {name} | its own prompt and output, in place of those of the mixture | each class
 {n}.longer  Prompt to work out against the mean, {name} [1] = {c}.input_tokens / inputs.input_tokens
 over {c}.longer = {c}.input_tokens * (1 - min(1, {c}.before * kept)) / prefix.computed | when class_prefixes
 {n}.ttft_steady  TTFT in steady state, {name} [s]

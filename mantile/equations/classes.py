@@ -19,12 +19,12 @@ SPACE = "class"
 """The name of blocks that are made for each class."""
 _MIXED = (
     "Mixture of classes",
-    "Parts of the mixture",
+    "Parts of the mixture, {name}",
     "Means of the mixture",
-    "Squares of the mixture",
+    "Squares of the mixture, {name}",
     "Spread of the mixture",
 )
-_TOLD = ("Classes", "Class", "All classes")
+_TOLD = ("Classes", "Class {name}", "All classes")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 # Goodput: the share of requests within the limits that a scenario states, and how many a second that is. A
-# request
-# with a late first token ends late as well: end to end takes away what TTFT and TPOT leave, not what they
-# take.
+# request with a late first token ends late as well: end to end takes away what TTFT and TPOT leave, not what
+# they take.
 
 [goodput] Goodput | requests within the limits stated
 when not classes

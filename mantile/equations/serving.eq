@@ -1,9 +1,9 @@
 # From passes to what users see: TTFT, TPOT, end to end, throughput, at a concurrency or a request rate.
 #
 # Continuous batching: prompts of other requests interrupt decode. A new request waits behind them and, where
-# memory holds fewer requests than there are, for a batch slot. Static batching: a batch prefills together, then
-# decodes.
-# Disaggregated: nothing interrupts decode; the KV cache of a prompt goes from one worker to another.
+# memory holds fewer requests than there are, for a batch slot. Static batching: a batch prefills together,
+# then decodes. Disaggregated: nothing interrupts decode; the KV cache of a prompt goes from one worker to
+# another.
 
 define emitted = constant.tokens_per_step | when not speculation
 define emitted = speculation.emitted | when speculation
@@ -69,10 +69,8 @@ any_time    Requests arrive at any time of a step [1] = min(1, thinking / step_u
 over serving.any_time = max(load.open, it) | when request_rate
 
 # Who arrives at any time waits for half of the running step and for those that are scheduled already; a
-# prompt that
-# rides along takes what its step has beyond the prefill by itself. The factor was fitted to clients that send
-# the
-# next request as one ends: it bounds the steps of those that arrive at any time.
+# prompt that rides along takes what its step has beyond the prefill by itself. The factor was fitted to
+# clients that send the next request as one ends: it bounds the steps of those that arrive at any time.
 when any_time
 ride_beyond  Time of the step that carries a prompt, beyond its prefill [s]
             = (1 - scheduler.first) * max(0, prompt_delay + step_used - prefill_service)
@@ -185,10 +183,9 @@ seat_wait   Wait for a batch slot [s] = slot_wait * (1 - half * first_share)
             ; in the warm-up burst of a benchmark half of it
 
 # Prompts come to a prefill worker at random, so that those of others may be there before. The wait w of a
-# server with
-# fixed service time s and random arrivals is s/2 r/(1 - r). With the share of the time r = others' prompts /
-# (time
-# elsewhere + w) this is a quadratic equation. Where prefill is too slow all that are not in decode wait.
+# server with fixed service time s and random arrivals is s/2 r/(1 - r). With the share of the time r =
+# others' prompts / (time elsewhere + w) this is a quadratic equation. Where prefill is too slow all that are
+# not in decode wait.
 when disaggregated
 prefill_rate  Requests per second of a prefill worker [request/s] = one_request / prefill_service
 decode_rate  Requests per second of a decode worker [request/s]
@@ -222,11 +219,9 @@ e2e         End to end [s] = ttft + generation
 interactivity  Interactivity [token/request/s] = tokens_per_step / tpot ; tokens per second that one user sees
 
 # How far requests are from the mean: p50, p90, p95, p99 of TTFT, of gaps between tokens and of end to end.
-# Mean and
-# variance of the parts of a request are worked out one by one; parts are taken to be independent of each
-# other, so
-# that variances add up. The time of a request is then taken from a lognormal distribution with that mean and
-# variance. A gap between tokens is that of a step without prompts, or of one that carries some.
+# Mean and variance of the parts of a request are worked out one by one; parts are taken to be independent of
+# each other, so that variances add up. The time of a request is then taken from a lognormal distribution with
+# that mean and variance. A gap between tokens is that of a step without prompts, or of one that carries some.
 [serving] Percentiles of TTFT | mean and variance of its parts; lognormal
 interrupts  Prompts interrupt decode [flag] = interrupting
 varies_prefill  Time of a prompt that grows with its length, against TTFT [1]
@@ -386,8 +381,8 @@ e2e_{p}     End to end, {p} ({p} End to end) [s]
             = max(e2e_median * exp(at_{p} * e2e_deviation) + e2e_burst, ttft_{p})
 
 # A benchmark of n requests one after the other takes n x the time of one. The last of all ends later by as
-# much as its
-# prompts are through after the mean and its outputs are longer, and sooner by what no prompt interrupts it.
+# much as its prompts are through after the mean and its outputs are longer, and sooner by what no prompt
+# interrupts it.
 [serving] Throughput | whole deployment, all replicas
 slot_prompts  Requests of a benchmark one after the other [1] = max(1, inputs.prompts_per_slot)
 slot_line   Prompts of a benchmark one by one [s] = slot_prompts * interrupting * line

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mantile.graph import quantity as q
-from mantile.graph.quantity import Input, LateDefault, Named, Node, Quantity, Section, ancestors
+from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors
 from mantile.graph.sentence import lowered
 
 FOLDER = Path(__file__).parent
@@ -33,13 +33,8 @@ _PLACED = re.compile(r"(\S+)(?: without (\S+))?")
 _DASH = "__dash__"  # in names that stand in `backticks`, for Python
 _ALIAS = re.compile(r"define (\w+) = (.+?)(?: \| when (.+))?")
 _IT = re.compile(r"\bit\b")
-_STATED = (
-    "assumed",
-    "measured",
-    "fitted",
-    "datasheet",
-    "secondary",
-)  # what the source of an input begins with
+# What the source of an input begins with.
+_STATED = ("assumed", "measured", "fitted", "datasheet", "secondary")
 _TOTALS = {"subtotal": Section.SUBTOTAL, "total": Section.TOTAL}
 _CALLS: dict[str, Callable[..., Node]] = {
     call.__name__: call
@@ -191,19 +186,22 @@ class Equations:
             if line.over:
                 self._over.setdefault(identifier, []).append(line)
             elif line.parts:
-                self._rows[space.prefix + identifier] = line, space
-                self._name(space.prefix + identifier)
+                identifier = space.prefix + identifier
+                if identifier in self._rows:
+                    raise EquationError(f"{line.place}: {identifier} stands in {self.place(identifier)} too")
+                self._rows[identifier] = line, space
+                self._name(identifier)
 
     def know(self, *figures: Named) -> None:
         """Make figures that are made elsewhere known, with all that they follow from."""
-        for nodes in (
-            lambda: figures,
-            lambda: ancestors(*figures),
-        ):  # first themselves: what follows may ask for them
-            for node in nodes():
-                if isinstance(node, Input | Quantity) and node.id not in self._known:
-                    self._known[node.id] = node
-                    self._name(node.id)
+        self._keep(figures)  # first themselves: what they follow from may ask for them
+        self._keep(ancestors(*figures))
+
+    def _keep(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            if isinstance(node, Input | Quantity) and node.id not in self._known:
+                self._known[node.id] = node
+                self._name(node.id)
 
     def know_as(self, name: str, node: Node) -> None:
         """Make known what a name stands for, which depends on what the scenarios ask for."""
@@ -239,7 +237,7 @@ class Equations:
         return self._known[identifier]
 
     def place(self, identifier: str) -> str:
-        """File and line of a row; empty where it is not of the text."""
+        """File and line of a row, as `serving.eq:112`; empty where it is not of the text."""
         return self._rows[identifier][0].place if identifier in self._rows else ""
 
     def of(self, subject: str) -> OfSubject:
@@ -259,7 +257,7 @@ class Equations:
     def sections(self, subject: str, *titles: str) -> tuple[Section, ...]:
         """The blocks of a subject in order, or some, but for those that stand on no sheet of workings."""
         return tuple(
-            Section(f"{block.title}{space.suffix}", rows, block.note, block.total)
+            Section(f"{space.filled(block.title)}{space.suffix}", rows, block.note, block.total)
             for block in self._blocks()
             if block.subject == subject and not block.aside and (not titles or block.title in titles)
             for space in self._spaces_of(block)
@@ -635,11 +633,3 @@ def _nearest(name: str, names: list[str]) -> str:
     """The name that was meant, if one is near."""
     near = get_close_matches(name, names, 1, 0.7)
     return f"; did you mean {near[0]}?" if near else ""
-
-
-def follow(inputs: Mapping[str, Input], figures: Mapping[str, Named]) -> None:
-    """State what inputs follow until somebody states them."""
-    for name, figure in figures.items():
-        default = inputs[name].default
-        assert isinstance(default, LateDefault), f"{name} follows nothing"
-        default.set(figure)

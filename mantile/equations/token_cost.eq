@@ -1,9 +1,7 @@
 # What input and output tokens cost where each pays for the accelerator time that it takes. A prompt takes the
 # time for which it occupies the pipeline, an output token its share of a decode step. Where prefill has
-# workers
-# of its own, input tokens pay those and output tokens the others. Both together pay every hour: nothing is
-# left
-# over, and nothing is paid twice.
+# workers of its own, input tokens pay those and output tokens the others. Both together pay every hour:
+# nothing is left over, and nothing is paid twice.
 
 define share_of(kind, tokens) = if_known(kind / (tokens * seconds_per_hour) * tokens_per_million, kind)
 

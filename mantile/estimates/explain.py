@@ -78,6 +78,7 @@ class Explanation:
         how: how it is worked out, in words.
         formula: the same as in Excel, with ids in place of cells; empty where the figure is stated, not
             worked out.
+        place: file and line of its equation, where that stands as text; else empty.
         precedents: what it follows from directly.
         dependents: what follows from it directly.
 
@@ -93,6 +94,7 @@ class Explanation:
     formula: str
     source: str
     status: str
+    place: str
     precedents: tuple[Term, ...]
     dependents: tuple[Term, ...]
 
@@ -132,6 +134,7 @@ class Explanation:
             "formula": self.formula,
             "source": self.source,
             "status": self.status,
+            "place": self.place,
             "precedents": [term.to_dict() for term in self.precedents],
             "dependents": [term.to_dict() for term in self.dependents],
         }
@@ -178,6 +181,7 @@ def explain(estimate: Explained, identifier: str, column: int = 0) -> Explanatio
         formula=formula(figure.body, _Ids()) if isinstance(figure, Quantity) else "",
         source=figure.source,
         status="worked out" if isinstance(figure, Quantity) else figure.status,
+        place=estimate.equations.rows.place(figure.id),
         precedents=tuple(term(other) for other in _precedents(figure)),
         dependents=tuple(term(other) for other in dependents(figure, estimate.equations.figures.values())),
     )
@@ -251,6 +255,7 @@ def _explain_factor(
         formula="",
         source="",
         status="worked out",
+        place="",
         precedents=tuple(term(figure) for figure in figures),
         dependents=tuple(term(other) for other in followers),
     )

@@ -280,12 +280,12 @@ class Scenario(Case):
             follows = rated if name == "concurrency" else self.classes and name in CLASS_FIELDS
             if getattr(self, name) is None and not follows:
                 raise ValueError(f"{name} is missing")
+        if self.device_count and self.disaggregated:
+            raise ValueError(
+                "devices: expected no decode workers beside devices that are not alike; put each of the two "
+                "into a file of its own"
+            )
         for where, case in (("", self), *((f"variants.{n}.", one) for n, one in enumerate(self.variants))):
-            apart = case.decode is not None or "disaggregated" in (case.serving, self.serving)
-            if (case.devices or self.devices) and apart:
-                raise ValueError(
-                    f"{where}devices: expected no decode workers beside devices that are not alike"
-                )
             for name in AWAY:
                 if case.devices and getattr(case.devices[0], name):
                     raise ValueError(

@@ -414,6 +414,7 @@ def print_explanation(explained: Explanation, title: str) -> None:
         ("formula", explained.formula),
         ("source", explained.source),
         ("status", explained.status),
+        ("equation", explained.place),
     ):
         if text:
             console.print(f"  {label:<8} {text}")
