@@ -15,13 +15,9 @@ import numpy as np
 import pytest
 
 from mantile.equations import constant
-from mantile.equations import scheduler as schedulers
-from mantile.equations.framework import frameworks
+from mantile.equations.framework import frameworks, kinds_of_schedulers
 from mantile.equations.inputs import workload
-from mantile.equations.roofline import OVERHEAD
-from mantile.equations.serving import serving
-from mantile.equations.serving.alone import prompt as alone
-from mantile.equations.serving.stages import decode_step
+from mantile.equations.mixed import operations_of, steps_of
 from mantile.equations.tables import Equations
 from mantile.estimates.estimate import Estimate
 from mantile.graph.evaluate import Program
@@ -137,52 +133,42 @@ class Closed:
     """Our own equations of serving over passes whose times are given."""
 
     def __init__(self, made: Estimate) -> None:
-        equations = made.equations
+        equations, side = made.equations, made.equations.prefill_workers
         self.whole, self.overhead, self.decode = (
             Input(f"given.{name}", name, "s", 0.0) for name in ("prefill", "overhead", "decode")
         )
         nothing = Input("given.nothing", "nothing", "s", 0.0)
-        blocks = {block.id: block for block in equations.prefill.blocks}
-        prompt = replace(blocks["lm_head"], module=None, launch=None, repeats=None, layer_time=self.whole)
-        prefill = replace(
-            equations.prefill,
-            time=self.whole,
-            parts=equations.prefill.parts | {OVERHEAD: self.overhead},
-            blocks=(prompt, replace(blocks["host"], time=nothing)),
+        sections = (*side.sections(), *equations.prefill.sections, *equations.decode.sections)
+        rows = Equations(frozenset())
+        rows.know(*constant.ALL, *side.inputs.named().values(), *side.ranks.rows(), *kinds_of_schedulers())
+        rows.know(*(figure for section in sections for figure in section.figures()))
+        known = frameworks(made.library)
+        rows.know_as("framework.scheduler", known.of(known.schedulers, side.inputs.framework))
+        rows.know_as("framework.pipeline_batch", known.of(known.pipeline_batches, side.inputs.framework))
+        steps_of(rows, equations.prefill, equations.decode)
+        operations_of(rows, "operations", equations.prefill)
+        for name, figure in {
+            "prefill.time": self.whole,
+            "prefill.bound.overhead": self.overhead,
+            "prefill.host.time": nothing,
+            "decode.time": self.decode,
+        }.items():
+            rows.know_as(name, figure)
+        for name in ("mixed.", "mixed.full."):  # nothing of a prompt fits into the waits of decode
+            rows.know_as(f"{name}lm_head", nothing)
+            rows.know_as(f"{name}added", rows[f"{name}share"] * self.whole)
+        names = (
+            "tpot",
+            "ttft",
+            "ttft_steady",
+            "ttft_p50",
+            "ttft_p95",
+            "burst",
+            "queue",
+            "saturation",
+            "generation",
         )
-        side, step = equations.prefill_workers, replace(equations.decode, time=self.decode)
-        given = [figure for section in side.sections() for figure in section.figures()]
-        equal = Equations(frozenset())
-        equal.know(*constant.ALL, *side.inputs.named().values(), *side.ranks.rows(), *given)
-        equal.know_as("decode.time", self.decode)
-        served = serving(
-            equations.ir,
-            schedulers.scheduler(frameworks(made.library), side.inputs),
-            side,
-            side,
-            prefill,
-            step,
-            equations.decoding,
-            decode_step(equations.ir, side, equations.decoding, step),
-            alone(equations.ir, frameworks(made.library), side, side, prefill),
-            None,
-            equal,
-        )
-        rows = {figure.id: figure for section in served.sections for figure in section.figures()}
-        self.outputs = {
-            name: rows[f"serving.{name}"]
-            for name in (
-                "tpot",
-                "ttft",
-                "ttft_steady",
-                "ttft_p50",
-                "ttft_p95",
-                "burst",
-                "queue",
-                "saturation",
-                "generation",
-            )
-        }
+        self.outputs = {name: rows[f"serving.{name}"] for name in names}
         self.program = Program(list(self.outputs.values()))
         self.given = made.inputs(0)
 

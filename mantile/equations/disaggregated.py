@@ -17,10 +17,9 @@ from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
 from mantile.equations.load import Block, RoutedExperts, routed_experts, rows_made_again
 from mantile.equations.moe import coverage_growth
-from mantile.equations.serving.alone import Prompt
-from mantile.equations.serving.stages import DecodeStep
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, all_of, ancestors, maximum, minimum, where
+from mantile.graph.quantity import Node, Quantity, Section, all_of, ancestors, maximum, minimum, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul
@@ -39,45 +38,43 @@ class InDecode:
     """The decode step with the requests that are in decode.
 
     Args:
-        decoding: what it works on; `step` its pass, `paced` its time.
+        decoding: what it works on; `step` its pass.
         blocks: in the Serving part, in order.
     """
 
     decoding: Decoding
     step: Pass
-    paced: DecodeStep
     blocks: tuple[Block, ...]
 
 
 def in_decode(
-    prefill_workers: Workers,
-    decode_workers: Workers,
-    alone: Prompt,
-    decoding: Decoding,
-    step: Pass,
-    paced: DecodeStep,
+    prefill_workers: Workers, decode_workers: Workers, decoding: Decoding, step: Pass, rows_of: Equations
 ) -> InDecode:
     """The decode step made again for the requests that are in decode.
 
     Args:
-        alone: a prompt by itself.
-        decoding: what a decode step works on if no request is elsewhere; `step` its pass, `paced` its time.
+        decoding: what a decode step works on if no request is elsewhere; `step` its pass.
+        rows_of: a prompt by itself.
     """
+    together_rows = rows_of.fork()
+    together_rows.know(*(figure for section in step.sections for figure in section.figures()))
+    (of_step,) = together_rows.sections("serving", "Decode step")
+    time = together_rows["serving.decode_step"]
     memory, disaggregated = decode_workers.memory, prefill_workers.ranks.disaggregated
     assert disaggregated is not None
-    copies = _Copies(decoding, step, paced, memory.batch)
+    copies = _Copies(decoding, step, of_step, time, memory.batch)
     few = Rows(PREFIX)
     least = _least(few, decode_workers)
     at_all, at_one = copies.at_all, copies.at(least, ONE, ", few in decode")
     single = _of_one(step, at_one)
-    start = _Start(least, at_one.rewrite(paced.step))
+    start = _Start(least, at_one.rewrite(time))
     rows = Rows(PREFIX)
-    cycle = _cycle(rows, prefill_workers, decode_workers, alone)
+    cycle = _cycle(rows, prefill_workers, decode_workers, rows_of)
     experts = _experts_of_step(
         rows, routed_experts(rows, decode_workers, single, step, at_all), single, start
     )
     share = None if experts is None else experts.all_slots
-    line = _line(rows, 0, memory.batch, start, at_all.rewrite(paced.step), experts, share)
+    line = _line(rows, 0, memory.batch, start, at_all.rewrite(time), experts, share)
     blocks: list[Block] = [
         ("All requests in decode", rows_made_again(at_all)),
         ("Few requests in decode", few.quantities()),
@@ -91,14 +88,14 @@ def in_decode(
     for number in range(1, ESTIMATES):
         again = copies.at(requests, f"{ESTIMATE}{number}.", f", estimate {number - 1} in decode")
         share = None if experts is None else again.rewrite(experts.coverage)
-        found = again.rewrite(paced.step)
+        found = again.rewrite(time)
         blocks.append((f"Requests in decode, estimate {number - 1}", rows.quantities()))
         blocks.append((f"At estimate {number - 1} in decode", rows_made_again(again)))
         rows = Rows(PREFIX)
         tangent = _line(rows, number, requests, start, found, experts, share)
         if experts is not None and share is not None:
             tangent = _tangent(rows, number, tangent, experts, share, requests)
-        away = _away(rows, number, cycle, tangent, requests, alone)
+        away = _away(rows, number, cycle, tangent, requests, rows_of)
         requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
     together = Quantity(
         f"{PREFIX}.together",
@@ -115,13 +112,13 @@ def in_decode(
         note="fewer than the batch where requests wait for their prefill",
         name=decoding.batch.name,
     )
-    settled = GraphRewrite({decoding.batch: batch}, (), "", "", (*copies.figures, *paced.rows))
+    settled = GraphRewrite({decoding.batch: batch}, (), "", "", copies.figures)
     settled_step = settled.rewrite(step)
     entering = settled_step.sections[0]
     place = entering.rows.index(batch)
     entering = replace(entering, rows=(*entering.rows[:place], together, *entering.rows[place:]))
     settled_step = replace(settled_step, sections=(entering, *settled_step.sections[1:]))
-    return InDecode(settled.rewrite(decoding), settled_step, settled.rewrite(paced), tuple(blocks))
+    return InDecode(settled.rewrite(decoding), settled_step, tuple(blocks))
 
 
 @dataclass(frozen=True)
@@ -180,17 +177,19 @@ class _Copies:
     follow from it.
 
     Args:
-        paced: the time of the step.
+        of_step: rows of the step in a pipeline; `time` of it.
         batch: all requests.
     """
 
-    def __init__(self, decoding: Decoding, step: Pass, paced: DecodeStep, batch: Quantity) -> None:
+    def __init__(
+        self, decoding: Decoding, step: Pass, of_step: Section, time: Quantity, batch: Quantity
+    ) -> None:
         self.decoding = decoding
         listed = [figure for section in step.sections for figure in section.figures()]
-        of_stages = [row for row in paced.rows if row in ancestors(paced.step)]
+        of_stages = [row for row in of_step.figures() if row in ancestors(time)]
         self.figures = (*listed, decoding.microbatches, *of_stages)
         followed = GraphRewrite({decoding.batch: batch}, (), ALL, "", self.figures)
-        needed = {*ancestors(followed.rewrite(paced.step)), *followed.rewritten} - {decoding.batch}
+        needed = {*ancestors(followed.rewrite(time)), *followed.rewritten} - {decoding.batch}
         rows = tuple(figure for figure in self.figures if isinstance(figure, Quantity) and figure in needed)
         self.at_all = GraphRewrite({decoding.batch: batch}, (), ALL, ", all in decode", self.figures, rows)
         self.at_all.rewrite(rows)
@@ -221,8 +220,7 @@ class _Cycle:
     most: Quantity
 
 
-def _cycle(rows: Rows, prefill_workers: Workers, decode_workers: Workers, alone: Prompt) -> _Cycle:
-    assert alone.transfer is not None
+def _cycle(rows: Rows, prefill_workers: Workers, decode_workers: Workers, rows_of: Equations) -> _Cycle:
     inputs = prefill_workers.inputs
     return _Cycle(
         requests=decode_workers.memory.requests,
@@ -230,7 +228,7 @@ def _cycle(rows: Rows, prefill_workers: Workers, decode_workers: Workers, alone:
             "away",
             "Time of a request outside decode",
             "s",
-            alone.handling + alone.prefill + alone.transfer,
+            rows_of["serving.first_token"] + rows_of.node("prefill_used") + rows_of["serving.transfer"],
             "without a wait",
         ),
         steps=rows(
@@ -253,7 +251,7 @@ def _cycle(rows: Rows, prefill_workers: Workers, decode_workers: Workers, alone:
             "most",
             "Most requests per second that reach a decode worker",
             "request/s",
-            ONE_REQUEST / alone.service * inputs.dp / decode_workers.inputs.dp,
+            ONE_REQUEST / rows_of["serving.prefill_service"] * inputs.dp / decode_workers.inputs.dp,
             "prefill workers can pass on no more",
         ),
     )
@@ -343,9 +341,11 @@ def _tangent(
     return _Line(fixed, line.slope + growth * ONE_REQUEST / requests)
 
 
-def _away(rows: Rows, number: int, cycle: _Cycle, line: _Line, requests: Quantity, alone: Prompt) -> Quantity:
+def _away(
+    rows: Rows, number: int, cycle: _Cycle, line: _Line, requests: Quantity, rows_of: Equations
+) -> Quantity:
     """Seconds outside decode, with the wait for a prefill worker at the estimate before."""
-    assert alone.others is not None
+    others = rows_of["serving.prefill_others"]
     at = f", estimate {number - 1}"
     step = rows(f"step_{number}", f"Decode step{at}", "s", line.fixed + line.slope * (requests / ONE_REQUEST))
     whole = rows(
@@ -358,13 +358,13 @@ def _away(rows: Rows, number: int, cycle: _Cycle, line: _Line, requests: Quantit
         f"half_wait_{number}",
         f"Half of what prompts of others exceed that time by{at}",
         "s",
-        HALF * (alone.others - whole),
+        HALF * (others - whole),
     )
     return rows(
         f"away_{number}",
         f"Time of a request outside decode, with the wait for a prefill worker{at}",
         "s",
-        cycle.away + (half + (half * half + HALF * alone.others * alone.service) ** HALF),
+        cycle.away + (half + (half * half + HALF * others * rows_of["serving.prefill_service"]) ** HALF),
     )
 
 

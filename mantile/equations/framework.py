@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from mantile.equations.things import things
 from mantile.graph.quantity import Input, Node, Section, count_where, defined, index, join, match, span
-from mantile.library.profiles import SIXTEEN_BIT, Library
+from mantile.library.profiles import SCHEDULERS, SIXTEEN_BIT, Library
 
 MAKER, PADS, QUANTISED = "maker", "pads", "quantised"
 
@@ -167,6 +167,14 @@ def frameworks(library: Library) -> Frameworks:
         ),
         seats=_requests_of_each(library, "small", "unless told"),
         large_seats=_requests_of_each(library, "large", "on large accelerators"),
+    )
+
+
+def kinds_of_schedulers() -> tuple[Input, ...]:
+    """The schedulers that there are."""
+    return tuple(
+        defined(f"scheduler.{kind}", f"Scheduler {kind}", "1", kind, meaning, name="schedulers")
+        for kind, meaning in SCHEDULERS.items()
     )
 
 

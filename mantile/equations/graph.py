@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,25 +23,24 @@ from mantile.equations.engine import Limits, Settings, limits, settings
 from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.fallback import COLUMN_IN_USE
 from mantile.equations.forward import Pass, forward
-from mantile.equations.framework import Frameworks, frameworks
+from mantile.equations.framework import Frameworks, frameworks, kinds_of_schedulers
 from mantile.equations.fullest import Fullest, fullest
 from mantile.equations.gain import Gain, gain
 from mantile.equations.grid import CostGrid, cost_grid
+from mantile.equations.handover import hand_over
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.link import LinkTable, link_table
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.machines import machines
 from mantile.equations.measured import Measured, measured
 from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
+from mantile.equations.mixed import operations_of, steps_of
 from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import Nearest, nearest
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
-from mantile.equations.scheduler import Scheduler, mixed, scheduler
 from mantile.equations.serving import STATE, THROUGHPUT, Serving, serving
-from mantile.equations.serving.alone import Prompt, prompt
-from mantile.equations.serving.stages import decode_step
 from mantile.equations.single import single
 from mantile.equations.tables import Equations, Space
 from mantile.equations.typed import (
@@ -94,17 +93,15 @@ class EstimateGraph:
     Args:
         frameworks: what each does by default; `limits` how much it takes, None where nobody asks;
             `settings` that are stated by name;
-            `scheduler` how prompts get their turn.
         workers: the accelerators: those that do everything, or prefill and decode workers.
         input_sections: blocks of what is asked; `typed` what the cells of inputs hold.
         assumed: what the cells of assumptions hold that times and memory follow from; `paid` of those from
             which only power and cost follow.
         decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
-        decoding: what that step works on; `prompt` a prompt by itself.
+        decoding: what that step works on.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
         gain: what drafts bring; None where no scenario speculates.
         classes: of requests; None where a scenario has none.
-        launches: of a decode step without graphs; None where no scenario asks.
         nearest: the measured run that is nearest; None in a library without measured runs.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
@@ -120,7 +117,6 @@ class EstimateGraph:
     frameworks: Frameworks
     limits: Limits | None
     settings: Settings | None
-    scheduler: Scheduler
     workers: tuple[Workers, ...]
     input_sections: tuple[Section, ...]
     typed: TypedInputs
@@ -131,7 +127,6 @@ class EstimateGraph:
     prefill: Pass
     decode: Pass
     decoding: Decoding
-    prompt: Prompt
     single: Pass | None
     apart: InDecode | None
     steps: StepTimes | None
@@ -156,7 +151,6 @@ class EstimateGraph:
     devices: Devices | None = None
     links: LinkTable | None = None
     classes: Classes | None = None
-    launches: Section | None = None
 
     @property
     def shared_cells(self) -> tuple[SharedCells, ...]:
@@ -291,6 +285,9 @@ def build_graph(
         inputs.set_default(name, figure)
     rows.know(*inputs.named().values())
     known = frameworks(library)
+    rows.know(*kinds_of_schedulers())
+    rows.know_as("framework.scheduler", known.of(known.schedulers, inputs.framework))
+    rows.know_as("framework.pipeline_batch", known.of(known.pipeline_batches, inputs.framework))
     prefill_workers = workers(ir, library, known, inputs, ranks, heads(rows))
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
@@ -326,46 +323,37 @@ def build_graph(
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
     if parts is not None:
         prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
-    turns = scheduler(known, inputs)
-    decoding = decode(decode_workers, ir, mixed(turns, ranks))
+    rows.know(
+        *_by_id((*size.sections, *prefill_pass.sections)).values(),
+        *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
+        *(row for of in (*sets, *pools) for row in of.ranks.rows()),
+    )
+    decoding = decode(decode_workers, ir, rows.node("riding"))
     decode_pass = forward(decoding.phase, ir, decode_workers)
     if parts is not None:
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
         work = {"prefill": prefill_pass, "decode": decode_pass}
         parts = other_splits(ir, prefill_workers, parts, decoding, work)
         parts = replace(parts, passes={**parts.passes, "words": (held_in_words(parts, ranks.counted),)})
+        rows.know(*_by_id(section for sections in parts.passes.values() for section in sections).values())
+    steps_of(rows, prefill_pass, decode_pass)
+    operations_of(rows, "operations", prefill_pass)
+    operations_of(rows, "decode_operations", decode_pass)
     table = link_table(library) if disaggregated else None
-    alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass, table)
-    if alone.known_bandwidth is not None:
-        inputs.set_default("handover_bandwidth", alone.known_bandwidth)
-    paced = decode_step(ir, decode_workers, decoding, decode_pass)
     apart = None
-    if disaggregated:
-        apart = in_decode(prefill_workers, decode_workers, alone, decoding, decode_pass, paced)
-        decoding, decode_pass, paced = apart.decoding, apart.step, apart.paced
+    if table is not None:
+        hand_over(rows, prefill_workers, decode_workers, table)
+        if inputs.handover_bandwidth is not None:
+            inputs.set_default("handover_bandwidth", rows["serving.transfer_known"])
+        apart = in_decode(prefill_workers, decode_workers, decoding, decode_pass, rows)
+        decoding, decode_pass = apart.decoding, apart.step
+    rows.know(*_by_id(decode_pass.sections).values())
     bring = gain(decode_workers, decoding, decode_pass)
     single_pass, steps = None, None
     if open_loop:
         single_pass = single(decode_workers, decoding.batch, decode_pass)
-        steps = step_times(decode_workers, decoding, single_pass, decode_pass, paced)
-    rows.know(
-        *_by_id((*size.sections, *prefill_pass.sections, *decode_pass.sections)).values(),
-        *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
-        *(row for of in (*sets, *pools) for row in of.ranks.rows()),
-    )
-    served = serving(
-        ir,
-        turns,
-        prefill_workers,
-        decode_workers,
-        prefill_pass,
-        decode_pass,
-        decoding,
-        paced,
-        alone,
-        steps,
-        rows,
-    )
+        steps = step_times(decode_workers, decoding, single_pass, decode_pass, rows)
+    served = serving(prefill_workers, decode_workers, decoding, steps, rows)
     settled = served.asked_by or served.concurrency
     if settled is not None:
         inputs.set_default("concurrency", settled.default)
@@ -389,7 +377,7 @@ def build_graph(
         *prefill_pass.sections,
         *decode_pass.sections,
         *(() if bring is None else bring.sections),
-        *alone.sections,
+        *rows.sections("serving", part="Prefill"),
         *served.sections,
         *of_cost_part,
     )
@@ -397,7 +385,7 @@ def build_graph(
     asked = Checked(
         ir=ir,
         devices=parts,
-        handover=alone.bandwidth,
+        handover=rows["serving.transfer_bandwidth"] if disaggregated else None,
         workers=sets,
         pools=pools,
         model=size,
@@ -447,7 +435,7 @@ def build_graph(
             "ttft": served.ttft,
             "throughput": rows["serving.output_tokens_per_s"],
             "e2e": served.e2e,
-            "prefill_rate": alone.rate,
+            "prefill_rate": rows["serving.prefill_tokens_per_s"],
             "interactivity": rows["serving.interactivity"],
             "usd_per_million_output_tokens": rows["cost.usd_per_million_output"],
             "power": rows["cost.power"],
@@ -464,7 +452,6 @@ def build_graph(
         frameworks=known,
         limits=bounds,
         settings=named,
-        scheduler=turns,
         workers=sets,
         input_sections=input_sections,
         typed=typed,
@@ -475,7 +462,6 @@ def build_graph(
         prefill=prefill_pass,
         decode=decode_pass,
         decoding=decoding,
-        prompt=alone,
         single=single_pass,
         apart=apart,
         devices=parts,
@@ -498,7 +484,7 @@ def build_graph(
                 "tpot": served.tpot,
                 "ttft": served.ttft,
                 "e2e": served.e2e,
-                "prefill": alone.stages.through,
+                "prefill": rows["serving.prefill_through"],
                 "weights": (decode_workers.memory if parts is None else memory).weights,
                 "kv_tokens": memory.kv_tokens,
                 "peak_memory": memory.peak,
@@ -513,7 +499,6 @@ def build_graph(
         headlines=shown,
         per_day=per_day(by_id, verdict.payable),
         classes=several,
-        launches=paced.launches,
         rows=rows,
         capacity=cells,
     )
@@ -556,7 +541,7 @@ def _device(number: int, last: int) -> Space:
     return Space(begins, f", device {number}", facts={"n": str(number), "behind": behind})
 
 
-def _by_id(sections: Sequence[Section]) -> dict[str, Named]:
+def _by_id(sections: Iterable[Section]) -> dict[str, Named]:
     return {figure.id: figure for section in sections for figure in section.figures()}
 
 
@@ -656,7 +641,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *(() if graph.links is None else graph.links.sections()),
             *(() if graph.limits is None else graph.limits.sections),
             *(() if graph.settings is None else graph.settings.sections),
-            graph.scheduler.in_use,
+            *graph.rows.sections("scheduler", part="Hardware"),
             *(
                 ()
                 if graph.prefill_workers.speculation is None
@@ -685,14 +670,14 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *of_workers(lambda workers: workers.network.sections),
             *(() if graph.devices is None else graph.devices.sections),
         ),
-        "Prefill": (*_of_pass(graph, graph.prefill), *graph.prompt.sections),
+        "Prefill": (*_of_pass(graph, graph.prefill), *graph.rows.sections("serving", part="Prefill")),
         "Decode": (
             *_of_pass(graph, graph.decode),
             *_on_devices(graph, "splits"),
             *_on_devices(graph, "words"),
             *(() if graph.single is None else graph.single.sections),
             *(() if graph.gain is None else graph.gain.sections),
-            *(() if graph.launches is None else (graph.launches,)),
+            *graph.rows.sections("serving", part="Decode"),
         ),
         "Serving": (
             *graph.serving.sections,

@@ -24,7 +24,7 @@ from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
 from mantile.equations.memory import Memory
 from mantile.equations.moe import coverage_growth
-from mantile.equations.serving.stages import DecodeStep
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Node,
@@ -170,7 +170,7 @@ class _Line:
 
 
 def step_times(
-    workers: Workers, decoding: Decoding, single: Pass, full: Pass, paced: DecodeStep
+    workers: Workers, decoding: Decoding, single: Pass, full: Pass, rows_of: Equations
 ) -> StepTimes:
     """The decode step with all slots taken, made again from that of the Decode part.
 
@@ -178,9 +178,11 @@ def step_times(
         workers: those that decode.
         decoding: what a decode step works on.
         single: a decode step with one request; `full` with the batch of the Decode part.
-        paced: that step, as fast as the fullest stage of a pipeline.
+        rows_of: that step, as fast as the fullest stage of a pipeline.
     """
-    rows, step = Rows("load"), paced.step
+    rows, step = Rows("load"), rows_of["serving.decode_step"]
+    of_stages = tuple(rows_of[row.id] for row in rows_of.family("serving.decode_pace.*"))
+    of_stages = (*of_stages, rows_of["serving.decode_pace"])
     memory, asked = workers.memory, workers.inputs.max_requests
     most = rows(
         "most",
@@ -199,13 +201,14 @@ def step_times(
         (),
         ALL_SLOTS,
         ", all slots taken",
-        (step, full.time, *paced.paces, paced.slowest),
+        (step, full.time, *of_stages),
     )
     all_slots = at_all_slots.rewrite(step)
-    paces = {pace: at_all_slots.rewrite(pace) for pace in (*paced.paces, paced.slowest)}
+    paces = {pace: at_all_slots.rewrite(pace) for pace in of_stages}
     alone = single.time
-    if paced.host_of_one is not None:
-        alone = rows("single", "Decode step with one request", "s", maximum(single.time, paced.host_of_one))
+    if "serving.decode_host_of_one" in rows_of:
+        host = rows_of["serving.decode_host_of_one"]
+        alone = rows("single", "Decode step with one request", "s", maximum(single.time, host))
     experts = routed_experts(rows, workers, single, full, at_all_slots)
     return StepTimes(
         single=alone,

@@ -24,6 +24,7 @@ define interrupting = inputs.continuous | when not disaggregated
 define interrupting = inputs.continuous * (1 - inputs.disaggregated) | when disaggregated
 define in_loop = interrupting | when not request_rate
 define in_loop = interrupting * (1 - load.open) | when request_rate
+define riding = interrupting * (1 - scheduler.first)
 define held = serving.service_time | when not disaggregated
 define held = serving.slot_held | when disaggregated
 define slot_waits = serving.seat_wait | when not disaggregated
@@ -40,8 +41,246 @@ define round_trip = serving.e2e + serving.thought | when sessions
 define of_prefill_workers = inputs.disaggregated | when not request_rate
 define of_prefill_workers = inputs.disaggregated * (1 - load.open) | when request_rate
 
+define prompt_tokens = inputs.input_tokens | when not prefixes
+define prompt_tokens = prefix.computed | when prefixes
+define launch_of_prompt = efficiency.eager_launch | when not launches
+define launch_of_prompt = serving.prefill_launch | when launches
+define prefill_end = prefill.lm_head.time | when not speculation
+define prefill_end = prefill.lm_head.time + prefill.draft.time | when speculation
+define decode_end = decode.lm_head.time | when not speculation
+define decode_end = decode.lm_head.time + decode.draft.time | when speculation
+define decode_beside = decode.time | when not launches
+define decode_beside = decode.time + serving.decode_idle | when launches
+define delay_beyond = serving.prompt_delay | when not launches
+define delay_beyond = serving.prompt_beyond | when launches
+define by_sessions = inputs.sessions > 0 | when not request_rate
+define by_sessions = all(inputs.sessions > 0, inputs.request_rate <= 0) | when request_rate
+
+define fullest(layers, pp, layer, end) = max(layers * layer, floor(model.layers / pp) * layer + end)
 define in_burst(share) = where(first_share > share, burst_first + (burst_last - burst_first) * (1 - share /
   max(smallest, first_share)), 0)
+
+# A prompt from arrival to the workers that decode, without any wait. A prompt goes through the stages of a
+# pipeline chunk by chunk: a stage works on a chunk while the next works on the one before.
+[serving] A prompt by itself | through stages, chunk by chunk | part Prefill
+when not devices
+prefill_layer  Time of a mean layer [s] = (prefill.time - prefill_end) / model.layers
+            ; with all but the LM head
+
+prefill_stage  Time of the fullest prefill stage [s]
+            = fullest(plan.layers, inputs.pp, prefill_layer, prefill_end)
+            ; layers and LM head of the stage that has most
+over serving.prefill_stage = devices.prefill.slowest | when devices
+prefill_chunks  Chunks of a pass [1]
+            = where(inputs.continuous > 0, max(1, prompt_tokens * one_request / memory.step_tokens), 1)
+            ; the last may be a part; a static batch is prefilled in one pass
+prefill_repeated  Time that every pass takes again, of all passes (repeated time of all passes) [s]
+            = prefill.bound.overhead + prefill.host.time ; launches, and reads from host memory
+prefill_fixed  Time that every chunk takes again [s] = prefill_repeated / prefill.passes
+            ; a chunk is a pass of its own
+prefill_chunk  Time of a chunk through all stages [s]
+            = (prefill.time - prefill_repeated) / prefill_chunks + prefill_fixed
+prefill_stage_fixed  Time that every chunk takes again on a stage [s] = prefill_fixed / inputs.pp
+prefill_stage_chunk  Time of a chunk on the fullest stage [s]
+            = where(inputs.pp > 1, max(0, prefill_stage - prefill_repeated / inputs.pp) / prefill_chunks +
+            prefill_stage_fixed, prefill_chunk)
+prefill_busy  Time a prefill pass occupies the pipeline [s] = prefill_chunks * prefill_stage_chunk
+            ; a stage works on a chunk while the next works on the one before
+prefill_at_once  Prompt tokens in the pipeline at once [token] = framework.pipeline_batch
+            ; 0: as many as there are
+prefill_fills  Times the pipeline is filled for a prompt [1]
+            = where(prefill_at_once > 0, min(prefill_chunks, max(1, prompt_tokens * one_request /
+            prefill_at_once)), 1)
+prefill_through  Time of a prompt through the stages [s]
+            = prefill_fills * prefill_chunk + (prefill_chunks - prefill_fills) * prefill_stage_chunk
+            ; the first chunk of a filling through all stages, each other one on the fullest
+prefill_stage_share  Share of a pass on the fullest stage [1]
+            = where(inputs.pp > 1, prefill_stage / prefill.time, 1)
+prefill_launches  Launches of a prompt, all chunks [s]
+            = prefill_chunks * prefill.bound.overhead / prefill.passes
+prefill_service  Time a prompt occupies the pipeline (prefill service time) [s]
+            = prefill_busy / max(1, prefill.requests / one_request)
+when launches
+prefill_launch  Time of the host to start an operation of a prompt [s]
+            = where(inputs.enforce_eager == 'on', efficiency.eager_mode_launch, efficiency.eager_launch)
+
+when counted
+each operations
+operations.{group}
+when in_layers
+operations_of.{group}  Operations of all layers, group {group} [1] = operations.{group} * {layers}
+
+operations  Operations of a prefill pass [1] = sum(*[{count} each operations])
+prefill_host  Time of the host to start the operations of a prompt [s]
+            = prefill_chunks * operations * launch_of_prompt ; one by one, those of a decode step as one graph
+first_token  Request handling [s] = efficiency.first_token
+prefill     Prefill of the prompt [s] = max(prefill_through, prefill_host)
+            ; the host starts operations while others run
+prefill_tokens_per_s  Prefill tokens per second [token/s] = prefill.rank_requests * prompt_tokens / prefill
+            ; of a prompt by itself; of all prompts of a static batch
+when prefixes
+prefill_fetched  Prefill of the prompt, its prefix fetched [s] = prefill + prefix.fetch
+
+when disaggregated
+prefill_others  Prompts of all others at a prefill worker [s]
+            = max(0, inputs.concurrency / inputs.dp / one_request - 1) * prefill_service
+
+# The way of a prompt's KV cache to a decode worker. Layers that follow prefill one by one are hidden behind
+# the layers after them, so no longer than prefill takes, and never the last.
+[serving] KV transfer | from prefill to decode workers | part Prefill | when disaggregated
+when unlimited
+each handed_tokens
+transfer_tokens  Tokens handed over [token/request] = inputs.input_tokens
+
+when limited
+each handed_tokens
+transfer_tokens.{limit}  Tokens handed over, {words} [token/request]
+            = where(model.{limit} > 0, min(model.{limit}, inputs.input_tokens), inputs.input_tokens)
+
+each handed
+transfer.{m}  KV cache of a prompt, {name} [B]
+            = one_request * {tokens} * {handed}.width * {handed}.kept * {handed}.layers
+
+transfer_bytes  KV cache of a prompt [B] = sum([transfer.{m} each handed]) ; recurrent states are left out
+each ports
+{row}
+
+transfer_network  Bandwidth of the transfer by network [B/s]
+            = min(network.out * inputs.tp * inputs.cp, decode.network.out * inputs.decode_tp *
+            inputs.decode_cp) ; of the workers with less
+when handover
+transfer_known  Bandwidth between workers, by networks and ports [GB/s]
+            = max(transfer_network, transfer_link.ports.rate * bytes_per_gb * inputs.network_speed) /
+            bytes_per_gb ; until another is stated
+
+transfer_bandwidth  Bandwidth of the transfer [B/s]
+            = max(transfer_network, transfer_link.ports.rate * bytes_per_gb * inputs.network_speed)
+            ; of their networks, or of the ports of both machines
+over serving.transfer_bandwidth = inputs.handover_bandwidth * bytes_per_gb | when handover
+transfer_latency  Latency of the transfer [s]
+            = where(transfer_network >= transfer_bandwidth, efficiency.network_latency,
+            transfer_link.ports.latency / us_per_s)
+transfer_time  Transfer, nothing hidden [s]
+            = where(transfer_bandwidth > 0, transfer_latency + transfer_bytes / transfer_bandwidth, 'no way')
+            ; there is none without a link
+transfer_hidden  Hidden behind prefill [s]
+            = where(is_number(transfer_time), efficiency.kv_transfer_overlap * (1 - 1 / model.layers) *
+            min(transfer_time, prefill_through), 0) ; of all layers but the last, no longer than prefill takes
+transfer    KV transfer [s]
+            = where(all(inputs.disaggregated > 0, is_number(transfer_time)), transfer_time - transfer_hidden,
+            0) ; what is not hidden behind prefill
+
+# A pipeline is as fast as its fullest stage; without graphs the host starts the operations one by one.
+[serving] Launches of a decode step | without graphs | part Decode | when launches
+when counted
+each decode_operations
+decode_operations.{group}
+when in_layers
+decode_operations_of.{group}  Operations of all layers, group {group} [1]
+            = decode_operations.{group} * {layers}
+
+decode_operations  Operations of a decode step [1] = sum(*[{count} each decode_operations])
+decode_host_of_one  Time of the host to start the operations of a decode step of one request [s]
+            = where(inputs.enforce_eager == 'on', decode_operations * decode.efficiency.eager_mode_launch, 0)
+            ; one by one; 0 where a graph holds them
+beyond_graphs  The batch is larger than the largest graph [flag]
+            = where(all(inputs.graph_max_batch > 0, decode.rank_requests > inputs.graph_max_batch), 1, 0)
+            ; of a rank
+decode_host  Time of the host to start the operations of a decode step [s]
+            = max(decode_host_of_one, beyond_graphs * decode_operations * decode.efficiency.eager_launch)
+            ; one by one; 0 where a graph holds them
+
+[serving] Decode step | of the running batch
+when not devices
+decode_layer  Time of a mean layer [s] = (decode.time - decode_end) / model.layers ; with all but the LM head
+
+decode_stage  Time of the fullest decode stage [s]
+            = fullest(decode.plan.layers, inputs.decode_pp, decode_layer, decode_end)
+            ; layers and LM head of the stage that has most
+over serving.decode_stage = devices.decode.slowest | when devices
+when not devices
+decode_pace.1  Decode step by the pace of a stage with most layers [s]
+            = max(decode.time, decode.microbatches * (decode.plan.layers * decode_layer)) ; in a pipeline
+decode_pace.2  Decode step by the pace of the last stage [s]
+            = max(decode.time, decode.microbatches * (floor(model.layers / inputs.decode_pp) * decode_layer +
+            decode_end)) ; in a pipeline
+
+when devices
+each stage
+decode_pace.{d}  Decode step by the pace of device {d} [s]
+            = max(decode.time, decode.microbatches * devices.decode.{d}.stage) ; in a pipeline
+
+decode_pace  Decode step by its slowest stage [s] = max(*[decode_pace.*]) ; in a pipeline
+when launches
+decode_idle  Time of a decode step in which accelerators wait for the host [s]
+            = max(0, decode_host - where(inputs.decode_pp > 1, decode_pace, decode.time))
+
+decode_step  Decode step [s] = where(inputs.decode_pp > 1, decode_pace, decode.time)
+over serving.decode_step = max(it, decode_host) | when launches
+bubble      Idle share of the fullest stage [1]
+            = where(inputs.decode_pp > 1, 1 - decode.microbatches * decode_stage / decode_step, 0)
+            ; the pipeline's bubble
+
+[serving] Prompts of others | in a closed loop: the next request follows each that ends
+others      Other requests in the batch [1] = max(0, slots - 1)
+prompts_per_step  Prompts in a full step [1] = memory.step_tokens / (prompt_tokens * one_request)
+prompts_per_token  Prompts of others per step of a request [1]
+            = (others + slots * decode.memory.redone) * emitted / inputs.output_tokens
+            ; each of them prefills once while the request lives, and all again that lose their places
+            @ closed loop
+prompts_in_step  Prompts of others in a step [1]
+            = where(scheduler.first > 0, prompts_per_token, min(prompts_per_token, prompts_per_step))
+            ; steps that carry prompts hold a limited number
+prompts_at_most  Most prompts in a step [1] = min(prompts_per_step, slots)
+            ; as many as there are, and as the token budget allows
+prompts_together  Prompts in a step that carries any [1]
+            = min(prompts_at_most, max(min(1, prompts_per_step), prompts_in_step * max(1,
+            max(inputs.receive_interval, inputs.batch_wait_steps))))
+            ; all that arrive between two looks of the scheduler, or while it waits for more; a part of one
+            where the token budget is smaller than a prompt
+
+[serving] Time per output token | of a closed loop
+prefill_added  Time a prompt adds to a step that runs anyway (prefill time in a step that runs anyway) [s]
+            = mixed.longer / prompts_together ; weights are read once in a step, launches are paid by it
+prompt_delay  Time a prompt delays the others [s]
+            = prefill_added + where(scheduler.first > 0, prefill_launches * prefill_stage_share / max(1,
+            prompts_together), 0) ; decode stops for it and its launches, or carries it in a step
+prompt_host  Host time of a prompt [s] = prefill_host * prefill_stage_share / max(1, prompts_together)
+            ; no graph holds a step with prompts: the host starts its operations one by one, once for all of
+            them
+prompt_covered  Host time that the decode beside a prompt covers [s]
+            = where(scheduler.first > 0, 0, decode_beside * prefill_stage_share / prompts_together)
+when launches
+prompt_beyond  Time a prompt takes beyond what accelerators wait for the host [s]
+            = max(0, prompt_delay - where(scheduler.first > 0, 0, decode_idle * prefill_stage_share /
+            prompts_together)) ; it runs where they would wait
+
+prompt_held  Time the others wait for a prompt [s] = max(delay_beyond, prompt_host - prompt_covered)
+            ; no step with prompts is over before the host has started it
+together    Requests start together [flag] = where(inputs.prompts_per_slot > 0, 1, 0)
+            ; those of a benchmark; of a service nobody says it
+alike       Requests of equal lengths, prompts first [flag]
+            = where(all(scheduler.first > 0, inputs.length_range_ratio <= 0, inputs.output_tokens >
+            tokens_per_step), 1, 0) ; with a second token at least
+when sessions
+thinking    Time between an answer and the next request [s] = where(by_sessions, inputs.think_time, 0)
+            ; of sessions; else the next request follows at once
+thought_apart  Share of a synchronous batch that think times take apart [1]
+            = min(1, thinking / max(smallest * decode_step, others * prompt_held))
+            ; all of it where they are as long as the prompts of all others
+
+lockstep    Share of a synchronous batch [1] = interrupting * alike * half * (1 + together)
+            ; of equal lengths: requests that start together end, and are prefilled, together; half where that
+            is not known
+over serving.lockstep = it * (1 - thought_apart) | when sessions
+gaps        Output tokens against the gaps between them [1]
+            = inputs.output_tokens / max(1, inputs.output_tokens - tokens_per_step)
+            ; a synchronous batch has all its prompts in these gaps
+stalled     Share of the prompts of others that stall a request [1] = 1 - lockstep + lockstep * half * gaps
+            ; in a synchronous batch those after one's own
+stall       Prefill stall per token [s]
+            = interrupting * efficiency.interference * prompts_in_step * prompt_held * stalled
+            ; in a synchronous batch prompts before one's own do not count
 
 [serving] TPOT | mean gap between tokens of one request | subtotal
 when request_rate

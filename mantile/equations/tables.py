@@ -10,9 +10,11 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ _PLACED = re.compile(r"(\S+)(?: without (\S+))?")
 _DASH = "__dash__"  # in names that stand in `backticks`, for Python
 _ALIAS = re.compile(r"define (\w+) = (.+?)(?: \| when (.+))?")
 _IT = re.compile(r"\bit\b")
+_EACH = re.compile(r"\[([^\[\]]+) each (\w+)\]")
 # What the source of an input begins with.
 _STATED = ("assumed", "measured", "fitted", "datasheet", "secondary")
 _TOTALS = {"subtotal": Section.SUBTOTAL, "total": Section.TOTAL}
@@ -75,6 +78,7 @@ class Line:
         when: features of which all must be there; with "not " in front, none.
         over: whether it is laid over a row.
         without: of rows made elsewhere, one that stands on another sheet.
+        each: the spaces in which it is made, within those of its block; empty: once.
     """
 
     place: str
@@ -84,6 +88,7 @@ class Line:
     when: tuple[str, ...] = ()
     over: bool = False
     without: str = ""
+    each: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,7 @@ class Block:
         when: as of a line.
         each: the spaces in which it is made, by the name that Python has for them; empty: once.
         aside: whether its rows stand on no sheet of workings: a front sheet places them.
+        part: the part of workings on which it stands; empty: that of its subject.
     """
 
     subject: str
@@ -103,6 +109,7 @@ class Block:
     when: tuple[str, ...] = ()
     each: str = ""
     aside: bool = False
+    part: str = ""
     lines: tuple[Line, ...] = ()
 
 
@@ -116,16 +123,26 @@ class Space:
         inputs: what ids of inputs begin with that it has to itself.
         facts: by name, what stands in {braces} in its lines: {space} the prefix, {own} that of what it has to
             itself even where its ids have none.
+        features: what stands behind `when` there, beside what scenarios ask for.
     """
 
     prefix: str = ""
     suffix: str = ""
     inputs: str = ""
     facts: dict[str, str] = field(default_factory=dict)
+    features: frozenset[str] = frozenset()
 
     def filled(self, text: str) -> str:
         """A line with these facts."""
         return _filled(text, {"space": self.prefix, "own": self.prefix} | self.facts) if "{" in text else text
+
+    def within(self, outer: Space) -> Space:
+        """The same within another space."""
+        if not outer.facts and not outer.features and not outer.prefix:
+            return self
+        facts, features = outer.facts | self.facts, outer.features | self.features
+        prefix, suffix = f"{outer.prefix}{self.prefix}", f"{self.suffix}{outer.suffix}"
+        return Space(prefix, suffix, outer.inputs or self.inputs, facts, features)
 
 
 @dataclass(frozen=True)
@@ -171,17 +188,29 @@ class Equations:
             self._aliases |= {line.id: line for line in subject.names if self._holds(line)}
         for block in self._blocks():
             if not block.each:
-                self._make(block, Space())
+                self._make(block.lines, Space())
 
     def make_in(self, name: str, *spaces: Space) -> None:
-        """Make the blocks that are made several times, in spaces of a name."""
+        """Make the blocks and rows that are made several times, in spaces of a name.
+
+        Rows within blocks of other spaces are made behind those: name these first.
+        """
         self._spaces[name] = spaces
         for block in self._blocks():
-            for space in spaces if block.each == name else ():
-                self._make(block, space)
+            if block.each == name:
+                for space in spaces:
+                    self._make(block.lines, space)
+            elif any(line.each == name for line in block.lines):
+                for outer in self._spaces_of(block.each):
+                    for space in spaces:
+                        self._make(
+                            [line for line in block.lines if line.each == name], space.within(outer), name
+                        )
 
-    def _make(self, block: Block, space: Space) -> None:
-        for line in filter(self._holds, block.lines):
+    def _make(self, lines: Iterable[Line], space: Space, each: str = "") -> None:
+        for line in lines:
+            if line.each != each or not self._holds(line, space):
+                continue
             identifier = space.filled(line.id)
             if line.over:
                 self._over.setdefault(identifier, []).append(line)
@@ -202,6 +231,13 @@ class Equations:
             if isinstance(node, Input | Quantity) and node.id not in self._known:
                 self._known[node.id] = node
                 self._name(node.id)
+
+    def fork(self) -> Equations:
+        """The rows as they are so far; what is made or known there stays there."""
+        twin = copy(self)
+        twin._known, twin._nodes = dict(self._known), dict(self._nodes)
+        twin._names = {subject: dict(names) for subject, names in self._names.items()}
+        return twin
 
     def know_as(self, name: str, node: Node) -> None:
         """Make known what a name stands for, which depends on what the scenarios ask for."""
@@ -254,13 +290,19 @@ class Equations:
         """A row in all spaces of a name."""
         return tuple(self[f"{space.prefix}{identifier}"] for space in self._spaces[name])
 
-    def sections(self, subject: str, *titles: str) -> tuple[Section, ...]:
-        """The blocks of a subject in order, or some, but for those that stand on no sheet of workings."""
+    def sections(self, subject: str, *titles: str, part: str = "") -> tuple[Section, ...]:
+        """The blocks of a subject in order, but for those that stand on no sheet of workings.
+
+        Args:
+            titles: of some blocks.
+            part: of workings on which blocks stand that do not stand with their subject.
+        """
         return tuple(
             Section(f"{space.filled(block.title)}{space.suffix}", rows, block.note, block.total)
             for block in self._blocks()
-            if block.subject == subject and not block.aside and (not titles or block.title in titles)
-            for space in self._spaces_of(block)
+            if block.subject == subject and not block.aside
+            if block.title in titles or (not titles and block.part == part)
+            for space in self._spaces_of(block.each)
             if (rows := tuple(self._placed(block, space)))
         )
 
@@ -268,17 +310,22 @@ class Equations:
         for subject in subjects().values():
             yield from filter(self._holds, subject.blocks)
 
-    def _holds(self, part: Block | Line) -> bool:
-        return all(
-            (name.removeprefix("not ") in self.features) != name.startswith("not ") for name in part.when
-        )
+    def _holds(self, part: Block | Line, space: Space | None = None) -> bool:
+        features = self.features if space is None else self.features | space.features
+        return all((name.removeprefix("not ") in features) != name.startswith("not ") for name in part.when)
 
-    def _spaces_of(self, block: Block) -> tuple[Space, ...]:
-        return self._spaces.get(block.each, ()) if block.each else (Space(),)
+    def _spaces_of(self, each: str) -> tuple[Space, ...]:
+        return self._spaces.get(each, ()) if each else (Space(),)
 
-    def _placed(self, block: Block, space: Space) -> Iterator[Named]:
-        for line in filter(self._holds, block.lines):
-            if line.over:
+    def _placed(self, block: Block, outer: Space) -> Iterator[Named]:
+        for each, together in groupby(block.lines, lambda line: line.each):
+            lines = tuple(together)
+            for space in self._spaces_of(each) if each else (outer,):
+                yield from self._placed_lines(lines, space.within(outer) if each else outer)
+
+    def _placed_lines(self, lines: Iterable[Line], space: Space) -> Iterator[Named]:
+        for line in lines:
+            if line.over or not self._holds(line, space):
                 continue
             if "*" in line.id:
                 yield from (figure for figure in self.family(line.id) if figure.id != line.without)
@@ -302,8 +349,9 @@ class Equations:
 
     def _made(self, identifier: str, line: Line, space: Space) -> Named:
         parts = line.parts
-        called = space.filled(parts["called"]) or (lowered(parts["label"]) if space.suffix else "")
-        label, note, source = f"{space.filled(parts['label'])}{space.suffix}", parts["note"], parts["source"]
+        label, note, source = space.filled(parts["label"]), parts["note"], parts["source"]
+        called = space.filled(parts["called"]) or (lowered(label) if space.suffix else "")
+        label = f"{label}{space.suffix}"
         if parts["sign"] == ":=":
             stated = _INPUT.fullmatch(parts["body"])
             if stated is None:
@@ -325,7 +373,7 @@ class Equations:
     def _read(self, line: Line, text: str, space: Space, local: Mapping[str, Any] | None = None) -> Any:
         """What an expression stands for."""
         try:
-            tree = _parsed(space.filled(text))
+            tree = _parsed(self._each_listed(space.filled(text), space))
         except SyntaxError as error:
             raise EquationError(f"{line.place}: {text}: {error.msg}") from error
         try:
@@ -334,6 +382,15 @@ class Equations:
             if isinstance(error, EquationError):
                 raise
             raise EquationError(f"{line.place}: {text}: {error}") from error
+
+    def _each_listed(self, text: str, space: Space) -> str:
+        """An expression with [NAME each SPACES] written out."""
+
+        def listed(found: re.Match[str]) -> str:
+            members = [inner.within(space).filled(found[1]) for inner in self._spaces_of(found[2])]
+            return f"[{', '.join(members)}]" if members else "0"
+
+        return _EACH.sub(listed, text) if " each " in text else text
 
     def _node(self, tree: ast.expr, line: Line, space: Space, local: Mapping[str, Any]) -> Any:
         def of(part: ast.expr) -> Any:
@@ -421,7 +478,7 @@ def read(text: str, file: str) -> Subject:
     """What stands in a file.
 
     Raises:
-        EquationError: for a line that is neither head, row, `for`, `when`, `over` nor `define`.
+        EquationError: for a line that is neither head, row, `for`, `each`, `when`, `over` nor `define`.
     """
     subject = file.removesuffix(".eq")
     macros: dict[str, tuple[tuple[str, ...], str]] = {}
@@ -430,22 +487,26 @@ def read(text: str, file: str) -> Subject:
     heads = 0  # the last so many blocks stand under one head
     families: list[dict[str, str]] = [{}]
     when: tuple[str, ...] = ()
+    each = ""
     of_file: tuple[str, ...] = ()
     rows: list[tuple[str, str]] = []
 
     def end_of_rows() -> None:
         for _, given, lines in blocks[-heads:]:
             for values in families:
-                lines += (_line(_filled(line, given | values), place, subject, when) for place, line in rows)
+                lines += (
+                    replace(_line(_filled(line, given | values), place, subject, when), each=each)
+                    for place, line in rows
+                )
         rows.clear()
 
     for number, line in [*_joined(text), (0, "")]:
         place = f"{file}:{number}"
-        if rows and (not line or line.startswith(("for ", "when ", "["))):
+        if rows and (not line or line.startswith(("for ", "when ", "each ", "["))):
             end_of_rows()
             families = [{}]
         if not line:
-            families, when = [{}], ()
+            families, when, each = [{}], (), ""
         elif line.startswith("define "):
             alias = _ALIAS.fullmatch(line)
             if alias is None:
@@ -456,6 +517,8 @@ def read(text: str, file: str) -> Subject:
         elif line.startswith("when "):
             when = _names(line.removeprefix("when "))
             of_file = of_file if heads else when
+        elif line.startswith("each "):
+            each = line.removeprefix("each ")
         elif line.startswith("for "):
             families = [outer | inner for outer in families for inner in _families(line, place)]
         elif line.startswith("["):
@@ -494,7 +557,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _head(line: str, place: str, subject: str) -> Block:
-    """Title, note and conditions of `[subject] Title | note | when a, not b | each pool | total`."""
+    """Title, note and conditions of `[subject] Title | note | when a | each pool | part Decode | total`."""
     found = re.fullmatch(r"\[(\w+)\] (.+)", line)
     if found is None or found[1] != subject:
         raise EquationError(f"{place}: expected [{subject}] and a title, found {line}")
@@ -505,6 +568,8 @@ def _head(line: str, place: str, subject: str) -> Block:
             block = replace(block, when=_names(part.removeprefix("when ")))
         elif part.startswith("each "):
             block = replace(block, each=part.removeprefix("each "))
+        elif part.startswith("part "):
+            block = replace(block, part=part.removeprefix("part "))
         elif part == "aside":
             block = replace(block, aside=True)
         elif part in _TOTALS:

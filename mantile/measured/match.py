@@ -77,7 +77,7 @@ class Batch:
         memory = graph.decode_workers.memory
         others: dict[str, Node] = {
             "tpot_p50": graph.figures.get("serving.tpot_median", graph.serving.tpot),
-            "prefill": graph.prompt.stages.through,
+            "prefill": graph.rows["serving.prefill_through"],
             "weights": memory.weights,
             "kv_tokens": memory.startup.kv_tokens,
             "peak_memory": memory.startup.peak,

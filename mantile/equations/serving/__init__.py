@@ -12,18 +12,11 @@ from dataclasses import dataclass
 
 from mantile.equations.classes import told
 from mantile.equations.decode import Decoding
-from mantile.equations.forward import Pass
 from mantile.equations.load import Arrivals, Concurrency, StepTimes, arrivals, concurrency, opened
-from mantile.equations.scheduler import Scheduler
-from mantile.equations.serving.alone import Prompt
-from mantile.equations.serving.loop import ClosedLoop, closed_loop
-from mantile.equations.serving.setting import Setting
-from mantile.equations.serving.stages import DecodeStep
 from mantile.equations.sessions import Sessions, sessions
 from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Quantity, Section, as_node, precedents
-from mantile.ir.modules import ModelGraph
 
 
 @dataclass(frozen=True)
@@ -49,15 +42,9 @@ class Serving:
 
 
 def serving(
-    ir: ModelGraph,
-    turns: Scheduler,
     prefill_workers: Workers,
     decode_workers: Workers,
-    prefill: Pass,
-    decode: Pass,
     decoding: Decoding,
-    paced: DecodeStep,
-    alone: Prompt,
     steps: StepTimes | None,
     rows: Equations,
 ) -> Serving:
@@ -65,41 +52,23 @@ def serving(
 
     Args:
         decode_workers: the same as the prefill workers where none are described apart.
-        turns: how prompts get their turn.
-        decoding: what a decode step works on; `paced` its time.
-        alone: a prompt by itself.
+        decoding: what a decode step works on.
         steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
         rows: those that stand as text.
     """
-    setting = Setting(
-        ir=ir,
-        prefill_workers=prefill_workers,
-        decode_workers=decode_workers,
-        prefill=prefill,
-        decode=decode,
-        scheduler=turns,
-        decoding=decoding,
-        paced=paced,
-        prompt=alone,
-    )
-    loop = closed_loop(setting)
     load = settled = None
     if steps is not None:
-        load, settled = _load(setting, loop, steps, rows["spread.waits"])
-    before = (
-        *rows.sections("spread"),
-        setting.scheduler.forms,
-        loop.section,
-        *(() if load is None else (_load_section(load), Section(STATE, load.state, "at the rate"))),
-    )
-    rows.know(*(figure for section in (*alone.sections, *before) for figure in section.figures()))
+        load, settled = _load(prefill_workers, decode_workers, decoding, steps, rows)
+    of_load = () if load is None else (_load_section(load), Section(STATE, load.state, "at the rate"))
+    rows.know(*(figure for section in of_load for figure in section.figures()))
     if load is not None:
         rows.know_as("slope_used", load.slope)
         rows.know_as("fixed_used", load.fixed)
+    inputs = prefill_workers.inputs
     asked_by = None
-    if setting.inputs.sessions is not None:
+    if inputs.sessions is not None:
         asked_by = sessions(
-            setting.inputs,
+            inputs,
             decode_workers.inputs.dp,
             rows["serving.e2e"],
             {} if load is None else {load.open: as_node(0)},
@@ -107,6 +76,8 @@ def serving(
         )
         rows.know(asked_by.lead)
     *blocks, total = rows.sections("serving")
+    first = blocks.index(next(block for block in blocks if block.title == "TPOT"))
+    step, others, per_token = blocks[:first]
     return Serving(
         ttft=rows["serving.ttft"],
         tpot=rows["serving.tpot"],
@@ -114,8 +85,14 @@ def serving(
         ttft_parts=parts_of(rows["serving.ttft"], ("serving.ttft_steady", "serving.base")),
         tpot_parts=parts_of(rows["serving.tpot"]),
         sections=(
-            *before,
-            *blocks,
+            *rows.sections("spread"),
+            *rows.sections("scheduler"),
+            step,
+            others,
+            *rows.sections("mixed"),
+            per_token,
+            *of_load,
+            *blocks[first:],
             *(() if load is None else rows.sections("load")),
             total,
             *(() if "sessions" not in rows.features else rows.sections("sessions")),
@@ -142,26 +119,29 @@ def parts_of(total: Quantity, through: Container[str] = ()) -> tuple[Quantity, .
 
 
 def _load(
-    setting: Setting, loop: ClosedLoop, steps: StepTimes, waits: Quantity
+    prefill_workers: Workers, decode_workers: Workers, decoding: Decoding, steps: StepTimes, rows: Equations
 ) -> tuple[Arrivals, Concurrency]:
     """The state under a request rate, from a step with one request and one with a full batch, and the
     concurrency that follows.
     """
-    alone = setting.prompt
-    before_decode = (alone.stages.through, *(() if alone.transfer is None else (alone.transfer,)))
+    inputs, memory = prefill_workers.inputs, decode_workers.memory
+    delay, interrupting = rows["serving.prompt_delay"], rows.node("interrupting")
+    before = [rows["serving.prefill_through"]]
+    if "disaggregated" in rows.features:
+        before.append(rows["serving.transfer"])
     rates = arrivals(
-        setting.inputs,
-        setting.decoding.batch,
-        setting.decode_workers.inputs.dp,
-        loop.step,
+        inputs,
+        decoding.batch,
+        decode_workers.inputs.dp,
+        rows["serving.decode_step"],
         steps,
-        setting.interleaved * setting.efficiency["interference"],
-        loop.prompts.delay * (1 + setting.memory.redone),
-        setting.prompt.service + setting.interleaved * setting.memory.redone * loop.prompts.delay,
-        waits,
+        interrupting * prefill_workers.efficiency["interference"],
+        delay * (1 + memory.redone),
+        rows["serving.prefill_service"] + interrupting * memory.redone * delay,
+        rows["spread.waits"],
     )
-    settled = concurrency(setting.inputs, setting.memory, setting.decoding.batch, rates, before_decode, steps)
-    return opened(setting.inputs, rates, settled.default), settled
+    settled = concurrency(inputs, memory, decoding.batch, rates, before, steps)
+    return opened(inputs, rates, settled.default), settled
 
 
 STATE, THROUGHPUT = "State", "Throughput"
