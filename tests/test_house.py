@@ -151,9 +151,8 @@ def first_parts_are_files(graph: EstimateGraph) -> set[str]:
         path = PACKAGE / ELSEWHERE.get(part, f"equations/{part}.py")
         texts = [file.read_text(encoding="utf-8") for file in files_of(path)]
         assert texts, f"{part}: no file {path.name}"
-        assert any(
-            re.search(rf'"{part}[."]|{part.upper()} = |^\[{part}\] ', text, re.MULTILINE) for text in texts
-        ), f"{path.name} makes no id that begins with {part}"
+        made = re.compile(rf'"{part}[."]|{part.upper()} = |^(\[{part}\] |again {part}\b)', re.MULTILINE)
+        assert any(map(made.search, texts)), f"{path.name} makes no id that begins with {part}"
     return parts
 
 

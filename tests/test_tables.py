@@ -9,7 +9,7 @@ import pytest
 
 from mantile.equations import tables
 from mantile.equations.graph import build_graph
-from mantile.equations.tables import EquationError, Equations, read, subjects
+from mantile.equations.tables import EquationError, Equations, Space, read, subjects
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, defined, maximum
 from mantile.ir.build import build_ir
@@ -76,6 +76,64 @@ def test_a_row_is_read_when_it_is_asked_for(shop: Any) -> None:
     assert "shop.cut" not in shop(TEXT, "season", "sale", "holiday")
 
 
+BASKETS = """
+[shop] Fruit | of each basket | each basket
+{b}.count   Fruit of {b} [fruit] := 3
+each fruit
+{b}.{fruit}  Price of {fruit} in {b} [USD] = {price} * shop.{b}.count
+over shop.{b}.{fruit} = it * {b}.cut | when reduced
+
+{b}.cut     Cut of {b} [1] := 0.5
+{b}.sum     All fruit of {b} [USD] = sum([shop.{b}.{fruit} each fruit])
+
+[shop] No fruit | of a kind that nobody names
+nothing     Nothing [USD] = stall.rent + sum([shop.{kind} each kind])
+"""
+
+
+def test_rows_stand_once_for_each_thing_that_python_names(shop: Any) -> None:
+    """Lines of a block in spaces of their own, within those of the block; features of one space alone."""
+    rows = shop(BASKETS)
+    rows.make_in("basket", Space(facts={"b": "small"}), Space(facts={"b": "large"}))
+    reduced = Space(facts={"fruit": "pear", "price": "stall.rent"}, features=frozenset({"reduced"}))
+    rows.make_in("fruit", Space(facts={"fruit": "apple", "price": "stall.rent"}), reduced)
+    small, _, _ = rows.sections("shop")
+    assert [row.id for row in small.figures()] == [
+        f"shop.small.{name}" for name in ("count", "apple", "pear", "cut", "sum")
+    ]
+    total, nothing = rows["shop.large.sum"], rows["shop.nothing"]
+    values = Program([total, nothing]).run({})
+    assert (values[total], values[nothing]) == (10 * 3 * 1.5, 10)
+
+
+AGAIN = """
+again late | , in the evening | stall.rent = shop.half; shop.price.* = shop.cut.*
+
+[shop] Day
+half        Half the rent [USD] = stall.rent * cut
+cut         Cut [1] := 0.5
+for f in a; b
+price.{f}   Price of {f} [USD] = stall.rent + stall.rent
+cut.{f}     Reduced {f} [USD] = price.{f} * cut
+
+sum         All [USD] = sum(*[price.*]) + stall.rent
+fee         Fee [USD] := 2
+
+[shop] Evening | what the day takes less | again late
+less        Less [USD] = sum - late.shop.sum + late.shop.fee
+"""
+
+
+def test_figures_are_made_again_with_some_replaced(shop: Any) -> None:
+    """What follows from nothing that is replaced is shared; rows made again stand before those that ask."""
+    rows = shop(AGAIN)
+    less = rows["shop.less"]
+    day, again, evening = rows.sections("shop")
+    assert (day.title, again.title, evening.title) == ("Day", "In the evening", "Evening")
+    assert [(row.id, row.label) for row in again.figures()] == [("late.shop.sum", "All, in the evening")]
+    assert Program([less]).run({})[less] == (20 + 20 + 10) - (10 + 10 + 5) + 2
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -126,8 +184,10 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     ).rows
     assert not {identifier for identifier in rows._over if identifier not in rows}
     for subject in subjects():
-        for section in rows.sections(subject):
-            assert all(f".{subject}." in f".{figure.id}" for figure in section.figures())
+        for part in ("", "Hardware", "Prefill", "Decode"):
+            for section in rows.sections(subject, part=part):
+                ids = [f".{figure.id}" for figure in section.figures() if not section.again]
+                assert all(f".{subject}." in identifier for identifier in ids)
 
 
 def test_lines_are_no_longer_than_a_page_is_wide() -> None:

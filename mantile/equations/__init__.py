@@ -23,8 +23,7 @@ function.
                                vision.py on roofline.py; messages: collectives.py. A table in prefill.py
                                says which function for which id.
     single                   single.py: decode, once more for one request
-    all_slots, estimate,     load.py: decode, once more at other loads
-      reference
+    all_slots, estimate      load.eq: figures once more at other loads
     scheduler, load,         of that name
       serving, cost,
       evidence, measured,

@@ -1043,9 +1043,9 @@ def unlike(sides: _Sides, estimate: Checked) -> Iterator[Check]:
 
 def capacity(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """Whether what arrives can be served."""
-    load = estimate.serving.load
-    if load is not None:
-        at_rate = sides.of()("load", "Load at the request rate", "1", load.open * load.load)
+    if "request_rate" in estimate.rows.features:
+        load = estimate.rows["load.open"] * estimate.rows["load.utilisation"]
+        at_rate = sides.of()("load", "Load at the request rate", "1", load)
         yield Check(OVERLOADED, at_rate, sides.fixed(1, "1"))
 
 
@@ -1138,15 +1138,16 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     rows, served, floors = sides.of(), estimate.serving, estimate.floors
     usage, yes = estimate.workers[-1].memory, sides.fixed(1, "flag")
     far = sides.fixed(200 if GroupedMatMul in estimate.ir.operations() else 20, "1", "far from the floor")
-    if served.load is not None:
-        yield Check("SATURATED", served.load.load, sides.fixed(0.8, "1"))
+    if "request_rate" in estimate.rows.features:
+        yield Check("SATURATED", estimate.rows["load.utilisation"], sides.fixed(0.8, "1"))
     inputs = estimate.workers[0].inputs
-    if served.asked_by is not None and inputs.sessions is not None and inputs.think_time is not None:
+    if inputs.sessions is not None and inputs.think_time is not None:
         of_sessions = rows(
             "of_sessions",
             "Requests in flight of the sessions, by the time of a request",
             "request",
-            served.asked_by.found(served.e2e, inputs.think_time),
+            estimate.rows["sessions.alone"]
+            + estimate.rows["sessions.others"] * (served.e2e / (served.e2e + inputs.think_time)),
         )
         off = absolute(inputs.concurrency / of_sessions - 1)
         differ = rows(

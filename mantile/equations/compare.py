@@ -328,7 +328,7 @@ def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]], r
 
 
 def _memory(graph: EstimateGraph) -> tuple[Line, ...]:
-    memory, load = graph.fullest, graph.serving.load
+    memory, load = graph.fullest, graph.figures.get("load.state")
     suffix = ", fullest" if len(graph.workers) > 1 else ""
     share = memory.used / maximum(1, memory.usable)
     used = f"Used per accelerator{suffix}"
@@ -345,7 +345,7 @@ def _memory(graph: EstimateGraph) -> tuple[Line, ...]:
             changes=False,
         ),
         Line("reason", "Feasibility", "1", graph.checks.reason, changes=False),
-        *(() if load is None else (Line("state", "Load", "1", graph.figures["load.state"], changes=False),)),
+        *(() if load is None else (Line("state", "Load", "1", load, changes=False),)),
     )
 
 

@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST
 from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
-from mantile.equations.load import Block, RoutedExperts, routed_experts, rows_made_again
 from mantile.equations.moe import coverage_growth
 from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, Section, all_of, ancestors, maximum, minimum, where
+from mantile.graph.quantity import Node, Quantity, Section, all_of, ancestors, maximum, minimum, sum_of, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul
@@ -31,6 +30,7 @@ ESTIMATE = f"{PREFIX}.estimate_"
 """What ids of rows begin with: with all requests in decode, with one, and at an estimate of how many are."""
 
 ESTIMATES = 3
+NOTE = "where prefill has workers of its own, by Little's law"
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class InDecode:
 
     Args:
         decoding: what it works on; `step` its pass.
-        blocks: in the Serving part, in order.
+        sections: of the Decode part, in order.
     """
 
     decoding: Decoding
     step: Pass
-    blocks: tuple[Block, ...]
+    sections: tuple[Section, ...]
 
 
 def in_decode(
@@ -75,10 +75,10 @@ def in_decode(
     )
     share = None if experts is None else experts.all_slots
     line = _line(rows, 0, memory.batch, start, at_all.rewrite(time), experts, share)
-    blocks: list[Block] = [
-        ("All requests in decode", rows_made_again(at_all)),
-        ("Few requests in decode", few.quantities()),
-        ("A step with few requests in decode", rows_made_again(at_one)),
+    blocks = [
+        _again("All requests in decode", at_all),
+        few.section("Few requests in decode", NOTE),
+        _again("A step with few requests in decode", at_one),
     ]
     fixed: Node = line.fixed
     if experts is not None:
@@ -89,8 +89,8 @@ def in_decode(
         again = copies.at(requests, f"{ESTIMATE}{number}.", f", estimate {number - 1} in decode")
         share = None if experts is None else again.rewrite(experts.coverage)
         found = again.rewrite(time)
-        blocks.append((f"Requests in decode, estimate {number - 1}", rows.quantities()))
-        blocks.append((f"At estimate {number - 1} in decode", rows_made_again(again)))
+        blocks.append(rows.section(f"Requests in decode, estimate {number - 1}", NOTE))
+        blocks.append(_again(f"At estimate {number - 1} in decode", again))
         rows = Rows(PREFIX)
         tangent = _line(rows, number, requests, start, found, experts, share)
         if experts is not None and share is not None:
@@ -103,7 +103,7 @@ def in_decode(
         "request",
         decoding.batch.body,
     )
-    blocks.append(("Requests in decode", rows.quantities()))
+    blocks.append(Section("Requests in decode", rows.quantities(), NOTE))
     batch = Quantity(
         decoding.batch.id,
         decoding.batch.label,
@@ -425,3 +425,65 @@ def _estimate(
         "request",
         maximum(ONE_REQUEST, minimum(batch, by_law, limited)),
     )
+
+
+@dataclass(frozen=True)
+class RoutedExperts:
+    """What a decode step reads of routed experts.
+
+    Args:
+        reading: seconds to read all of them.
+        coverage: share of them that the batch of the Decode part touches; `all_slots` that all slots touch.
+        spread: exponent of the tokens that touch experts.
+    """
+
+    reading: Quantity
+    coverage: Quantity
+    single: Quantity
+    all_slots: Quantity
+    spread: Node
+
+
+def routed_experts(
+    rows: Rows, workers: Workers, single: Pass, full: Pass, at_all_slots: GraphRewrite
+) -> RoutedExperts | None:
+    """Time to read all routed experts, and the shares of them that batches touch.
+
+    Args:
+        single: a decode step with one request; `full` with the batch of the Decode part.
+        at_all_slots: figures with all slots taken.
+    """
+    touched, by_one = full.phase.coverage, single.phase.coverage
+    if touched is None or by_one is None:
+        return None
+    of_one = [
+        block.memory * block.repeats
+        for block in single.blocks
+        if block.module is not None and isinstance(block.module.operation, GroupedMatMul)
+        if block.memory is not None and block.repeats is not None
+    ]
+    return RoutedExperts(
+        reading=rows(
+            "reading",
+            "Time to read all experts",
+            "s",
+            sum_of(of_one) / by_one,
+            "from those that one request reads: its step does little else",
+        ),
+        coverage=touched,
+        single=by_one,
+        all_slots=at_all_slots.rewrite(touched),
+        spread=workers.efficiency["routing_spread"],
+    )
+
+
+def _again(title: str, rewrite: GraphRewrite) -> Section:
+    """The rows that were made again."""
+    made = {
+        original: row
+        for original, row in rewrite.rewritten.items()
+        if isinstance(original, Quantity)
+        and isinstance(row, Quantity)
+        and row.id.startswith(rewrite.id_prefix)
+    }
+    return Section(title, tuple(made.values()), again=rewrite.id_prefix, originals=tuple(made))

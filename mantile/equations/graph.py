@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import cast
 
 from mantile.equations import constant
 from mantile.equations.capacity import DemandCells, demand_cells
@@ -30,7 +31,6 @@ from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.handover import hand_over
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.link import LinkTable, link_table
-from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.machines import machines
 from mantile.equations.measured import Measured, measured
 from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
@@ -40,7 +40,7 @@ from mantile.equations.nearest import Nearest, nearest
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
-from mantile.equations.serving import STATE, THROUGHPUT, Serving, serving
+from mantile.equations.serving import Serving, serving
 from mantile.equations.single import single
 from mantile.equations.tables import Equations, Space
 from mantile.equations.typed import (
@@ -105,7 +105,6 @@ class EstimateGraph:
         nearest: the measured run that is nearest; None in a library without measured runs.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
-        steps, concurrency: what follows from a request rate; None where none may be given.
         devices: those of a pipeline that are not alike; None where accelerators are alike.
         links: between machines; None where a deployment has no use for them.
         machines: what it runs on, in words, with its rows.
@@ -129,8 +128,6 @@ class EstimateGraph:
     decoding: Decoding
     single: Pass | None
     apart: InDecode | None
-    steps: StepTimes | None
-    concurrency: Concurrency | None
     serving: Serving
     cost: tuple[Section, ...]
     grid: CostGrid
@@ -349,15 +346,11 @@ def build_graph(
         decoding, decode_pass = apart.decoding, apart.step
     rows.know(*_by_id(decode_pass.sections).values())
     bring = gain(decode_workers, decoding, decode_pass)
-    single_pass, steps = None, None
-    if open_loop:
-        single_pass = single(decode_workers, decoding.batch, decode_pass)
-        steps = step_times(decode_workers, decoding, single_pass, decode_pass, rows)
-    served = serving(prefill_workers, decode_workers, decoding, steps, rows)
-    settled = served.asked_by or served.concurrency
-    if settled is not None:
-        inputs.set_default("concurrency", settled.default)
-    rows.know(*_by_id(served.sections).values())
+    single_pass = single(decode_workers, decoding.batch, decode_pass) if open_loop else None
+    served = serving(rows, single_pass)
+    if rows.features & {"sessions", "request_rate"}:
+        asked_by = "in_loop_of_sessions" if "sessions" in rows.features else "load.concurrency"
+        inputs.set_default("concurrency", cast(Quantity, rows.node(asked_by)))
     for part, column in prefill_workers.hardware.offers.items():
         rows.know_as(f"library.price.{part}", span(column))
     of_cost_part = (
@@ -466,8 +459,6 @@ def build_graph(
         apart=apart,
         devices=parts,
         links=table if parts is None else parts.table,
-        steps=steps,
-        concurrency=served.concurrency,
         serving=served,
         cost=of_cost_part,
         grid=cost_grid(inputs.utilisation, rows, of_cost_part, verdict.payable),
@@ -546,52 +537,25 @@ def _by_id(sections: Iterable[Section]) -> dict[str, Named]:
 
 
 def _sheets(graph: EstimateGraph) -> Sheets:
-    """All blocks, by sheet or part of one.
-
-    Decode begins with what the requests in decode follow from. Serving begins with the step with all slots
-    taken, and works out the concurrency that follows from a request rate, where there are such.
-    """
+    """All blocks, by sheet or part; those of rows made again by the sheet of what they were made from."""
     sheets = _blocks(graph)
     originals = {name: _figures(sheets, name) for name in sheets}
 
-    def blocks(
-        note: str, title: str, rows: tuple[Quantity, ...] | Mapping[Quantity, Quantity]
-    ) -> Iterator[Section]:
-        if isinstance(rows, tuple):
-            yield Section(title, rows, note)
+    def expanded(section: Section) -> Iterator[Section]:
+        if not section.again:
+            yield section
             return
-        by_id = {figure.id: row for figure, row in rows.items()}
+        rows = {row.id: again for row, again in zip(section.originals, section.figures(), strict=True)}
         for name, figures in originals.items():
-            again = tuple(by_id[row.id] for row in figures if isinstance(row, Quantity) and row.id in by_id)
+            again = tuple(rows[figure.id] for figure in figures if figure.id in rows)
             if again:
-                yield Section(f"{title}: {name}", again, f"rows of {name}, made again for that load")
+                note = f"rows of {name}, made again for that load"
+                yield Section(f"{section.title}: {name}", cast(tuple[Quantity, ...], again), note)
 
-    if graph.apart is not None:
-        note = "where prefill has workers of its own, by Little's law"
-        sheets["Decode"] = (
-            *(section for block in graph.apart.blocks for section in blocks(note, *block)),
-            *sheets["Decode"],
-        )
-        originals["Decode"] = _figures(sheets, "Decode")
-    if graph.serving.asked_by is not None:
-        note = "the closed loop at other numbers of requests in flight"
-        place = next(place for place, section in enumerate(sheets["Serving"]) if section.title == THROUGHPUT)
-        sheets["Serving"] = (
-            *sheets["Serving"][:place],
-            *(section for block in graph.serving.asked_by.blocks for section in blocks(note, *block)),
-            *sheets["Serving"][place:],
-        )
-    if graph.concurrency is None or graph.steps is None:
-        return sheets
-    note = "what follows from a request rate by Little's law"
-    place = next(place for place, section in enumerate(sheets["Serving"]) if section.title == STATE)
-    sheets["Serving"] = (
-        *(section for block in graph.steps.blocks for section in blocks(note, *block)),
-        *sheets["Serving"][:place],
-        *(section for block in graph.concurrency.blocks for section in blocks(note, *block)),
-        *sheets["Serving"][place:],
-    )
-    return sheets
+    return {
+        name: tuple(part for section in blocks for part in expanded(section))
+        for name, blocks in sheets.items()
+    }
 
 
 def _joined(sheets: Sheets) -> Sheets:
@@ -672,6 +636,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         ),
         "Prefill": (*_of_pass(graph, graph.prefill), *graph.rows.sections("serving", part="Prefill")),
         "Decode": (
+            *(() if graph.apart is None else graph.apart.sections),
             *_of_pass(graph, graph.decode),
             *_on_devices(graph, "splits"),
             *_on_devices(graph, "words"),

@@ -155,7 +155,7 @@ transfer_known  Bandwidth between workers, by networks and ports [GB/s]
 
 transfer_bandwidth  Bandwidth of the transfer [B/s]
             = max(transfer_network, transfer_link.ports.rate * bytes_per_gb * inputs.network_speed)
-            ; of their networks, or of the ports of both machines
+            ; as stated, or of their networks, or of the ports of both machines
 over serving.transfer_bandwidth = inputs.handover_bandwidth * bytes_per_gb | when handover
 transfer_latency  Latency of the transfer [s]
             = where(transfer_network >= transfer_bandwidth, efficiency.network_latency,

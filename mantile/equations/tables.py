@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from mantile.graph import quantity as q
 from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancestors
+from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.sentence import lowered
 
 FOLDER = Path(__file__).parent
@@ -100,6 +101,7 @@ class Block:
         each: the spaces in which it is made, by the name that Python has for them; empty: once.
         aside: whether its rows stand on no sheet of workings: a front sheet places them.
         part: the part of workings on which it stands; empty: that of its subject.
+        again: what is made again, of which those rows stand before it that it and what follows need.
     """
 
     subject: str
@@ -110,6 +112,7 @@ class Block:
     each: str = ""
     aside: bool = False
     part: str = ""
+    again: str = ""
     lines: tuple[Line, ...] = ()
 
 
@@ -146,18 +149,33 @@ class Space:
 
 
 @dataclass(frozen=True)
+class Again:
+    """Figures made again with some replaced: `name.ROW` is a row as it is then.
+
+    Args:
+        replaced: names of figures, and the expression that stands for each.
+    """
+
+    line: Line
+    suffix: str
+    replaced: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
 class Subject:
     """What stands in a file.
 
     Args:
         macros: names that stand for expressions with parameters, in the file.
         names: of all files that stand for an expression.
+        agains: what is made again.
     """
 
     name: str
     blocks: tuple[Block, ...]
     macros: Mapping[str, tuple[tuple[str, ...], str]]
     names: tuple[Line, ...]
+    agains: tuple[Again, ...] = ()
 
 
 @dataclass
@@ -182,10 +200,17 @@ class Equations:
     _over: dict[str, list[Line]] = field(default_factory=dict)
     _names: dict[str, dict[str, None]] = field(default_factory=dict)
     _making: list[str] = field(default_factory=list)
+    _again: dict[str, Again] = field(default_factory=dict)
+    _asked: dict[str, dict[str, None]] = field(default_factory=dict)
+    _rewrites: dict[str, GraphRewrite] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for subject in subjects().values():
             self._aliases |= {line.id: line for line in subject.names if self._holds(line)}
+            self._again |= {again.line.id: again for again in subject.agains if self._holds(again.line)}
+        said = [line.parts["body"] for line in self._aliases.values()]
+        for body in (*said, *(by for again in self._again.values() for _, by in again.replaced)):
+            self._ask(body)
         for block in self._blocks():
             if not block.each:
                 self._make(block.lines, Space())
@@ -212,6 +237,7 @@ class Equations:
             if line.each != each or not self._holds(line, space):
                 continue
             identifier = space.filled(line.id)
+            self._ask(space.filled(line.parts.get("body", "")))
             if line.over:
                 self._over.setdefault(identifier, []).append(line)
             elif line.parts:
@@ -220,6 +246,38 @@ class Equations:
                     raise EquationError(f"{line.place}: {identifier} stands in {self.place(identifier)} too")
                 self._rows[identifier] = line, space
                 self._name(identifier)
+
+    def _ask(self, body: str) -> None:
+        """Keep which rows an expression asks for as they are when made again."""
+        for name in self._again:
+            if f"{name}." in body:
+                pattern = rf"(?<![\w.]){re.escape(name)}\.([\w.*]+)"
+                self._asked.setdefault(name, {}).update(dict.fromkeys(re.findall(pattern, body)))
+
+    def _made_again(self, name: str) -> GraphRewrite:
+        """What is made again, by name."""
+        if name not in self._rewrites:
+            again = self._again[name]
+            replaced = {
+                figure: partial(self._read, again.line, by, Space())
+                for left, right in again.replaced
+                for figure, by in self._pairs(left, right, again.line)
+            }
+            roots = (figure for asked in self._asked[name] for figure in self._named(asked, again.line))
+            self._rewrites[name] = GraphRewrite(replaced, (), f"{name}.", again.suffix, tuple(roots))
+        return self._rewrites[name]
+
+    def _pairs(self, left: str, right: str, line: Line) -> Iterator[tuple[Named, str]]:
+        """Figures that are replaced, with what stands for each: of a family, of the member that is meant."""
+        start, family, end = left.partition("*")
+        for figure in self._named(left, line):
+            yield (
+                figure,
+                right.replace("*", figure.id[len(start) : len(figure.id) - len(end)]) if family else right,
+            )
+
+    def _named(self, name: str, line: Line) -> tuple[Named, ...]:
+        return self.family(name) if "*" in name else (self._find(name, line, Space()),)
 
     def know(self, *figures: Named) -> None:
         """Make figures that are made elsewhere known, with all that they follow from."""
@@ -237,6 +295,7 @@ class Equations:
         twin = copy(self)
         twin._known, twin._nodes = dict(self._known), dict(self._nodes)
         twin._names = {subject: dict(names) for subject, names in self._names.items()}
+        twin._rewrites = dict(self._rewrites)
         return twin
 
     def know_as(self, name: str, node: Node) -> None:
@@ -297,14 +356,42 @@ class Equations:
             titles: of some blocks.
             part: of workings on which blocks stand that do not stand with their subject.
         """
-        return tuple(
-            Section(f"{space.filled(block.title)}{space.suffix}", rows, block.note, block.total)
-            for block in self._blocks()
-            if block.subject == subject and not block.aside
-            if block.title in titles or (not titles and block.part == part)
-            for space in self._spaces_of(block.each)
-            if (rows := tuple(self._placed(block, space)))
-        )
+        found = []
+        for block in self._blocks():
+            if block.subject != subject or block.aside:
+                continue
+            if block.title not in titles and (titles or block.part != part):
+                continue
+            if block.again:
+                title = self._again[block.again].suffix.removeprefix(", ").capitalize()
+                found.append(Section(title, (), again=block.again))
+            for space in self._spaces_of(block.each):
+                rows = tuple(self._placed(block, space))
+                title = f"{space.filled(block.title)}{space.suffix}"
+                found.append(Section(title, rows, block.note, block.total))
+        return tuple(section for section in self._with_again(found) if section.rows)
+
+    def _with_again(self, sections: list[Section]) -> list[Section]:
+        """Blocks with the rows made again that what follows needs, up to the next block of the same."""
+        placed: set[Node] = set()
+        for place, section in enumerate(sections):
+            if not section.again:
+                continue
+            follow = sections[place + 1 :]
+            after = next((k for k, other in enumerate(follow) if other.again == section.again), None)
+            needed = None
+            if after is not None:
+                needed = set(ancestors(*(row for other in follow[:after] for row in other.figures())))
+            rows = {
+                original: row
+                for original, row in self._made_again(section.again).rewritten.items()
+                if isinstance(original, Quantity) and isinstance(row, Quantity)
+                if row.id == f"{section.again}.{original.id}" and row not in placed
+                if needed is None or row in needed
+            }
+            placed.update(rows.values())
+            sections[place] = replace(section, rows=tuple(rows.values()), originals=tuple(rows))
+        return sections
 
     def _blocks(self) -> Iterator[Block]:
         for subject in subjects().values():
@@ -439,6 +526,10 @@ class Equations:
                     return q.span(members)
             elif candidate in self:
                 return self.figure(candidate)
+            for again in self._again:
+                if candidate.startswith(f"{again}."):
+                    rewrite = self._made_again(again)
+                    return rewrite.rewrite(self._find(candidate.removeprefix(f"{again}."), line, Space()))
         if name in self._aliases:
             alias = self._aliases[name]
             self._nodes[name] = q.as_node(self._read(alias, alias.parts["body"], Space()))
@@ -488,6 +579,7 @@ def read(text: str, file: str) -> Subject:
     families: list[dict[str, str]] = [{}]
     when: tuple[str, ...] = ()
     each = ""
+    agains: list[Again] = []
     of_file: tuple[str, ...] = ()
     rows: list[tuple[str, str]] = []
 
@@ -517,6 +609,8 @@ def read(text: str, file: str) -> Subject:
         elif line.startswith("when "):
             when = _names(line.removeprefix("when "))
             of_file = of_file if heads else when
+        elif line.startswith("again "):
+            agains += (_again(_filled(line, values), place, subject) for values in families)
         elif line.startswith("each "):
             each = line.removeprefix("each ")
         elif line.startswith("for "):
@@ -533,6 +627,9 @@ def read(text: str, file: str) -> Subject:
         tuple(replace(block, lines=tuple(lines), when=(*of_file, *block.when)) for block, _, lines in blocks),
         macros,
         tuple(names),
+        tuple(
+            replace(again, line=replace(again.line, when=(*of_file, *again.line.when))) for again in agains
+        ),
     )
 
 
@@ -568,6 +665,8 @@ def _head(line: str, place: str, subject: str) -> Block:
             block = replace(block, when=_names(part.removeprefix("when ")))
         elif part.startswith("each "):
             block = replace(block, each=part.removeprefix("each "))
+        elif part.startswith("again "):
+            block = replace(block, again=part.removeprefix("again "))
         elif part.startswith("part "):
             block = replace(block, part=part.removeprefix("part "))
         elif part == "aside":
@@ -577,6 +676,17 @@ def _head(line: str, place: str, subject: str) -> Block:
         else:
             block = replace(block, note=part)
     return block
+
+
+def _again(line: str, place: str, subject: str) -> Again:
+    """Name, end of labels and what is replaced, of `again NAME | SUFFIX | ROW = BY; ROW = BY | when a`."""
+    name, *rest = (part.strip() for part in line.removeprefix("again ").split(" | "))
+    if len(rest) not in (2, 3) or " = " not in rest[1]:
+        raise EquationError(f"{place}: expected again NAME | SUFFIX | ROW = EXPRESSION; ..., found {line}")
+    when = _names(rest[2].removeprefix("when ")) if len(rest) == 3 else ()
+    pairs = (pair.strip().split(" = ", 1) for pair in rest[1].split(";"))
+    replaced = tuple((left, right) for left, right in pairs)
+    return Again(Line(place, subject, name, {}, when), rest[0], replaced)
 
 
 def _macro(line: str, place: str) -> dict[str, tuple[tuple[str, ...], str]]:
@@ -684,7 +794,10 @@ def _name(tree: ast.expr) -> str:
 
 def _given(of: Callable[[ast.expr], Any], argument: ast.expr) -> Iterator[Any]:
     """An argument; all members of a *[list]."""
-    if isinstance(argument, ast.Starred):
+    if isinstance(argument, ast.Starred) and isinstance(argument.value, ast.List):
+        for member in argument.value.elts:
+            yield from _members(of(member))
+    elif isinstance(argument, ast.Starred):
         yield from _members(of(argument.value))
     else:
         yield of(argument)

@@ -277,7 +277,7 @@ def texts(graph: EstimateGraph) -> dict[str, Named]:
         "evidence": graph.evidence.name,
         "efficiency_profile": first.efficiency.profile,
     }
-    if graph.serving.load is not None:
+    if "load.state" in graph.figures:
         figures["load_state"] = graph.figures["load.state"]
     if last is not first:
         figures["decode_system"] = last.hardware.system

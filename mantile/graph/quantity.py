@@ -369,6 +369,7 @@ class Section:
             the first figure of each its key.
         over: what stands over the figures of lines: a column for each case, or one for all.
         part: of the sheet on which it stands, where that has several.
+        again: in what case its rows are made again, of `originals`; empty where they are not.
     """
 
     title: str
@@ -379,6 +380,8 @@ class Section:
     columns: tuple[str, ...] = ()
     over: tuple[str, ...] = ()
     part: str = ""
+    again: str = ""
+    originals: tuple[Named, ...] = ()
 
     SUBTOTAL: ClassVar[int] = 1
     TOTAL: ClassVar[int] = 2

@@ -5,7 +5,7 @@ Those that follow from them are made again, all others stay shared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from itertools import groupby
 from typing import Any, TypeVar, cast
@@ -19,6 +19,7 @@ from mantile.graph.quantity import (
     Section,
     Span,
     ancestors,
+    as_node,
     children,
     choose,
     equal,
@@ -76,7 +77,7 @@ class GraphRewrite:
     """Figures made again with some replaced.
 
     Args:
-        replacements: figures and what stands for them.
+        replacements: figures and what stands for them, or what gives it when somebody asks.
         private_inputs: inputs that get one of their own, such as overrides.
         id_prefix, label_suffix: what ids begin with and labels end in; "" where the figures stand in place
             of the originals, which nobody asks for any more.
@@ -89,7 +90,7 @@ class GraphRewrite:
 
     def __init__(
         self,
-        replacements: Mapping[Any, Node],
+        replacements: Mapping[Any, Node | Callable[[], Node]],
         private_inputs: tuple[Input, ...],
         id_prefix: str,
         label_suffix: str,
@@ -98,7 +99,7 @@ class GraphRewrite:
         short: bool = False,
     ) -> None:
         self.id_prefix, self.label_suffix = id_prefix, label_suffix
-        self._rewritten: dict[Node, Node] = dict(replacements)
+        self._rewritten: dict[Node, Any] = dict(replacements)
         for figure in private_inputs:
             self._rewritten[figure] = self._private(figure)
         self._copied = frozenset(copied)
@@ -182,7 +183,10 @@ class GraphRewrite:
 
     def _node(self, node: Any) -> Any:
         if node in self._rewritten:
-            return self._rewritten[node]
+            found = self._rewritten[node]
+            if not isinstance(found, Node):
+                found = self._rewritten[node] = as_node(found())
+            return found
         if node not in self._affected:
             return node
         other: Node

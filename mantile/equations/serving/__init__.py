@@ -1,9 +1,4 @@
-"""From passes to what users see: TTFT, TPOT, end to end, throughput, at a concurrency or a request rate.
-
-Continuous batching: prompts of other requests interrupt decode. A new request waits behind them and, where
-memory holds fewer requests than there are, for a batch slot. Static batching: a batch prefills together, then
-decodes. Disaggregated: nothing interrupts decode; the KV cache of a prompt goes from one worker to another.
-"""
+"""From passes to what users see: what of the Serving part Python says, in the order of the sheet."""
 
 from __future__ import annotations
 
@@ -11,12 +6,10 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from mantile.equations.classes import told
-from mantile.equations.decode import Decoding
-from mantile.equations.load import Arrivals, Concurrency, StepTimes, arrivals, concurrency, opened
-from mantile.equations.sessions import Sessions, sessions
-from mantile.equations.tables import Equations
-from mantile.equations.workers import Workers
-from mantile.graph.quantity import Quantity, Section, as_node, precedents
+from mantile.equations.forward import Pass
+from mantile.equations.tables import Equations, Space
+from mantile.graph.quantity import Quantity, Section, precedents
+from mantile.ir.modules import GroupedMatMul
 
 
 @dataclass(frozen=True)
@@ -25,9 +18,6 @@ class Serving:
 
     Args:
         ttft_parts, tpot_parts: what adds up to TTFT and to TPOT.
-        load, concurrency: the state under a request rate, and the requests in flight that follow from it;
-            None where none may be given.
-        asked_by: what follows from the sessions of a scenario; None without any.
     """
 
     ttft: Quantity
@@ -36,48 +26,21 @@ class Serving:
     ttft_parts: tuple[Quantity, ...]
     tpot_parts: tuple[Quantity, ...]
     sections: tuple[Section, ...]
-    load: Arrivals | None = None
-    concurrency: Concurrency | None = None
-    asked_by: Sessions | None = None
 
 
-def serving(
-    prefill_workers: Workers,
-    decode_workers: Workers,
-    decoding: Decoding,
-    steps: StepTimes | None,
-    rows: Equations,
-) -> Serving:
-    """The rows of the Serving part.
+def serving(rows: Equations, single: Pass | None) -> Serving:
+    """The blocks of the Serving part.
 
     Args:
-        decode_workers: the same as the prefill workers where none are described apart.
-        decoding: what a decode step works on.
-        steps: decode steps of the smallest and the largest batch, where requests may arrive at a rate.
-        rows: those that stand as text.
+        single: a decode step with one request, where requests may arrive at a rate.
     """
-    load = settled = None
-    if steps is not None:
-        load, settled = _load(prefill_workers, decode_workers, decoding, steps, rows)
-    of_load = () if load is None else (_load_section(load), Section(STATE, load.state, "at the rate"))
-    rows.know(*(figure for section in of_load for figure in section.figures()))
-    if load is not None:
-        rows.know_as("slope_used", load.slope)
-        rows.know_as("fixed_used", load.fixed)
-    inputs = prefill_workers.inputs
-    asked_by = None
-    if inputs.sessions is not None:
-        asked_by = sessions(
-            inputs,
-            decode_workers.inputs.dp,
-            rows["serving.e2e"],
-            {} if load is None else {load.open: as_node(0)},
-            None if settled is None else settled.default,
-        )
-        rows.know(asked_by.lead)
-    *blocks, total = rows.sections("serving")
-    first = blocks.index(next(block for block in blocks if block.title == "TPOT"))
-    step, others, per_token = blocks[:first]
+    if single is not None:
+        rows.know(*(figure for section in single.sections for figure in section.figures()))
+        rows.make_in("experts_of_one", *_experts(rows, single))
+    *blocks, throughput = rows.sections("serving")
+    step, others, per_token, *blocks = blocks
+    slots, load, in_flight = _split(rows.sections("load"), "Load")
+    asked, _, sessions = _split(rows.sections("sessions"), "Sessions of this load")
     return Serving(
         ttft=rows["serving.ttft"],
         tpot=rows["serving.tpot"],
@@ -85,24 +48,42 @@ def serving(
         ttft_parts=parts_of(rows["serving.ttft"], ("serving.ttft_steady", "serving.base")),
         tpot_parts=parts_of(rows["serving.tpot"]),
         sections=(
+            *slots,
             *rows.sections("spread"),
             *rows.sections("scheduler"),
             step,
             others,
             *rows.sections("mixed"),
             per_token,
-            *of_load,
-            *blocks[first:],
-            *(() if load is None else rows.sections("load")),
-            total,
-            *(() if "sessions" not in rows.features else rows.sections("sessions")),
+            *load,
+            *blocks,
+            *in_flight,
+            *asked,
+            throughput,
+            *sessions,
             *told(rows),
             *rows.sections("goodput"),
         ),
-        load=load,
-        concurrency=settled,
-        asked_by=asked_by,
     )
+
+
+def _experts(rows: Equations, single: Pass) -> list[Space]:
+    """The grouped products of a decode step with one request."""
+    found = []
+    for block in single.blocks:
+        if block.module is None or not isinstance(block.module.operation, GroupedMatMul):
+            continue
+        assert block.memory is not None and block.repeats is not None
+        rows.know_as(f"experts_of_one.{block.id}.layers", block.repeats)
+        facts = {"time": block.memory.id, "layers": f"experts_of_one.{block.id}.layers"}
+        found.append(Space(facts=facts))
+    return found
+
+
+def _split(sections: tuple[Section, ...], title: str) -> tuple[tuple[Section, ...], ...]:
+    """Blocks before one with a title, those from it on but for the last, and the last."""
+    place = next((place for place, section in enumerate(sections) if section.title == title), 0)
+    return sections[:place], sections[place:-1], sections[-1:]
 
 
 def parts_of(total: Quantity, through: Container[str] = ()) -> tuple[Quantity, ...]:
@@ -116,37 +97,3 @@ def parts_of(total: Quantity, through: Container[str] = ()) -> tuple[Quantity, .
         assert isinstance(part, Quantity), f"{part.id} is no part of {total.id}"
         found += parts_of(part, through) if part.id in through else (part,)
     return tuple(found)
-
-
-def _load(
-    prefill_workers: Workers, decode_workers: Workers, decoding: Decoding, steps: StepTimes, rows: Equations
-) -> tuple[Arrivals, Concurrency]:
-    """The state under a request rate, from a step with one request and one with a full batch, and the
-    concurrency that follows.
-    """
-    inputs, memory = prefill_workers.inputs, decode_workers.memory
-    delay, interrupting = rows["serving.prompt_delay"], rows.node("interrupting")
-    before = [rows["serving.prefill_through"]]
-    if "disaggregated" in rows.features:
-        before.append(rows["serving.transfer"])
-    rates = arrivals(
-        inputs,
-        decoding.batch,
-        decode_workers.inputs.dp,
-        rows["serving.decode_step"],
-        steps,
-        interrupting * prefill_workers.efficiency["interference"],
-        delay * (1 + memory.redone),
-        rows["serving.prefill_service"] + interrupting * memory.redone * delay,
-        rows["spread.waits"],
-    )
-    settled = concurrency(inputs, memory, decoding.batch, rates, before, steps)
-    return opened(inputs, rates, settled.default), settled
-
-
-STATE, THROUGHPUT = "State", "Throughput"
-"""Blocks of the Serving part before which the concurrency at a rate, or of sessions, is worked out."""
-
-
-def _load_section(load: Arrivals) -> Section:
-    return Section("Load", load.rows, "one replica; requests arrive at random, whatever is in flight")

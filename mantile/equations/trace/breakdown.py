@@ -111,7 +111,7 @@ def _of_tpot(graph: EstimateGraph) -> list[Part]:
 
 def _of_throughput(graph: EstimateGraph, ttft: Table, figures: Figures) -> list[Part]:
     """Requests follow each other: what a request takes. At a rate that is served, the rate itself."""
-    served, load = graph.serving, graph.serving.load
+    served = graph.serving
     step, stall = served.tpot_parts
     later = served.e2e - served.ttft
     found = [
@@ -119,11 +119,10 @@ def _of_throughput(graph: EstimateGraph, ttft: Table, figures: Figures) -> list[
         Part(step, _of_pass(graph.decode), later * step / served.tpot, "Decode steps of a request"),
         Part(stall, _of_pass(graph.prefill), later * stall / served.tpot, "Prefill stalls of a request"),
     ]
-    if load is not None:
-        rate = graph.inputs.named()["request_rate"]
-        found.append(
-            Part(load.served, as_node(figures.of(rate)), binds=all_of(load.open > 0, load.load <= 1))
-        )
+    if "request_rate" in graph.rows.features:
+        rate, load = as_node(figures.of(graph.inputs.named()["request_rate"])), graph.rows.of("load")
+        carried = all_of(load["open"] > 0, load["utilisation"] <= 1)
+        found.append(Part(graph.rows["load.served"], rate, binds=carried))
     return found
 
 
