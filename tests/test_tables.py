@@ -184,7 +184,7 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     ).rows
     assert not {identifier for identifier in rows._over if identifier not in rows}
     for subject in subjects():
-        for part in ("", "Hardware", "Prefill", "Decode"):
+        for part in ("", "Hardware", "Prefill", "Operations", "Decode"):
             for section in rows.sections(subject, part=part):
                 ids = [f".{figure.id}" for figure in section.figures() if not section.again]
                 assert all(f".{subject}." in identifier for identifier in ids)

@@ -1,36 +1,20 @@
-"""Requests that decode where prefill has workers of its own, by Little's law.
+"""The decode step with the requests that are in decode where prefill has workers of its own.
 
-A request is either with the workers that prefill, or on its way from them, or in decode. How many decode
-follows from the time of each part. The decode step is taken as a line over the requests in it, and beside it
-the reading of routed experts, which follows the share of them that these requests touch: with both, the
-number has a closed form. It is taken three times. The first line leads from one request to all of them; the
-step waits for memory at first and for FLOPs later, so that this line lies above it. The next ones lead to the
-step worked out at the estimate before, as does the share of the experts.
+How many these are stands as text; here the step is made again for each estimate of them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from mantile.equations.constant import HALF, ONE_REQUEST, SMALLEST
 from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
-from mantile.equations.moe import coverage_growth
-from mantile.equations.tables import Equations
-from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, Section, all_of, ancestors, maximum, minimum, sum_of, where
+from mantile.equations.tables import Equations, Space
+from mantile.graph.quantity import Node, Quantity, Section, ancestors, where
 from mantile.graph.rewrite import GraphRewrite
-from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul
 
 PREFIX = "disaggregated"
-ALL = f"{PREFIX}.all."
-ONE = f"{PREFIX}.one."
-ESTIMATE = f"{PREFIX}.estimate_"
-"""What ids of rows begin with: with all requests in decode, with one, and at an estimate of how many are."""
-
-ESTIMATES = 3
-NOTE = "where prefill has workers of its own, by Little's law"
 
 
 @dataclass(frozen=True)
@@ -47,127 +31,58 @@ class InDecode:
     sections: tuple[Section, ...]
 
 
-def in_decode(
-    prefill_workers: Workers, decode_workers: Workers, decoding: Decoding, step: Pass, rows_of: Equations
-) -> InDecode:
+def in_decode(rows: Equations, decoding: Decoding, step: Pass, batch: Quantity) -> InDecode:
     """The decode step made again for the requests that are in decode.
 
     Args:
+        rows: a prompt by itself.
         decoding: what a decode step works on if no request is elsewhere; `step` its pass.
-        rows_of: a prompt by itself.
+        batch: requests of a decode worker.
     """
-    together_rows = rows_of.fork()
-    together_rows.know(*(figure for section in step.sections for figure in section.figures()))
-    (of_step,) = together_rows.sections("serving", "Decode step")
-    time = together_rows["serving.decode_step"]
-    memory, disaggregated = decode_workers.memory, prefill_workers.ranks.disaggregated
-    assert disaggregated is not None
-    copies = _Copies(decoding, step, of_step, time, memory.batch)
-    few = Rows(PREFIX)
-    least = _least(few, decode_workers)
-    at_all, at_one = copies.at_all, copies.at(least, ONE, ", few in decode")
-    single = _of_one(step, at_one)
-    start = _Start(least, at_one.rewrite(time))
-    rows = Rows(PREFIX)
-    cycle = _cycle(rows, prefill_workers, decode_workers, rows_of)
-    experts = _experts_of_step(
-        rows, routed_experts(rows, decode_workers, single, step, at_all), single, start
+    apart = rows.fork()
+    apart.know(*(figure for section in step.sections for figure in section.figures()))
+    copies = _Copies(apart, decoding, step, batch)
+    apart.make_in("experts_of_few", *_experts(apart, step))
+    apart.make_again(f"{PREFIX}.all", ", all in decode", copies.at_all)
+    apart.make_again(f"{PREFIX}.one", ", few in decode", copies.at(apart[f"{PREFIX}.few"], "one", "few"))
+    for number in (1, 2):
+        name, words = f"estimate_{number}", f"estimate {number - 1}"
+        again = copies.at(apart[f"{PREFIX}.requests_{number - 1}"], name, words)
+        apart.make_again(f"{PREFIX}.{name}", f", {words} in decode", again)
+    sections = apart.sections(PREFIX)
+    rows.know(*(figure for section in sections for figure in section.figures()))
+    together = replace(
+        decoding.batch,
+        id=f"{PREFIX}.together",
+        label="Requests that decode where the same workers prefill",
+        note="",
+        name="",
     )
-    share = None if experts is None else experts.all_slots
-    line = _line(rows, 0, memory.batch, start, at_all.rewrite(time), experts, share)
-    blocks = [
-        _again("All requests in decode", at_all),
-        few.section("Few requests in decode", NOTE),
-        _again("A step with few requests in decode", at_one),
-    ]
-    fixed: Node = line.fixed
-    if experts is not None:
-        fixed = fixed + experts.reading * experts.all_slots
-    tangent = _Line(fixed, line.slope)
-    requests = _estimate(rows, 0, cycle, cycle.away, tangent, memory.batch)
-    for number in range(1, ESTIMATES):
-        again = copies.at(requests, f"{ESTIMATE}{number}.", f", estimate {number - 1} in decode")
-        share = None if experts is None else again.rewrite(experts.coverage)
-        found = again.rewrite(time)
-        blocks.append(rows.section(f"Requests in decode, estimate {number - 1}", NOTE))
-        blocks.append(_again(f"At estimate {number - 1} in decode", again))
-        rows = Rows(PREFIX)
-        tangent = _line(rows, number, requests, start, found, experts, share)
-        if experts is not None and share is not None:
-            tangent = _tangent(rows, number, tangent, experts, share, requests)
-        away = _away(rows, number, cycle, tangent, requests, rows_of)
-        requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
-    together = Quantity(
-        f"{PREFIX}.together",
-        "Requests that decode where the same workers prefill",
-        "request",
-        decoding.batch.body,
-    )
-    blocks.append(Section("Requests in decode", rows.quantities(), NOTE))
-    batch = Quantity(
-        decoding.batch.id,
-        decoding.batch.label,
-        "request",
-        where(disaggregated > 0, requests, together),
+    settled_batch = replace(
+        decoding.batch,
+        body=where(rows.figure("inputs.disaggregated") > 0, rows[f"{PREFIX}.requests_2"], together),
         note="fewer than the batch where requests wait for their prefill",
-        name=decoding.batch.name,
     )
-    settled = GraphRewrite({decoding.batch: batch}, (), "", "", copies.figures)
+    settled = GraphRewrite({decoding.batch: settled_batch}, (), "", "", copies.figures)
     settled_step = settled.rewrite(step)
     entering = settled_step.sections[0]
-    place = entering.rows.index(batch)
+    place = entering.rows.index(settled_batch)
     entering = replace(entering, rows=(*entering.rows[:place], together, *entering.rows[place:]))
     settled_step = replace(settled_step, sections=(entering, *settled_step.sections[1:]))
-    return InDecode(settled.rewrite(decoding), settled_step, tuple(blocks))
+    return InDecode(settled.rewrite(decoding), settled_step, sections)
 
 
-@dataclass(frozen=True)
-class _Start:
-    """Where lines begin: so many requests in decode, and seconds of their step."""
-
-    requests: Quantity
-    step: Quantity
-
-
-def _least(rows: Rows, workers: Workers) -> Quantity:
-    """The requests from which on a step grows with them: one, or one in each part of a pipeline's batch."""
-    inputs = workers.inputs
-    parts = where(all_of(inputs.pp > 1, inputs.microbatches > 0), inputs.microbatches, inputs.pp)
-    return rows(
-        "few",
-        "Few requests in decode",
-        "request",
-        minimum(workers.memory.batch, ONE_REQUEST * parts),
-        "one, or one in each part into which a pipeline cuts the batch",
-    )
-
-
-def _experts_of_step(
-    rows: Rows, experts: RoutedExperts | None, single: Pass, start: _Start
-) -> RoutedExperts | None:
-    """The experts with the time that a step takes to read them, which has several passes in a pipeline."""
-    if experts is None:
-        return None
-    reading = rows(
-        "reading_of_step",
-        "Time of a step to read all experts",
-        "s",
-        experts.reading * start.step / single.time,
-        "a pass for each part of a pipeline's batch, on the fullest stage",
-    )
-    return replace(experts, reading=reading)
-
-
-def _of_one(step: Pass, at_one: GraphRewrite) -> Pass:
-    """What of the step with few requests is asked for: its time, and what it reads of routed experts."""
-    blocks = tuple(
-        replace(block, memory=at_one.rewrite(block.memory))
-        if block.module is not None and isinstance(block.module.operation, GroupedMatMul)
-        else block
-        for block in step.blocks
-    )
-    phase = replace(step.phase, coverage=at_one.rewrite(step.phase.coverage))
-    return replace(step, time=at_one.rewrite(step.time), phase=phase, blocks=blocks)
+def _experts(rows: Equations, step: Pass) -> list[Space]:
+    """The grouped products of a decode step with few requests."""
+    found = []
+    for block in step.blocks:
+        if block.module is None or not isinstance(block.module.operation, GroupedMatMul):
+            continue
+        assert block.memory is not None and block.repeats is not None
+        rows.know_as(f"experts_of_few.{block.id}.layers", block.repeats)
+        facts = {"time": f"one.{block.memory.id}", "layers": f"experts_of_few.{block.id}.layers"}
+        found.append(Space(facts=facts))
+    return found
 
 
 class _Copies:
@@ -177,313 +92,29 @@ class _Copies:
     follow from it.
 
     Args:
-        of_step: rows of the step in a pipeline; `time` of it.
+        rows: the step in a pipeline.
         batch: all requests.
     """
 
-    def __init__(
-        self, decoding: Decoding, step: Pass, of_step: Section, time: Quantity, batch: Quantity
-    ) -> None:
-        self.decoding = decoding
+    def __init__(self, rows: Equations, decoding: Decoding, step: Pass, batch: Quantity) -> None:
+        self.decoding, time = decoding, rows["serving.decode_step"]
+        (of_step,) = rows.sections("serving", "Decode step")
         listed = [figure for section in step.sections for figure in section.figures()]
         of_stages = [row for row in of_step.figures() if row in ancestors(time)]
         self.figures = (*listed, decoding.microbatches, *of_stages)
-        followed = GraphRewrite({decoding.batch: batch}, (), ALL, "", self.figures)
+        followed = GraphRewrite({decoding.batch: batch}, (), f"{PREFIX}.all.", "", self.figures)
         needed = {*ancestors(followed.rewrite(time)), *followed.rewritten} - {decoding.batch}
-        rows = tuple(figure for figure in self.figures if isinstance(figure, Quantity) and figure in needed)
-        self.at_all = GraphRewrite({decoding.batch: batch}, (), ALL, ", all in decode", self.figures, rows)
-        self.at_all.rewrite(rows)
+        copied = tuple(figure for figure in self.figures if isinstance(figure, Quantity) and figure in needed)
+        self.at_all = GraphRewrite(
+            {decoding.batch: batch}, (), f"{PREFIX}.all.", ", all in decode", self.figures, copied
+        )
+        self.at_all.rewrite(copied)
 
-    def at(self, requests: Node, id_prefix: str, label_suffix: str) -> GraphRewrite:
+    def at(self, requests: Node, name: str, words: str) -> GraphRewrite:
         """The figures with so many requests in decode."""
         replaced = {self.decoding.batch: requests}
         follow = GraphRewrite(replaced, (), "", "", self.figures)
         shared = {node: copy for node, copy in self.at_all.rewritten.items() if not follow.depends(node)}
-        return GraphRewrite({**shared, **replaced}, (), id_prefix, label_suffix, self.figures)
-
-
-@dataclass(frozen=True)
-class _Cycle:
-    """A closed loop of requests: each is away from decode, then takes its steps, and another follows.
-
-    Args:
-        requests: of a decode worker.
-        away: seconds outside decode, without a wait.
-        steps: of a request in decode; `around` those of others that pass around its prefill.
-        most: requests per second and decode worker that the workers which prefill pass on.
-    """
-
-    requests: Quantity
-    away: Quantity
-    steps: Quantity
-    around: Quantity
-    most: Quantity
-
-
-def _cycle(rows: Rows, prefill_workers: Workers, decode_workers: Workers, rows_of: Equations) -> _Cycle:
-    inputs = prefill_workers.inputs
-    return _Cycle(
-        requests=decode_workers.memory.requests,
-        away=rows(
-            "away",
-            "Time of a request outside decode",
-            "s",
-            rows_of["serving.first_token"] + rows_of.node("prefill_used") + rows_of["serving.transfer"],
-            "without a wait",
-        ),
-        steps=rows(
-            "steps",
-            "Decode steps of a request",
-            "1",
-            maximum(SMALLEST, inputs.output_tokens / decode_workers.emitted - 1),
-            "the first token comes from prefill",
-        ),
-        around=rows(
-            "around",
-            "Decode steps around the prefill of a request",
-            "1",
-            minimum(1, maximum(0, decode_workers.memory.batch / ONE_REQUEST - 1))
-            * prefill_workers.efficiency["step_lag"]
-            + HALF * inputs.receive_interval,
-            "as long as others decode",
-        ),
-        most=rows(
-            "most",
-            "Most requests per second that reach a decode worker",
-            "request/s",
-            ONE_REQUEST / rows_of["serving.prefill_service"] * inputs.dp / decode_workers.inputs.dp,
-            "prefill workers can pass on no more",
-        ),
-    )
-
-
-@dataclass(frozen=True)
-class _Line:
-    """Seconds of a decode step: `fixed`, and `slope` for each request."""
-
-    fixed: Node
-    slope: Node
-
-
-def _line(
-    rows: Rows,
-    number: int,
-    requests: Quantity,
-    start: _Start,
-    step: Quantity,
-    experts: RoutedExperts | None,
-    share: Quantity | None,
-) -> _Line:
-    """The line from few requests to so many.
-
-    Args:
-        number: of the estimate that the line is for; `start` where it begins.
-        step: seconds with so many; `share` of the experts that they touch.
-    """
-    more = requests > start.requests
-    first: Node = where(more, start.step, step)
-    further: Node = step - start.step
-    apart, touched = "", None
-    if experts is not None and share is not None:
-        touched = where(more, experts.single, share)
-        further = further - experts.reading * (share - experts.single)
-        apart = ", experts apart"
-    name, after, at = ("", "", "") if number == 0 else ("line_", f"_{number}", f", estimate {number - 1}")
-    if touched is not None and experts is not None:
-        of_experts = rows(
-            f"{name}touched{after}", f"Experts touched at the start of the line{at}", "1", touched
+        return GraphRewrite(
+            {**shared, **replaced}, (), f"{PREFIX}.{name}.", f", {words} in decode", self.figures
         )
-        first = first - experts.reading * of_experts
-    begins = rows(f"{name}first{after}", f"Step at the start of the line{apart}{at}", "s", first)
-    rise = rows(
-        f"{name}further{after}", f"What the step grows by along the line{apart}{at}", "s", maximum(0, further)
-    )
-    slope = rows(
-        f"{name}slope{after}",
-        f"Step time per further request in decode{apart}{at}",
-        "s",
-        where(more, rise / maximum(SMALLEST, (requests - start.requests) / ONE_REQUEST), 0),
-        "none up to few requests",
-    )
-    fixed = rows(
-        f"{name}fixed{after}",
-        f"Step time without requests in decode{apart}{at}",
-        "s",
-        maximum(SMALLEST * start.step, begins - slope * (start.requests / ONE_REQUEST)),
-        "next to none where requests take longer than as many steps of one",
-    )
-    return _Line(fixed, slope)
-
-
-def _tangent(
-    rows: Rows, number: int, line: _Line, experts: RoutedExperts, share: Quantity, requests: Quantity
-) -> _Line:
-    """The line with the experts that an estimate touches, and how their share grows there.
-
-    Args:
-        share: of the experts that the estimate touches.
-        requests: the estimate.
-    """
-    at = f", estimate {number - 1}"
-    growth = rows(
-        f"growth_{number}",
-        f"Growth of the time to read experts, with the requests in decode{at}",
-        "s",
-        experts.reading * coverage_growth(share, experts.spread),
-        "for each per cent of requests, times a hundred",
-    )
-    fixed = rows(
-        f"tangent_{number}",
-        f"Step time without requests in decode{at}",
-        "s",
-        line.fixed + experts.reading * share - growth,
-    )
-    return _Line(fixed, line.slope + growth * ONE_REQUEST / requests)
-
-
-def _away(
-    rows: Rows, number: int, cycle: _Cycle, line: _Line, requests: Quantity, rows_of: Equations
-) -> Quantity:
-    """Seconds outside decode, with the wait for a prefill worker at the estimate before."""
-    others = rows_of["serving.prefill_others"]
-    at = f", estimate {number - 1}"
-    step = rows(f"step_{number}", f"Decode step{at}", "s", line.fixed + line.slope * (requests / ONE_REQUEST))
-    whole = rows(
-        f"whole_{number}",
-        f"Time of a request without that wait{at}",
-        "s",
-        cycle.away + (cycle.steps + cycle.around) * step,
-    )
-    half = rows(
-        f"half_wait_{number}",
-        f"Half of what prompts of others exceed that time by{at}",
-        "s",
-        HALF * (others - whole),
-    )
-    return rows(
-        f"away_{number}",
-        f"Time of a request outside decode, with the wait for a prefill worker{at}",
-        "s",
-        cycle.away + (half + (half * half + HALF * others * rows_of["serving.prefill_service"]) ** HALF),
-    )
-
-
-def _estimate(
-    rows: Rows, number: int, cycle: _Cycle, away: Quantity, line: _Line, batch: Quantity
-) -> Quantity:
-    """The requests in decode if steps lie on a line: as many as leave decode come back to it.
-
-    Args:
-        away: seconds outside decode.
-    """
-    after = f", estimate {number}"
-    fixed = rows(
-        f"fixed_{number}", f"Steps of a request, without others{after}", "s", cycle.steps * line.fixed
-    )
-    slope = rows(
-        f"slope_{number}",
-        f"Time a request adds to the steps of another{after}",
-        "s",
-        cycle.steps * line.slope,
-    )
-    whole = rows(
-        f"around_{number}",
-        f"Steps of a request with those around its prefill, against those alone{after}",
-        "1",
-        1 + cycle.around / cycle.steps,
-    )
-    half = rows(
-        f"half_{number}",
-        f"Half of a request's time by itself, less what all others add{after}",
-        "s",
-        HALF * (away + fixed * whole - slope * (cycle.requests / ONE_REQUEST)),
-    )
-    square = rows(
-        f"square_{number}",
-        f"What the root is taken of{after}",
-        "s^2",
-        half * half + fixed * whole * slope * (cycle.requests / ONE_REQUEST),
-    )
-    by_law = rows(
-        f"in_decode_{number}",
-        f"Requests in decode by the time they take{after}",
-        "request",
-        fixed * cycle.requests / (half + square**HALF),
-        "as many come to decode as leave it: a quadratic equation",
-        source="Little's law",
-    )
-    limited = rows(
-        f"passed_on_{number}",
-        f"Requests in decode if prefill is never idle{after}",
-        "request",
-        cycle.most * fixed / maximum(SMALLEST, 1 - cycle.most * slope / ONE_REQUEST),
-        source="Little's law",
-    )
-    return rows(
-        f"requests_{number}",
-        f"Requests in decode{after}",
-        "request",
-        maximum(ONE_REQUEST, minimum(batch, by_law, limited)),
-    )
-
-
-@dataclass(frozen=True)
-class RoutedExperts:
-    """What a decode step reads of routed experts.
-
-    Args:
-        reading: seconds to read all of them.
-        coverage: share of them that the batch of the Decode part touches; `all_slots` that all slots touch.
-        spread: exponent of the tokens that touch experts.
-    """
-
-    reading: Quantity
-    coverage: Quantity
-    single: Quantity
-    all_slots: Quantity
-    spread: Node
-
-
-def routed_experts(
-    rows: Rows, workers: Workers, single: Pass, full: Pass, at_all_slots: GraphRewrite
-) -> RoutedExperts | None:
-    """Time to read all routed experts, and the shares of them that batches touch.
-
-    Args:
-        single: a decode step with one request; `full` with the batch of the Decode part.
-        at_all_slots: figures with all slots taken.
-    """
-    touched, by_one = full.phase.coverage, single.phase.coverage
-    if touched is None or by_one is None:
-        return None
-    of_one = [
-        block.memory * block.repeats
-        for block in single.blocks
-        if block.module is not None and isinstance(block.module.operation, GroupedMatMul)
-        if block.memory is not None and block.repeats is not None
-    ]
-    return RoutedExperts(
-        reading=rows(
-            "reading",
-            "Time to read all experts",
-            "s",
-            sum_of(of_one) / by_one,
-            "from those that one request reads: its step does little else",
-        ),
-        coverage=touched,
-        single=by_one,
-        all_slots=at_all_slots.rewrite(touched),
-        spread=workers.efficiency["routing_spread"],
-    )
-
-
-def _again(title: str, rewrite: GraphRewrite) -> Section:
-    """The rows that were made again."""
-    made = {
-        original: row
-        for original, row in rewrite.rewritten.items()
-        if isinstance(original, Quantity)
-        and isinstance(row, Quantity)
-        and row.id.startswith(rewrite.id_prefix)
-    }
-    return Section(title, tuple(made.values()), again=rewrite.id_prefix, originals=tuple(made))

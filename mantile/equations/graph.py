@@ -342,7 +342,7 @@ def build_graph(
         hand_over(rows, prefill_workers, decode_workers, table)
         if inputs.handover_bandwidth is not None:
             inputs.set_default("handover_bandwidth", rows["serving.transfer_known"])
-        apart = in_decode(prefill_workers, decode_workers, decoding, decode_pass, rows)
+        apart = in_decode(rows, decoding, decode_pass, decode_workers.memory.batch)
         decoding, decode_pass = apart.decoding, apart.step
     rows.know(*_by_id(decode_pass.sections).values())
     bring = gain(decode_workers, decoding, decode_pass)
@@ -636,6 +636,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         ),
         "Prefill": (*_of_pass(graph, graph.prefill), *graph.rows.sections("serving", part="Prefill")),
         "Decode": (
+            *graph.rows.sections("serving", part="Operations"),
             *(() if graph.apart is None else graph.apart.sections),
             *_of_pass(graph, graph.decode),
             *_on_devices(graph, "splits"),

@@ -171,7 +171,7 @@ transfer    KV transfer [s]
             0) ; what is not hidden behind prefill
 
 # A pipeline is as fast as its fullest stage; without graphs the host starts the operations one by one.
-[serving] Launches of a decode step | without graphs | part Decode | when launches
+[serving] Operations of a decode step | whatever is in its batch | part Operations | when launches
 when counted
 each decode_operations
 decode_operations.{group}
@@ -183,6 +183,8 @@ decode_operations  Operations of a decode step [1] = sum(*[{count} each decode_o
 decode_host_of_one  Time of the host to start the operations of a decode step of one request [s]
             = where(inputs.enforce_eager == 'on', decode_operations * decode.efficiency.eager_mode_launch, 0)
             ; one by one; 0 where a graph holds them
+
+[serving] Launches of a decode step | without graphs | part Decode | when launches
 beyond_graphs  The batch is larger than the largest graph [flag]
             = where(all(inputs.graph_max_batch > 0, decode.rank_requests > inputs.graph_max_batch), 1, 0)
             ; of a rank

@@ -29,7 +29,7 @@ _ROW = re.compile(
     r"(?P<id>\S+) +(?P<label>.+?)(?: \((?P<called>[^()]+)\))? \[(?P<unit>[^]]+?)(?P<factor>, factor)?\]"
     r" (?P<sign>:?=) (?P<body>.+?)(?: ; (?P<note>.+?))?(?: +@ (?P<source>.+))?"
 )
-_INPUT = re.compile(r"(?P<value>-?[\d.]+(?:e-?\d+)?|'[^']*')(?: in (?P<low>\S+) to (?P<high>\S+))?")
+_INPUT = re.compile(r"(?P<value>-?[\d.]+(?:e[+-]?\d+)?|'[^']*')(?: in (?P<low>\S+) to (?P<high>\S+))?")
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.(?:\w+|\*))+")
 _FAMILY = re.compile(r"\.(\d+|\*)(?=\.|$)")
 _PLACED = re.compile(r"(\S+)(?: without (\S+))?")
@@ -166,8 +166,8 @@ class Subject:
     """What stands in a file.
 
     Args:
-        macros: names that stand for expressions with parameters, in the file.
-        names: of all files that stand for an expression.
+        macros: names that stand for expressions with parameters; those of the own file first.
+        names: that stand for an expression.
         agains: what is made again.
     """
 
@@ -254,6 +254,11 @@ class Equations:
                 pattern = rf"(?<![\w.]){re.escape(name)}\.([\w.*]+)"
                 self._asked.setdefault(name, {}).update(dict.fromkeys(re.findall(pattern, body)))
 
+    def make_again(self, name: str, suffix: str, rewrite: GraphRewrite) -> None:
+        """Name figures that are made again elsewhere."""
+        self._again[name] = Again(Line("", "", name, {}), suffix, ())
+        self._rewrites[name] = rewrite
+
     def _made_again(self, name: str) -> GraphRewrite:
         """What is made again, by name."""
         if name not in self._rewrites:
@@ -291,11 +296,10 @@ class Equations:
                 self._name(node.id)
 
     def fork(self) -> Equations:
-        """The rows as they are so far; what is made or known there stays there."""
+        """The rows as they are so far; rows made or known there stay there."""
         twin = copy(self)
         twin._known, twin._nodes = dict(self._known), dict(self._nodes)
         twin._names = {subject: dict(names) for subject, names in self._names.items()}
-        twin._rewrites = dict(self._rewrites)
         return twin
 
     def know_as(self, name: str, node: Node) -> None:
@@ -419,6 +423,10 @@ class Equations:
             else:
                 yield self.figure(space.prefix + space.filled(line.id))
 
+    def ids_of(self, subject: str) -> tuple[str, ...]:
+        """The ids of a subject, in order."""
+        return tuple(self._names.get(subject, ()))
+
     def family(self, pattern: str) -> tuple[Named, ...]:
         """All rows of which the ids are alike but for one part, in order."""
         start, _, end = pattern.partition("*")
@@ -500,15 +508,22 @@ class Equations:
                 return q.span([figure for member in members for figure in _members(of(member))])
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in _CALLS:
                 return _CALLS[name](*(each for argument in arguments for each in _given(of, argument)))
-            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in self._macros(line):
-                names, text = self._macros(line)[name]
+            case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if macro := self._macro(
+                name, line
+            ):
+                names, text = macro
                 given = dict(zip(names, map(of, arguments), strict=True))
                 return self._node(_parsed(space.filled(text)), line, space, given)
         raise EquationError(f"{line.place}: {ast.unparse(tree)} is no expression of the equations")
 
     @staticmethod
-    def _macros(line: Line) -> Mapping[str, tuple[tuple[str, ...], str]]:
-        return subjects()[line.subject].macros
+    def _macro(name: str, line: Line) -> tuple[tuple[str, ...], str] | None:
+        """Parameters and expression of a name, of the own file first."""
+        of_files = subjects()
+        for subject in (of_files[line.subject], *of_files.values()):
+            if name in subject.macros:
+                return subject.macros[name]
+        return None
 
     def _find(self, name: str, line: Line, space: Space) -> Any:
         """A figure by its name in a line: of the own subject, of another, or a constant."""
@@ -563,6 +578,14 @@ class OfSubject:
 def subjects() -> Mapping[str, Subject]:
     """What stands in all files, by name."""
     return {path.stem: read(path.read_text("utf-8"), path.name) for path in sorted(FOLDER.glob("*.eq"))}
+
+
+@cache
+def stated(subject: str) -> Mapping[str, Input]:
+    """The figures that a file states, by id; the same for all graphs."""
+    rows = Equations()
+    figures = {identifier: rows.figure(identifier) for identifier in rows.ids_of(subject)}
+    return {identifier: figure for identifier, figure in figures.items() if isinstance(figure, Input)}
 
 
 def read(text: str, file: str) -> Subject:
