@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from mantile.equations.constant import (
     HALF,
@@ -24,7 +25,6 @@ from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
 from mantile.equations.memory import Memory
 from mantile.equations.moe import coverage_growth
-from mantile.equations.serving.stages import DecodeStep
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Node,
@@ -40,6 +40,9 @@ from mantile.graph.quantity import (
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul
+
+if TYPE_CHECKING:
+    from mantile.equations.serving.stages import DecodeStep  # which needs what is made here
 
 SECTION = "one replica; requests arrive at random and do not wait for one another's answers"
 ALL_SLOTS = "all_slots."

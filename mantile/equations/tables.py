@@ -116,12 +116,14 @@ class Space:
         inputs: what ids of inputs begin with that it has to itself.
         facts: by name, what stands in {braces} in its lines: {space} the prefix, {own} that of what it has to
             itself even where its ids have none.
+        within: what names of rows are looked for behind first, where its ids begin otherwise.
     """
 
     prefix: str = ""
     suffix: str = ""
     inputs: str = ""
     facts: dict[str, str] = field(default_factory=dict)
+    within: str = ""
 
     def filled(self, text: str) -> str:
         """A line with these facts."""
@@ -264,6 +266,14 @@ class Equations:
             if (rows := tuple(self._placed(block, space)))
         )
 
+    def places(self, subject: str) -> Iterator[tuple[Block, Space, str]]:
+        """Block, space and id of each row of a subject in order, without making it."""
+        for block in self._blocks():
+            for space in self._spaces_of(block) if block.subject == subject else ():
+                for line in filter(self._holds, block.lines):
+                    if line.parts and not line.over:
+                        yield block, space, space.prefix + space.filled(line.id)
+
     def _blocks(self) -> Iterator[Block]:
         for subject in subjects().values():
             yield from filter(self._holds, subject.blocks)
@@ -310,9 +320,8 @@ class Equations:
                 raise EquationError(f"{line.place}: expected := NUMBER, 'TEXT', or NUMBER in LOW to HIGH")
             return _input(identifier, label, parts["unit"], note, source, called, stated)
         body = self._laid_over([line, *self._over.get(identifier, ())], space)
-        return Quantity(
-            identifier, label, parts["unit"], q.as_node(body), note, source, called, bool(parts["factor"])
-        )
+        unit = space.filled(parts["unit"])
+        return Quantity(identifier, label, unit, q.as_node(body), note, source, called, bool(parts["factor"]))
 
     def _laid_over(self, lines: Sequence[Line], space: Space) -> Any:
         """The expression of a row with what is laid over it, the last outermost; `it` is the one below."""
@@ -370,8 +379,8 @@ class Equations:
         """A figure by its name in a line: of the own subject, of another, or a constant."""
         own = f"{line.subject}."
         names = [f"{own}{name}", name, f"constant.{name}"]
-        if space.prefix:
-            names = [f"{space.prefix}{own}{name}", names[0], f"{space.prefix}{name}", *names[1:]]
+        if within := space.within or space.prefix:
+            names = [f"{within}{own}{name}", names[0], f"{within}{name}", *names[1:]]
         if space.inputs and name.startswith(_INPUTS):
             names.insert(0, f"{space.inputs}{name.removeprefix(_INPUTS)}")
         for candidate in names:
@@ -594,7 +603,7 @@ def _parsed(text: str) -> ast.expr:
     """An expression; parts of ids that are numbers, or *, stand in brackets for Python."""
 
     def in_brackets(found: re.Match[str]) -> str:
-        return _FAMILY.sub(lambda part: f"[{':' if part[1] == '*' else part[1]}]", found[0])
+        return _FAMILY.sub(lambda part: "[:]" if part[1] == "*" else f"['{part[1]}']", found[0])
 
     quoted = re.split(r"('[^']*')", text)
     quoted[::2] = [
@@ -610,7 +619,7 @@ def _name(tree: ast.expr) -> str:
             return name.replace(_DASH, "-")
         case ast.Attribute(value=value, attr=name):
             return f"{_name(value)}.{name.replace(_DASH, '-')}"
-        case ast.Subscript(value=value, slice=ast.Constant(value=int(number))):
+        case ast.Subscript(value=value, slice=ast.Constant(value=str(number))):
             return f"{_name(value)}.{number}"
         case ast.Subscript(value=value, slice=ast.Slice()):
             return f"{_name(value)}.*"
