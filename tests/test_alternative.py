@@ -73,9 +73,9 @@ def test_it_is_as_if_built_for_that_one(shape: tuple[dict[str, Any], EstimateBoo
         found = said[f"b.{metric.attribute}"]
         expected = NOT_KNOWN if value is None else metric.shown(value)
         assert found == (expected if value is None else pytest.approx(expected, rel=1e-12)), metric.label
-    plan = values[there.equations.checks.reason]
+    plan = values[there.equations.rows["checks.reason"]]
     assert said["b.plan"] == plan
-    possible = values[there.equations.checks.possible] > 0
+    possible = values[there.equations.rows["checks.possible"]] > 0
     assert said["finding.plan"].startswith("✓ possible" if possible else "! not possible: ")
     if not possible:
         code = "MEMORY_EXCEEDED" if plan == "insufficient_memory" else str(plan).removeprefix("DECODE_")

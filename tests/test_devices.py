@@ -200,7 +200,7 @@ def best_of_all(made: mt.Estimate, count: int) -> float:
     graph, total = made.equations, int(made.values()[made.equations.ir.total_layers])
     bars = combinations(range(total + count - 1), count - 1)
     splits = np.array([np.diff([-1, *bar, total + count - 1]) - 1 for bar in bars], float)
-    figures = (graph.checks.possible, graph.figures["serving.output_tokens_per_s"])
+    figures = (graph.rows["checks.possible"], graph.figures["serving.output_tokens_per_s"])
     most = 0.0
     for part in np.array_split(splits, len(splits) // 4000 + 1):
         layers = {f"inputs.device{place}_layers": held for place, held in enumerate(part.T, start=1)}

@@ -60,7 +60,7 @@ def test_layers_on_a_gpu_beside_a_cpu_are_as_fast_as_measured() -> None:
     """A sweep of -ngl: nothing was fitted to it. Each within 25 %, and more layers are faster."""
     made = mt.estimate(parse_scenario(BESIDE, "ngl.yaml"))
     graph, layers = made.equations, np.array([*SWEEP], float)
-    figures = (graph.checks.possible, graph.figures["serving.decode_step"])
+    figures = (graph.rows["checks.possible"], graph.figures["serving.decode_step"])
     fits, step = Program(figures).sweep({**made.inputs(0), "inputs.device2_layers": layers}).values()
     speeds = 1 / step
     errors = speeds / np.array([*SWEEP.values()]) - 1

@@ -66,7 +66,7 @@ def raised(made: Estimate, values: dict[Any, Any] | None = None) -> tuple[str, s
     )
     assert len(errors) == len(set(errors)) and len(alerts) == len(set(alerts))
     return (
-        str(values[made.equations.checks.feasibility]),
+        str(values[made.equations.rows["checks.feasibility"]]),
         set(errors),
         {code for code in alerts if not code.endswith("_FAR_FROM_FLOOR")},
     )

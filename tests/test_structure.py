@@ -241,15 +241,15 @@ def test_formulas_follow_what_is_typed(model: str, facts: dict[str, int], tmp_pa
 def test_what_cannot_be_typed_makes_the_plan_impossible(name: str, wrong: Any, expected: str) -> None:
     """And the message names the cell. A fact that decides which tensors there are is changed in a file."""
     book = book_of(DENSE)
-    checks, inputs = book.estimate.equations.checks, book.generated_inputs()
+    rows, inputs = book.estimate.equations.rows, book.generated_inputs()
     values = book.values([inputs[0] | {f"model.{name}": wrong}])[0]
-    assert (values[checks.possible], values[checks.reason]) == (0, "DIMENSION_INVALID")
+    assert (values[rows["checks.possible"]], values[rows["checks.reason"]]) == (0, "DIMENSION_INVALID")
     label = book.estimate.equations.ir.facts[name].label
-    assert f"{label}, IR!G" in values[checks.faults.message]
+    assert f"{label}, IR!G" in values[rows["checks.message"]]
     assert (
         f"holds '{wrong:g}'; {expected}"
         if isinstance(wrong, float)
-        else f"holds '{wrong}'; {expected}" in (values[checks.faults.message])
+        else f"holds '{wrong}'; {expected}" in values[rows["checks.message"]]
     )
 
 

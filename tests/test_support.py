@@ -122,8 +122,8 @@ def test_the_refusal_follows_the_cells() -> None:
     verdict, reason, latency = (
         (book.addresses[figure].sheet, book.addresses[figure].row, FIRST)
         for figure in (
-            made.equations.checks.feasibility,
-            made.equations.checks.reason,
+            made.equations.rows["checks.feasibility"],
+            made.equations.rows["checks.reason"],
             made.equations.headlines[TPOT],
         )
     )

@@ -156,6 +156,19 @@ def test_a_line_that_cannot_be_is_named(shop: Any, line: str, said: str) -> None
         shop(text).figure("shop.a")
 
 
+def test_rows_of_a_space_are_found_behind_what_its_ids_lack(shop: Any) -> None:
+    """Names are looked for behind `within` first, where ids begin otherwise; units have facts too."""
+    text = "[shop] Prices | each stall\n{name}.price.0.05  Price [{unit}] = rent + 0 * stall.rent\n"
+    rows = shop(text)
+    rows.know(defined("south.shop.rent", "Rent", "USD", 7))
+    rows.make_in("stall", Space(facts={"name": "south", "unit": "USD"}, within="south."))
+    ((block, space, identifier),) = rows.places("shop")
+    assert (block.title, space.within, identifier) == ("Prices", "south.", "shop.south.price.0.05")
+    price = rows[identifier]
+    assert price.unit == "USD" and Program([price]).run({})[price] == 7
+    assert rows.node("shop.south.price.0.05") is price
+
+
 def test_a_row_stands_under_a_head() -> None:
     with pytest.raises(EquationError, match=r"shop.eq:1: a row before the first"):
         read("a  A [1] = 1\n", "shop.eq")

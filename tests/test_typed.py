@@ -214,7 +214,7 @@ def test_every_cell_that_cannot_be_makes_the_plan_impossible_or_its_cost_unknown
         [
             *graph.headlines.values(),
             *(node for item in items for node in (item.state, item.used)),
-            *(graph.checks.reason, graph.checks.possible, graph.checks.payable),
+            *(graph.rows["checks.reason"], graph.rows["checks.possible"], graph.rows["checks.payable"]),
             *(graph.checks.faults.message, graph.checks.of_money.message),
         ]
     )
@@ -230,11 +230,13 @@ def test_every_cell_that_cannot_be_makes_the_plan_impossible_or_its_cost_unknown
             seen, of_cost = told(found, one)
             said = (item.input.id, wrong)
             assert is_fault(found[item.state]) and found[item.used] == then[item.used], said
-            assert set(of_cost.values()) == {NOT_KNOWN} and not found[graph.checks.payable], said
+            assert set(of_cost.values()) == {NOT_KNOWN} and not found[graph.rows["checks.payable"]], said
             assert seen == times if paid else set(seen.values()) == {NOT_KNOWN}, said
-            assert found[graph.checks.possible] == paid, said
+            assert found[graph.rows["checks.possible"]] == paid, said
             kind = "OVERRIDE_INVALID" if is_override else "INPUT_INVALID"
-            assert found[graph.checks.reason] == (then[graph.checks.reason] if paid else kind), said
+            assert found[graph.rows["checks.reason"]] == (
+                then[graph.rows["checks.reason"]] if paid else kind
+            ), said
             faults = graph.checks.of_money if paid else graph.checks.faults
             assert f"{item.input.label} holds " in found[faults.message], said
     assert NOT_KNOWN not in times.values() and NOT_KNOWN not in costs.values()
@@ -244,13 +246,12 @@ def test_every_assumption_that_cannot_be_does_the_same() -> None:
     """With one that times follow from no plan can be; with one of power or price money is unknown."""
     one = estimate(parse_scenario(ASKED | {"variants": []}, "test"), library=few())
     checks, graph = one.equations.checks, one.equations
-    assert graph.paid is not None
     items = (*graph.assumed.typed, *graph.paid.typed)
     program = Program(
         [
             *graph.headlines.values(),
             *(item.state for item in items),
-            *(checks.reason, checks.possible, checks.payable),
+            *(graph.rows["checks.reason"], graph.rows["checks.possible"], graph.rows["checks.payable"]),
             *(checks.faults.message, checks.of_money.message),
         ]
     )
@@ -262,11 +263,13 @@ def test_every_assumption_that_cannot_be_does_the_same() -> None:
             found = program.vary(then, {item.input: wrong})
             seen, of_cost = told(found, one)
             said = (item.input.id, wrong)
-            assert is_fault(found[item.state]) and not found[checks.payable], said
+            assert is_fault(found[item.state]) and not found[graph.rows["checks.payable"]], said
             assert set(of_cost.values()) == {NOT_KNOWN}, said
             assert seen == times if paid else set(seen.values()) == {NOT_KNOWN}, said
-            assert found[checks.possible] == paid, said
-            assert found[checks.reason] == (then[checks.reason] if paid else "FIGURE_INVALID"), said
+            assert found[graph.rows["checks.possible"]] == paid, said
+            assert found[graph.rows["checks.reason"]] == (
+                then[graph.rows["checks.reason"]] if paid else "FIGURE_INVALID"
+            ), said
             faults = checks.of_money if paid else checks.faults
             assert f"{item.input.label} holds " in found[faults.message], said
 
@@ -287,8 +290,8 @@ def test_every_dimension_is_looked_at() -> None:
         minimum = item.input.minimum
         assert minimum is not None
         found = one.program.run(one.inputs(0) | {item.input.id: minimum - 1})
-        assert is_fault(found[item.state]) and found[one.equations.checks.possible] == 0
-        assert found[one.equations.checks.reason] == "DIMENSION_INVALID"
+        assert is_fault(found[item.state]) and found[one.equations.rows["checks.possible"]] == 0
+        assert found[one.equations.rows["checks.reason"]] == "DIMENSION_INVALID"
 
 
 def test_every_assumption_is_looked_at() -> None:
@@ -560,7 +563,7 @@ DRAFTED = ASKED | {
 def test_a_draft_model_without_layers_is_none() -> None:
     """Its parameters alone would draft for nothing."""
     one = estimate(parse_scenario(DRAFTED, "test"))
-    reason = one.equations.checks.reason
+    reason = one.equations.rows["checks.reason"]
     assert one.values()[reason] == "fits"
     for name in ("layers", "parameters"):
         found = one.program.run(one.inputs(0) | {f"inputs.draft_{name}": 0.0})

@@ -183,11 +183,11 @@ def alternative(
     texts = {
         "Accelerator": graph.decode_workers.hardware.name,
         "System": graph.decode_workers.hardware.system,
-        "Plan": graph.checks.reason,
+        "Plan": graph.rows["checks.reason"],
     }
     prices = {f"price{place or ''}": of for place, of in enumerate(graph.rows.each("pool", "cost.price"))}
     wanted: dict[str, Named] = {key: of.figure for key, of in results.items()}
-    possible = graph.checks.possible
+    possible = graph.rows["checks.possible"]
     variation = Variations(
         graph,
         wanted

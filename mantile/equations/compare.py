@@ -340,11 +340,11 @@ def _memory(graph: EstimateGraph) -> tuple[Line, ...]:
             FITS,
             "Fits, and the plan is possible",
             "flag",
-            graph.checks.possible,
+            graph.rows["checks.possible"],
             shown_unit="yes/no",
             changes=False,
         ),
-        Line("reason", "Feasibility", "1", graph.checks.reason, changes=False),
+        Line("reason", "Feasibility", "1", graph.rows["checks.reason"], changes=False),
         *(() if load is None else (Line("state", "Load", "1", load, changes=False),)),
     )
 
@@ -373,7 +373,7 @@ def _limits(graph: EstimateGraph) -> tuple[Line, ...]:
     share = decode.parts[NETWORK] / decode.time
 
     def limit(key: str, label: str, unit: str, body: Node, of: Quantity, shown_unit: str = "") -> Line:
-        shown = where(graph.checks.possible > 0, body, NOT_KNOWN)
+        shown = where(graph.rows["checks.possible"] > 0, body, NOT_KNOWN)
         return Line(key, label, unit, shown, shown_unit=shown_unit, changes=bool(shown_unit), of=of)
 
     of_prefill, of_decode = prefill.bottleneck, decode.bottleneck

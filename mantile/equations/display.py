@@ -204,6 +204,11 @@ def long_time(seconds: Node) -> Node:
     return join(amount, " ", index(span(TIMES_UNITS), place))
 
 
+def time_in_words(seconds: float) -> str:
+    """A number of seconds in the same words."""
+    return str(evaluate(long_time(Literal(seconds))))
+
+
 def told(figure: Named, words: Node, otherwise: str = NOT_KNOWN) -> Node:
     """Words with a figure in them, where somebody knows it."""
     return where(is_number(figure), words, otherwise)

@@ -9,7 +9,7 @@ from typing import cast
 
 from mantile.equations import constant
 from mantile.equations.capacity import DemandCells, demand_cells
-from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, standing
+from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, make_sides, standing
 from mantile.equations.classes import Classes, followed, heads, mix, of_mixture, request_classes
 from mantile.equations.correction import Corrections, corrections, shares_of_step
 from mantile.equations.decode import Decoding, decode
@@ -38,6 +38,7 @@ from mantile.equations.mixed import operations_of, steps_of
 from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import Nearest, nearest
 from mantile.equations.override import OVERRIDE, Overridable
+from mantile.equations.plan import in_cache
 from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.serving import Serving, serving
@@ -67,7 +68,7 @@ from mantile.graph.quantity import (
     precedents,
     span,
 )
-from mantile.ir.modules import GroupedMatMul, ModelGraph
+from mantile.ir.modules import GroupedMatMul, ModelGraph, Recurrence
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
 from mantile.library.request_classes import RequestClass
@@ -120,7 +121,7 @@ class EstimateGraph:
     input_sections: tuple[Section, ...]
     typed: TypedInputs
     assumed: SharedCells
-    paid: SharedCells | None
+    paid: SharedCells
     fullest: Fullest
     model: ModelSize
     prefill: Pass
@@ -152,7 +153,7 @@ class EstimateGraph:
     @property
     def shared_cells(self) -> tuple[SharedCells, ...]:
         """What cells of all scenarios hold: dimensions, assumptions, those of money."""
-        return (self.model.typed, self.assumed, *(() if self.paid is None else (self.paid,)))
+        return (self.model.typed, self.assumed, self.paid)
 
     @property
     def prefill_workers(self) -> Workers:
@@ -266,7 +267,8 @@ def build_graph(
     """
     several = request_classes(classes)
     rows = Equations(
-        _features(disaggregated, open_loop, caches_prefixes, stated, GroupedMatMul in ir.operations())
+        _features(disaggregated, open_loop, caches_prefixes, stated)
+        | _of_model(ir)
         | frozenset({"devices"} if devices else {})
         | frozenset({"capacity"} if demand is not None else {})
         | (frozenset() if several is None else several.features)
@@ -375,30 +377,22 @@ def build_graph(
         *of_cost_part,
     )
     by_id = _by_id(worked_out)
-    asked = Checked(
-        ir=ir,
-        devices=parts,
-        handover=rows["serving.transfer_bandwidth"] if disaggregated else None,
-        workers=sets,
-        pools=pools,
-        model=size,
-        prefill=prefill_pass,
-        decode=decode_pass,
-        serving=served,
-        rows=rows,
-        floors=lowest,
-        gain=bring,
-        settings=named,
+    rows.know(
+        *by_id.values(),
+        *lowest.section.figures(),
+        *_by_id((*prefill_workers.tensors.listed, *(() if named is None else named.sections))).values(),
+        *(() if prefill_workers.speculation is None else prefill_workers.speculation.section.figures()),
     )
-    found_checks = standing(asked)
+    make_sides(rows, Checked(ir, sets, pools, parts, decode_pass))
+    found_checks = standing(rows)
     results = {metric: metric.worked_out(by_id) for metric in metrics_of(by_id)}
     of_plan = [number for metric, number in results.items() if not metric.id.startswith(OF_COST)]
-    of_plan += [check.result for check in found_checks.checks if check.group in (PLAN, FEASIBILITY)]
+    of_plan += [check.result for check in found_checks if check.group in (PLAN, FEASIBILITY)]
     needed = [figure for figure in ancestors(*of_plan) if isinstance(figure, Input | Quantity)]
     plan = set(needed)
     costs = ancestors(*(figure for section in of_cost_part for figure in section.figures()))
     paid = {figure for figure in costs if isinstance(figure, Input)} - plan
-    checked = (check.result for check in found_checks.checks)
+    checked = (check.result for check in found_checks)
     used = set(ancestors(*by_id.values(), *checked)) if disaggregated else None
     overrides = dict.fromkeys(each.cell for workers in (*sets, *pools) for each in workers.overridable())
     typed = typed_inputs(
@@ -417,8 +411,13 @@ def build_graph(
     assert assumed is not None  # the scheduler has some
     of_money = [figure for figure in ancestors(*results.values()) if isinstance(figure, Input)]
     of_cost = assumptions_typed(of_money, guarded | plan, PAID, "assumptions, power and price")
-    verdict = checks(asked, found_checks, typed, (assumed, of_cost))
-    shown = dict(headlines(by_id, verdict.possible, verdict.payable, inputs.output_tokens))
+    assert of_cost is not None  # cost has some too
+    rows.know(
+        *_by_id((*typed.sections, *(of.section for of in (size.typed, assumed, of_cost)))).values(),
+    )
+    verdict = checks(rows, found_checks, pools)
+    possible, payable = rows["checks.possible"], rows["checks.payable"]
+    shown = dict(headlines(by_id, possible, payable, inputs.output_tokens))
     known_by = evidence(
         library,
         ir,
@@ -436,7 +435,7 @@ def build_graph(
     )
     runs_on, of_machines = machines(sets, parts)
     if cells is not None:
-        rows.know(*cells.inputs, *by_id.values(), verdict.possible)
+        rows.know(*cells.inputs)
     return EstimateGraph(
         ir=ir,
         machines=runs_on,
@@ -461,7 +460,7 @@ def build_graph(
         links=table if parts is None else parts.table,
         serving=served,
         cost=of_cost_part,
-        grid=cost_grid(inputs.utilisation, rows, of_cost_part, verdict.payable),
+        grid=cost_grid(inputs.utilisation, rows, of_cost_part, payable),
         evidence=known_by,
         drift=drift(library.evidence, inputs, served.tpot, known_by),
         correction=None
@@ -488,7 +487,7 @@ def build_graph(
         gain=bring,
         checks=verdict,
         headlines=shown,
-        per_day=per_day(by_id, verdict.payable),
+        per_day=per_day(by_id, payable),
         classes=several,
         rows=rows,
         capacity=cells,
@@ -496,21 +495,31 @@ def build_graph(
 
 
 def _features(
-    disaggregated: bool, open_loop: bool, caches_prefixes: bool, stated: frozenset[str], experts: bool
+    disaggregated: bool, open_loop: bool, caches_prefixes: bool, stated: frozenset[str]
 ) -> frozenset[str]:
-    """What the scenarios ask for, by the names that blocks of equations have for it.
-
-    Args:
-        experts: whether the model routes tokens to experts.
-    """
+    """What the scenarios ask for, by the names that blocks of equations have for it."""
     asked = {need.replace(" ", "_") for need in stated - {"devices"}}
     kinds = {"disaggregated": disaggregated, "request_rate": open_loop, "prefixes": caches_prefixes}
     asked |= {name for name, is_asked in kinds.items() if is_asked}
-    if experts:
-        asked.add("routed_experts")
     if asked & {"request_rate", "sessions"}:
         asked.add("any_time")
     return frozenset(asked)
+
+
+def _of_model(ir: ModelGraph) -> frozenset[str]:
+    """What a model has, by the names that blocks of equations have for it."""
+    has = {
+        "routed_experts": GroupedMatMul in ir.operations(),
+        "recurrent_states": any(isinstance(module.operation, Recurrence) for module in ir.modules),
+        "images": ir.vision is not None,
+        "heads": any(width.split == "heads" for width in ir.widths),
+        "kv_heads": any(width.split == "kv heads" for width in ir.widths),
+        "kv_copies": any(width.split == "kv heads" and in_cache(ir, width.total) for width in ir.widths),
+        "max_positions": "max_positions" in ir.facts,
+        "config": ir.model.architecture.unread is not None,
+        "remarks": bool(ir.remarks()),
+    }
+    return frozenset(name for name, is_so in has.items() if is_so)
 
 
 def _space(workers: Workers) -> Space:

@@ -1,4 +1,4 @@
-"""The headline metrics: what an estimate is asked for, declared once.
+"""The headline metrics: what an estimate is asked for, declared once, in metrics.table.
 
 Results of Python and of `mantile estimate --json`, columns of sweeps, defined names, front sheets and the
 terminal follow from this list.
@@ -9,26 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from mantile.equations.constant import LONG, TIMES_FROM, TOKENS_PER_STEP
-from mantile.equations.display import Currency, Shown, long_time, number_in
+from mantile.equations.display import Currency, Shown, number_in, time_in_words
 from mantile.equations.fullest import FULLEST
+from mantile.equations.tables import read
 from mantile.equations.workers import DECODE
-from mantile.graph.evaluate import evaluate
 from mantile.graph.operations import format_text, table_format
-from mantile.graph.quantity import (
-    NOT_KNOWN,
-    Input,
-    Named,
-    Quantity,
-    all_of,
-    is_number,
-    where,
-)
-from mantile.graph.quantity import (
-    Literal as Number,
-)
+from mantile.graph.quantity import NOT_KNOWN, Input, Named, Quantity, all_of, is_number, where
 
 Better = Literal["lower", "higher"]
 
@@ -158,7 +148,7 @@ class Metric:
             return NOT_KNOWN
         least = LONG.value if self.display_unit == "ms" else TIMES_FROM[1].value
         if self.unit == "s" and float(least or 0) <= value < math.inf:
-            return str(evaluate(long_time(Number(value))))
+            return time_in_words(value)
         if self.unit.startswith("USD") and _MILLION <= abs(value) < math.inf:
             return f"{format_text(value / _MILLION, table_format(2))} M {self.written_unit}"
         number = self.shown(value)
@@ -194,570 +184,61 @@ def _plural(unit: str) -> str:
     return f"{first}s{slash}{rest}" if first in _COUNTED else unit
 
 
-ACCELERATORS = Metric(
-    attribute="accelerators",
-    id="serving.accelerators",
-    key="accelerators",
-    label="Accelerators",
-    unit="accelerator",
-    definition="accelerators of the whole deployment",
-    of_plan=False,
-)
-TTFT = Metric(
-    attribute="ttft",
-    id="serving.ttft",
-    key="ttft_s",
-    label="TTFT",
-    unit="s",
-    definition="arrival to first token, mean, queueing included",
-    shown_unit="ms",
-    digits=1,
-    headline_digits=0,
-    better="lower",
-    defined_name="ttft",
-)
-TPOT = Metric(
-    attribute="tpot",
-    id="serving.tpot",
-    key="tpot_s",
-    label="TPOT",
-    unit="s",
-    definition="mean gap between tokens of one request",
-    shown_unit="ms",
-    digits=2,
-    headline_digits=1,
-    better="lower",
-    defined_name="tpot",
-    of_decode=True,
-)
-E2E = Metric(
-    attribute="e2e",
-    id="serving.e2e",
-    key="e2e_s",
-    label="End to end",
-    unit="s",
-    definition="TTFT and one TPOT for every further token",
-    digits=2,
-    better="lower",
-    defined_name="e2e",
-)
-REQUESTS_PER_S = Metric(
-    attribute="requests_per_s",
-    id="serving.requests_per_s",
-    key="requests_per_s",
-    label="Requests per second",
-    unit="request/s",
-    definition="requests that the whole deployment finishes per second",
-    digits=2,
-    better="higher",
-)
-OUTPUT_TOKENS_PER_S = Metric(
-    attribute="output_tokens_per_s",
-    id="serving.output_tokens_per_s",
-    key="output_tokens_per_s",
-    label="Output tokens per second",
-    unit="token/s",
-    definition="output tokens per second of the whole deployment",
-    better="higher",
-    heading="output tokens/s",
-    short_heading="tok/s",
-    defined_name="output_tokens_per_s",
-)
-OUTPUT_TOKENS_PER_S_PER_ACCELERATOR = Metric(
-    attribute="output_tokens_per_s_per_accelerator",
-    id="serving.output_tokens_per_s_per_accelerator",
-    key="output_tokens_per_s_per_accelerator",
-    label="Output tokens per accelerator",
-    unit="token/s/accelerator",
-    definition="output tokens per second and accelerator",
-    digits=1,
-    headline_digits=0,
-    better="higher",
-    heading="output tokens/s per accelerator",
-    short_heading="tok/s/acc",
-    unit_text="token/s/acc",
-    defined_name="output_tokens_per_s_per_accelerator",
-)
-INTERACTIVITY = Metric(
-    attribute="interactivity",
-    id="serving.interactivity",
-    key="interactivity_tokens_per_s",
-    label="Interactivity",
-    unit="token/request/s",
-    definition="output tokens per second that one user sees",
-    digits=1,
-    headline_digits=0,
-    better="higher",
-    heading="tokens/s per user",
-    short_heading="tok/s/user",
-    unit_text="token/s/user",
-    defined_name="interactivity",
-    of_decode=True,
-)
-PREFILL_TOKENS_PER_S = Metric(
-    attribute="prefill_tokens_per_s",
-    id="serving.prefill_tokens_per_s",
-    key="prefill_tokens_per_s",
-    label="Prefill tokens per second",
-    unit="token/s",
-    definition="tokens of a prompt that are worked out ÷ the time of its prefill, nothing beside it",
-    better="higher",
-    heading="prefill tokens/s",
-)
-MEMORY_PER_ACCELERATOR = Metric(
-    attribute="memory_per_accelerator",
-    id="memory.used",
-    key="memory_per_accelerator_bytes",
-    label="Memory per accelerator",
-    unit="B",
-    definition="weights, KV cache, activations and runtime, fullest one",
-    shown_unit="GB",
-    digits=1,
-    better="lower",
-    heading="memory used, GB",
-    defined_name="memory_per_accelerator",
-    of_plan=False,
-)
-MEMORY_CAPACITY = Metric(
-    attribute="memory_capacity",
-    id="hardware.memory_capacity",
-    key="memory_capacity_bytes",
-    label="Memory of an accelerator",
-    unit="B",
-    definition="memory of an accelerator as its datasheet states it",
-    shown_unit="GB",
-    digits=1,
-    defined_name="memory_capacity",
-    of_plan=False,
-)
-KV_CAPACITY_SEQUENCES = Metric(
-    attribute="kv_capacity_sequences",
-    id="memory.capacity_sequences",
-    key="kv_capacity_sequences",
-    label="Room for sequences",
-    unit="request",
-    definition="sequences for whose KV cache a replica has room",
-    better="higher",
-    unit_text="sequence",
-    defined_name="kv_capacity_sequences",
-    of_plan=False,
-)
-BATCH = Metric(
-    attribute="batch",
-    id="memory.batch",
-    key="batch",
-    label="Batch",
-    unit="request",
-    definition="requests that a replica decodes together",
-    digits=1,
-    of_plan=False,
-)
-PREFILL_MFU = Metric(
-    attribute="prefill_mfu",
-    id="prefill.mfu",
-    key="mfu.prefill",
-    label="Prefill MFU",
-    unit="1",
-    definition="share of the peak FLOP/s that prefill uses",
-    shown_unit="%",
-    digits=1,
-    headline_digits=0,
-)
-DECODE_MFU = Metric(
-    attribute="decode_mfu",
-    id="decode.mfu",
-    key="mfu.decode",
-    label="Decode MFU",
-    unit="1",
-    definition="share of the peak FLOP/s that decode uses",
-    shown_unit="%",
-    digits=1,
-    headline_digits=0,
-    of_decode=True,
-)
-PREFILL_MBU = Metric(
-    attribute="prefill_mbu",
-    id="prefill.mbu",
-    key="mbu.prefill",
-    label="Prefill MBU",
-    unit="1",
-    definition="share of the memory bandwidth that prefill uses",
-    shown_unit="%",
-    digits=1,
-    headline_digits=0,
-)
-DECODE_MBU = Metric(
-    attribute="decode_mbu",
-    id="decode.mbu",
-    key="mbu.decode",
-    label="Decode MBU",
-    unit="1",
-    definition="share of the memory bandwidth that decode uses",
-    shown_unit="%",
-    digits=1,
-    headline_digits=0,
-    of_decode=True,
-)
-POWER = Metric(
-    attribute="power",
-    id="cost.power",
-    key="power_w",
-    label="Power in the building",
-    unit="W",
-    definition="accelerators with their share of host and building, mean",
-    shown_unit="kW",
-    digits=1,
-    better="lower",
-    heading="power, kW",
-    defined_name="power",
-)
-JOULES_PER_OUTPUT_TOKEN = Metric(
-    attribute="joules_per_output_token",
-    id="cost.joules_per_output_token",
-    key="joules_per_output_token",
-    label="Energy per output token",
-    unit="J/token",
-    definition="power ÷ output tokens per second, at the utilisation stated",
-    digits=1,
-    better="lower",
-)
-USD_PER_HOUR = Metric(
-    attribute="usd_per_hour",
-    id="cost.usd_per_hour",
-    key="usd_per_hour",
-    label="Cost per hour",
-    unit="USD/h",
-    definition="price of all accelerators per hour",
-    digits=2,
-    better="lower",
-    defined_name="usd_per_hour",
-)
-USD_PER_MILLION_OUTPUT_TOKENS = Metric(
-    attribute="usd_per_million_output_tokens",
-    id="cost.usd_per_million_output",
-    key="usd_per_million_tokens.output",
-    label="USD per million output tokens",
-    unit="USD/Mtoken",
-    definition="all that an hour costs ÷ output tokens, at the utilisation stated",
-    digits=3,
-    better="lower",
-    heading="USD per M output tokens",
-    short_heading="USD/M out",
-    unit_text="USD",
-    defined_name="usd_per_million_tokens",
-)
-USD_PER_MILLION_INPUT_TOKENS = Metric(
-    attribute="usd_per_million_input_tokens",
-    id="cost.usd_per_million_input",
-    key="usd_per_million_tokens.input",
-    label="USD per million input tokens",
-    unit="USD/Mtoken",
-    definition="all that an hour costs ÷ input tokens, at the utilisation stated",
-    digits=3,
-    better="lower",
-    heading="USD per M input tokens",
-    unit_text="USD",
-)
-USD_PER_MILLION_BLENDED_TOKENS = Metric(
-    attribute="usd_per_million_blended_tokens",
-    id="cost.usd_per_million_blended",
-    key="usd_per_million_tokens.blended",
-    label="USD per million tokens",
-    unit="USD/Mtoken",
-    definition="all that an hour costs ÷ input and output tokens, at the utilisation stated",
-    digits=3,
-    better="lower",
-    heading="USD per M tokens",
-    unit_text="USD",
-)
-USD_PER_MILLION_INPUT_TOKENS_BY_TIME = Metric(
-    attribute="usd_per_million_input_tokens_by_time",
-    id="token_cost.usd_per_million_input",
-    key="usd_per_million_tokens.input_by_time",
-    label="USD per million input tokens, by their time",
-    unit="USD/Mtoken",
-    definition="what input tokens pay where both kinds pay for the accelerator time they take",
-    digits=3,
-    better="lower",
-    heading="USD per M input tokens, by time",
-    unit_text="USD",
-    defined_name="usd_per_million_input_tokens_by_time",
-)
-USD_PER_MILLION_OUTPUT_TOKENS_BY_TIME = Metric(
-    attribute="usd_per_million_output_tokens_by_time",
-    id="token_cost.usd_per_million_output",
-    key="usd_per_million_tokens.output_by_time",
-    label="USD per million output tokens, by their time",
-    unit="USD/Mtoken",
-    definition="what output tokens pay: with the line above all that an hour costs",
-    digits=3,
-    better="lower",
-    heading="USD per M output tokens, by time",
-    unit_text="USD",
-    defined_name="usd_per_million_output_tokens_by_time",
-)
-USD_PER_DAY = Metric(
-    attribute="usd_per_day",
-    id="cost.usd_per_day",
-    key="usd_per_day",
-    label="Cost per day",
-    unit="USD/day",
-    definition="cost of the paid hours of a day",
-    digits=2,
-    better="lower",
-)
-USD_PER_MONTH = Metric(
-    attribute="usd_per_month",
-    id="cost.usd_per_month",
-    key="usd_per_month",
-    label="Cost per month",
-    unit="USD/month",
-    definition="cost of the paid hours of a month",
-    better="lower",
-)
-OUTPUT_TOKENS_PER_USD = Metric(
-    attribute="output_tokens_per_usd",
-    id="cost.tokens_per_usd",
-    key="output_tokens_per_usd",
-    label="Output tokens per USD",
-    unit="token/USD",
-    definition="output tokens ÷ cost, at the utilisation stated",
-    better="higher",
-)
-OUTPUT_TOKENS_PER_KWH = Metric(
-    attribute="output_tokens_per_kwh",
-    id="cost.tokens_per_kwh",
-    key="output_tokens_per_kwh",
-    label="Output tokens per kWh",
-    unit="token/kWh",
-    definition="output tokens ÷ energy, at the utilisation stated",
-    better="higher",
-)
-TTFT_P50 = Metric(
-    attribute="ttft_p50",
-    id="serving.ttft_p50",
-    key="ttft_p50_s",
-    label="TTFT, median",
-    unit="s",
-    definition="half of the requests wait less for their first token",
-    shown_unit="ms",
-    digits=1,
-    headline_digits=0,
-    better="lower",
-)
-TTFT_P90 = Metric(
-    attribute="ttft_p90",
-    id="serving.ttft_p90",
-    key="ttft_p90_s",
-    label="TTFT, p90",
-    unit="s",
-    definition="90 % of the requests wait less for their first token",
-    shown_unit="ms",
-    digits=1,
-    headline_digits=0,
-    better="lower",
-)
-TTFT_P95 = Metric(
-    attribute="ttft_p95",
-    id="serving.ttft_p95",
-    key="ttft_p95_s",
-    label="TTFT, p95",
-    unit="s",
-    definition="95 % of the requests wait less for their first token",
-    shown_unit="ms",
-    digits=1,
-    headline_digits=0,
-    better="lower",
-)
-TTFT_P99 = Metric(
-    attribute="ttft_p99",
-    id="serving.ttft_p99",
-    key="ttft_p99_s",
-    label="TTFT, p99",
-    unit="s",
-    definition="99 % of the requests wait less for their first token",
-    shown_unit="ms",
-    digits=1,
-    headline_digits=0,
-    better="lower",
-)
-ITL_P50 = Metric(
-    attribute="itl_p50",
-    id="serving.itl_p50",
-    key="itl_p50_s",
-    label="ITL, median",
-    unit="s",
-    definition="half of the gaps between tokens are shorter",
-    shown_unit="ms",
-    digits=2,
-    headline_digits=1,
-    better="lower",
-    of_decode=True,
-)
-ITL_P90 = Metric(
-    attribute="itl_p90",
-    id="serving.itl_p90",
-    key="itl_p90_s",
-    label="ITL, p90",
-    unit="s",
-    definition="90 % of the gaps between tokens are shorter",
-    shown_unit="ms",
-    digits=2,
-    headline_digits=1,
-    better="lower",
-    of_decode=True,
-)
-ITL_P95 = Metric(
-    attribute="itl_p95",
-    id="serving.itl_p95",
-    key="itl_p95_s",
-    label="ITL, p95",
-    unit="s",
-    definition="95 % of the gaps between tokens are shorter",
-    shown_unit="ms",
-    digits=2,
-    headline_digits=1,
-    better="lower",
-    of_decode=True,
-)
-ITL_P99 = Metric(
-    attribute="itl_p99",
-    id="serving.itl_p99",
-    key="itl_p99_s",
-    label="ITL, p99",
-    unit="s",
-    definition="99 % of the gaps between tokens are shorter",
-    shown_unit="ms",
-    digits=2,
-    headline_digits=1,
-    better="lower",
-    of_decode=True,
-)
-E2E_P50 = Metric(
-    attribute="e2e_p50",
-    id="serving.e2e_p50",
-    key="e2e_p50_s",
-    label="End to end, median",
-    unit="s",
-    definition="half of the requests take less from arrival to last token",
-    digits=2,
-    better="lower",
-)
-E2E_P90 = Metric(
-    attribute="e2e_p90",
-    id="serving.e2e_p90",
-    key="e2e_p90_s",
-    label="End to end, p90",
-    unit="s",
-    definition="90 % of the requests take less from arrival to last token",
-    digits=2,
-    better="lower",
-)
-E2E_P95 = Metric(
-    attribute="e2e_p95",
-    id="serving.e2e_p95",
-    key="e2e_p95_s",
-    label="End to end, p95",
-    unit="s",
-    definition="95 % of the requests take less from arrival to last token",
-    digits=2,
-    better="lower",
-)
-E2E_P99 = Metric(
-    attribute="e2e_p99",
-    id="serving.e2e_p99",
-    key="e2e_p99_s",
-    label="End to end, p99",
-    unit="s",
-    definition="99 % of the requests take less from arrival to last token",
-    digits=2,
-    better="lower",
-)
-GOODPUT_SHARE = Metric(
-    attribute="goodput_share",
-    id="goodput.share",
-    key="goodput_share",
-    label="Requests within limits",
-    unit="1",
-    definition="share of the requests within the limits of TTFT, TPOT and end to end",
-    shown_unit="%",
-    digits=1,
-    better="higher",
-)
-GOODPUT = Metric(
-    attribute="goodput",
-    id="goodput.requests_per_s",
-    key="goodput_requests_per_s",
-    label="Goodput",
-    unit="request/s",
-    definition="requests per second within the limits of TTFT, TPOT and end to end",
-    digits=2,
-    better="higher",
-)
-LOAD = Metric(
-    attribute="load",
-    id="load.utilisation",
-    key="load",
-    label="Load",
-    unit="1",
-    definition="request rate ÷ the rate that the deployment keeps up with, where requests arrive at a rate",
-    shown_unit="%",
-    digits=1,
-    headline_digits=0,
-    of_plan=False,
-)
-PREFIX_HITS = Metric(
-    attribute="prefix_hits",
-    id="prefix.hit_rate",
-    key="prefix_hits",
-    label="Prefix hits",
-    unit="1",
-    definition="share of the prompt tokens that are found in a cache, where prompts may find any",
-    shown_unit="%",
-    digits=1,
-    headline_digits=0,
-    of_plan=False,
-)
-STEP_TOKENS = Metric(
-    attribute="step_tokens",
-    id="speculation.emitted",
-    key="tokens_per_step",
-    label="Tokens of a request in a step",
-    unit="token/request",
-    definition="accepted draft tokens and the model's own, where tokens are drafted",
-    digits=2,
-    of_plan=False,
-)
-DRAFT_GAIN = Metric(
-    attribute="draft_gain",
-    id="gain.speedup",
-    key="draft_gain",
-    label="Gain of drafts",
-    unit="1",
-    definition="tokens per second of a decode step with drafts ÷ without, where tokens are drafted",
-    digits=2,
-    better="higher",
-    of_plan=False,
-)
-BREAK_EVEN_BATCH = Metric(
-    attribute="break_even_batch",
-    id="gain.break_even",
-    key="break_even_batch",
-    label="Drafts bring something up to",
-    unit="request",
-    definition="requests of a replica that decode at a time beyond which drafts make it slower",
-    digits=0,
-    of_plan=False,
-)
-WORKERS_RATIO = Metric(
-    attribute="workers_ratio",
-    id="serving.workers_ratio",
-    key="workers_ratio",
-    label="Prefill workers per decode worker",
-    unit="1",
-    definition="prefill workers that keep one decode worker busy, where both are apart",
-    digits=2,
-)
+def _table() -> Iterator[Metric]:
+    """The lines of metrics.table."""
+    path = Path(__file__).with_name("metrics.table")
+    (block,) = read(path.read_text("utf-8"), "metrics.eq").blocks
+    for line in block.lines:
+        parts, (definition, *options) = line.parts, line.parts["note"].split(" | ")
+        said = {name: value for name, _, value in (option.partition(" ") for option in options)}
+        attribute = line.id.removeprefix("metrics.")
+        digits, _, in_headline = said.get("digits", "0").partition(", ")
+        yield Metric(
+            attribute=attribute,
+            id=parts["body"],
+            key=said.get("key", attribute),
+            label=parts["label"],
+            unit=parts["unit"],
+            definition=definition,
+            shown_unit=said.get("shown", ""),
+            digits=int(digits),
+            headline_digits=int(in_headline) if in_headline else None,
+            better="lower" if "lower" in said else "higher" if "higher" in said else None,
+            heading=said.get("heading", ""),
+            short_heading=said.get("short", ""),
+            unit_text=said.get("written", ""),
+            defined_name=(said["defined"] or attribute) if "defined" in said else "",
+            of_plan="always" not in said,
+            of_decode="decode" in said,
+        )
+
+
+METRICS = tuple(_table())
+"""All metrics, in the order in which results tell them."""
+_BY_NAME = {metric.attribute: metric for metric in METRICS}
+
+
+def _named(names: str) -> Iterator[Metric]:
+    return map(_BY_NAME.__getitem__, names.split())
+
+
+TTFT, TTFT_P50, TTFT_P90, TTFT_P95, TTFT_P99 = _named("ttft ttft_p50 ttft_p90 ttft_p95 ttft_p99")
+TPOT, ITL_P50, ITL_P90, ITL_P95, ITL_P99 = _named("tpot itl_p50 itl_p90 itl_p95 itl_p99")
+E2E, E2E_P90, E2E_P95, E2E_P99 = _named("e2e e2e_p90 e2e_p95 e2e_p99")
+ACCELERATORS, REQUESTS_PER_S, INTERACTIVITY = _named("accelerators requests_per_s interactivity")
+OUTPUT_TOKENS_PER_S, PREFILL_TOKENS_PER_S = _named("output_tokens_per_s prefill_tokens_per_s")
+(OUTPUT_TOKENS_PER_S_PER_ACCELERATOR,) = _named("output_tokens_per_s_per_accelerator")
+MEMORY_PER_ACCELERATOR, MEMORY_CAPACITY = _named("memory_per_accelerator memory_capacity")
+PREFILL_MFU, DECODE_MFU, DECODE_MBU, LOAD = _named("prefill_mfu decode_mfu decode_mbu load")
+POWER, JOULES_PER_OUTPUT_TOKEN = _named("power joules_per_output_token")
+USD_PER_HOUR, USD_PER_DAY, USD_PER_MONTH = _named("usd_per_hour usd_per_day usd_per_month")
+(USD_PER_MILLION_OUTPUT_TOKENS,) = _named("usd_per_million_output_tokens")
+(USD_PER_MILLION_INPUT_TOKENS_BY_TIME,) = _named("usd_per_million_input_tokens_by_time")
+(USD_PER_MILLION_OUTPUT_TOKENS_BY_TIME,) = _named("usd_per_million_output_tokens_by_time")
+OUTPUT_TOKENS_PER_USD, OUTPUT_TOKENS_PER_KWH = _named("output_tokens_per_usd output_tokens_per_kwh")
+GOODPUT, GOODPUT_SHARE, KV_CAPACITY_SEQUENCES = _named("goodput goodput_share kv_capacity_sequences")
+PREFIX_HITS, STEP_TOKENS, DRAFT_GAIN = _named("prefix_hits step_tokens draft_gain")
+(BREAK_EVEN_BATCH,) = _named("break_even_batch")
 
 
 def headlines(
@@ -805,10 +286,6 @@ def per_day(figures: Mapping[str, Named], payable: Quantity) -> tuple[Quantity, 
         for name in PER_DAY
         for number in (figures[f"cost.{name}"],)
     )
-
-
-METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
-"""All metrics, in the order in which results tell them."""
 
 
 def worked_out_id(identifier: str) -> str:

@@ -340,7 +340,7 @@ def _units(shards: _Shards, width: Width) -> Quantity:
     if width.split == "kv heads":
         share = maximum(1, round_up(width.units / tp))
         units = shards.rows(name, label, width.units.unit, share, "beyond one for each rank they are copied")
-        if _kept(shards.ir, width.total):
+        if in_cache(shards.ir, width.total):
             shards.copies[width.units] = shards.rows(
                 "kv_copies" if fact == "kv_heads" else f"{fact}_copies",
                 f"Copies of each of {width.units.label}",
@@ -357,7 +357,7 @@ def _units(shards: _Shards, width: Width) -> Quantity:
     return units
 
 
-def _kept(ir: ModelGraph, channels: Node) -> bool:
+def in_cache(ir: ModelGraph, channels: Node) -> bool:
     """Whether channels lie in the KV cache of attention."""
     cores = (module.operation for module in ir.modules)
     return any(isinstance(core, Attention) and channels in (core.key, core.value) for core in cores)

@@ -18,6 +18,7 @@ from mantile.equations.metrics import (
     USD_PER_MILLION_OUTPUT_TOKENS,
 )
 from mantile.equations.ready_columns import COUNTS, where_it_counts
+from mantile.equations.tables import Equations
 from mantile.equations.typed import (
     OTHERS,
     SHARED_COLUMNS,
@@ -195,11 +196,14 @@ def stamp(
         )
     assumptions = tuple(cell for of in kinds for cell in of.typed)
     edited = edits(graph, changed, assumptions, of_choice, ready)
-    readable = [Check(code, left, none) for code, left in zip(READABLE, (edited.invalid, count), strict=True)]
     if choice is not None:
         words = "Cells of the decision that hold what cannot be, in the base"
-        of_base = rows("choice_faults", words, "flag", choice.count * edited.of_base)
-        readable.append(Check(OF_CHOICE, of_base, none))
+        rows("choice_faults", words, "flag", choice.count * edited.of_base)
+    of_workbook = Equations(frozenset({"workbook"}))
+    of_workbook.know(*rows.quantities(), none, count, edited.invalid, edited.all)
+    readable = [Check(of_workbook[f"check.{code}"]) for code in READABLE]
+    if choice is not None:
+        readable.append(Check(of_workbook[f"check.{OF_CHOICE}"]))
     section = rows.section(
         "As generated", "headline results stored as values; live ones differ once an input is edited"
     )
@@ -219,15 +223,14 @@ def stamp(
             in_all.section("All assumptions"),
         ),
         readable=tuple(readable),
-        unchanged=Check("INPUTS_CHANGED", edited.all, none),
+        unchanged=Check(of_workbook["check.INPUTS_CHANGED"]),
         section=section,
     )
 
 
 def _others(graph: EstimateGraph) -> SharedCells | None:
     """What the cells of assumptions hold that no headline result depends on."""
-    paid = () if graph.paid is None else graph.paid.typed
-    items = (*graph.typed.inputs, *graph.assumed.typed, *paid)
+    items = (*graph.typed.inputs, *graph.assumed.typed, *graph.paid.typed)
     return assumptions_typed(
         graph.figures.values(),
         {item.input for item in items},

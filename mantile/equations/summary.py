@@ -215,13 +215,15 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     )
     first = _text("first", "First token", where(time >= LONG, long_time(time), short))
     without = _text(
-        "no_first", "Without a first token", where(graph.checks.possible > 0, NOT_KNOWN, _NOT_POSSIBLE)
+        "no_first",
+        "Without a first token",
+        where(graph.rows["checks.possible"] > 0, NOT_KNOWN, _NOT_POSSIBLE),
     )
     to_first = where(is_number(ttft), join(first, " to first token"), without)
     speeds = _text("speeds", "Speed for a user", join(to_first, per_user))
     told_first = _within_limits(graph, speeds)
     parts: tuple[Quantity, ...] = (short, without, told_first)
-    why: list[Node] = [where(graph.checks.possible > 0, "", join(", ", graph.checks.reason))]
+    why: list[Node] = [where(graph.rows["checks.possible"] > 0, "", join(", ", graph.rows["checks.reason"]))]
     if (overload := _overload(graph)) is not None:
         why.append(where(overload, ", overloaded", ""))
     in_full = _text(
@@ -255,7 +257,7 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     engine = (inputs.framework, " · ", inputs.batching, " batching")
     in_words = join(tokens, inputs.weights_dtype, " · ", *degrees(graph.workers), "· ", *engine)
     asked = _text("asked", "Workload and plan as asked", in_words)
-    plan = where(graph.checks.possible > 0, asked, graph.checks.broken)
+    plan = where(graph.rows["checks.possible"] > 0, asked, graph.rows["checks.broken"])
     return Heading(
         first=first,
         speeds=speeds,
@@ -284,7 +286,10 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     return {
         "fits": _tile(
             "fits",
-            join(graph.checks.reason, where(graph.checks.possible > 0, join(": ", used, " of usable"), "")),
+            join(
+                graph.rows["checks.reason"],
+                where(graph.rows["checks.possible"] > 0, join(": ", used, " of usable"), ""),
+            ),
             join("usable: ", usable, " of ", in_gb, " GB"),
         ),
         "memory": _memory_tile(graph),
@@ -320,7 +325,7 @@ def all_tokens(graph: EstimateGraph) -> Node:
 
 def split(graph: EstimateGraph) -> Split:
     """What limits both phases."""
-    possible = graph.checks.possible > 0
+    possible = graph.rows["checks.possible"] > 0
     words = join("Prefill is limited by ", graph.prefill.bottleneck, ", decode by ", graph.decode.bottleneck)
     title = where(possible, words, _NO_LIMITS)
     return Split(
@@ -370,7 +375,7 @@ def module_times(graph: EstimateGraph, phase: Pass) -> ModuleTimes:
     groups = tuple(_module_group(phase, number, label) for number, label in enumerate(labels, 1))
     keys, names = [group.key for group in groups], [group.name for group in groups]
     ranked = tuple(
-        _ranked_group(phase, rank, keys, names, graph.checks.possible > 0)
+        _ranked_group(phase, rank, keys, names, graph.rows["checks.possible"] > 0)
         for rank in range(1, min(_SHOWN_GROUPS, len(groups)) + 1)
     )
     first, second = (place.entry for place in ranked[:2])
@@ -388,7 +393,7 @@ def module_times(graph: EstimateGraph, phase: Pass) -> ModuleTimes:
         " take ",
         percent(both, 0),
     )
-    title = where(graph.checks.possible > 0, words, f"{name.capitalize()}: not known")
+    title = where(graph.rows["checks.possible"] > 0, words, f"{name.capitalize()}: not known")
     return ModuleTimes(_title(name, title), groups, ranked, both, time)
 
 
@@ -583,7 +588,7 @@ def _floor(graph: EstimateGraph, metric: Metric) -> Node:
 def _overload(graph: EstimateGraph) -> Node | None:
     """Whether more requests arrive than a plan that can be serves; None without a request rate."""
     load = graph.checks.load
-    return None if load is None else all_of(graph.checks.possible > 0, if_error(load, 0) > 1)
+    return None if load is None else all_of(graph.rows["checks.possible"] > 0, if_error(load, 0) > 1)
 
 
 def _count(tokens: Input) -> Node:

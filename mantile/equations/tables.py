@@ -127,6 +127,7 @@ class Space:
         facts: by name, what stands in {braces} in its lines: {space} the prefix, {own} that of what it has to
             itself even where its ids have none.
         features: what stands behind `when` there, beside what scenarios ask for.
+        within: what names of rows are looked for behind first, where its ids begin otherwise.
     """
 
     prefix: str = ""
@@ -134,18 +135,21 @@ class Space:
     inputs: str = ""
     facts: dict[str, str] = field(default_factory=dict)
     features: frozenset[str] = frozenset()
+    within: str = ""
 
     def filled(self, text: str) -> str:
         """A line with these facts."""
         return _filled(text, {"space": self.prefix, "own": self.prefix} | self.facts) if "{" in text else text
 
-    def within(self, outer: Space) -> Space:
+    def inside(self, outer: Space) -> Space:
         """The same within another space."""
         if not outer.facts and not outer.features and not outer.prefix:
             return self
         facts, features = outer.facts | self.facts, outer.features | self.features
         prefix, suffix = f"{outer.prefix}{self.prefix}", f"{self.suffix}{outer.suffix}"
-        return Space(prefix, suffix, outer.inputs or self.inputs, facts, features)
+        return Space(
+            prefix, suffix, outer.inputs or self.inputs, facts, features, outer.within or self.within
+        )
 
 
 @dataclass(frozen=True)
@@ -229,7 +233,7 @@ class Equations:
                 for outer in self._spaces_of(block.each):
                     for space in spaces:
                         self._make(
-                            [line for line in block.lines if line.each == name], space.within(outer), name
+                            [line for line in block.lines if line.each == name], space.inside(outer), name
                         )
 
     def _make(self, lines: Iterable[Line], space: Space, each: str = "") -> None:
@@ -397,6 +401,14 @@ class Equations:
             sections[place] = replace(section, rows=tuple(rows.values()), originals=tuple(rows))
         return sections
 
+    def places(self, subject: str) -> Iterator[tuple[Block, Space, str]]:
+        """Block, space and id of each row of a subject in order, without making it."""
+        for block in self._blocks():
+            for space in self._spaces_of(block.each) if block.subject == subject else ():
+                for line in block.lines:
+                    if line.parts and not line.over and self._holds(line, space):
+                        yield block, space, space.prefix + space.filled(line.id)
+
     def _blocks(self) -> Iterator[Block]:
         for subject in subjects().values():
             yield from filter(self._holds, subject.blocks)
@@ -412,7 +424,7 @@ class Equations:
         for each, together in groupby(block.lines, lambda line: line.each):
             lines = tuple(together)
             for space in self._spaces_of(each) if each else (outer,):
-                yield from self._placed_lines(lines, space.within(outer) if each else outer)
+                yield from self._placed_lines(lines, space.inside(outer) if each else outer)
 
     def _placed_lines(self, lines: Iterable[Line], space: Space) -> Iterator[Named]:
         for line in lines:
@@ -453,9 +465,8 @@ class Equations:
                 raise EquationError(f"{line.place}: expected := NUMBER, 'TEXT', or NUMBER in LOW to HIGH")
             return _input(identifier, label, parts["unit"], note, source, called, stated)
         body = self._laid_over([line, *self._over.get(identifier, ())], space)
-        return Quantity(
-            identifier, label, parts["unit"], q.as_node(body), note, source, called, bool(parts["factor"])
-        )
+        unit = space.filled(parts["unit"])
+        return Quantity(identifier, label, unit, q.as_node(body), note, source, called, bool(parts["factor"]))
 
     def _laid_over(self, lines: Sequence[Line], space: Space) -> Any:
         """The expression of a row with what is laid over it, the last outermost; `it` is the one below."""
@@ -482,7 +493,7 @@ class Equations:
         """An expression with [NAME each SPACES] written out."""
 
         def listed(found: re.Match[str]) -> str:
-            members = [inner.within(space).filled(found[1]) for inner in self._spaces_of(found[2])]
+            members = [inner.inside(space).filled(found[1]) for inner in self._spaces_of(found[2])]
             return f"[{', '.join(members)}]" if members else "0"
 
         return _EACH.sub(listed, text) if " each " in text else text
@@ -529,8 +540,8 @@ class Equations:
         """A figure by its name in a line: of the own subject, of another, or a constant."""
         own = f"{line.subject}."
         names = [f"{own}{name}", name, f"constant.{name}"]
-        if space.prefix:
-            names = [f"{space.prefix}{own}{name}", names[0], f"{space.prefix}{name}", *names[1:]]
+        if within := space.within or space.prefix:
+            names = [f"{within}{own}{name}", names[0], f"{within}{name}", *names[1:]]
         if space.inputs and name.startswith(_INPUTS):
             names.insert(0, f"{space.inputs}{name.removeprefix(_INPUTS)}")
         for candidate in names:
@@ -792,7 +803,7 @@ def _parsed(text: str) -> ast.expr:
     """An expression; parts of ids that are numbers, or *, stand in brackets for Python."""
 
     def in_brackets(found: re.Match[str]) -> str:
-        return _FAMILY.sub(lambda part: f"[{':' if part[1] == '*' else part[1]}]", found[0])
+        return _FAMILY.sub(lambda part: "[:]" if part[1] == "*" else f"['{part[1]}']", found[0])
 
     quoted = re.split(r"('[^']*')", text)
     quoted[::2] = [
@@ -808,7 +819,7 @@ def _name(tree: ast.expr) -> str:
             return name.replace(_DASH, "-")
         case ast.Attribute(value=value, attr=name):
             return f"{_name(value)}.{name.replace(_DASH, '-')}"
-        case ast.Subscript(value=value, slice=ast.Constant(value=int(number))):
+        case ast.Subscript(value=value, slice=ast.Constant(value=str(number))):
             return f"{_name(value)}.{number}"
         case ast.Subscript(value=value, slice=ast.Slice()):
             return f"{_name(value)}.*"

@@ -216,7 +216,7 @@ def _memory(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
 
 def _classes(graph: EstimateGraph, classes: Classes, values: Mapping[Node, Any]) -> list[dict[str, Any]]:
     """What requests of each class see, in SI units; None in a plan that cannot be."""
-    possible, rows = bool(values[graph.checks.possible]), graph.rows
+    possible, rows = bool(values[graph.rows["checks.possible"]]), graph.rows
 
     def known(identifier: str) -> float | None:
         value = values[rows[identifier]]
@@ -270,7 +270,7 @@ def texts(graph: EstimateGraph) -> dict[str, Named]:
     first, last = graph.prefill_workers, graph.decode_workers
     figures: dict[str, Named] = {
         "system": first.hardware.system,
-        "feasibility": graph.checks.feasibility,
+        "feasibility": graph.rows["checks.feasibility"],
         "verdict": graph.checks.state,
         "bottleneck.prefill": graph.prefill.bottleneck,
         "bottleneck.decode": graph.decode.bottleneck,
@@ -342,7 +342,7 @@ def _engine_day(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, A
     """The newest run of the framework, its age in months on the engine's day, and the range of TPOT then."""
     found = graph.drift
     assert found is not None
-    possible = bool(values[graph.checks.possible])
+    possible = bool(values[graph.rows["checks.possible"]])
     newest, months = values[found.newest], values[found.months]
     return {
         "newest_run": None if isinstance(newest, str) else day_of(newest).isoformat(),
@@ -357,7 +357,7 @@ def _engine_day(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, A
 def _corrected(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     """Results times the multipliers of a correction, in SI units; None where the plan cannot be."""
     assert graph.correction is not None
-    possible = bool(values[graph.checks.possible])
+    possible = bool(values[graph.rows["checks.possible"]])
 
     def known(figure: Node) -> float | None:
         value = values[figure]

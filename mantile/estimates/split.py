@@ -144,7 +144,7 @@ class _Splits:
         }
         self.alike = len(alike) == 1
         self.wanted: dict[str, Node] = {
-            "fits": graph.checks.possible,
+            "fits": graph.rows["checks.possible"],
             "speed": OUTPUT_TOKENS_PER_S.worked_out(graph.figures),
             "time": E2E.worked_out(graph.figures),
         }

@@ -271,7 +271,7 @@ def _names(book: EstimateBook, inputs: Workload, master: Quantity, error: Quanti
     }
     results |= {
         "fits": equations.figures["checks.has_room"],
-        "feasibility": equations.checks.feasibility,
+        "feasibility": equations.rows["checks.feasibility"],
         "master_check": master,
         "calibration_error": error,
     }

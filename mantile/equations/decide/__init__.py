@@ -484,8 +484,8 @@ def _plan(
     values = [of.values[case - 1] for of in judged]
     missed = [of.missed[case - 1] for of in judged]
     tell_name(make, graph, stored, case)
-    make("possible", "Can be", "flag", in_case(graph.checks.possible, case))
-    make("reason", "Reason code", "1", in_case(graph.checks.reason, case))
+    make("possible", "Can be", "flag", in_case(graph.rows["checks.possible"], case))
+    make("reason", "Reason code", "1", in_case(graph.rows["checks.reason"], case))
     make("misses", "Limits that it misses", "number", sum_range(span(missed)))
     make("first", "First limit missed", "number", if_error(match(1, span(missed)), 1))
     parts = [

@@ -262,7 +262,7 @@ def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
             for split in found.other_splits.values()
         ),
     ]
-    told = splits_told(found, graph.checks.possible)
+    told = splits_told(found, graph.rows["checks.possible"])
     for at, (name, (step, through), split) in enumerate(zip(names, times, told, strict=True), row + 1):
         look = style.ROW_LABEL.but(bold=at == row + 1)
         if isinstance(name, str):

@@ -95,7 +95,7 @@ def _tiles(book: EstimateBook) -> tuple[_Tile, ...]:
 
 def _fit_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
     equations = book.estimate.equations
-    possible = book.estimate.equations.checks.possible
+    possible = book.estimate.equations.rows["checks.possible"]
     return (
         _Tile(
             column=1,
