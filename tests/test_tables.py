@@ -76,6 +76,15 @@ def test_a_row_is_read_when_it_is_asked_for(shop: Any) -> None:
     assert "shop.cut" not in shop(TEXT, "season", "sale", "holiday")
 
 
+def test_a_table_of_python_stands_by_its_columns(shop: Any) -> None:
+    """On the sheet and in expressions, whatever ids its figures have."""
+    rows = shop("[shop] Stock\nstock.pieces\nall  All pieces [1] = sum(stock.pieces)\n")
+    pieces = [defined(f"shop.pieces.{kind}", kind, "1", 2) for kind in ("apple", "pear.green")]
+    rows.know_table("shop.stock", {"pieces": pieces})
+    assert rows.sections("shop")[0].rows == (*pieces, rows["shop.all"])
+    assert Program([rows["shop.all"]]).run({})[rows["shop.all"]] == 4
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

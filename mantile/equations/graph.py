@@ -18,9 +18,8 @@ from mantile.equations.devices_splits import other_splits
 from mantile.equations.devices_told import held_in_words
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
-from mantile.equations.drift import Drift, drift
 from mantile.equations.engine import Limits, Settings, limits, settings
-from mantile.equations.evidence import Evidence, evidence
+from mantile.equations.evidence import evidence, evidence_features
 from mantile.equations.fallback import COLUMN_IN_USE
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
@@ -105,6 +104,7 @@ class EstimateGraph:
         gain: what drafts bring; None where no scenario speculates.
         classes: of requests; None where a scenario has none.
         launches: of a decode step without graphs; None where no scenario asks.
+        evidence: tables of the measured runs that stand behind ranges.
         nearest: the measured run that is nearest; None in a library without measured runs.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
@@ -139,9 +139,8 @@ class EstimateGraph:
     serving: Serving
     cost: tuple[Section, ...]
     grid: CostGrid
-    evidence: Evidence
+    evidence: tuple[Section, ...]
     correction: Corrections | None
-    drift: Drift | None
     nearest: Nearest | None
     floors: Floors
     measured: Measured
@@ -277,6 +276,7 @@ def build_graph(
     rows = Equations(
         _features(disaggregated, open_loop, caches_prefixes, stated, GroupedMatMul in ir.operations())
         | frozenset({"devices"} if devices else {})
+        | frozenset(evidence_features(library.evidence, disaggregated, "engine date" in stated))
         | frozenset({"capacity"} if demand is not None else {})
         | (frozenset() if several is None else several.features)
     )
@@ -321,6 +321,7 @@ def build_graph(
     rows.make_in("pool", *map(_space, pools if devices else sets))
     rows.make_in("device", *of_devices)
     rows.make_in("device, the last first", *of_devices[::-1])
+    rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
     cells = None if demand is None else demand_cells(demand, rows)
     size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
@@ -369,7 +370,7 @@ def build_graph(
     settled = served.asked_by or served.concurrency
     if settled is not None:
         inputs.set_default("concurrency", settled.default)
-    rows.know(*_by_id(served.sections).values())
+    rows.know(*_by_id((*alone.sections, *served.sections)).values())
     for part, column in prefill_workers.hardware.offers.items():
         rows.know_as(f"library.price.{part}", span(column))
     of_cost_part = (
@@ -438,21 +439,6 @@ def build_graph(
     of_cost = assumptions_typed(of_money, guarded | plan, PAID, "assumptions, power and price")
     verdict = checks(asked, found_checks, typed, (assumed, of_cost))
     shown = dict(headlines(by_id, verdict.possible, verdict.payable, inputs.output_tokens))
-    known_by = evidence(
-        library,
-        ir,
-        decode_workers,
-        {
-            "tpot": served.tpot,
-            "ttft": served.ttft,
-            "throughput": rows["serving.output_tokens_per_s"],
-            "e2e": served.e2e,
-            "prefill_rate": alone.rate,
-            "interactivity": rows["serving.interactivity"],
-            "usd_per_million_output_tokens": rows["cost.usd_per_million_output"],
-            "power": rows["cost.power"],
-        },
-    )
     runs_on, of_machines = machines(sets, parts)
     if cells is not None:
         rows.know(*cells.inputs, *by_id.values(), verdict.possible)
@@ -485,8 +471,7 @@ def build_graph(
         serving=served,
         cost=of_cost_part,
         grid=cost_grid(inputs.utilisation, rows, of_cost_part, verdict.payable),
-        evidence=known_by,
-        drift=drift(library.evidence, inputs, served.tpot, known_by),
+        evidence=evidence(rows, library.evidence, ir.family),
         correction=None
         if library.correction is None
         else corrections(
@@ -503,7 +488,11 @@ def build_graph(
                 "kv_tokens": memory.kv_tokens,
                 "peak_memory": memory.peak,
             },
-            {name: (low, high) for name, (low, _, high) in known_by.bands.items()} | dict(memory.ranges),
+            {
+                name: (rows[f"evidence.{name}.p10"], rows[f"evidence.{name}.p90"])
+                for name in ("tpot", "ttft", "e2e")
+            }
+            | dict(memory.ranges),
         ),
         nearest=nearest(library, ir, sets, size, rows["serving.accelerators"]),
         floors=lowest,
@@ -697,8 +686,9 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Serving": (
             *graph.serving.sections,
             graph.of_machines,
-            *graph.evidence.sections,
-            *(() if graph.drift is None else (graph.drift.section,)),
+            *graph.evidence,
+            *graph.rows.sections("evidence", "Evidence"),
+            *graph.rows.sections("drift"),
             *(() if graph.correction is None else (graph.correction.section,)),
             *(() if graph.nearest is None else graph.nearest.sections),
             graph.floors.section,
@@ -707,7 +697,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         ),
         "Cost": (
             *graph.cost,
-            graph.evidence.money,
+            *graph.rows.sections("evidence", "Range of costs and power"),
             *graph.grid.sections,
             _headlines(graph, of_cost=True),
         ),

@@ -457,7 +457,9 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
             join("Efficiency profile ", profile, ", wider ones where it is silent"),
         ),
         ranges=_text(
-            "ranges", "Ranges", join("Ranges: 80 % of runs, ", if_error(graph.evidence.name, NOT_KNOWN))
+            "ranges",
+            "Ranges",
+            join("Ranges: 80 % of runs, ", if_error(graph.rows["evidence.name"], NOT_KNOWN)),
         ),
         checks=_text("checks", "Checks", join(verdict.headline, "; ", verdict.alerts)),
         floors=_text("floors", "Above the floors", _above_floors(graph)),
@@ -552,8 +554,8 @@ def _timed(graph: EstimateGraph, metric: Metric, tile: Tile, *parts: Quantity) -
 
 def _likely(graph: EstimateGraph, metric: Metric, name: str) -> tuple[Node, tuple[Quantity, ...]]:
     """The range of a result that holds 80 % of runs in words, and parts of them."""
-    low, _, high = graph.evidence.bands[name]
     unit = metric.display_unit
+    low, high = (graph.rows[f"evidence.{name}.{end}"] for end in ("p10", "p90"))
     values = [in_unit(end, unit) for end in (low, high)]
     ends = [where(value >= 1, rounded(value, metric.large_digits), rounded(value, 2)) for value in values]
     interval = join("80 %: ", ends[0], " to ", ends[1])

@@ -207,6 +207,12 @@ class Equations:
         """Make known what a name stands for, which depends on what the scenarios ask for."""
         self._nodes[name] = node
 
+    def know_table(self, name: str, columns: Mapping[str, Sequence[Named]]) -> None:
+        """Make a table known: its figures, and each column as `name.column`."""
+        for column, figures in columns.items():
+            self.know(*figures)
+            self.know_as(f"{name}.{column}", q.span(figures))
+
     def _name(self, identifier: str) -> None:
         self._names.setdefault(identifier.partition(".")[0], {})[identifier] = None
 
@@ -280,7 +286,10 @@ class Equations:
         for line in filter(self._holds, block.lines):
             if line.over:
                 continue
-            if "*" in line.id:
+            column = self._nodes.get(line.id)
+            if isinstance(column, q.Span):
+                yield from column.members
+            elif "*" in line.id:
                 yield from (figure for figure in self.family(line.id) if figure.id != line.without)
             else:
                 yield self.figure(space.prefix + space.filled(line.id))

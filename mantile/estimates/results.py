@@ -11,9 +11,9 @@ from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.classes import Classes
 from mantile.equations.devices import Devices
 from mantile.equations.devices_told import WORDS
-from mantile.equations.evidence import BANDED, INVERSE, PERCENTILES
+from mantile.equations.evidence import PERCENTILES, RANGED
 from mantile.equations.graph import EstimateGraph
-from mantile.equations.metrics import E2E, POWER, TTFT, Metric, metrics_of
+from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
 from mantile.equations.nearest import DEGREES, Nearest
 from mantile.estimates.messages import message
 from mantile.graph.quantity import Input, Named, Node
@@ -54,8 +54,8 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             for phase in (graph.prefill, graph.decode)
         },
         "range_80": _ranges(graph, values),
-        "power_range_basis": str(values[graph.evidence.power_basis]),
-        **({} if graph.drift is None else {"engine_day": _engine_day(graph, values)}),
+        "power_range_basis": str(values[rows["evidence.power_basis"]]),
+        **({"engine_day": _engine_day(graph, values)} if "drift" in rows.features else {}),
         **({} if graph.correction is None else {"correction": _corrected(graph, values)}),
         "nearest_run": _nearest_run(graph.nearest, values),
         "checks": {
@@ -274,7 +274,7 @@ def texts(graph: EstimateGraph) -> dict[str, Named]:
         "verdict": graph.checks.state,
         "bottleneck.prefill": graph.prefill.bottleneck,
         "bottleneck.decode": graph.decode.bottleneck,
-        "evidence": graph.evidence.name,
+        "evidence": graph.rows["evidence.name"],
         "efficiency_profile": first.efficiency.profile,
     }
     if graph.serving.load is not None:
@@ -326,31 +326,26 @@ def _put(nested: dict[str, Any], key: str, value: Any) -> None:
 def _ranges(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, dict[str, float | None]]:
     """The ranges that hold 80 % of runs; of a metric that nobody knows there are none."""
     metrics = metric_values(graph, values)
-    ranged = BANDED | {"e2e": E2E, "power": POWER} | {name: metric for name, (metric, _) in INVERSE.items()}
+
+    def end(metric: Metric, value: Any) -> float | None:
+        return None if metrics[metric] is None or isinstance(value, str) else float(value)
+
     return {
         name: {
-            percent: None
-            if metrics[ranged[name]] is None or isinstance(values[figure], str)
-            else float(values[figure])
-            for percent, figure in zip(PERCENTILES, band, strict=True)
+            percent: end(metric, values[graph.rows[f"evidence.{name}.{percent}"]]) for percent in PERCENTILES
         }
-        for name, band in graph.evidence.bands.items()
+        for name, metric in RANGED.items()
     }
 
 
 def _engine_day(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     """The newest run of the framework, its age in months on the engine's day, and the range of TPOT then."""
-    found = graph.drift
-    assert found is not None
-    possible = bool(values[graph.checks.possible])
-    newest, months = values[found.newest], values[found.months]
+    rows, possible = graph.rows, bool(values[graph.checks.possible])
+    newest, months = values[rows["drift.newest"]], values[rows["drift.months"]]
     return {
         "newest_run": None if isinstance(newest, str) else day_of(newest).isoformat(),
         "months": None if isinstance(months, str) else float(months),
-        "tpot": {
-            name: float(values[end]) if possible else None
-            for name, end in zip(("p10", "p90"), found.ends, strict=True)
-        },
+        "tpot": {name: float(values[rows[f"drift.{name}"]]) if possible else None for name in ("p10", "p90")},
     }
 
 
