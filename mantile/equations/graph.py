@@ -10,7 +10,7 @@ from mantile.equations import constant
 from mantile.equations.capacity import DemandCells, demand_cells
 from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, standing
 from mantile.equations.classes import Classes, followed, heads, mix, of_mixture, request_classes
-from mantile.equations.correction import Corrections, corrections, shares_of_step
+from mantile.equations.correction import corrections
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import Devices, unlike
 from mantile.equations.devices_passes import on_devices
@@ -140,7 +140,6 @@ class EstimateGraph:
     cost: tuple[Section, ...]
     grid: CostGrid
     evidence: tuple[Section, ...]
-    correction: Corrections | None
     nearest: Nearest | None
     floors: Floors
     measured: Measured
@@ -276,6 +275,7 @@ def build_graph(
     rows = Equations(
         _features(disaggregated, open_loop, caches_prefixes, stated, GroupedMatMul in ir.operations())
         | frozenset({"devices"} if devices else {})
+        | frozenset({"correction"} if library.correction is not None else {})
         | frozenset(evidence_features(library.evidence, disaggregated, "engine date" in stated))
         | frozenset({"capacity"} if demand is not None else {})
         | (frozenset() if several is None else several.features)
@@ -439,6 +439,28 @@ def build_graph(
     of_cost = assumptions_typed(of_money, guarded | plan, PAID, "assumptions, power and price")
     verdict = checks(asked, found_checks, typed, (assumed, of_cost))
     shown = dict(headlines(by_id, verdict.possible, verdict.payable, inputs.output_tokens))
+    tables = evidence(rows, library.evidence, ir.family)
+    if library.correction is not None:
+        corrections(
+            rows,
+            library.correction,
+            ir.model.id,
+            {
+                "tpot": served.tpot,
+                "ttft": served.ttft,
+                "e2e": served.e2e,
+                "prefill": alone.stages.through,
+                "weights": (decode_workers.memory if parts is None else memory).weights,
+                "kv_tokens": memory.kv_tokens,
+                "peak_memory": memory.peak,
+            },
+            {
+                name: (rows[f"evidence.{name}.p10"], rows[f"evidence.{name}.p90"])
+                for name in ("tpot", "ttft", "e2e")
+            }
+            | dict(memory.ranges),
+            decode_workers.ranks.replica,
+        )
     runs_on, of_machines = machines(sets, parts)
     if cells is not None:
         rows.know(*cells.inputs, *by_id.values(), verdict.possible)
@@ -471,29 +493,7 @@ def build_graph(
         serving=served,
         cost=of_cost_part,
         grid=cost_grid(inputs.utilisation, rows, of_cost_part, verdict.payable),
-        evidence=evidence(rows, library.evidence, ir.family),
-        correction=None
-        if library.correction is None
-        else corrections(
-            library.correction,
-            ir.model.id,
-            decode_workers,
-            shares_of_step(decode_pass, served.tpot_parts[1], served.tpot),
-            {
-                "tpot": served.tpot,
-                "ttft": served.ttft,
-                "e2e": served.e2e,
-                "prefill": alone.stages.through,
-                "weights": (decode_workers.memory if parts is None else memory).weights,
-                "kv_tokens": memory.kv_tokens,
-                "peak_memory": memory.peak,
-            },
-            {
-                name: (rows[f"evidence.{name}.p10"], rows[f"evidence.{name}.p90"])
-                for name in ("tpot", "ttft", "e2e")
-            }
-            | dict(memory.ranges),
-        ),
+        evidence=tables,
         nearest=nearest(library, ir, sets, size, rows["serving.accelerators"]),
         floors=lowest,
         measured=measured(shown),
@@ -689,7 +689,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *graph.evidence,
             *graph.rows.sections("evidence", "Evidence"),
             *graph.rows.sections("drift"),
-            *(() if graph.correction is None else (graph.correction.section,)),
+            *graph.rows.sections("correction"),
             *(() if graph.nearest is None else graph.nearest.sections),
             graph.floors.section,
             graph.checks.section,

@@ -286,13 +286,14 @@ class Equations:
         for line in filter(self._holds, block.lines):
             if line.over:
                 continue
-            column = self._nodes.get(line.id)
+            identifier = space.filled(line.id)
+            column = self._nodes.get(identifier)
             if isinstance(column, q.Span):
                 yield from column.members
-            elif "*" in line.id:
-                yield from (figure for figure in self.family(line.id) if figure.id != line.without)
+            elif "*" in identifier:
+                yield from (figure for figure in self.family(identifier) if figure.id != line.without)
             else:
-                yield self.figure(space.prefix + space.filled(line.id))
+                yield self.figure(space.prefix + identifier)
 
     def family(self, pattern: str) -> tuple[Named, ...]:
         """All rows of which the ids are alike but for one part, in order."""
@@ -312,16 +313,15 @@ class Equations:
     def _made(self, identifier: str, line: Line, space: Space) -> Named:
         parts = line.parts
         called = space.filled(parts["called"]) or (lowered(parts["label"]) if space.suffix else "")
-        label, note, source = f"{space.filled(parts['label'])}{space.suffix}", parts["note"], parts["source"]
+        label = f"{space.filled(parts['label'])}{space.suffix}"
+        unit, note, source = space.filled(parts["unit"]), space.filled(parts["note"]), parts["source"]
         if parts["sign"] == ":=":
             stated = _INPUT.fullmatch(parts["body"])
             if stated is None:
                 raise EquationError(f"{line.place}: expected := NUMBER, 'TEXT', or NUMBER in LOW to HIGH")
-            return _input(identifier, label, parts["unit"], note, source, called, stated)
+            return _input(identifier, label, unit, note, source, called, stated)
         body = self._laid_over([line, *self._over.get(identifier, ())], space)
-        return Quantity(
-            identifier, label, parts["unit"], q.as_node(body), note, source, called, bool(parts["factor"])
-        )
+        return Quantity(identifier, label, unit, q.as_node(body), note, source, called, bool(parts["factor"]))
 
     def _laid_over(self, lines: Sequence[Line], space: Space) -> Any:
         """The expression of a row with what is laid over it, the last outermost; `it` is the one below."""

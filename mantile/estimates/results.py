@@ -9,6 +9,7 @@ from typing import Any
 
 from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.classes import Classes
+from mantile.equations.correction import version
 from mantile.equations.devices import Devices
 from mantile.equations.devices_told import WORDS
 from mantile.equations.evidence import PERCENTILES, RANGED
@@ -56,7 +57,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         "range_80": _ranges(graph, values),
         "power_range_basis": str(values[rows["evidence.power_basis"]]),
         **({"engine_day": _engine_day(graph, values)} if "drift" in rows.features else {}),
-        **({} if graph.correction is None else {"correction": _corrected(graph, values)}),
+        **({"correction": _corrected(graph, values)} if "correction" in rows.features else {}),
         "nearest_run": _nearest_run(graph.nearest, values),
         "checks": {
             "errors": raised(graph, values, errors=True),
@@ -351,24 +352,24 @@ def _engine_day(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, A
 
 def _corrected(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     """Results times the multipliers of a correction, in SI units; None where the plan cannot be."""
-    assert graph.correction is not None
-    possible = bool(values[graph.checks.possible])
+    rows, correction, possible = graph.rows, graph.library.correction, bool(values[graph.checks.possible])
+    assert correction is not None
 
     def known(figure: Node) -> float | None:
         value = values[figure]
         return float(value) if possible and not isinstance(value, str) and isfinite(value) else None
 
     return {
-        "version": graph.correction.version,
+        "version": version(rows, correction),
         **{
-            name: {
-                "physics": known(one.physics),
-                "multiplier": known(one.multiplier),
-                **dict(zip(PERCENTILES, map(known, one.percentiles), strict=True)),
-                "runs": int(values[one.runs]),
-                "newest": str(values[one.newest]),
+            one.metric: {
+                "physics": known(rows.node(f"correction.{one.metric}.result")),
+                **{name: known(of[name]) for name in ("multiplier", *PERCENTILES)},
+                "runs": int(values[of["runs"]]),
+                "newest": str(values[of["newest"]]),
             }
-            for name, one in graph.correction.results.items()
+            for one in correction.metrics
+            for of in (rows.of(f"correction.{one.metric}"),)
         },
     }
 
