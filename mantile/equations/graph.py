@@ -33,7 +33,7 @@ from mantile.equations.machines import machines
 from mantile.equations.measured import Measured, measured
 from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
 from mantile.equations.model import ModelSize, model
-from mantile.equations.nearest import Nearest, nearest
+from mantile.equations.nearest import FEATURE, nearest
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
@@ -53,7 +53,7 @@ from mantile.equations.typed import (
 )
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
-from mantile.graph.evaluate import Program
+from mantile.graph.evaluate import Program, evaluate
 from mantile.graph.quantity import (
     Input,
     Line,
@@ -105,7 +105,7 @@ class EstimateGraph:
         classes: of requests; None where a scenario has none.
         launches: of a decode step without graphs; None where no scenario asks.
         evidence: tables of the measured runs that stand behind ranges.
-        nearest: the measured run that is nearest; None in a library without measured runs.
+        nearest: the table of measured runs that can be near; none in a library without.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
         steps, concurrency: what follows from a request rate; None where none may be given.
@@ -140,7 +140,7 @@ class EstimateGraph:
     cost: tuple[Section, ...]
     grid: CostGrid
     evidence: tuple[Section, ...]
-    nearest: Nearest | None
+    nearest: tuple[Section, ...]
     floors: Floors
     measured: Measured
     gain: Gain | None
@@ -216,7 +216,7 @@ class EstimateGraph:
                 *self.figures.values(),
                 *(check.result for check in self.checks.checks),
                 *(figure for workers in self.workers for figure in workers.efficiency.sources.choices),
-                *(() if self.nearest is None else (self.nearest.words, self.nearest.short)),
+                *(map(self.rows.node, ("nearest.words", "nearest.degrees_here")) if self.nearest else ()),
             ]
         )
 
@@ -272,9 +272,12 @@ def build_graph(
         devices: how many devices that are not alike hold a part of the layers; 0: accelerators are alike.
     """
     several = request_classes(classes)
+    size = model(ir)
+    runs = library.measured.near(ir.model.id, ir.family, float(evaluate(size.active_parameters)))
     rows = Equations(
         _features(disaggregated, open_loop, caches_prefixes, stated, GroupedMatMul in ir.operations())
         | frozenset({"devices"} if devices else {})
+        | frozenset({FEATURE} if runs else {})
         | frozenset({"correction"} if library.correction is not None else {})
         | frozenset(evidence_features(library.evidence, disaggregated, "engine date" in stated))
         | frozenset({"capacity"} if demand is not None else {})
@@ -323,7 +326,6 @@ def build_graph(
     rows.make_in("device, the last first", *of_devices[::-1])
     rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
     cells = None if demand is None else demand_cells(demand, rows)
-    size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
     if parts is not None:
         prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
@@ -494,7 +496,7 @@ def build_graph(
         cost=of_cost_part,
         grid=cost_grid(inputs.utilisation, rows, of_cost_part, verdict.payable),
         evidence=tables,
-        nearest=nearest(library, ir, sets, size, rows["serving.accelerators"]),
+        nearest=nearest(rows, library, ir, sets, runs),
         floors=lowest,
         measured=measured(shown),
         gain=bring,
@@ -690,7 +692,8 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *graph.rows.sections("evidence", "Evidence"),
             *graph.rows.sections("drift"),
             *graph.rows.sections("correction"),
-            *(() if graph.nearest is None else graph.nearest.sections),
+            *graph.nearest,
+            *graph.rows.sections("nearest"),
             graph.floors.section,
             graph.checks.section,
             _headlines(graph, of_cost=False),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mantile.equations import nearest
 from mantile.equations.checks import TOLERANCE, Verdict
 from mantile.equations.constant import LONG, TIMES_FROM
 from mantile.equations.display import converted, in_unit, long_time, told
@@ -487,11 +488,11 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
 
 def _nearest_run(graph: EstimateGraph) -> tuple[Quantity, Quantity, Quantity] | None:
     """The nearest measured run in words if it is near, the run, and the degrees here, of which they tell."""
-    if graph.nearest is None:
+    if not graph.nearest:
         return None
-    plan = _text("degrees", "Degrees", graph.nearest.short)
-    run = _text("nearest_run", "Run at the least distance", graph.nearest.told(plan))
-    near = if_error(graph.nearest.if_near(run), "Nearest measured run: not known")
+    plan = _text("degrees", "Degrees", graph.rows.node("nearest.degrees_here"))
+    run = _text("nearest_run", "Run at the least distance", nearest.told(graph.rows, plan))
+    near = if_error(nearest.if_near(graph.rows, run), "Nearest measured run: not known")
     return _text("nearest", "Nearest measured run", near), run, plan
 
 

@@ -15,7 +15,7 @@ from mantile.equations.devices_told import WORDS
 from mantile.equations.evidence import PERCENTILES, RANGED
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
-from mantile.equations.nearest import DEGREES, Nearest
+from mantile.equations.nearest import DEGREES, HERE, KINDS, TIMES, compared
 from mantile.estimates.messages import message
 from mantile.graph.quantity import Input, Named, Node
 from mantile.library.dates import day_of
@@ -58,7 +58,7 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
         "power_range_basis": str(values[rows["evidence.power_basis"]]),
         **({"engine_day": _engine_day(graph, values)} if "drift" in rows.features else {}),
         **({"correction": _corrected(graph, values)} if "correction" in rows.features else {}),
-        "nearest_run": _nearest_run(graph.nearest, values),
+        "nearest_run": _nearest_run(graph, values),
         "checks": {
             "errors": raised(graph, values, errors=True),
             "alerts": raised(graph, values, errors=False),
@@ -374,34 +374,34 @@ def _corrected(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, An
     }
 
 
-def _nearest_run(nearest: Nearest | None, values: Mapping[Node, Any]) -> dict[str, Any] | None:
+def _nearest_run(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any] | None:
     """The measured run that is nearest; None where none is near, or an input cannot be read."""
-    if nearest is None or not isinstance(values[nearest.id], str) or not values[nearest.near]:
+    rows, of = graph.rows, graph.rows.of("nearest")
+    if not graph.nearest or not isinstance(values[of["id"]], str) or not values[of["near"]]:
         return None
     fields = {
-        name: [_shortest(values[field.here]), _shortest(values[field.there])]
-        for name, field in nearest.fields.items()
+        name: [_shortest(values[rows.figure(HERE[name][0])]), _shortest(values[of[name]])]
+        for name in compared(rows)
     }
     differs = {name: pair for name, pair in fields.items() if pair[0] != pair[1]}
     if [differs.pop(name) for name in DEGREES if name in differs]:
-        differs["plan"] = [str(values[nearest.short]).strip(), values[nearest.plan]]
-
-    def times(kind: Mapping[str, Node]) -> dict[str, float | None]:
-        return {
-            name: None if isinstance(value := values[time], str) else value for name, time in kind.items()
+        differs["plan"] = [str(values[rows.node("nearest.degrees_here")]).strip(), values[of["plan"]]]
+    times = {
+        kind: {
+            name: None if isinstance(value := values[of[f"{kind}.{name}"]], str) else value for name in TIMES
         }
-
+        for kind in KINDS
+    }
     return {
-        "id": values[nearest.id],
+        "id": values[of["id"]],
         **{name: fields[name][1] for name in ("model", "accelerator", "framework")},
         "differs": differs,
-        "measured": times(nearest.measured),
-        "estimated": times(nearest.estimated),
-        "estimated_by": nearest.estimated_by.value,
-        "source": values[nearest.source],
-        "date": None if values[nearest.date] == NOT_STATED else values[nearest.date],
-        "distance": float(values[nearest.distance]),
-        "words": str(values[nearest.words]),
+        **times,
+        "estimated_by": graph.library.measured.estimated_by,
+        "source": values[of["source"]],
+        "date": None if values[of["date"]] == NOT_STATED else values[of["date"]],
+        "distance": float(values[of["distance"]]),
+        "words": str(values[rows.node("nearest.words")]),
     }
 
 
