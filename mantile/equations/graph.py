@@ -30,7 +30,7 @@ from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.link import LinkTable, link_table
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.machines import machines
-from mantile.equations.measured import Measured, measured
+from mantile.equations.measured import measured
 from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
 from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import FEATURE, nearest
@@ -105,6 +105,7 @@ class EstimateGraph:
         classes: of requests; None where a scenario has none.
         launches: of a decode step without graphs; None where no scenario asks.
         evidence: tables of the measured runs that stand behind ranges.
+        measured: cells for measured values, by the field of a scenario's `measured`.
         nearest: the table of measured runs that can be near; none in a library without.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
@@ -142,7 +143,7 @@ class EstimateGraph:
     evidence: tuple[Section, ...]
     nearest: tuple[Section, ...]
     floors: Floors
-    measured: Measured
+    measured: Mapping[str, Input]
     gain: Gain | None
     checks: Checks
     machines: Quantity
@@ -498,7 +499,7 @@ def build_graph(
         evidence=tables,
         nearest=nearest(rows, library, ir, sets, runs),
         floors=lowest,
-        measured=measured(shown),
+        measured=measured(rows, shown),
         gain=bring,
         checks=verdict,
         headlines=shown,
@@ -705,7 +706,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             _headlines(graph, of_cost=True),
         ),
         **({} if graph.capacity is None else {"Finance": graph.rows.sections("capacity")}),
-        CALIBRATION: graph.measured.sections,
+        CALIBRATION: graph.rows.sections("measured"),
     }
 
 
