@@ -295,7 +295,7 @@ def build_graph(
         inputs.set_default(name, figure)
     rows.know(*inputs.named().values())
     known = frameworks(library)
-    prefill_workers = workers(ir, library, known, inputs, ranks, heads(rows))
+    prefill_workers = workers(ir, library, known, inputs, ranks, rows, heads(rows))
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
     bounds = limits(library, inputs, prefill_workers.hardware)
@@ -649,11 +649,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *(() if graph.limits is None else graph.limits.sections),
             *(() if graph.settings is None else graph.settings.sections),
             graph.scheduler.in_use,
-            *(
-                ()
-                if graph.prefill_workers.speculation is None
-                else (graph.prefill_workers.speculation.section,)
-            ),
+            *graph.rows.sections("speculation"),
             graph.prefill_workers.hardware.sources.section,
         ),
         "Factors": of_workers(lambda workers: workers.efficiency.sections),

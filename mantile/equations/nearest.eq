@@ -3,8 +3,8 @@
 # The distance is a sum, so that a reader can work it out in the head. What matters more for a time weighs
 # more: first the size of the model, then the accelerator, the framework, formats and the plan, and last the
 # lengths. Of active parameters, accelerators, requests per accelerator, input and output tokens each doubling
-# counts; the input tokens of a run whose first token was not timed count a tenth. Of runs at the same distance
-# the newest is taken. Beyond a limit no run is near, and none of another kind of model is.
+# counts; the input tokens of a run whose first token was not timed count a tenth. Of runs at the same
+# distance the newest is taken. Beyond a limit no run is near, and none of another kind of model is.
 
 define other(here, there) = where(here == there, 0, 1)
 define ratio(here, there) = abs(ln(here / there))
@@ -42,8 +42,8 @@ key.{n}     distance and order: {run} (distance and order of the run) [1]
             ratio(inputs.output_tokens, run.{n}.output_tokens)) / ln(doubling)
 
 [nearest] Distances to measured runs | how far each is: the sum of what differs, by its weight
-for name | what | value in active_parameters | a doubling of active parameters | 16; model | another model | 1;
-  accelerator | another accelerator | 16; framework | another framework | 8;
+for name | what | value in active_parameters | a doubling of active parameters | 16;
+  model | another model | 1; accelerator | another accelerator | 16; framework | another framework | 8;
   format | another format of weights, or kind of serving | 2;
   plan | other degrees, another KV format, a doubling of accelerators or their load | 0.25;
   length | a doubling of input or output tokens | 0.125
