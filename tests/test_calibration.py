@@ -849,7 +849,7 @@ def test_evidence_is_of_the_like(fields: dict[str, Any], level: str) -> None:
     """Runs of another maker's chips, another kind of model, another format or batching are none of it."""
     asked = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 1000, "output_tokens": 100}
     made = estimate(parse_scenario(asked | {"concurrency": 8} | fields, "test"))
-    assert made.values()[made.equations.evidence.name] == EVIDENCE_LEVELS[level]
+    assert made.values()[made.equations.rows["evidence.name"]] == EVIDENCE_LEVELS[level]
 
 
 def test_every_pair_of_public_runs_has_evidence(public: Measurements, library: Library) -> None:

@@ -166,18 +166,18 @@ def test_the_accelerator_weighs_more_than_engine_plan_and_lengths(
     made = estimate(**(BASE | fields))
     found = made.results()["nearest_run"]
     assert (found and found["accelerator"]) == accelerator
-    assert made.equations.nearest is not None
+    assert made.equations.nearest
     values = made.values()
     if found is None:
-        assert values[made.equations.nearest.words] == "Nothing near was measured"
-        assert values[made.equations.nearest.id] == NOTHING_NEAR
-        assert values[made.equations.nearest.distance] > 24
+        assert values[made.equations.rows.node("nearest.words")] == "Nothing near was measured"
+        assert values[made.equations.rows["nearest.id"]] == NOTHING_NEAR
+        assert values[made.equations.rows["nearest.distance"]] > 24
 
 
 def test_of_another_kind_or_size_nothing_is_near() -> None:
     """The graph has no candidates then; Summary and the command line say it."""
     made = estimate(**(BASE | {"model": "qwen3-0.6b", "tp": 1}))
-    assert made.equations.nearest is None and made.results()["nearest_run"] is None
+    assert not made.equations.nearest and made.results()["nearest_run"] is None
     texts = [cell.text or "" for cell in lay_out(made).sheets["Summary"].cells.values()]
     assert "Nothing near was measured" in texts
     asked = ["estimate", "qwen3-0.6b", "--accelerator", "h100-sxm", "--all", "--isl", "64", "--osl", "64"]
@@ -228,8 +228,8 @@ def _line(book: EstimateBook) -> Quantity:
 def test_many_cases_have_the_run_of_each() -> None:
     """Swept at once, degrees in texts included, as one by one."""
     made = estimate(**BASE)
-    assert made.equations.nearest is not None
-    place = made.equations.nearest.place
+    assert made.equations.nearest
+    place = made.equations.rows["nearest.place"]
     degrees = [1, 2, 4, 8]
     swept = made.program.sweep(made.inputs(0) | {"inputs.tp": degrees}, [place])[place]
     assert list(swept) == [estimate(**(BASE | {"tp": tp})).values()[place] for tp in degrees]

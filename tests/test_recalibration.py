@@ -84,10 +84,8 @@ def _cell(book: Any, sheet: str, identifier: str, column: int = 8) -> Any:
 def _figures(file: File, column: int) -> dict[str, float]:
     """The rows of the Calibration sheet, as the cells say."""
     values = file.book.values(typed_inputs(file)[0])[column]
-    known = file.book.estimate.equations.measured
-    return {
-        figure.id: float(values[figure]) for section in known.sections[1:] for figure in section.figures()
-    }
+    sections = file.book.estimate.equations.rows.sections("measured")
+    return {figure.id: float(values[figure]) for section in sections[1:] for figure in section.figures()}
 
 
 @pytest.mark.exhaustive
@@ -96,7 +94,7 @@ def test_nothing_typed_is_nothing_off(made: Estimate, workbook: Path) -> None:
     values = made.values()
     assert [
         float(values[figure])
-        for section in made.equations.measured.sections[2:]
+        for section in made.equations.rows.sections("measured")[2:]
         for figure in section.figures()
     ] == [0.0] * 13
     assert lint(workbook) == []
@@ -349,7 +347,7 @@ def test_workers_apart_and_throughput_alone(tmp_path: Path) -> None:
     before, after = (
         figures["output_tokens_per_s_per_accelerator"] for figures in (found.before, found.after)
     )
-    assert made.values()[made.equations.measured.values["output_tokens_per_s"]] == 900
+    assert made.values()[made.equations.measured["output_tokens_per_s"]] == 900
     predicted = float(made.values()[made.equations.rows["serving.output_tokens_per_s"]])
     assert before["bias"] == pytest.approx(predicted / 900 - 1) and before["bias"] > 0.05
     assert found.runs == 1 and after["symmetric"] < before["symmetric"] * 0.7

@@ -134,6 +134,15 @@ def test_figures_are_made_again_with_some_replaced(shop: Any) -> None:
     assert Program([less]).run({})[less] == (20 + 20 + 10) - (10 + 10 + 5) + 2
 
 
+def test_a_table_of_python_stands_by_its_columns(shop: Any) -> None:
+    """On the sheet and in expressions, whatever ids its figures have."""
+    rows = shop("[shop] Stock\nstock.pieces\nall  All pieces [1] = sum(stock.pieces)\n")
+    pieces = [defined(f"shop.pieces.{kind}", kind, "1", 2) for kind in ("apple", "pear.green")]
+    rows.know_table("shop.stock", {"pieces": pieces})
+    assert rows.sections("shop")[0].rows == (*pieces, rows["shop.all"])
+    assert Program([rows["shop.all"]]).run({})[rows["shop.all"]] == 4
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

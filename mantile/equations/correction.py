@@ -1,35 +1,13 @@
-"""Results times multipliers that were fitted to measured runs: beside the results, never in their place."""
+"""What a correction states, and of which results it has rows, for correction.eq."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 
-from mantile.equations.constant import CORRECTION_LARGEST, CORRECTION_LEAST, CORRECTION_THIN
-from mantile.equations.forward import Pass
 from mantile.equations.metrics import E2E, TPOT, TTFT
-from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD
-from mantile.equations.workers import Workers
-from mantile.graph.quantity import (
-    Input,
-    Named,
-    Node,
-    Quantity,
-    Section,
-    defined,
-    exponential,
-    index,
-    join,
-    match,
-    match_at_most,
-    maximum,
-    minimum,
-    span,
-    sum_of,
-    sum_where,
-    where,
-)
+from mantile.equations.tables import Equations, Space
+from mantile.graph.quantity import Input, Quantity, defined, span
 from mantile.library.correction import Along, Corrected, Correction, Group
 
 LABELS = {
@@ -55,277 +33,158 @@ ASKED = {
     "network_share": "share of messages in a decode step",
     "stall_share": "share of other prompts in TPOT",
 }
-LIMITS = {
-    "launch_share": OVERHEAD,
-    "compute_share": COMPUTE,
-    "memory_share": MEMORY,
-    "network_share": NETWORK,
-}
-"""By what a decode step is bound."""
+SHARES = ("launch_share", "compute_share", "memory_share", "network_share", "stall_share")
+"""What share of a decode step each limit has, and what share of TPOT the prompts of others."""
 NOWHERE = "none"
 _SHOWN = 12  # characters of a digest
 
 
-@dataclass(frozen=True)
-class CorrectedResult:
-    """A result as a correction has it.
-
-    Args:
-        physics: the result itself.
-        multiplier: by which it is multiplied; 1 where no run of the kind was measured, or, of steps that hold
-            everywhere, none of the framework.
-        percentiles: the tenth, fiftieth and ninetieth, in the unit of the result. The fiftieth is
-            physics × multiplier.
-        runs: measured runs of this model, accelerator and framework behind it.
-        newest: the day of the newest of them, in words.
-    """
-
-    physics: Quantity
-    multiplier: Quantity
-    percentiles: tuple[Quantity, Quantity, Quantity]
-    runs: Quantity
-    newest: Quantity
-
-
-@dataclass(frozen=True)
-class Corrections:
-    """All results that a correction is of, by metric, its version in words, and their block."""
-
-    results: Mapping[str, CorrectedResult]
-    version: str
-    section: Section
-
-
-def shares_of_step(decode: Pass, stall: Node, tpot: Node) -> dict[str, Node]:
-    """What share each limit has of a decode step, and the prompts of others of TPOT."""
-    shares: dict[str, Node] = {name: decode.parts[limit] / decode.time for name, limit in LIMITS.items()}
-    return shares | {"stall_share": stall / tpot}
-
-
 def corrections(
+    rows: Equations,
     known: Correction,
     model: str,
-    workers: Workers,
-    shares: Mapping[str, Node],
     results: Mapping[str, Quantity],
     ranges: Mapping[str, tuple[Quantity, Quantity]],
-) -> Corrections:
-    """The rows of a correction. Only its groups of this model have rows.
+    ranks: Quantity,
+) -> None:
+    """Make known what a correction states, and its rows. Only its groups of this model have rows.
 
     Args:
         known: as its file has it.
         model: id of the model.
-        workers: those that serve.
-        shares: of `shares_of_step`.
         results: by metric.
         ranges: p10 and p90 of results, which hold where the correction has no runs.
+        ranks: of a replica.
     """
-    version = defined(
-        "correction.version", f"Correction {known.id}", "1", known.version, "its version", known.source
+    digest = known.digest[:_SHOWN] or NOWHERE
+    not_as_fitted = "of its content, as its file begins it; none: it is not as it was fitted"
+    rows.know(
+        defined(
+            "correction.version", f"Correction {known.id}", "1", known.version, "its version", known.source
+        ),
+        defined(
+            "correction.digest", f"Correction {known.id}, digest", "1", digest, not_as_fitted, known.source
+        ),
     )
-    digest = defined(
-        "correction.digest",
-        f"Correction {known.id}, digest",
-        "1",
-        known.digest[:_SHOWN] or NOWHERE,
-        "of its content, as its file begins it; none: it is not as it was fitted",
-        known.source,
-    )
-    key = Quantity(
-        "correction.key",
-        "Accelerator and framework",
-        "1",
-        join(workers.inputs.accelerator, "/", workers.inputs.framework),
-    )
-    fit = _fit_for_it(workers)
-    rows: list[Named] = [version, digest, key, fit]
-    made: dict[str, CorrectedResult] = {}
+    rows.know(*(end for ends in ranges.values() for end in ends))
     for one in known.metrics:
-        if one.metric in results:
-            made[one.metric], added = _corrected(
-                known, one, model, workers, shares, key, fit, results[one.metric], ranges.get(one.metric)
-            )
-            rows += added
-    note = "physics × multiplier, beside the results: nothing else is worked out from it"
-    return Corrections(
-        made, f"{known.id} {known.version}, digest {digest.value}", Section("Correction", tuple(rows), note)
-    )
+        stated = [*_groups(known, one, model), *_frameworks(known, one)]
+        stated += [figure for along in one.along for figure in _table(rows, known, one, along)]
+        rows.know_table(f"correction.{one.metric}", {"stated": stated})
+        rows.know_as(f"correction.{one.metric}.result", results[one.metric])
+    made = {one.metric: _facts(one, model, ranges.get(one.metric)) for one in known.metrics}
+    along = [_along(rows, one, along, ranks) for one in known.metrics for along in one.along]
+    rows.make_in("corrected", *(Space(facts=facts) for facts in made.values()))
+    for name, everywhere in (("corrected everywhere", True), ("corrected by kind", False)):
+        spaces = [Space(facts=made[one.metric]) for one in known.metrics if one.everywhere == everywhere]
+        rows.make_in(name, *spaces)
+    rows.make_in("step of a correction", *(Space(facts=facts) for facts in along))
+    for one in known.metrics:
+        own = [*_steps(one), *(["of_framework"] if one.everywhere else [])]
+        rows.know_as(
+            f"correction.{one.metric}.rows", span(rows[f"correction.{one.metric}.{name}"] for name in own)
+        )
 
 
-def _fit_for_it(workers: Workers) -> Quantity:
-    """Whether the case is of the kind that was fitted: one set of workers, continuous batches, no drafts."""
-    body: Node = workers.ranks.continuous
-    if workers.ranks.disaggregated is not None:
-        body = body * (1 - workers.ranks.disaggregated)
-    if workers.speculation is not None:
-        body = body * (1 - workers.speculation.on)
-    return Quantity(
-        "correction.applies",
-        "Correction applies",
-        "flag",
-        body,
-        note="fitted to runs with continuous batches, without drafts, whose workers prefill and decode",
-    )
+def version(rows: Equations, known: Correction) -> str:
+    """A correction, its version and digest, in words."""
+    digest = rows.figure("correction.digest")
+    assert isinstance(digest, Input)
+    return f"{known.id} {known.version}, digest {digest.value}"
 
 
-def _corrected(
-    known: Correction,
-    one: Corrected,
-    model: str,
-    workers: Workers,
-    shares: Mapping[str, Node],
-    key: Quantity,
-    fit: Quantity,
-    result: Quantity,
-    known_range: tuple[Quantity, Quantity] | None,
-) -> tuple[CorrectedResult, list[Named]]:
-    name, label = f"correction.{one.metric}", LABELS[one.metric]
+def _steps(one: Corrected) -> list[str]:
+    """The steps of which a multiplier consists, by the last part of their ids."""
+    return [*([] if one.everywhere else ["step"]), *(along.what for along in one.along)]
+
+
+def _facts(one: Corrected, model: str, known_range: tuple[Quantity, Quantity] | None) -> dict[str, str]:
+    """What stands in the rows of a corrected result."""
+    name = one.metric
+    low, high = (f"{name}.p50 * exp({name}.{end}.fitted)" for end in ("p10", "p90"))
+    without = ""
+    if known_range is not None:
+        more = f" * {name}.multiplier" if one.everywhere else ""
+        low, high = (f"{end.id}{more}" for end in known_range)
+        without = "without runs behind it: the range of the result"
+        without += ", times the multiplier" if one.everywhere else " itself"
+    return {
+        "metric": name,
+        "label": LABELS[name],
+        "unit": OF_MEMORY.get(name, "s"),
+        "model": model,
+        "behind": "of_framework" if one.everywhere else "runs",
+        "steps": " + ".join(f"{name}.{step}" for step in _steps(one)) or "0",
+        "where": "the steps hold for all models and accelerators" if one.everywhere else "",
+        "low": low,
+        "high": high,
+        "without": without,
+    }
+
+
+def _along(rows: Equations, one: Corrected, along: Along, ranks: Quantity) -> dict[str, str]:
+    """What stands in the row of the step for what was asked."""
+    asked = f"inputs.{along.what}"
+    if along.what in SHARES:
+        asked = along.what
+    elif along.what == "ranks":
+        asked = ranks.id
+    unstated = along.what == "engine_date" and "engine_date" not in rows.features
+    return {
+        "metric": one.metric,
+        "label": LABELS[one.metric],
+        "what": along.what,
+        "called": ASKED[along.what],
+        "asked": f"max({one.metric}.{along.what}.starts)" if unstated else asked,
+        "note": "nobody states its day: the newest one" if unstated else "",
+    }
+
+
+def _groups(known: Correction, one: Corrected, model: str) -> Iterator[Input]:
+    """What is stated of the kinds of runs of this model, column by column, and the spread of all runs."""
     groups = [group for group in one.groups if group.model == model]
     none = Group(model=model, accelerator=NOWHERE, framework=NOWHERE, runs=1, step=0)
-    stated: dict[str, list[Input]] = {"key": [], "runs": [], "step": [], "newest": []}
+    columns: dict[str, tuple[str, Callable[[Group], float | str]]] = {
+        "key": ("1", lambda group: f"{group.accelerator}/{group.framework}" if groups else NOWHERE),
+        "runs": ("number", lambda group: group.runs if groups else 0),
+        "step": ("1", lambda group: group.step),
+        "newest": ("1", lambda group: group.newest or "not known"),
+    }
     if one.everywhere:
-        del stated["step"]
-    for number, group in enumerate(groups or [none], 1):
-        values: dict[str, tuple[str, float | str]] = {
-            "key": ("1", f"{group.accelerator}/{group.framework}" if groups else NOWHERE),
-            "runs": ("number", group.runs if groups else 0),
-            "step": ("1", group.step),
-            "newest": ("1", group.newest or "not known"),
-        }
-        for what, figures in stated.items():
-            unit, value = values[what]
-            figures.append(_stated(known, f"{name}.{what}.{number}", label, what, unit, value))
-    keys = span(stated["key"])
-    runs = Quantity(
-        f"{name}.runs",
-        f"Measured runs behind it, {label}",
-        "number",
-        sum_where(span(stated["runs"]), keys, key) * fit,
-        note=f"of {model}, this accelerator and this framework",
-    )
-    steps: list[Quantity] = []
-    tables: list[Named] = []
-    for along in one.along:
-        found, added = _along(known, name, label, along, workers, shares)
-        steps.append(found)
-        tables += [*added, found]
-    behind = runs
-    if one.everywhere:
-        behind, added = _of_framework(known, name, label, one.groups, workers, fit)
-        tables += added
-    else:
-        step = sum_where(span(stated["step"]), keys, key)
-        steps.insert(0, Quantity(f"{name}.step", f"Step of the kind of runs, {label}", "1", step))
-        tables.insert(0, steps[0])
-    weight = Quantity(
-        f"{name}.weight",
-        f"Weight of the correction, {label}",
-        "1",
-        behind / (behind + CORRECTION_THIN),
-        note="few runs count for little: without any the multiplier is 1",
-    )
-    tables.append(weight)
-    total = Quantity(
-        f"{name}.logarithm",
-        f"Logarithm of the multiplier, {label}",
-        "1",
-        weight * sum_of(steps),
-        note="the steps hold for all models and accelerators" if one.everywhere else "",
-    )
-    multiplier = Quantity(
-        f"{name}.multiplier",
-        f"Multiplier, {label}",
-        "1",
-        minimum(maximum(exponential(total), CORRECTION_LEAST), CORRECTION_LARGEST),
-    )
-    middle = Quantity(f"{name}.p50", f"{label}, corrected", result.unit, result * multiplier)
-    ends = []
-    without = "" if known_range is None else "without runs behind it: the range of the result itself"
-    if without and one.everywhere:
-        without = "without runs behind it: the range of the result, times the multiplier"
-    for percentile, place, value in (("p10", 0, one.low), ("p90", 1, one.high)):
-        spread = _stated(known, f"{name}.{percentile}.fitted", label, percentile, "1", value)
-        otherwise: Node = middle * exponential(spread)
-        if known_range is not None:
-            otherwise = known_range[place] * multiplier if one.everywhere else known_range[place]
-        ends.append(
-            Quantity(
-                f"{name}.{percentile}",
-                f"{label}, corrected, {percentile}",
-                result.unit,
-                where(runs > 0, middle * exponential(spread), otherwise),
-                note=without,
-            )
-        )
-        tables.append(spread)
-    newest = Quantity(
-        f"{name}.newest",
-        f"Newest run behind it, {label}",
-        "1",
-        where(runs > 0, index(span(stated["newest"]), match(key, keys)), NOWHERE),
-    )
-    rows: list[Named] = [figure for figures in stated.values() for figure in figures]
-    rows += [runs, *tables, total, multiplier, middle, *ends, newest]
-    return CorrectedResult(result, multiplier, (ends[0], middle, ends[1]), runs, newest), rows
+        del columns["step"]
+    for what, (unit, value) in columns.items():
+        for number, group in enumerate(groups or [none], 1):
+            yield _stated(known, one, f"{what}.{number}", what, unit, value(group))
+    for percentile, spread in (("p10", one.low), ("p90", one.high)):
+        yield _stated(known, one, f"{percentile}.fitted", percentile, "1", spread)
 
 
-def _of_framework(
-    known: Correction, name: str, label: str, groups: Sequence[Group], workers: Workers, fit: Quantity
-) -> tuple[Quantity, list[Named]]:
-    """Measured runs of the framework, and of all frameworks."""
+def _frameworks(known: Correction, one: Corrected) -> Iterator[Input]:
+    """Measured runs of frameworks, where steps hold everywhere."""
     counts = Counter[str]()
-    for group in groups:
+    for group in one.groups if one.everywhere else ():
         counts[group.framework] += group.runs
-    names: list[Input] = []
-    runs: list[Input] = []
     for number, (framework, count) in enumerate(sorted(counts.items()), 1):
-        for what, unit, value, stated in (
-            ("framework", "1", framework, names),
-            ("framework_runs", "number", count, runs),
-        ):
-            stated.append(_stated(known, f"{name}.{what}.{number}", label, what, unit, value))
-    found = Quantity(
-        f"{name}.of_framework",
-        f"Measured runs of the framework, {label}",
-        "number",
-        sum_where(span(runs), span(names), workers.inputs.framework) * fit,
-        note="of all models and accelerators",
-    )
-    return found, [*names, *runs, found]
+        yield _stated(known, one, f"framework.{number}", "framework", "1", framework)
+        yield _stated(known, one, f"framework_runs.{number}", "framework_runs", "number", count)
 
 
-def _along(
-    known: Correction,
-    name: str,
-    label: str,
-    along: Along,
-    workers: Workers,
-    shares: Mapping[str, Node],
-) -> tuple[Quantity, list[Named]]:
-    """The step for what was asked, and its table."""
-    asked: Node | None
-    if along.what in shares:
-        asked = shares[along.what]
-    else:
-        asked = workers.ranks.replica if along.what == "ranks" else getattr(workers.inputs, along.what)
+def _table(rows: Equations, known: Correction, one: Corrected, along: Along) -> Iterator[Input]:
+    """Make known the steps along what was asked."""
     called = ASKED[along.what]
-    starts, steps = [], []
-    for number, (start, step) in enumerate(zip(along.starts, along.steps, strict=True), 1):
-        ends = f"{name}.{along.what}"
-        starts.append(
-            _stated(known, f"{ends}.from.{number}", label, f"{called} from", "1", start, f", {number}")
+    columns = {
+        column: [
+            _stated(known, one, f"{along.what}.{name}.{number}", words, "1", value, f", {number}")
+            for number, value in enumerate(values, 1)
+        ]
+        for column, name, words, values in (
+            ("starts", "from", f"{called} from", along.starts),
+            ("steps", "step", f"step of {called}", along.steps),
         )
-        steps.append(
-            _stated(known, f"{ends}.step.{number}", label, f"step of {called}", "1", step, f", {number}")
-        )
-    found = Quantity(
-        f"{name}.{along.what}",
-        f"Step of {called}, {label}",
-        "1",
-        index(span(steps), match_at_most(maximum(span(starts)) if asked is None else asked, span(starts))),
-        note="" if asked is not None else "nobody states its day: the newest one",
-    )
-    return found, [*starts, *steps]
+    }
+    rows.know_table(f"correction.{one.metric}.{along.what}", columns)
+    for figures in columns.values():
+        yield from figures
 
 
 _WORDS = {
@@ -347,14 +206,14 @@ _NOTES = {
 
 
 def _stated(
-    known: Correction, identifier: str, label: str, what: str, unit: str, value: float | str, more: str = ""
+    known: Correction, one: Corrected, name: str, what: str, unit: str, value: float | str, more: str = ""
 ) -> Input:
     """A figure of the file."""
-    words = _WORDS.get(what, what)
-    number = identifier.rsplit(".", 1)[-1]
+    words, label = _WORDS.get(what, what), LABELS[one.metric]
+    number = name.rpartition(".")[2]
     place = f" {number}" if number.isdigit() and not more else more
     return defined(
-        identifier,
+        f"correction.{one.metric}.{name}",
         f"{label}: {words}{place}",
         unit,
         value,

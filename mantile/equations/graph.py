@@ -11,7 +11,7 @@ from mantile.equations import constant
 from mantile.equations.capacity import DemandCells, demand_cells
 from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, make_sides, standing
 from mantile.equations.classes import Classes, followed, heads, mix, of_mixture, request_classes
-from mantile.equations.correction import Corrections, corrections, shares_of_step
+from mantile.equations.correction import corrections
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import Devices, unlike
 from mantile.equations.devices_passes import on_devices
@@ -19,9 +19,8 @@ from mantile.equations.devices_splits import other_splits
 from mantile.equations.devices_told import held_in_words
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
-from mantile.equations.drift import Drift, drift
 from mantile.equations.engine import Limits, Settings, limits, settings
-from mantile.equations.evidence import Evidence, evidence
+from mantile.equations.evidence import evidence, evidence_features
 from mantile.equations.fallback import COLUMN_IN_USE
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks, kinds_of_schedulers
@@ -32,11 +31,11 @@ from mantile.equations.handover import hand_over
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.link import LinkTable, link_table
 from mantile.equations.machines import machines
-from mantile.equations.measured import Measured, measured
+from mantile.equations.measured import measured
 from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
 from mantile.equations.mixed import operations_of, steps_of
 from mantile.equations.model import ModelSize, model
-from mantile.equations.nearest import Nearest, nearest
+from mantile.equations.nearest import FEATURE, nearest
 from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.plan import in_cache
 from mantile.equations.prefill import prefill
@@ -54,7 +53,7 @@ from mantile.equations.typed import (
 )
 from mantile.equations.workers import DECODE, Workers, of_decode, workers
 from mantile.floors import Floors, floors
-from mantile.graph.evaluate import Program
+from mantile.graph.evaluate import Program, evaluate
 from mantile.graph.quantity import (
     Input,
     Line,
@@ -103,7 +102,9 @@ class EstimateGraph:
         apart: the requests in decode where prefill has workers of its own; None where it has not.
         gain: what drafts bring; None where no scenario speculates.
         classes: of requests; None where a scenario has none.
-        nearest: the measured run that is nearest; None in a library without measured runs.
+        evidence: tables of the measured runs that stand behind ranges.
+        measured: cells for measured values, by the field of a scenario's `measured`.
+        nearest: the table of measured runs that can be near; none in a library without.
         headlines: the metrics of the plan as readers see them: a text where nobody knows one; `per_day` what
             stands beside those of cost.
         devices: those of a pipeline that are not alike; None where accelerators are alike.
@@ -132,12 +133,10 @@ class EstimateGraph:
     serving: Serving
     cost: tuple[Section, ...]
     grid: CostGrid
-    evidence: Evidence
-    correction: Corrections | None
-    drift: Drift | None
-    nearest: Nearest | None
+    evidence: tuple[Section, ...]
+    nearest: tuple[Section, ...]
     floors: Floors
-    measured: Measured
+    measured: Mapping[str, Input]
     gain: Gain | None
     checks: Checks
     machines: Quantity
@@ -210,7 +209,7 @@ class EstimateGraph:
                 *self.figures.values(),
                 *(check.result for check in self.checks.checks),
                 *(figure for workers in self.workers for figure in workers.efficiency.sources.choices),
-                *(() if self.nearest is None else (self.nearest.words, self.nearest.short)),
+                *(map(self.rows.node, ("nearest.words", "nearest.degrees_here")) if self.nearest else ()),
             ]
         )
 
@@ -266,10 +265,15 @@ def build_graph(
         devices: how many devices that are not alike hold a part of the layers; 0: accelerators are alike.
     """
     several = request_classes(classes)
+    size = model(ir)
+    runs = library.measured.near(ir.model.id, ir.family, float(evaluate(size.active_parameters)))
     rows = Equations(
         _features(disaggregated, open_loop, caches_prefixes, stated)
         | _of_model(ir)
         | frozenset({"devices"} if devices else {})
+        | frozenset({FEATURE} if runs else {})
+        | frozenset({"correction"} if library.correction is not None else {})
+        | frozenset(evidence_features(library.evidence, disaggregated, "engine date" in stated))
         | frozenset({"capacity"} if demand is not None else {})
         | (frozenset() if several is None else several.features)
     )
@@ -287,7 +291,7 @@ def build_graph(
     rows.know(*kinds_of_schedulers())
     rows.know_as("framework.scheduler", known.of(known.schedulers, inputs.framework))
     rows.know_as("framework.pipeline_batch", known.of(known.pipeline_batches, inputs.framework))
-    prefill_workers = workers(ir, library, known, inputs, ranks, heads(rows))
+    prefill_workers = workers(ir, library, known, inputs, ranks, rows, heads(rows))
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
     bounds = limits(library, inputs, prefill_workers.hardware)
@@ -317,8 +321,8 @@ def build_graph(
     rows.make_in("pool", *map(_space, pools if devices else sets))
     rows.make_in("device", *of_devices)
     rows.make_in("device, the last first", *of_devices[::-1])
+    rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
     cells = None if demand is None else demand_cells(demand, rows)
-    size = model(ir)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
     if parts is not None:
         prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
@@ -381,7 +385,7 @@ def build_graph(
         *by_id.values(),
         *lowest.section.figures(),
         *_by_id((*prefill_workers.tensors.listed, *(() if named is None else named.sections))).values(),
-        *(() if prefill_workers.speculation is None else prefill_workers.speculation.section.figures()),
+        *_by_id(rows.sections("speculation")).values(),
     )
     make_sides(rows, Checked(ir, sets, pools, parts, decode_pass))
     found_checks = standing(rows)
@@ -418,21 +422,28 @@ def build_graph(
     verdict = checks(rows, found_checks, pools)
     possible, payable = rows["checks.possible"], rows["checks.payable"]
     shown = dict(headlines(by_id, possible, payable, inputs.output_tokens))
-    known_by = evidence(
-        library,
-        ir,
-        decode_workers,
-        {
-            "tpot": served.tpot,
-            "ttft": served.ttft,
-            "throughput": rows["serving.output_tokens_per_s"],
-            "e2e": served.e2e,
-            "prefill_rate": rows["serving.prefill_tokens_per_s"],
-            "interactivity": rows["serving.interactivity"],
-            "usd_per_million_output_tokens": rows["cost.usd_per_million_output"],
-            "power": rows["cost.power"],
-        },
-    )
+    tables = evidence(rows, library.evidence, ir.family)
+    if library.correction is not None:
+        corrections(
+            rows,
+            library.correction,
+            ir.model.id,
+            {
+                "tpot": served.tpot,
+                "ttft": served.ttft,
+                "e2e": served.e2e,
+                "prefill": rows["serving.prefill_through"],
+                "weights": (decode_workers.memory if parts is None else memory).weights,
+                "kv_tokens": memory.kv_tokens,
+                "peak_memory": memory.peak,
+            },
+            {
+                name: (rows[f"evidence.{name}.p10"], rows[f"evidence.{name}.p90"])
+                for name in ("tpot", "ttft", "e2e")
+            }
+            | dict(memory.ranges),
+            decode_workers.ranks.replica,
+        )
     runs_on, of_machines = machines(sets, parts)
     if cells is not None:
         rows.know(*cells.inputs)
@@ -461,29 +472,10 @@ def build_graph(
         serving=served,
         cost=of_cost_part,
         grid=cost_grid(inputs.utilisation, rows, of_cost_part, payable),
-        evidence=known_by,
-        drift=drift(library.evidence, inputs, served.tpot, known_by),
-        correction=None
-        if library.correction is None
-        else corrections(
-            library.correction,
-            ir.model.id,
-            decode_workers,
-            shares_of_step(decode_pass, served.tpot_parts[1], served.tpot),
-            {
-                "tpot": served.tpot,
-                "ttft": served.ttft,
-                "e2e": served.e2e,
-                "prefill": rows["serving.prefill_through"],
-                "weights": (decode_workers.memory if parts is None else memory).weights,
-                "kv_tokens": memory.kv_tokens,
-                "peak_memory": memory.peak,
-            },
-            {name: (low, high) for name, (low, _, high) in known_by.bands.items()} | dict(memory.ranges),
-        ),
-        nearest=nearest(library, ir, sets, size, rows["serving.accelerators"]),
+        evidence=tables,
+        nearest=nearest(rows, library, ir, sets, runs),
         floors=lowest,
-        measured=measured(shown),
+        measured=measured(rows, shown),
         gain=bring,
         checks=verdict,
         headlines=shown,
@@ -615,11 +607,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *(() if graph.limits is None else graph.limits.sections),
             *(() if graph.settings is None else graph.settings.sections),
             *graph.rows.sections("scheduler", part="Hardware"),
-            *(
-                ()
-                if graph.prefill_workers.speculation is None
-                else (graph.prefill_workers.speculation.section,)
-            ),
+            *graph.rows.sections("speculation"),
             graph.prefill_workers.hardware.sources.section,
         ),
         "Factors": of_workers(lambda workers: workers.efficiency.sections),
@@ -657,22 +645,24 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Serving": (
             *graph.serving.sections,
             graph.of_machines,
-            *graph.evidence.sections,
-            *(() if graph.drift is None else (graph.drift.section,)),
-            *(() if graph.correction is None else (graph.correction.section,)),
-            *(() if graph.nearest is None else graph.nearest.sections),
+            *graph.evidence,
+            *graph.rows.sections("evidence", "Evidence"),
+            *graph.rows.sections("drift"),
+            *graph.rows.sections("correction"),
+            *graph.nearest,
+            *graph.rows.sections("nearest"),
             graph.floors.section,
             graph.checks.section,
             _headlines(graph, of_cost=False),
         ),
         "Cost": (
             *graph.cost,
-            graph.evidence.money,
+            *graph.rows.sections("evidence", "Range of costs and power"),
             *graph.grid.sections,
             _headlines(graph, of_cost=True),
         ),
         **({} if graph.capacity is None else {"Finance": graph.rows.sections("capacity")}),
-        CALIBRATION: graph.measured.sections,
+        CALIBRATION: graph.rows.sections("measured"),
     }
 
 

@@ -1,29 +1,24 @@
-"""What was measured beside what is predicted: ratios, and one error that a solver can make small."""
+"""What may be measured of a scenario, for measured.eq, and the factors that a solver may change."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from mantile.equations.display import converted, in_unit
+from mantile.equations.display import in_unit
 from mantile.equations.efficiency import FactorInUse
 from mantile.equations.factors import OF_TPOT, OF_TTFT
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, TTFT_P50, Metric
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     NOT_KNOWN,
     Cases,
     Input,
-    Node,
     Quantity,
     Section,
-    all_of,
     count_where,
     defined,
-    if_known,
-    is_number,
-    logarithm,
-    span,
     sum_range,
     where,
 )
@@ -38,63 +33,8 @@ MEASURABLE = {
 """What may be measured of a scenario, by the field of its `measured`, in the unit that people quote."""
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Measured values, empty until somebody types them, and how far predictions are from them.
-
-    Args:
-        values: the cells, by the field of a scenario's `measured`.
-        error: sum of squared log ratios; 0 where nothing was measured, a text where something was that is
-            not known.
-        sections: the blocks of Calibration, on Efficiency.
-    """
-
-    values: dict[str, Input]
-    error: Quantity
-    sections: tuple[Section, ...]
-
-
-@dataclass(frozen=True)
-class _Result:
-    """A result that may have been measured: its field in a scenario, its name, and its prediction."""
-
-    field: str
-    metric: Metric
-    label: str
-    meaning: str
-    figure: Quantity
-
-    @property
-    def name(self) -> str:
-        """The part of ids that stands for it."""
-        return self.metric.attribute
-
-    @property
-    def unit(self) -> str:
-        """The unit in which it is typed."""
-        return self.metric.display_unit
-
-    @property
-    def body(self) -> Node:
-        """The prediction in that unit, where there is one."""
-        if self.figure.unit == self.unit:
-            return self.figure
-        return if_known(converted(self.figure, self.figure.unit, self.unit), self.figure)
-
-
-@dataclass(frozen=True)
-class _Blocks:
-    """Rows of each result: what was measured and is predicted, how that compares, and how far it is off."""
-
-    read: Rows = field(default_factory=lambda: Rows("measured.read"))
-    predicted: Rows = field(default_factory=lambda: Rows("measured.predicted"))
-    ratios: Rows = field(default_factory=lambda: Rows("measured.ratio"))
-    missing: Rows = field(default_factory=lambda: Rows("measured.missing"))
-    errors: Rows = field(default_factory=lambda: Rows("measured.error"))
-
-
-def measured(headlines: Mapping[Metric, Quantity]) -> Measured:
-    """The rows of Calibration, on Efficiency.
+def measured(rows: Equations, headlines: Mapping[Metric, Quantity]) -> dict[str, Input]:
+    """The cells for measured values, by the field of a scenario's `measured`.
 
     Args:
         headlines: the metrics of the plan as readers see them.
@@ -105,93 +45,25 @@ def measured(headlines: Mapping[Metric, Quantity]) -> Measured:
         TPOT: (TPOT.label, "mean of all requests, without their first token"),
         OUTPUT_TOKENS_PER_S: (OUTPUT_TOKENS_PER_S.label, "of the whole deployment"),
     }
-    results = [
-        _Result(field, metric, *texts[metric], headlines[metric]) for field, metric in MEASURABLE.items()
-    ]
-    values = {result.field: _value(result) for result in results}
-    blocks = _Blocks()
-    squared = [error(result, values[result.field], blocks) for result in results]
-    missing = blocks.missing.quantities()
-    blocks.errors.add(*missing)
-    total = Rows("measured", rows=blocks.errors.rows)(
-        "error",
-        "Error of the scenario",
-        "1",
-        where(sum_range(span(missing)) > 0, NOT_KNOWN, sum_range(span(squared))),
-        called="error of the scenario",
-    )
-    return Measured(
-        values=values,
-        error=total,
-        sections=(
-            Section(
-                "Measured",
-                (*values.values(), *blocks.read.quantities()),
-                "type what was measured of this very scenario; an empty cell is left out",
-            ),
-            blocks.predicted.section("Predicted", "as it stands now"),
-            blocks.ratios.section(
-                "Predicted ÷ measured",
-                "1 where both agree, above 1 more is predicted; 0: not measured, or not predicted",
-            ),
-            blocks.errors.section(
-                "How far off", "what mantile calibrate makes small, and Excel's Solver can", Section.SUBTOTAL
-            ),
-        ),
-    )
+    cells = {field: _cell(metric, *texts[metric]) for field, metric in MEASURABLE.items()}
+    rows.know(*(headlines[metric] for metric in MEASURABLE.values()))
+    rows.know_table("measured", {"cells": [*cells.values()]})
+    return cells
 
 
-def _value(result: _Result) -> Input:
-    """The cell for a measured value."""
+def _cell(metric: Metric, label: str, meaning: str) -> Input:
+    """The cell for a measured value, in the unit that people quote; empty until somebody types it."""
     return Input(
-        id=f"measured.{result.name}",
-        label=f"Measured: {result.label}",
-        unit=result.unit,
+        id=f"measured.{metric.attribute}",
+        label=f"Measured: {label}",
+        unit=metric.display_unit,
         value=None,
-        note=f"empty: not measured; {result.meaning}",
+        note=f"empty: not measured; {meaning}",
         source="scenario",
         status="given",
         minimum=1e-9,
         maximum=1e9,
-        name=f"measured {result.label}",
-    )
-
-
-def error(result: _Result, value: Input, blocks: _Blocks) -> Quantity:
-    """How far a prediction is off what was measured: its squared log ratio."""
-    label = result.label
-    prediction = blocks.predicted(
-        result.name, f"Predicted: {label}", result.unit, result.body, called=f"predicted {label}"
-    )
-    read = blocks.read(
-        result.name,
-        f"Measured, as read: {label}",
-        result.unit,
-        where(is_number(value), value, 0),
-        "0: not measured; a text or a negative number fails a check",
-        called=f"{label} as read",
-    )
-    ratio = blocks.ratios(
-        result.name,
-        f"Ratio: {label}",
-        "1",
-        where(all_of(read > 0, is_number(prediction)), prediction / read, 0),
-        called=f"ratio of {label}",
-    )
-    blocks.missing(
-        result.name,
-        f"Not predicted: {label}",
-        "flag",
-        where(read > 0, 1, 0) * where(is_number(prediction), 0, 1),
-        "1 where it was measured of a plan that cannot be",
-        called=f"whether {label} is not predicted",
-    )
-    return blocks.errors(
-        result.name,
-        f"Squared log ratio: {label}",
-        "1",
-        where(ratio > 0, logarithm(ratio) ** 2, 0),
-        "twice and half as much weigh the same; 0 is not measured or not predicted",
+        name=f"measured {label}",
     )
 
 
@@ -262,9 +134,9 @@ def _name(factor: FactorInUse) -> str:
     return factor.overridable.id.replace("efficiency.", "")
 
 
-def error_of_all(measured: Measured, scenarios: int) -> Quantity:
+def error_of_all(rows: Equations, scenarios: int) -> Quantity:
     """How far off the predictions of all scenarios are together."""
-    errors = Cases(measured.error, scenarios, "all errors")
+    errors = Cases(rows["measured.error"], scenarios, "all errors")
     return Quantity(
         "measured.error_of_all",
         "Error of all scenarios",

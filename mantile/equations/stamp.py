@@ -254,7 +254,7 @@ def edits(
         of_choice: what is typed where plans are chosen among; all scenarios share it.
         ready: whether there are ready columns.
     """
-    cells = enumerate(graph.measured.values.values())
+    cells = enumerate(graph.measured.values())
     values = tuple(_beside(cell, _MEASURED - place, True) for place, cell in cells)
     choices = (_beside(cell, CHOICE - place, False) for place, cell in enumerate(of_choice))
     own = (*graph.typed.own, *values)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mantile.equations import nearest
 from mantile.equations.checks import TOLERANCE, Verdict
 from mantile.equations.constant import LONG, TIMES_FROM
 from mantile.equations.display import converted, in_unit, long_time, told
@@ -462,7 +463,9 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
             join("Efficiency profile ", profile, ", wider ones where it is silent"),
         ),
         ranges=_text(
-            "ranges", "Ranges", join("Ranges: 80 % of runs, ", if_error(graph.evidence.name, NOT_KNOWN))
+            "ranges",
+            "Ranges",
+            join("Ranges: 80 % of runs, ", if_error(graph.rows["evidence.name"], NOT_KNOWN)),
         ),
         checks=_text("checks", "Checks", join(verdict.headline, "; ", verdict.alerts)),
         floors=_text("floors", "Above the floors", _above_floors(graph)),
@@ -490,11 +493,11 @@ def trust(graph: EstimateGraph, verdict: Verdict, stamp: Stamp) -> Trust:
 
 def _nearest_run(graph: EstimateGraph) -> tuple[Quantity, Quantity, Quantity] | None:
     """The nearest measured run in words if it is near, the run, and the degrees here, of which they tell."""
-    if graph.nearest is None:
+    if not graph.nearest:
         return None
-    plan = _text("degrees", "Degrees", graph.nearest.short)
-    run = _text("nearest_run", "Run at the least distance", graph.nearest.told(plan))
-    near = if_error(graph.nearest.if_near(run), "Nearest measured run: not known")
+    plan = _text("degrees", "Degrees", graph.rows.node("nearest.degrees_here"))
+    run = _text("nearest_run", "Run at the least distance", nearest.told(graph.rows, plan))
+    near = if_error(nearest.if_near(graph.rows, run), "Nearest measured run: not known")
     return _text("nearest", "Nearest measured run", near), run, plan
 
 
@@ -557,8 +560,8 @@ def _timed(graph: EstimateGraph, metric: Metric, tile: Tile, *parts: Quantity) -
 
 def _likely(graph: EstimateGraph, metric: Metric, name: str) -> tuple[Node, tuple[Quantity, ...]]:
     """The range of a result that holds 80 % of runs in words, and parts of them."""
-    low, _, high = graph.evidence.bands[name]
     unit = metric.display_unit
+    low, high = (graph.rows[f"evidence.{name}.{end}"] for end in ("p10", "p90"))
     values = [in_unit(end, unit) for end in (low, high)]
     ends = [where(value >= 1, rounded(value, metric.large_digits), rounded(value, 2)) for value in values]
     interval = join("80 %: ", ends[0], " to ", ends[1])

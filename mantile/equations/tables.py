@@ -310,6 +310,12 @@ class Equations:
         """Make known what a name stands for, which depends on what the scenarios ask for."""
         self._nodes[name] = node
 
+    def know_table(self, name: str, columns: Mapping[str, Sequence[Named]]) -> None:
+        """Make a table known: its figures, and each column as `name.column`."""
+        for column, figures in columns.items():
+            self.know(*figures)
+            self.know_as(f"{name}.{column}", q.span(figures))
+
     def _name(self, identifier: str) -> None:
         self._names.setdefault(identifier.partition(".")[0], {})[identifier] = None
 
@@ -430,10 +436,14 @@ class Equations:
         for line in lines:
             if line.over or not self._holds(line, space):
                 continue
-            if "*" in line.id:
-                yield from (figure for figure in self.family(line.id) if figure.id != line.without)
+            identifier = space.filled(line.id)
+            column = self._nodes.get(identifier)
+            if isinstance(column, q.Span):
+                yield from column.members
+            elif "*" in identifier:
+                yield from (figure for figure in self.family(identifier) if figure.id != line.without)
             else:
-                yield self.figure(space.prefix + space.filled(line.id))
+                yield self.figure(space.prefix + identifier)
 
     def ids_of(self, subject: str) -> tuple[str, ...]:
         """The ids of a subject, in order."""
@@ -456,16 +466,15 @@ class Equations:
 
     def _made(self, identifier: str, line: Line, space: Space) -> Named:
         parts = line.parts
-        label, note, source = space.filled(parts["label"]), parts["note"], parts["source"]
+        label, source = space.filled(parts["label"]), parts["source"]
         called = space.filled(parts["called"]) or (lowered(label) if space.suffix else "")
-        label = f"{label}{space.suffix}"
+        label, unit, note = f"{label}{space.suffix}", space.filled(parts["unit"]), space.filled(parts["note"])
         if parts["sign"] == ":=":
             stated = _INPUT.fullmatch(parts["body"])
             if stated is None:
                 raise EquationError(f"{line.place}: expected := NUMBER, 'TEXT', or NUMBER in LOW to HIGH")
-            return _input(identifier, label, parts["unit"], note, source, called, stated)
+            return _input(identifier, label, unit, note, source, called, stated)
         body = self._laid_over([line, *self._over.get(identifier, ())], space)
-        unit = space.filled(parts["unit"])
         return Quantity(identifier, label, unit, q.as_node(body), note, source, called, bool(parts["factor"]))
 
     def _laid_over(self, lines: Sequence[Line], space: Space) -> Any:

@@ -17,6 +17,7 @@ from mantile.equations.plan import Sharding, sharding
 from mantile.equations.prefix import ClassHeads
 from mantile.equations.speculation import Speculation, checked, emitted, speculation
 from mantile.equations.support import Support, support
+from mantile.equations.tables import Equations
 from mantile.equations.tensors import Tensors, tensors
 from mantile.graph.quantity import Node, Quantity, Section, all_of, join, maximum, text, where
 from mantile.graph.rewrite import GraphRewrite
@@ -122,6 +123,7 @@ def workers(
     known: Frameworks,
     inputs: Workload,
     ranks: Ranks,
+    rows: Equations,
     of_classes: ClassHeads | None = None,
 ) -> Workers:
     """The accelerators that prefill, or do everything.
@@ -134,7 +136,7 @@ def workers(
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
     plan = sharding(ir, inputs, ranks)
     stored = tensors(ir, plan, inputs.embedding_tp)
-    drafts = speculation(inputs)
+    drafts = speculation(rows)
     return Workers(
         inputs=inputs,
         ranks=ranks,

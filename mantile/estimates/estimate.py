@@ -265,7 +265,7 @@ class Estimate:
             rows.append(
                 values
                 | {
-                    self.equations.measured.values[field].id: value
+                    self.equations.measured[field].id: value
                     for field, value in chosen.measured.given().items()
                 }
             )

@@ -9,12 +9,13 @@ from typing import Any
 
 from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.classes import Classes
+from mantile.equations.correction import version
 from mantile.equations.devices import Devices
 from mantile.equations.devices_told import WORDS
-from mantile.equations.evidence import BANDED, INVERSE, PERCENTILES
+from mantile.equations.evidence import PERCENTILES, RANGED
 from mantile.equations.graph import EstimateGraph
-from mantile.equations.metrics import E2E, POWER, TTFT, Metric, metrics_of
-from mantile.equations.nearest import DEGREES, Nearest
+from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
+from mantile.equations.nearest import DEGREES, HERE, KINDS, TIMES, compared
 from mantile.estimates.messages import message
 from mantile.graph.quantity import Input, Named, Node
 from mantile.library.dates import day_of
@@ -54,10 +55,10 @@ def results(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
             for phase in (graph.prefill, graph.decode)
         },
         "range_80": _ranges(graph, values),
-        "power_range_basis": str(values[graph.evidence.power_basis]),
-        **({} if graph.drift is None else {"engine_day": _engine_day(graph, values)}),
-        **({} if graph.correction is None else {"correction": _corrected(graph, values)}),
-        "nearest_run": _nearest_run(graph.nearest, values),
+        "power_range_basis": str(values[rows["evidence.power_basis"]]),
+        **({"engine_day": _engine_day(graph, values)} if "drift" in rows.features else {}),
+        **({"correction": _corrected(graph, values)} if "correction" in rows.features else {}),
+        "nearest_run": _nearest_run(graph, values),
         "checks": {
             "errors": raised(graph, values, errors=True),
             "alerts": raised(graph, values, errors=False),
@@ -274,7 +275,7 @@ def texts(graph: EstimateGraph) -> dict[str, Named]:
         "verdict": graph.checks.state,
         "bottleneck.prefill": graph.prefill.bottleneck,
         "bottleneck.decode": graph.decode.bottleneck,
-        "evidence": graph.evidence.name,
+        "evidence": graph.rows["evidence.name"],
         "efficiency_profile": first.efficiency.profile,
     }
     if "load.state" in graph.figures:
@@ -326,86 +327,82 @@ def _put(nested: dict[str, Any], key: str, value: Any) -> None:
 def _ranges(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, dict[str, float | None]]:
     """The ranges that hold 80 % of runs; of a metric that nobody knows there are none."""
     metrics = metric_values(graph, values)
-    ranged = BANDED | {"e2e": E2E, "power": POWER} | {name: metric for name, (metric, _) in INVERSE.items()}
+
+    def end(metric: Metric, value: Any) -> float | None:
+        return None if metrics[metric] is None or isinstance(value, str) else float(value)
+
     return {
         name: {
-            percent: None
-            if metrics[ranged[name]] is None or isinstance(values[figure], str)
-            else float(values[figure])
-            for percent, figure in zip(PERCENTILES, band, strict=True)
+            percent: end(metric, values[graph.rows[f"evidence.{name}.{percent}"]]) for percent in PERCENTILES
         }
-        for name, band in graph.evidence.bands.items()
+        for name, metric in RANGED.items()
     }
 
 
 def _engine_day(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     """The newest run of the framework, its age in months on the engine's day, and the range of TPOT then."""
-    found = graph.drift
-    assert found is not None
-    possible = bool(values[graph.rows["checks.possible"]])
-    newest, months = values[found.newest], values[found.months]
+    rows, possible = graph.rows, bool(values[graph.rows["checks.possible"]])
+    newest, months = values[rows["drift.newest"]], values[rows["drift.months"]]
     return {
         "newest_run": None if isinstance(newest, str) else day_of(newest).isoformat(),
         "months": None if isinstance(months, str) else float(months),
-        "tpot": {
-            name: float(values[end]) if possible else None
-            for name, end in zip(("p10", "p90"), found.ends, strict=True)
-        },
+        "tpot": {name: float(values[rows[f"drift.{name}"]]) if possible else None for name in ("p10", "p90")},
     }
 
 
 def _corrected(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     """Results times the multipliers of a correction, in SI units; None where the plan cannot be."""
-    assert graph.correction is not None
-    possible = bool(values[graph.rows["checks.possible"]])
+    rows, correction = graph.rows, graph.library.correction
+    possible = bool(values[rows["checks.possible"]])
+    assert correction is not None
 
     def known(figure: Node) -> float | None:
         value = values[figure]
         return float(value) if possible and not isinstance(value, str) and isfinite(value) else None
 
     return {
-        "version": graph.correction.version,
+        "version": version(rows, correction),
         **{
-            name: {
-                "physics": known(one.physics),
-                "multiplier": known(one.multiplier),
-                **dict(zip(PERCENTILES, map(known, one.percentiles), strict=True)),
-                "runs": int(values[one.runs]),
-                "newest": str(values[one.newest]),
+            one.metric: {
+                "physics": known(rows.node(f"correction.{one.metric}.result")),
+                **{name: known(of[name]) for name in ("multiplier", *PERCENTILES)},
+                "runs": int(values[of["runs"]]),
+                "newest": str(values[of["newest"]]),
             }
-            for name, one in graph.correction.results.items()
+            for one in correction.metrics
+            for of in (rows.of(f"correction.{one.metric}"),)
         },
     }
 
 
-def _nearest_run(nearest: Nearest | None, values: Mapping[Node, Any]) -> dict[str, Any] | None:
+def _nearest_run(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any] | None:
     """The measured run that is nearest; None where none is near, or an input cannot be read."""
-    if nearest is None or not isinstance(values[nearest.id], str) or not values[nearest.near]:
+    rows, of = graph.rows, graph.rows.of("nearest")
+    if not graph.nearest or not isinstance(values[of["id"]], str) or not values[of["near"]]:
         return None
     fields = {
-        name: [_shortest(values[field.here]), _shortest(values[field.there])]
-        for name, field in nearest.fields.items()
+        name: [_shortest(values[rows.figure(HERE[name][0])]), _shortest(values[of[name]])]
+        for name in compared(rows)
     }
     differs = {name: pair for name, pair in fields.items() if pair[0] != pair[1]}
     if [differs.pop(name) for name in DEGREES if name in differs]:
-        differs["plan"] = [str(values[nearest.short]).strip(), values[nearest.plan]]
-
-    def times(kind: Mapping[str, Node]) -> dict[str, float | None]:
-        return {
-            name: None if isinstance(value := values[time], str) else value for name, time in kind.items()
+        differs["plan"] = [str(values[rows.node("nearest.degrees_here")]).strip(), values[of["plan"]]]
+    times = {
+        kind: {
+            name: None if isinstance(value := values[of[f"{kind}.{name}"]], str) else value for name in TIMES
         }
-
+        for kind in KINDS
+    }
     return {
-        "id": values[nearest.id],
+        "id": values[of["id"]],
         **{name: fields[name][1] for name in ("model", "accelerator", "framework")},
         "differs": differs,
-        "measured": times(nearest.measured),
-        "estimated": times(nearest.estimated),
-        "estimated_by": nearest.estimated_by.value,
-        "source": values[nearest.source],
-        "date": None if values[nearest.date] == NOT_STATED else values[nearest.date],
-        "distance": float(values[nearest.distance]),
-        "words": str(values[nearest.words]),
+        **times,
+        "estimated_by": graph.library.measured.estimated_by,
+        "source": values[of["source"]],
+        "date": None if values[of["date"]] == NOT_STATED else values[of["date"]],
+        "distance": float(values[of["distance"]]),
+        "words": str(values[rows.node("nearest.words")]),
     }
 
 

@@ -141,7 +141,7 @@ def _runs(estimate: Estimate, path: Path) -> list[Run]:
         }
         runs.append(validate(Run, fields, f"{source}: scenario {column.name}"))
     if not runs:
-        cells = ", ".join(figure.id for figure in estimate.equations.measured.values.values())
+        cells = ", ".join(figure.id for figure in estimate.equations.measured.values())
         raise InputError(
             f"{path}: sheet Efficiency: no measured value is typed; expected one at least of {cells}"
         )

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mantile.equations.correction import LIMITS
+from mantile.equations.correction import SHARES
 from mantile.library.correction import MOST_CHANGE, MOST_STEPS, Along, Corrected, Correction, Group
 from mantile.library.dates import serial
 from mantile.library.errors import InputError
@@ -44,8 +44,6 @@ METRICS = ("tpot", "ttft", "e2e", "prefill", "weights", "kv_tokens", "peak_memor
 OF_LOAD = ("tpot", "ttft", "e2e", "prefill")
 """Those that grow with what was asked; memory after the start does not."""
 ASKED = ("concurrency", "input_tokens", "output_tokens", "ranks")
-SHARES = (*LIMITS, "stall_share")
-"""What share each limit has of a decode step, and the prompts of others of TPOT."""
 LEFT_OUT = {"model": "model", "accelerator": "accelerator", "fold": "configuration"}
 """What steps that hold everywhere are judged by: columns, and what they are called. Of a configuration only
 whether they are better over all: of one model on one accelerator with one framework there are few runs."""

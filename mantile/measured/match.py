@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mantile.equations.checks import INSUFFICIENT, INVALID, OVERLOADED
-from mantile.equations.correction import shares_of_step
+from mantile.equations.correction import SHARES
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
 from mantile.equations.reasons import PLAN
@@ -105,8 +105,7 @@ class Batch:
 
     def shares(self) -> dict[str, Array]:
         """What share each limit has of a decode step, and the prompts of others of TPOT, over the runs."""
-        graph = self.equations
-        nodes = shares_of_step(graph.decode, graph.serving.tpot_parts[1], graph.serving.tpot)
+        nodes = {name: self.equations.rows.node(name) for name in SHARES}
         values = Program(list(nodes.values())).sweep(self.inputs)
         return {name: self._over_runs(values[node]) for name, node in nodes.items()}
 

@@ -136,7 +136,7 @@ class _Column:
         places = {figure: file.places.in_file(address.sheet, address.row, FIRST) for figure, address in own}
         self.inputs = {place[:2]: figure for figure, place in places.items() if place is not None}
         self.lacking = [figure.id for figure, place in places.items() if place is None]
-        measured = file.book.estimate.equations.measured.values
+        measured = file.book.estimate.equations.measured
         self.measured = {figure.id for figure in measured.values()}
         head = file.places.in_file("Inputs", HEAD_ROW, FIRST)
         self.head_row = HEAD_ROW if head is None else head[1]

@@ -183,8 +183,7 @@ def _cases(
         if number == 0:
             base = {item["id"]: item["value"] for item in case.get("overrides", [])}
         measured = {
-            field: typed[number].get(figure.id)
-            for field, figure in estimate.equations.measured.values.items()
+            field: typed[number].get(figure.id) for field, figure in estimate.equations.measured.items()
         }
         case["measured"] = {field: value for field, value in measured.items() if value}  # 0: nothing measured
         _fields(case, data, number, typed[number], _own(file, numbers[number], typed[number]), file)

@@ -527,7 +527,7 @@ def _plan(
     held = where(make["good"] > 0, -number_of(make["score"]), -_LAST)
     make("key", "Ranked by, the largest is best", "1", held - number * TOLERANCE)
     for name in BANDED:
-        low, _, high = graph.evidence.bands[name]
+        low, high = (graph.rows[f"evidence.{name}.{end}"] for end in ("p10", "p90"))
         spread = logarithm(in_case(high, case) / in_case(low, case)) / (SPREAD + SPREAD)
         make(f"deviation.{name}", f"Standard deviation of {name}, as a share", "1", if_error(spread, 0))
     make(f"deviation.{EXACT}", "The same of counts, and of prices of an hour", "1", as_node(0))

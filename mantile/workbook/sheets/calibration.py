@@ -20,7 +20,7 @@ def add_error(book: EstimateBook) -> Quantity:
             for column in range(book.columns):
                 cell = sheet.cells[row, FIRST + column]
                 cell.style = cell.style.but(form=style.FRONT["ratio"])
-    error = error_of_all(book.estimate.equations.measured, book.columns)
+    error = error_of_all(book.estimate.equations.rows, book.columns)
     _total(book, sheet, max(sheet.ids) + 1, error)
     return error
 

@@ -205,13 +205,13 @@ def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> 
     leads = "Assumptions: what moves the answer; Log: where it comes from"
     sheet.set_text(_TRUST + 3, 1, leads, line, link=book.link_to_part(ASSUMPTIONS))
     sheet.set_text(_TRUST + 3, 7, book.imprint, line)
-    nearest = book.estimate.equations.nearest
-    if nearest is None and book.estimate.equations.library.measured.runs:
+    equations = book.estimate.equations
+    if not equations.nearest and equations.library.measured.runs:
         sheet.set_text(_TRUST + 4, FIRST, NOTHING_NEAR.capitalize(), line)
-    if nearest is not None and texts.nearest is not None:
+    if texts.nearest is not None:
         words, run, plan = texts.nearest
         for row, figure in ((CHART_DATA, run), (CHART_DATA + 1, plan)):
             book.add_quantity(sheet, row, FIRST + 2, figure, style.Style(size=style.SMALL))
-        place = book.addresses[nearest.place]
+        place = book.addresses[equations.rows["nearest.place"]]
         link = f"internal:'{place.sheet}'!A{place.row}"  # the row above: the head of the block
         book.add_quantity(sheet, _TRUST + 4, FIRST, words, line, link=link)
