@@ -9,7 +9,7 @@ import pytest
 
 from mantile.equations import tables
 from mantile.equations.graph import build_graph
-from mantile.equations.tables import EquationError, Equations, read, subjects
+from mantile.equations.tables import EquationError, Equations, Space, read, subjects
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, defined, maximum
 from mantile.ir.build import build_ir
@@ -128,6 +128,35 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     for subject in subjects():
         for section in rows.sections(subject):
             assert all(f".{subject}." in f".{figure.id}" for figure in section.figures())
+
+
+def test_a_block_for_each_of_a_family_and_in_each_space(shop: Any) -> None:
+    """A condition for some members, values that name outer ones, a stated figure that all spaces share."""
+    text = """
+for n | size | name | when in a | 1 | left |; b | 2 | right | sale
+[shop] Shelf {name} | when {when} | each floor
+{n}.width  Width of the {name} shelf [m] := {size} ; of wood @ measured: tape
+for side | body in long | {n}.width + {n}.width; short | {n}.width
+{n}.{side}  {side} side [m] = {body}
+"""
+    for features, count in ((), 1), (("sale",), 2):
+        rows = shop(text, *features)
+        rows.make_in("floor", Space(), Space("upper.", ", upper", called=False))
+        sections = rows.sections("shop")
+        assert [section.title for section in rows.sections("shop", prefix="upper.")] == [
+            f"Shelf {name}, upper" for name in ("left", "right")[:count]
+        ]
+        assert [figure.id for figure in sections[0].figures()] == [
+            "shop.a.width",
+            "shop.a.long",
+            "shop.a.short",
+        ]
+        assert [figure.id for figure in sections[1].figures()] == ["upper.shop.a.long", "upper.shop.a.short"]
+        assert (rows["upper.shop.a.long"].label, rows["upper.shop.a.long"].name) == ("long side, upper", "")
+        assert Program([rows["upper.shop.a.long"]]).run({})[rows["upper.shop.a.long"]] == 2
+    width = rows.figure("shop.b.width")
+    assert isinstance(width, Input)
+    assert (width.status, width.value, "upper.shop.b.width" in rows) == ("measured", 2, False)
 
 
 def test_lines_are_no_longer_than_a_page_is_wide() -> None:

@@ -11,7 +11,7 @@ from functools import cached_property, reduce
 from operator import mul
 
 from mantile.equations.constant import GIGA, ONE_REQUEST, RANKS_TO_ACCELERATORS, SPLIT_MARGIN, TOKENS_PER_STEP
-from mantile.equations.devices import Devices
+from mantile.equations.devices import OF_FIRST, Devices
 from mantile.equations.display import LETTERS, in_scenario, sum_across
 from mantile.equations.engine import Settings
 from mantile.equations.forward import Pass
@@ -251,7 +251,7 @@ def standing(estimate: Checked) -> Standing:
         *(
             check
             for (name, ranks), workers in zip(of_pools, estimate.pools, strict=False)
-            for check in _of_workers(_Of(sides, name, workers, estimate.ir, ranks))
+            for check in _of_workers(_Of(sides, name, workers, estimate.ir, ranks, estimate.rows))
         ),
         *workload(sides, estimate),
         *disaggregation(sides, estimate),
@@ -662,6 +662,7 @@ class _Of:
     workers: Workers
     ir: ModelGraph
     counted: Quantity | None
+    rows: Equations
 
     @cached_property
     def row(self) -> Rows:
@@ -721,7 +722,12 @@ def plan(of: _Of) -> Iterator[Check]:
         hardware.system_accelerators * maximum(1, hardware.domains),
     )
     yield of.check("REPLICA_EXCEEDS_SYSTEM", of.replica, reach)
-    yield of.check("NO_LINK_BETWEEN_RANKS", of.workers.network.unlinked, fixed(0, "flag"))
+    yield of.check("NO_LINK_BETWEEN_RANKS", of.rows[f"{_hop(of)}network.unlinked"], fixed(0, "flag"))
+
+
+def _hop(of: _Of) -> str:
+    """What ids of messages from stage to stage begin with; the first of several devices has its own."""
+    return OF_FIRST.prefix if of.workers.inputs.devices and not of.workers.prefix else of.workers.prefix
 
 
 def _not_padded(of: _Of, name: str, left: Quantity) -> Quantity:
@@ -816,11 +822,11 @@ def _on_disks(of: _Of, asked: Node) -> tuple[Quantity, Quantity]:
 
 def domains(of: _Of) -> Iterator[Check]:
     """Uneven stages, and messages that leave a domain."""
-    network, one_domain = of.workers.network, of.sides.fixed(1, "domain")
+    network, one_domain = f"{of.workers.prefix}network", of.sides.fixed(1, "domain")
     if not of.workers.inputs.devices:
         yield of.check("LAYERS_UNEVEN", of.workers.plan.left.layers, of.sides.fixed(0, "layer"))
-    yield of.check("TP_CROSSES_DOMAINS", network.tp_domains, one_domain)
-    yield of.check("STAGE_CROSSES_DOMAINS", network.stage_domains, one_domain)
+    yield of.check("TP_CROSSES_DOMAINS", of.rows[f"{network}.tp.domains"], one_domain)
+    yield of.check("STAGE_CROSSES_DOMAINS", of.rows[f"{network}.stage.domains"], one_domain)
     yield of.check("REPLICA_CROSSES_DOMAINS", of.replica, of.workers.hardware.system_accelerators)
 
 

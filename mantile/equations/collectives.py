@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mantile.equations.constant import HALF, RESULT_BYTES, RING_PHASES
-from mantile.equations.network import NO_WAY, Collective
 from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope, scope
 from mantile.equations.roofline import NETWORK, Block, Ways
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
+    Input,
     Node,
     Quantity,
     Section,
@@ -33,6 +34,7 @@ from mantile.graph.quantity import (
     is_number,
     least,
     match,
+    maximum,
     span,
     sum_of,
     where,
@@ -47,6 +49,9 @@ from mantile.ir.modules import (
     ModelGraph,
     Module,
 )
+
+NO_WAY = "no way"
+"""In place of the time of what the links do not allow."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,7 @@ class _Pass:
     phase: Phase
     workers: Workers
     ir: ModelGraph
+    equations: Equations
     mixers: Node
     ffns: Node | None
     dense: Node | None
@@ -120,12 +126,13 @@ class _Pass:
         return Rows(f"{self.phase.id}.{name}", f", {label}")
 
 
-def messages(phase: Phase, workers: Workers, ir: ModelGraph) -> Messages:
+def messages(phase: Phase, workers: Workers, ir: ModelGraph, equations: Equations) -> Messages:
     """The messages of a pass."""
     mixers, dense, routed = _ends(ir)
     of_mixers = _count(mixers, once=True)
     assert of_mixers is not None
-    work = _Pass(phase, workers, ir, of_mixers, _count([*dense, *routed]), _count(dense), _count(routed))
+    ffns, of_dense, experts = (_count(those) for those in ([*dense, *routed], dense, routed))
+    work = _Pass(phase, workers, ir, equations, of_mixers, ffns, of_dense, experts)
     sums = all_reduce(work)
     halves = sequence(work, sums)
     gathers = None if work.gathering is None else gather(work, work.gathering)
@@ -142,10 +149,11 @@ def messages(phase: Phase, workers: Workers, ir: ModelGraph) -> Messages:
 
 
 def _message(
+    work: _Pass,
     rows: Rows,
     label: str,
     between: str,
-    collective: Collective,
+    over: tuple[str, Node],
     size: Quantity,
     number: Node,
     overlap: Quantity,
@@ -155,32 +163,38 @@ def _message(
     Args:
         rows: with the size of the message; gets the others.
         between: which ranks.
+        over: name of the collective, and its ranks.
         number: of messages in a pass.
         overlap: share that is hidden behind computation.
     """
+    collective, ranks = over
+    known, family = work.equations, f"network.{collective}.*."
+    names = tuple(name for name in known.family(f"{family}name") if isinstance(name, Input))
+    latencies, per_byte = (
+        tuple(known[row.id] for row in known.family(f"{work.workers.prefix}{family}{what}"))
+        for what in ("latency", "per_byte")
+    )
     times = [
         rows(
             f"by.{name.id.split('.')[-2]}",
             f"Time, {name.value}",
             "s",
-            where(is_number(latency), latency + size * per_byte, NO_WAY),
+            where(is_number(latency), latency + size * slope, NO_WAY),
         )
-        for name, latency, per_byte in zip(
-            collective.names, collective.latencies, collective.per_byte, strict=True
-        )
+        for name, latency, slope in zip(names, latencies, per_byte, strict=True)
     ]
     usable = count_where(span(times), at_least(0))
     cheapest = rows("cheapest", "Time of the cheapest", "s", where(usable > 0, least(span(times)), NO_WAY))
-    chosen = index(span(collective.names), match(cheapest, span(times)))
+    chosen = index(span(names), match(cheapest, span(times)))
     rows("algorithm", "Algorithm", "1", where(is_number(cheapest), chosen, NO_WAY))
     message_time = rows(
         "layer_time",
         "Time of one",
         "s",
-        where(all_of(collective.ranks > 1, is_number(cheapest)), cheapest * (1 - overlap), 0),
+        where(all_of(ranks > 1, is_number(cheapest)), cheapest * (1 - overlap), 0),
         "what is not hidden behind computation",
     )
-    ways = Ways(collective.names, collective.latencies, tuple(times), cheapest)
+    ways = Ways(names, latencies, tuple(times), cheapest)
     return _block(rows, label, between, message_time, number, size, ways)
 
 
@@ -250,10 +264,11 @@ def all_reduce(work: _Pass) -> _Sums:
         "" if work.ffns is None else "FFNs gather tokens instead where several attention groups share them",
     )
     block = _message(
+        work,
         rows,
         label,
         "after mixer and FFN, over the TP ranks",
-        work.workers.network.all_reduce,
+        ("all_reduce", work.workers.inputs.tp),
         size,
         number * where(plan.sequence > 1, 0, 1),
         work.workers.efficiency.factors["all_reduce_overlap"],
@@ -263,16 +278,17 @@ def all_reduce(work: _Pass) -> _Sums:
 
 def own_sums(work: _Pass, sums: _Sums) -> list[Block]:
     """Sums of dense FFNs over the ranks that share one, where these are fewer than TP."""
-    network, narrow = work.workers.network.ffn, work.narrow
-    if network is None or narrow is None or work.dense is None:
+    ffn_tp, narrow = work.workers.inputs.ffn_tp, work.narrow
+    if ffn_tp is None or narrow is None or work.dense is None:
         return []
+    over = ("ffn_sum", maximum(1, ffn_tp))
     label = "sum of FFNs"
     rows = work.rows("ffn_sum", label)
     size = rows("message_bytes", "Message bytes", "B", work.phase.rank_tokens * work.hidden_bytes)
     number = RING_PHASES * work.dense * where(narrow, 1, 0)
     overlap = work.workers.efficiency.factors["gather_overlap"]
     between = "scattered and gathered over the ranks that share an FFN, where these are fewer than TP"
-    return [_message(rows, label, between, network, size, number, overlap)]
+    return [_message(work, rows, label, between, over, size, number, overlap)]
 
 
 def inner_reduce(work: _Pass) -> list[Block]:
@@ -292,18 +308,20 @@ def inner_reduce(work: _Pass) -> list[Block]:
         work.phase.rank_tokens * (widths[0] if widths else as_node(1)) * RESULT_BYTES,
         "" if widths else "a norm needs one figure of every token",
     )
-    network, overlap = work.workers.network, work.workers.efficiency.factors["all_reduce_overlap"]
-    return [_message(rows, label, "over the TP ranks", network.all_reduce, size, number, overlap)]
+    over = ("all_reduce", work.workers.inputs.tp)
+    overlap = work.workers.efficiency.factors["all_reduce_overlap"]
+    return [_message(work, rows, label, "over the TP ranks", over, size, number, overlap)]
 
 
 def sequence(work: _Pass, sums: _Sums) -> Block:
     """With sequence parallelism, a reduce-scatter and an all-gather in place of every all-reduce."""
     label = "scatter and gather"
     return _message(
+        work,
         work.rows("sequence", label),
         label,
         "sequence parallelism, over the TP ranks",
-        work.workers.network.sequence,
+        ("sequence", work.workers.inputs.tp),
         sums.size,
         RING_PHASES * sums.number * where(work.workers.plan.sequence > 1, 1, 0),
         work.workers.efficiency.factors["gather_overlap"],
@@ -312,15 +330,15 @@ def sequence(work: _Pass, sums: _Sums) -> Block:
 
 def gather(work: _Pass, ffns: Node) -> Block:
     """With several attention groups, an all-gather and a reduce-scatter for every FFN."""
-    network, label = work.workers.network, "gather of tokens"
-    assert network.gather is not None
+    label = "gather of tokens"
     rows = work.rows("gather", label)
     size = rows("message_bytes", "Message bytes", "B", work.phase.tokens * work.hidden_bytes)
     return _message(
+        work,
         rows,
         label,
         "several attention groups, over the ranks of a stage",
-        network.gather,
+        ("gather", work.workers.ranks.stage),
         size,
         RING_PHASES * ffns * where(work.gathers_tokens, 1, 0),
         work.workers.efficiency.factors["gather_overlap"],
@@ -333,8 +351,8 @@ def to_experts(work: _Pass, layers: Node) -> list[Block]:
     A token goes to a rank once, whatever it needs there.
     """
     workers, phase = work.workers, work.phase
-    plan, network = workers.plan, workers.network
-    assert network.all_to_all is not None and network.copies is not None and plan.experts is not None
+    plan, copies = workers.plan, work.equations[f"{workers.prefix}network.all_to_all.copies"]
+    assert plan.experts is not None
     ranks = plan.experts.ranks
     products = (module.operation for module in work.ir.modules)
     product = next(product for product in products if isinstance(product, GroupedMatMul))
@@ -356,11 +374,10 @@ def to_experts(work: _Pass, layers: Node) -> list[Block]:
     for name, of_rank, value_bytes, between in ways:
         rows = work.rows(name, name)
         own = rows("own_tokens", of_rank, "token", phase.tokens / workers.ranks.stage)
-        size = rows(
-            "message_bytes", "Message bytes", "B", own * network.copies * product.inputs * value_bytes
-        )
+        size = rows("message_bytes", "Message bytes", "B", own * copies * product.inputs * value_bytes)
+        over = ("all_to_all", workers.ranks.stage)
         number, overlap = layers * ranks.sends_tokens, workers.efficiency.factors["all_to_all_overlap"]
-        blocks.append(_message(rows, name, between, network.all_to_all, size, number, overlap))
+        blocks.append(_message(work, rows, name, between, over, size, number, overlap))
     return blocks
 
 
@@ -387,7 +404,7 @@ def context(work: _Pass) -> list[Block]:
         "message_bytes", "Bytes of all layers", "B", volume * (cp - 1) / cp, "each part goes once around"
     )
     steps = rows("steps", "Messages of all layers", "1", number * (cp - 1))
-    pass_time = rows("layer_time", "Time of one pass", "s", _p2p_time(workers, size, steps))
+    pass_time = rows("layer_time", "Time of one pass", "s", _p2p_time(work, size, steps))
     between = "among the CP groups; nothing without context parallelism"
     return [_block(rows, label, between, pass_time, as_node(1), size)]
 
@@ -398,11 +415,11 @@ def shares(work: _Pass) -> list[Block]:
     Queries of all their heads are gathered before attention; its partial results are scattered and summed
     behind it, with a number for each head that says how much they weigh.
     """
-    over, cores = work.workers.network.shares, _cores(work.ir)
-    if over is None or not work.phase.decode or not cores:
+    dcp, cores = work.workers.inputs.dcp, _cores(work.ir)
+    if dcp is None or not work.phase.decode or not cores:
         return []
-    dcp, number = work.workers.inputs.dcp, _count(cores)
-    assert dcp is not None and number is not None
+    number = _count(cores)
+    assert number is not None
     blocks = []
     ways: tuple[tuple[Literal["query", "result"], str, str], ...] = (
         ("query", "gather of queries", "before attention, over the ranks of decode CP"),
@@ -420,7 +437,11 @@ def shares(work: _Pass) -> list[Block]:
             "of all heads whose tokens are shared",
         )
         overlap = work.workers.efficiency.factors["gather_overlap"]
-        blocks.append(_message(rows, label, between, over, size, number * where(dcp > 1, 1, 0), overlap))
+        blocks.append(
+            _message(
+                work, rows, label, between, ("shares", dcp), size, number * where(dcp > 1, 1, 0), overlap
+            )
+        )
     return blocks
 
 
@@ -429,15 +450,16 @@ def p2p(work: _Pass) -> Block:
     rows, label = work.rows("p2p", "stage to stage"), "stage to stage"
     hidden = work.ir.facts["hidden_size"]
     size = rows("message_bytes", "Message bytes", "B", work.phase.norm_tokens * hidden * RESULT_BYTES)
-    message_time = rows("layer_time", "Time of one", "s", _p2p_time(work.workers, size))
+    message_time = rows("layer_time", "Time of one", "s", _p2p_time(work, size))
     return _block(rows, label, "between pipeline stages", message_time, work.workers.inputs.pp - 1, size)
 
 
-def _p2p_time(workers: Workers, size: Quantity, steps: Quantity | None = None) -> Node:
+def _p2p_time(work: _Pass, size: Quantity, steps: Quantity | None = None) -> Node:
     """Time of messages from rank to rank that is not hidden behind computation."""
-    network, overlap = workers.network, workers.efficiency.factors["p2p_overlap"]
-    fixed = network.p2p_latency if steps is None else steps * network.p2p_latency
-    return (fixed + size * network.p2p_per_byte) * (1 - overlap)
+    hop, overlap = f"{work.workers.prefix}network.p2p", work.workers.efficiency.factors["p2p_overlap"]
+    latency, per_byte = (work.equations[f"{hop}.{what}"] for what in ("latency", "per_byte"))
+    fixed = latency if steps is None else steps * latency
+    return (fixed + size * per_byte) * (1 - overlap)
 
 
 # --- what follows a step ----------------------------------------------------------------------------------

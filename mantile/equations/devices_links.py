@@ -15,6 +15,7 @@ from mantile.equations.constant import GIGA, MICRO
 from mantile.equations.devices_away import goes_over
 from mantile.equations.inputs import Workload
 from mantile.equations.link import LinkTable, Machine, by_ports, in_system
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Input, LateDefault, Node, Quantity, all_of, equal, sum_of, where
 from mantile.graph.rows import Rows
@@ -68,6 +69,7 @@ def links(
     base: Workers,
     chips: Sequence[Machine],
     table: LinkTable,
+    known: Equations,
 ) -> tuple[Link, ...]:
     """The link from each device to the next, and where a scenario says which links there are, all others.
 
@@ -76,7 +78,7 @@ def links(
     count = len(inputs.devices)
     ends = [(number, number + 1) for number in range(1, count)]
     if inputs.links is None:
-        cables = [_cable(rows, inputs, chips, table, pair, None) for pair in ends]
+        cables = [_cable(known, rows, inputs, chips, table, pair, None) for pair in ends]
         before, total = base.plan.stages.before, ir.total_layers
         made = []
         for cable, device, following in zip(cables, inputs.devices, inputs.devices[1:], strict=False):
@@ -85,7 +87,7 @@ def links(
         return tuple(made)
     star = where(equal(inputs.links, STAR), 1, 0)
     switched = rows("switched", "Links go through a switch", "flag", star, "only Ethernet reaches one")
-    cables = [_cable(rows, inputs, chips, table, pair, switched) for pair in (*ends, *pairs(count))]
+    cables = [_cable(known, rows, inputs, chips, table, pair, switched) for pair in (*ends, *pairs(count))]
     return _by_preset(rows, inputs, base.plan.stages.before, cables, switched)
 
 
@@ -133,6 +135,7 @@ class _Cable:
 
 
 def _cable(
+    known: Equations,
     rows: Rows,
     inputs: Workload,
     chips: Sequence[Machine],
@@ -150,7 +153,7 @@ def _cable(
     own = Rows(f"devices.{one}.{name}", f", device {one} to {words}", rows.rows)
     here, there = chips[one - 1], chips[other - 1]
     ports = by_ports(own, here, there, table, switched)
-    inferred = in_system(own, inputs, here, there, ports, switched)
+    inferred = in_system(known, own, inputs, here, there, ports, switched)
     is_inferred = equal(link, INFERRED)
     kind = own("kind", "Kind of link", "1", where(is_inferred, NO_PORT, link))
     by_kind = own(

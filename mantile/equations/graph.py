@@ -12,7 +12,7 @@ from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, standin
 from mantile.equations.classes import Classes, followed, heads, mix, of_mixture, request_classes
 from mantile.equations.correction import Corrections, corrections, shares_of_step
 from mantile.equations.decode import Decoding, decode
-from mantile.equations.devices import Devices, unlike
+from mantile.equations.devices import OF_FIRST, Devices, unlike
 from mantile.equations.devices_passes import on_devices
 from mantile.equations.devices_splits import other_splits
 from mantile.equations.devices_told import held_in_words
@@ -36,6 +36,7 @@ from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, pe
 from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import Nearest, nearest
 from mantile.equations.override import OVERRIDE, Overridable
+from mantile.equations.plan import scope
 from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.scheduler import Scheduler, mixed, scheduler
@@ -275,12 +276,15 @@ def build_graph(
     """
     several = request_classes(classes)
     rows = Equations(
-        _features(disaggregated, open_loop, caches_prefixes, stated, GroupedMatMul in ir.operations())
+        _features(disaggregated, open_loop, caches_prefixes, stated, ir)
         | frozenset({"devices"} if devices else {})
         | frozenset({"capacity"} if demand is not None else {})
         | (frozenset() if several is None else several.features)
     )
-    rows.know(*constant.ALL, TOLERANCE)
+    rows.know(*constant.ALL, TOLERANCE, *ir.facts.values())
+    spaces = _machines(disaggregated, devices)
+    rows.make_in("machine", *spaces)
+    rows.make_in("hop", spaces[0], *([OF_FIRST] if devices else []), *spaces[1:])
     if several is not None:
         mix(rows, several)
     of_classes = None if several is None else several.section
@@ -292,6 +296,7 @@ def build_graph(
     rows.know(*inputs.named().values())
     known = frameworks(library)
     prefill_workers = workers(ir, library, known, inputs, ranks, heads(rows))
+    rows.know(*prefill_workers.machine())
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
     bounds = limits(library, inputs, prefill_workers.hardware)
@@ -310,10 +315,11 @@ def build_graph(
         inputs.set_default("input_spread", rows["spread.evenly"])
         inputs.set_default("output_spread", rows["spread.usual"])
     parts = None
-    found = unlike(ir, library, inputs, prefill_workers)
+    found = unlike(ir, library, inputs, prefill_workers, rows)
     if found is not None:
         prefill_workers, parts = found
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
+    rows.know(*decode_workers.machine())
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     pools = sets if parts is None else parts.sets
     memory = fullest(pools)
@@ -323,19 +329,19 @@ def build_graph(
     rows.make_in("device, the last first", *of_devices[::-1])
     cells = None if demand is None else demand_cells(demand, rows)
     size = model(ir)
-    prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
+    prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers, rows)
     if parts is not None:
         prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
     turns = scheduler(known, inputs)
     decoding = decode(decode_workers, ir, mixed(turns, ranks))
-    decode_pass = forward(decoding.phase, ir, decode_workers)
+    decode_pass = forward(decoding.phase, ir, decode_workers, rows)
     if parts is not None:
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
         work = {"prefill": prefill_pass, "decode": decode_pass}
         parts = other_splits(ir, prefill_workers, parts, decoding, work)
         parts = replace(parts, passes={**parts.passes, "words": (held_in_words(parts, ranks.counted),)})
     table = link_table(library) if disaggregated else None
-    alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass, table)
+    alone = prompt(ir, known, prefill_workers, decode_workers, prefill_pass, rows, table)
     if alone.known_bandwidth is not None:
         inputs.set_default("handover_bandwidth", alone.known_bandwidth)
     paced = decode_step(ir, decode_workers, decoding, decode_pass)
@@ -520,26 +526,34 @@ def build_graph(
 
 
 def _features(
-    disaggregated: bool, open_loop: bool, caches_prefixes: bool, stated: frozenset[str], experts: bool
+    disaggregated: bool, open_loop: bool, caches_prefixes: bool, stated: frozenset[str], ir: ModelGraph
 ) -> frozenset[str]:
-    """What the scenarios ask for, by the names that blocks of equations have for it.
-
-    Args:
-        experts: whether the model routes tokens to experts.
-    """
+    """What the scenarios ask for and the model has, by the names that blocks of equations have for it."""
     asked = {need.replace(" ", "_") for need in stated - {"devices"}}
     kinds = {"disaggregated": disaggregated, "request_rate": open_loop, "prefixes": caches_prefixes}
     asked |= {name for name, is_asked in kinds.items() if is_asked}
-    if experts:
+    if GroupedMatMul in ir.operations():
         asked.add("routed_experts")
+    if any(scope(module) != "attention" for module in ir.modules):
+        asked.add("ffns")
     if asked & {"request_rate", "sessions"}:
         asked.add("any_time")
     return frozenset(asked)
 
 
+def _machines(disaggregated: bool, devices: int) -> tuple[Space, ...]:
+    """Where what follows from accelerators is made: of all, of decode workers, of each device."""
+    decode = [Space(DECODE, ", decode", "inputs.decode_", called=False)] if disaggregated else []
+    others = [
+        Space(f"devices.{number}.", f", device {number}", f"inputs.device{number}_", called=False)
+        for number in range(2, devices + 1)
+    ]
+    return (Space(), *decode, *others)
+
+
 def _space(workers: Workers) -> Space:
     """Where what is said of some accelerators is made."""
-    begins = workers.hardware.tdp.id.removesuffix("hardware.tdp")
+    begins = workers.prefix
     if begins == DECODE:
         return Space(DECODE, ", decode", "inputs.decode_")
     if not workers.inputs.devices:
@@ -682,7 +696,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *((graph.fullest.section,) if graph.fullest.section else ()),
         ),
         "Network": (
-            *of_workers(lambda workers: workers.network.sections),
+            *_network(graph),
             *(() if graph.devices is None else graph.devices.sections),
         ),
         "Prefill": (*_of_pass(graph, graph.prefill), *graph.prompt.sections),
@@ -714,6 +728,12 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         **({} if graph.capacity is None else {"Finance": graph.rows.sections("capacity")}),
         CALIBRATION: graph.measured.sections,
     }
+
+
+def _network(graph: EstimateGraph) -> Iterator[Section]:
+    """What messages cost: of all accelerators, and what others have to themselves."""
+    for prefix in dict.fromkeys(("", OF_FIRST.prefix, *(pool.prefix for pool in graph.pools))):
+        yield from graph.rows.sections("network", prefix=prefix)
 
 
 def _headlines(graph: EstimateGraph, of_cost: bool) -> Section:

@@ -9,7 +9,7 @@ from mantile.equations.efficiency import Efficiency
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Workload
 from mantile.equations.library import FactKind, text_rows
-from mantile.equations.network import Network
+from mantile.equations.tables import Equations
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -147,7 +147,11 @@ class Machine:
     inputs: Workload
     hardware: Hardware
     efficiency: Efficiency
-    network: Network
+
+    @property
+    def prefix(self) -> str:
+        """What ids of its rows begin with."""
+        return self.hardware.tdp.id.removesuffix("hardware.tdp")
 
 
 @dataclass(frozen=True)
@@ -208,7 +212,13 @@ def by_ports(rows: Rows, one: Machine, other: Machine, table: LinkTable, switche
 
 
 def in_system(
-    rows: Rows, inputs: Workload, one: Machine, other: Machine, ports: Way, switched: Node | None = None
+    known: Equations,
+    rows: Rows,
+    inputs: Workload,
+    one: Machine,
+    other: Machine,
+    ports: Way,
+    switched: Node | None = None,
 ) -> Way:
     """The same, or the links of a system of which both are accelerators, if these are faster.
 
@@ -225,12 +235,13 @@ def in_system(
             rows("alike", "Both are accelerators of one system", "flag", in_one, "and no switch is between")
             > 0
         )
-    way = one.network
+    way = f"{one.prefix}network.p2p"
+    per_byte = known[f"{way}.per_byte"]
     rate = rows(
         "system.rate",
         "Rate in their system",
         "GB/s",
-        where(all_of(alike, way.p2p_per_byte > 0), 1 / way.p2p_per_byte / inputs.network_speed / GIGA, 0),
+        where(all_of(alike, per_byte > 0), 1 / per_byte / inputs.network_speed / GIGA, 0),
         "where both are accelerators of one system",
     )
     best = rows("inferred.rate", "Rate that is inferred", "GB/s", maximum(rate, ports.rate))
@@ -238,6 +249,6 @@ def in_system(
         "inferred.latency",
         "Latency that is inferred",
         "us",
-        where(all_of(rate > 0, rate >= best), way.p2p_latency * MICRO, ports.latency),
+        where(all_of(rate > 0, rate >= best), known[f"{way}.latency"] * MICRO, ports.latency),
     )
     return Way(best, latency)

@@ -25,7 +25,7 @@ Where the formula of an id is, for prefill and decode alike ("decode.qkv.time" i
     .vision                                      vision.vision
     .lora                                        lora.lora
     .all_reduce .sequence .gather .dispatch      collectives.messages: messages between ranks, of the fixed
-      .combine .context .p2p .after                times and times per byte that network.network works out
+      .combine .context .p2p .after                times and times per byte of network.eq
     .host .step                                  forward.host, forward.step
     .pass .time                                  forward.forward: seconds by module, and their sum
     .overhead                                    forward.overhead

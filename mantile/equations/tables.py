@@ -85,6 +85,11 @@ class Line:
     over: bool = False
     without: str = ""
 
+    @property
+    def stated(self) -> bool:
+        """Whether it states a figure, which is the same in all spaces."""
+        return self.parts.get("sign") == ":="
+
 
 @dataclass(frozen=True)
 class Block:
@@ -116,12 +121,14 @@ class Space:
         inputs: what ids of inputs begin with that it has to itself.
         facts: by name, what stands in {braces} in its lines: {space} the prefix, {own} that of what it has to
             itself even where its ids have none.
+        called: whether sentences call its rows by their labels without the suffix.
     """
 
     prefix: str = ""
     suffix: str = ""
     inputs: str = ""
     facts: dict[str, str] = field(default_factory=dict)
+    called: bool = True
 
     def filled(self, text: str) -> str:
         """A line with these facts."""
@@ -185,8 +192,8 @@ class Equations:
             identifier = space.filled(line.id)
             if line.over:
                 self._over.setdefault(identifier, []).append(line)
-            elif line.parts:
-                identifier = space.prefix + identifier
+            elif line.parts and not (line.stated and identifier in self._rows and block.each):
+                identifier = space.prefix * (not line.stated) + identifier
                 if identifier in self._rows:
                     raise EquationError(f"{line.place}: {identifier} stands in {self.place(identifier)} too")
                 self._rows[identifier] = line, space
@@ -254,13 +261,18 @@ class Equations:
         """A row in all spaces of a name."""
         return tuple(self[f"{space.prefix}{identifier}"] for space in self._spaces[name])
 
-    def sections(self, subject: str, *titles: str) -> tuple[Section, ...]:
-        """The blocks of a subject in order, or some, but for those that stand on no sheet of workings."""
+    def sections(self, subject: str, *titles: str, prefix: str | None = None) -> tuple[Section, ...]:
+        """The blocks of a subject in order, or some, but for those that stand on no sheet of workings.
+
+        Args:
+            prefix: of the only space of which blocks are asked for.
+        """
         return tuple(
             Section(f"{space.filled(block.title)}{space.suffix}", rows, block.note, block.total)
             for block in self._blocks()
             if block.subject == subject and not block.aside and (not titles or block.title in titles)
             for space in self._spaces_of(block)
+            if prefix in (None, space.prefix)
             if (rows := tuple(self._placed(block, space)))
         )
 
@@ -278,7 +290,7 @@ class Equations:
 
     def _placed(self, block: Block, space: Space) -> Iterator[Named]:
         for line in filter(self._holds, block.lines):
-            if line.over:
+            if line.over or (line.stated and space.prefix):
                 continue
             if "*" in line.id:
                 yield from (figure for figure in self.family(line.id) if figure.id != line.without)
@@ -302,7 +314,9 @@ class Equations:
 
     def _made(self, identifier: str, line: Line, space: Space) -> Named:
         parts = line.parts
-        called = space.filled(parts["called"]) or (lowered(parts["label"]) if space.suffix else "")
+        called = space.filled(parts["called"]) or (
+            lowered(parts["label"]) if space.suffix and space.called else ""
+        )
         label, note, source = f"{space.filled(parts['label'])}{space.suffix}", parts["note"], parts["source"]
         if parts["sign"] == ":=":
             stated = _INPUT.fullmatch(parts["body"])
@@ -436,7 +450,8 @@ def read(text: str, file: str) -> Subject:
     def end_of_rows() -> None:
         for _, given, lines in blocks[-heads:]:
             for values in families:
-                lines += (_line(_filled(line, given | values), place, subject, when) for place, line in rows)
+                filled = ((place, _filled(_filled(line, values), given)) for place, line in rows)
+                lines += (_line(line, place, subject, when) for place, line in filled)
         rows.clear()
 
     for number, line in [*_joined(text), (0, "")]:
@@ -501,8 +516,8 @@ def _head(line: str, place: str, subject: str) -> Block:
     title, *rest = (part.strip() for part in found[2].split(" | "))
     block = Block(subject, title)
     for part in rest:
-        if part.startswith("when "):
-            block = replace(block, when=_names(part.removeprefix("when ")))
+        if part == "when" or part.startswith("when "):
+            block = replace(block, when=tuple(filter(None, _names(part.removeprefix("when")))))
         elif part.startswith("each "):
             block = replace(block, each=part.removeprefix("each "))
         elif part == "aside":
@@ -572,7 +587,7 @@ def _input(
     """A figure that stands in the text itself; one with a range may be edited."""
     value: Any = ast.literal_eval(stated["value"])
     low, high = stated["low"], stated["high"]
-    status = source.partition(" ")[0]
+    status = source.partition(" ")[0].removesuffix(":")
     return Input(
         id=identifier,
         label=label,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mantile.equations.collectives import NO_WAY
 from mantile.equations.constant import GIGA, MICRO, ONE_REQUEST
 from mantile.equations.forward import Pass
 from mantile.equations.framework import Frameworks
 from mantile.equations.inputs import ON, Workload
 from mantile.equations.link import LinkTable, Machine, by_ports
-from mantile.equations.network import NO_WAY
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.serving.stages import FULLEST, fullest_stage, operations, stage_times
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Node,
@@ -80,6 +81,7 @@ def prompt(
     prefill_workers: Workers,
     decode_workers: Workers,
     prefill: Pass,
+    rows: Equations,
     table: LinkTable | None = None,
 ) -> Prompt:
     """A prompt from arrival to the workers that decode, without any wait."""
@@ -144,7 +146,7 @@ def prompt(
             maximum(0, inputs.concurrency / inputs.dp / ONE_REQUEST - 1) * service,
         )
         assert table is not None
-        handover = transfer(prefill_workers, decode_workers, stages, ir, table)
+        handover = transfer(prefill_workers, decode_workers, stages, ir, table, rows)
         sections.append(handover.section)
     return Prompt(
         stages=stages,
@@ -273,6 +275,7 @@ def transfer(
     stages: Pipeline,
     ir: ModelGraph,
     table: LinkTable,
+    equations: Equations,
 ) -> Handover:
     """The way of a prompt's KV cache to a decode worker.
 
@@ -320,7 +323,7 @@ def transfer(
         "transfer_network",
         "Bandwidth of the transfer by network",
         "B/s",
-        minimum(_group_bandwidth(prefill_workers), _group_bandwidth(decode_workers)),
+        minimum(_group_bandwidth(prefill_workers, equations), _group_bandwidth(decode_workers, equations)),
         "of the workers with less",
     )
     reached: Node = maximum(network, ports.rate * GIGA * inputs.network_speed)
@@ -399,9 +402,9 @@ def _transferred_tokens(rows: Rows, inputs: Workload, modules: list[Module]) -> 
 
 
 def _machine(workers: Workers) -> Machine:
-    return Machine(workers.inputs, workers.hardware, workers.efficiency, workers.network)
+    return Machine(workers.inputs, workers.hardware, workers.efficiency)
 
 
-def _group_bandwidth(workers: Workers) -> Node:
+def _group_bandwidth(workers: Workers, equations: Equations) -> Node:
     """B/s of all ranks of an attention group out of their domain."""
-    return workers.network.out * workers.inputs.tp * workers.inputs.cp
+    return equations[f"{workers.prefix}network.out"] * workers.inputs.tp * workers.inputs.cp
