@@ -10,6 +10,7 @@ from mantile.equations import constant
 from mantile.equations.capacity import DemandCells, demand_cells
 from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, standing
 from mantile.equations.classes import Classes, followed, heads, mix, of_mixture, request_classes
+from mantile.equations.collectives import kinds_of_messages, know_passes
 from mantile.equations.correction import Corrections, corrections, shares_of_step
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import OF_FIRST, Devices, unlike
@@ -36,7 +37,6 @@ from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, pe
 from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import Nearest, nearest
 from mantile.equations.override import OVERRIDE, Overridable
-from mantile.equations.plan import scope
 from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.scheduler import Scheduler, mixed, scheduler
@@ -69,7 +69,7 @@ from mantile.graph.quantity import (
     precedents,
     span,
 )
-from mantile.ir.modules import GroupedMatMul, ModelGraph
+from mantile.ir.modules import ModelGraph
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
 from mantile.library.request_classes import RequestClass
@@ -284,6 +284,7 @@ def build_graph(
     rows.know(*constant.ALL, TOLERANCE, *ir.facts.values())
     spaces = _machines(disaggregated, devices)
     rows.make_in("machine", *spaces)
+    know_passes(rows, ir, disaggregated)
     rows.make_in("hop", spaces[0], *([OF_FIRST] if devices else []), *spaces[1:])
     if several is not None:
         mix(rows, several)
@@ -532,10 +533,7 @@ def _features(
     asked = {need.replace(" ", "_") for need in stated - {"devices"}}
     kinds = {"disaggregated": disaggregated, "request_rate": open_loop, "prefixes": caches_prefixes}
     asked |= {name for name, is_asked in kinds.items() if is_asked}
-    if GroupedMatMul in ir.operations():
-        asked.add("routed_experts")
-    if any(scope(module) != "attention" for module in ir.modules):
-        asked.add("ffns")
+    asked |= {*kinds_of_messages(ir)}
     if asked & {"request_rate", "sessions"}:
         asked.add("any_time")
     return frozenset(asked)

@@ -122,6 +122,7 @@ class Space:
         facts: by name, what stands in {braces} in its lines: {space} the prefix, {own} that of what it has to
             itself even where its ids have none.
         called: whether sentences call its rows by their labels without the suffix.
+        home: what stands in ids in place of the subject, where a pass has rows of several subjects.
     """
 
     prefix: str = ""
@@ -129,10 +130,23 @@ class Space:
     inputs: str = ""
     facts: dict[str, str] = field(default_factory=dict)
     called: bool = True
+    home: str = ""
+
+    @property
+    def place(self) -> str:
+        """What ids in it begin with."""
+        return f"{self.home}." if self.home else self.prefix
+
+    def id(self, line: Line) -> str:
+        """The id of a row; what is stated has one for all spaces."""
+        own = self.filled(line.id)
+        if line.stated or not self.place:
+            return own
+        return self.place + (own.removeprefix(f"{line.subject}.") if self.home else own)
 
     def filled(self, text: str) -> str:
         """A line with these facts."""
-        return _filled(text, {"space": self.prefix, "own": self.prefix} | self.facts) if "{" in text else text
+        return _filled(text, {"space": self.place, "own": self.prefix} | self.facts) if "{" in text else text
 
 
 @dataclass(frozen=True)
@@ -189,19 +203,22 @@ class Equations:
 
     def _make(self, block: Block, space: Space) -> None:
         for line in filter(self._holds, block.lines):
-            identifier = space.filled(line.id)
+            identifier = space.id(line)
             if line.over:
-                self._over.setdefault(identifier, []).append(line)
+                self._over.setdefault(space.filled(line.id), []).append(line)
             elif line.parts and not (line.stated and identifier in self._rows and block.each):
-                identifier = space.prefix * (not line.stated) + identifier
                 if identifier in self._rows:
                     raise EquationError(f"{line.place}: {identifier} stands in {self.place(identifier)} too")
                 self._rows[identifier] = line, space
                 self._name(identifier)
 
     def know(self, *figures: Named) -> None:
-        """Make figures that are made elsewhere known, with all that they follow from."""
-        self._keep(figures)  # first themselves: what they follow from may ask for them
+        """Make figures that are made elsewhere known, in place of others with their ids, and all that they
+        follow from.
+        """
+        for figure in figures:  # first themselves: what they follow from may ask for them
+            self._known.pop(figure.id, None)
+        self._keep(figures)
         self._keep(ancestors(*figures))
 
     def _keep(self, nodes: Iterable[Node]) -> None:
@@ -267,14 +284,17 @@ class Equations:
         Args:
             prefix: of the only space of which blocks are asked for.
         """
-        return tuple(
-            Section(f"{space.filled(block.title)}{space.suffix}", rows, block.note, block.total)
-            for block in self._blocks()
-            if block.subject == subject and not block.aside and (not titles or block.title in titles)
-            for space in self._spaces_of(block)
-            if prefix in (None, space.prefix)
-            if (rows := tuple(self._placed(block, space)))
-        )
+        found: dict[tuple[str, str], Section] = {}
+        for block in self._blocks():
+            if block.subject != subject or block.aside or (titles and block.title not in titles):
+                continue
+            for space in self._spaces_of(block):
+                if prefix in (None, space.place):
+                    title = f"{space.filled(block.title)}{space.suffix}"
+                    kept = found.get((title, space.place), Section(title, (), block.note, block.total))
+                    rows = (*kept.rows, *self._placed(block, space))
+                    found[title, space.place] = replace(kept, rows=rows)
+        return tuple(section for section in found.values() if section.rows)
 
     def _blocks(self) -> Iterator[Block]:
         for subject in subjects().values():
@@ -290,12 +310,12 @@ class Equations:
 
     def _placed(self, block: Block, space: Space) -> Iterator[Named]:
         for line in filter(self._holds, block.lines):
-            if line.over or (line.stated and space.prefix):
+            if line.over or (line.stated and space.place):
                 continue
             if "*" in line.id:
                 yield from (figure for figure in self.family(line.id) if figure.id != line.without)
             else:
-                yield self.figure(space.prefix + space.filled(line.id))
+                yield self.figure(space.id(line))
 
     def family(self, pattern: str) -> tuple[Named, ...]:
         """All rows of which the ids are alike but for one part, in order."""
@@ -386,6 +406,8 @@ class Equations:
         names = [f"{own}{name}", name, f"constant.{name}"]
         if space.prefix:
             names = [f"{space.prefix}{own}{name}", names[0], f"{space.prefix}{name}", *names[1:]]
+        if space.home:
+            names.insert(0, f"{space.home}.{name}")
         if space.inputs and name.startswith(_INPUTS):
             names.insert(0, f"{space.inputs}{name.removeprefix(_INPUTS)}")
         for candidate in names:
@@ -397,9 +419,10 @@ class Equations:
             elif candidate in self:
                 return self.figure(candidate)
         if name in self._aliases:
-            alias = self._aliases[name]
-            self._nodes[name] = q.as_node(self._read(alias, alias.parts["body"], Space()))
-            return self._nodes[name]
+            alias, here = self._aliases[name], f"{space.place}: {name}"
+            if here not in self._nodes:
+                self._nodes[here] = q.as_node(self._read(alias, alias.parts["body"], space))
+            return self._nodes[here]
         for own, shared in ((DECODE, ""), (f"{_INPUTS}decode_", _INPUTS)):
             if name.startswith(own):  # the same as for all where decode has no accelerators of its own
                 return self._find(f"{shared}{name.removeprefix(own)}", line, Space())
