@@ -125,7 +125,7 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
         devices,
     ).rows
     assert not {identifier for identifier in rows._over if identifier not in rows}
-    homes = {"messages": {"prefill", "decode"}}  # passes have rows of several subjects
+    homes = {"messages": {"prefill", "decode"}, "link": {"transfer_link"}}  # in place of the subject
     for subject in subjects():
         for section in rows.sections(subject):
             of = {f".{name}." for name in {subject, *homes.get(subject, ())}}

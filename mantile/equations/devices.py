@@ -22,8 +22,9 @@ from dataclasses import dataclass, field
 from mantile.equations.constant import GIGA, NO_BOUND, SLIVER
 from mantile.equations.devices_away import Moved, moved
 from mantile.equations.devices_links import Link, follow, links
+from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import DeviceInputs, Workload
-from mantile.equations.link import LinkTable, Machine, link_table
+from mantile.equations.link import LinkTable, know_links, link_table
 from mantile.equations.tables import Equations, Space
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -175,7 +176,7 @@ def unlike(
         _Chips(number, device, base, pinned, cells, figures, known)
         for number, device in enumerate(inputs.devices, start=1)
     ]
-    ways = splits(rows, ir, inputs, [chip.first for chip in chips])
+    ways = splits(rows, ir, inputs, [chip.hardware for chip in chips])
     stages = rows(
         "stages",
         "Devices that hold layers",
@@ -183,7 +184,8 @@ def unlike(
         maximum(1, sum_of([where(device.layers > 0, 1, 0) for device in inputs.devices])),
     )
     inputs.set_default("pp", stages)
-    joined = links(rows, ir, inputs, base, [chip.first for chip in chips], table, known)
+    know_links(known, table, base.hardware.accelerators)
+    joined = links(rows, ir, inputs, base, known)
     away = [chip.moved(listed) for chip in chips]
     capacities = [
         chip.capacity(listed, out, into)
@@ -262,7 +264,7 @@ class _Chips:
         self.rewrite = GraphRewrite(own, (), self.prefix, self.suffix, figures)
         self.extra: list[Row] = [*([ranks, visible] if number > 1 else []), in_gb]
         # not its memory: that follows from what is found of links and layers
-        self.first = Machine(*self.rewrite.rewrite((base.inputs, base.hardware, base.efficiency)))
+        self.hardware, _ = self.rewrite.rewrite((base.hardware, base.efficiency))
         self.rewrite.rewrite(base.ranks.stage)
         self.known = known
         self.messages: dict[Node, Node] = {}
@@ -431,7 +433,7 @@ def _of_device(
 
 
 def splits(
-    rows: Rows, ir: ModelGraph, inputs: Workload, chips: Sequence[Machine]
+    rows: Rows, ir: ModelGraph, inputs: Workload, chips: Sequence[Hardware]
 ) -> list[dict[str, Quantity]]:
     """Layers of each device by way to split them: evenly, by memory, by bandwidth; and what cells follow.
 
@@ -443,7 +445,7 @@ def splits(
         "even": [where(device.count > 0, 1, 0) for device in devices],
         "memory": [device.count * device.memory for device in devices],
         "bandwidth": [
-            device.count * chip.hardware.memory_bandwidth for device, chip in zip(devices, chips, strict=True)
+            device.count * chip.memory_bandwidth for device, chip in zip(devices, chips, strict=True)
         ],
     }
     found: list[dict[str, Quantity]] = [{} for _ in devices]

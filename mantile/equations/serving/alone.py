@@ -9,7 +9,7 @@ from mantile.equations.constant import GIGA, MICRO, ONE_REQUEST
 from mantile.equations.forward import Pass
 from mantile.equations.framework import Frameworks
 from mantile.equations.inputs import ON, Workload
-from mantile.equations.link import LinkTable, Machine, by_ports
+from mantile.equations.link import LinkTable, know_links, way
 from mantile.equations.roofline import OVERHEAD
 from mantile.equations.serving.stages import FULLEST, fullest_stage, operations, stage_times
 from mantile.equations.tables import Equations
@@ -317,8 +317,11 @@ def transfer(
         sum_range(span(sizes)) if sizes else ONE_REQUEST * 0,
         "recurrent states are left out",
     )
-    way = Rows("serving.transfer_link", "", rows.rows)
-    ports = by_ports(way, _machine(prefill_workers), _machine(decode_workers), table)
+    ports = "serving.transfer_link"
+    know_links(equations, table, prefill_workers.hardware.accelerators)
+    equations.make_in("way", way(ports, "", prefill_workers.prefix, decode_workers.prefix))
+    for section in equations.sections("link", prefix=f"{ports}."):
+        rows.add(*section.rows)
     network = rows(
         "transfer_network",
         "Bandwidth of the transfer by network",
@@ -326,7 +329,7 @@ def transfer(
         minimum(_group_bandwidth(prefill_workers, equations), _group_bandwidth(decode_workers, equations)),
         "of the workers with less",
     )
-    reached: Node = maximum(network, ports.rate * GIGA * inputs.network_speed)
+    reached: Node = maximum(network, equations[f"{ports}.ports.rate"] * GIGA * inputs.network_speed)
     known: Quantity | None = None
     if inputs.handover_bandwidth is not None:
         known = rows(
@@ -348,7 +351,7 @@ def transfer(
         "transfer_latency",
         "Latency of the transfer",
         "s",
-        where(network >= bandwidth, factors["network_latency"], ports.latency / MICRO),
+        where(network >= bandwidth, factors["network_latency"], equations[f"{ports}.ports.latency"] / MICRO),
     )
     in_full = rows(
         "transfer_time",
@@ -399,10 +402,6 @@ def _transferred_tokens(rows: Rows, inputs: Workload, modules: list[Module]) -> 
             )
         tokens[module.id] = by_limit[limit]
     return tokens
-
-
-def _machine(workers: Workers) -> Machine:
-    return Machine(workers.inputs, workers.hardware, workers.efficiency)
 
 
 def _group_bandwidth(workers: Workers, equations: Equations) -> Node:
