@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
@@ -186,6 +186,8 @@ class Equations:
     _over: dict[str, list[Line]] = field(default_factory=dict)
     _names: dict[str, dict[str, None]] = field(default_factory=dict)
     _making: list[str] = field(default_factory=list)
+    _walked: set[Node] = field(default_factory=set)
+    _following: dict[Input, None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for subject in subjects().values():
@@ -218,14 +220,19 @@ class Equations:
         """
         for figure in figures:  # first themselves: what they follow from may ask for them
             self._known.pop(figure.id, None)
-        self._keep(figures)
-        self._keep(ancestors(*figures))
+        for figure in figures:
+            self._keep(figure)
+        for node in ancestors(*figures, *self._following, without=self._walked):
+            self._keep(node)
+            if isinstance(node, Input) and node.default is not None:
+                self._following[node] = None  # something else later
+            else:
+                self._walked.add(node)
 
-    def _keep(self, nodes: Iterable[Node]) -> None:
-        for node in nodes:
-            if isinstance(node, Input | Quantity) and node.id not in self._known:
-                self._known[node.id] = node
-                self._name(node.id)
+    def _keep(self, node: Node) -> None:
+        if isinstance(node, Input | Quantity) and node.id not in self._known:
+            self._known[node.id] = node
+            self._name(node.id)
 
     def know_as(self, name: str, node: Node) -> None:
         """Make known what a name stands for, which depends on what the scenarios ask for."""
