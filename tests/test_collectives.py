@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from mantile.equations.network import Collective
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.library.profiles import Library
@@ -46,9 +45,6 @@ class Net:
     @cached_property
     def program(self) -> Program:
         """Every algorithm, and what the passes make of them."""
-        network = self.made.equations.prefill_workers.network
-        assert network.all_to_all is not None
-        kinds = (network.all_reduce, network.sequence, network.gather, network.all_to_all)
         beginnings = (
             "network.",
             "prefill.all_reduce.",
@@ -60,7 +56,7 @@ class Net:
         passes = [
             figure for name, figure in self.made.equations.figures.items() if name.startswith(beginnings)
         ]
-        return Program([*(row for kind in kinds for row in (*kind.latencies, *kind.per_byte)), *passes])
+        return Program(passes)
 
     def at(self, accelerator: str, tp: int = 1, **inputs: Any) -> Values:
         """Values for a system and plan; ids with dots are overrides."""
@@ -86,14 +82,15 @@ class Values:
 
     def times(self, kind: str, size: float) -> dict[str, float]:
         """Seconds of a message by algorithm."""
-        collective: Collective = getattr(self.made.equations.prefill_workers.network, kind)
+        names, latencies, slopes = (
+            self.made.equations.rows.family(f"network.{kind}.*.{what}")
+            for what in ("name", "latency", "per_byte")
+        )
         return {
-            str(name.value): NEVER
+            str(self.values[name]): NEVER
             if isinstance(self.values[latency], str)
             else float(self.values[latency]) + size * float(self.values[slope])
-            for name, latency, slope in zip(
-                collective.names, collective.latencies, collective.per_byte, strict=True
-            )
+            for name, latency, slope in zip(names, latencies, slopes, strict=True)
         }
 
     def best(self, kind: str, size: float) -> float:

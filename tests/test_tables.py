@@ -205,11 +205,71 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
         devices,
     ).rows
     assert not {identifier for identifier in rows._over if identifier not in rows}
+    homes = {"messages": {"prefill", "decode"}, "link": {"transfer_link"}}  # in place of the subject
     for subject in subjects():
         for part in ("", "Hardware", "Prefill", "Operations", "Decode"):
             for section in rows.sections(subject, part=part):
+                of = {f".{name}." for name in {subject, *homes.get(subject, ())}}
                 ids = [f".{figure.id}" for figure in section.figures() if not section.again]
-                assert all(f".{subject}." in identifier for identifier in ids)
+                assert all(any(name in identifier for name in of) for identifier in ids)
+
+
+def test_a_block_for_each_of_a_family_and_in_each_space(shop: Any) -> None:
+    """A condition for some members, values that name outer ones, a stated figure that all spaces share."""
+    text = """
+for n | size | name | when in a | 1 | left |; b | 2 | right | sale
+[shop] Shelf {name} | when {when} | each floor
+{n}.width  Width of the {name} shelf [m] := {size} ; of wood @ measured: tape
+for side | body in long | {n}.width + {n}.width; short | {n}.width
+{n}.{side}  {side} side [m] = {body}
+"""
+    for features, count in ((), 1), (("sale",), 2):
+        rows = shop(text, *features)
+        rows.make_in("floor", Space(), Space("upper.", ", upper", called=False))
+        sections = rows.sections("shop")
+        assert [section.title for section in rows.sections("shop", prefix="upper.")] == [
+            f"Shelf {name}, upper" for name in ("left", "right")[:count]
+        ]
+        assert [figure.id for figure in sections[0].figures()] == [
+            "shop.a.width",
+            "shop.a.long",
+            "shop.a.short",
+        ]
+        assert [figure.id for figure in sections[1].figures()] == ["upper.shop.a.long", "upper.shop.a.short"]
+        assert (rows["upper.shop.a.long"].label, rows["upper.shop.a.long"].name) == ("long side, upper", "")
+        assert Program([rows["upper.shop.a.long"]]).run({})[rows["upper.shop.a.long"]] == 2
+    width = rows.figure("shop.b.width")
+    assert isinstance(width, Input)
+    assert (width.status, width.value, "upper.shop.b.width" in rows) == ("measured", 2, False)
+
+
+def test_a_space_has_a_home_of_its_own(shop: Any) -> None:
+    """Ids in place of those of the subject, blocks that go on, and defined names by the space."""
+    text = """
+define dear = price
+[shop] Till | of each | subtotal | each counter
+[shop] Drawer | each counter
+drawer  Drawer [USD] = dear + price
+[shop] Till | each counter
+price   Price [USD] = stall.rent
+over {space}price = it + it | when sale
+"""
+    rows = shop(text, "sale")
+    rows.make_in("counter", Space(home="left"), Space(home="right"))
+    till, drawer = rows.sections("shop", prefix="right.")
+    assert (till.title, till.note, till.total, [row.id for row in till.figures()]) == (
+        "Till",
+        "of each",
+        1,
+        ["right.price"],
+    )
+    assert [row.id for row in drawer.figures()] == ["right.drawer"]
+    values = Program([rows["left.drawer"], rows["right.drawer"]]).run({})
+    assert values[rows["right.drawer"]] == 40
+    assert "left" not in repr(rows["right.drawer"].body)
+    again = Quantity("right.price", "Price", "USD", rows.figure("stall.rent"))
+    rows.know(again)
+    assert rows["right.price"] is again
 
 
 def test_lines_are_no_longer_than_a_page_is_wide() -> None:

@@ -1,52 +1,34 @@
-"""Messages between ranks in a pass.
+"""Messages between ranks in a pass: how many mixers, FFNs and attention cores send them.
 
-Which collective a module needs, over which ranks, how often, and how long it takes.
-
-One attention group: an all-reduce after every mixer and FFN, or with sequence parallelism a reduce-scatter
-and an all-gather. Several groups (attention-DP, CP): FFNs gather the tokens of the stage and scatter their
-results; with EP tokens are sent to the ranks of their experts and back instead. Between pipeline stages
-activations go from rank to rank.
+What each is, how often it is sent and how long it takes stands in messages.eq, what a collective costs in
+network.eq.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from mantile.equations.constant import HALF, RESULT_BYTES, RING_PHASES
-from mantile.equations.network import NO_WAY, Collective
+from mantile.equations.constant import HALF
 from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope, scope
 from mantile.equations.roofline import NETWORK, Block, Ways
-from mantile.equations.workers import Workers
-from mantile.graph.quantity import (
-    Node,
-    Quantity,
-    Section,
-    all_of,
-    as_node,
-    at_least,
-    count_where,
-    equal,
-    index,
-    is_number,
-    least,
-    match,
-    span,
-    sum_of,
-    where,
-)
-from mantile.graph.rows import Rows
+from mantile.equations.tables import Equations, Space
+from mantile.equations.workers import DECODE, Workers
+from mantile.graph.quantity import Input, Node, Quantity, Section, as_node, precedents, sum_of
 from mantile.ir.modules import (
     Attention,
     Elementwise,
-    GroupedMatMul,
     LatentAttention,
     MatMul,
     ModelGraph,
     Module,
 )
+
+NO_WAY = "no way"
+"""In place of the time of what the links do not allow."""
+_OF_LAYER = "Messages of a layer"
 
 
 @dataclass(frozen=True)
@@ -64,441 +46,119 @@ class Messages:
     section: Section
 
 
-@dataclass(frozen=True)
-class _Pass:
-    """What messages of a pass follow from.
-
-    Args:
-        mixers, ffns, dense, experts: how often mixers, FFNs, among them dense FFNs with shared experts, and
-            routed experts hand on partial sums; None where there are none.
-    """
-
-    phase: Phase
-    workers: Workers
-    ir: ModelGraph
-    mixers: Node
-    ffns: Node | None
-    dense: Node | None
-    experts: Node | None
-
-    @property
-    def hidden_bytes(self) -> Node:
-        """Bytes of a token between layers."""
-        return self.ir.facts["hidden_size"] * RESULT_BYTES
-
-    @property
-    def several(self) -> Node:
-        """A stage has several attention groups."""
-        return self.workers.ranks.groups > 1
-
-    @property
-    def gathers_tokens(self) -> Node:
-        """FFNs are spread over several attention groups, whose tokens they gather.
-
-        Where tokens are sent to their experts, every group keeps its dense FFNs to itself.
-        """
-        experts = self.workers.plan.experts
-        return self.several if experts is None else all_of(self.several, experts.ranks.sends_tokens <= 0)
-
-    @property
-    def gathering(self) -> Node | None:
-        """FFNs of a pass that gather tokens, where any do; None in a model without FFNs."""
-        own = self.workers.inputs.own_ffns
-        if own is None or self.dense is None:
-            return self.ffns
-        dense = self.dense * where(own, 0, 1)
-        return dense if self.experts is None else dense + self.experts
-
-    @property
-    def narrow(self) -> Node | None:
-        """Dense FFNs are shared by fewer ranks than attention; None where nobody states it."""
-        own, ffn_tp = self.workers.inputs.own_ffns, self.workers.inputs.ffn_tp
-        return None if own is None or ffn_tp is None else all_of(own, ffn_tp < self.workers.inputs.tp)
-
-    def rows(self, name: str, label: str) -> Rows:
-        """Where the rows of one kind of message go."""
-        return Rows(f"{self.phase.id}.{name}", f", {label}")
-
-
-def messages(phase: Phase, workers: Workers, ir: ModelGraph) -> Messages:
-    """The messages of a pass."""
+def know_passes(rows: Equations, ir: ModelGraph, disaggregated: bool) -> None:
+    """Make the messages of prefill and decode known, and how many modules of the model send them."""
+    prompt, step = Space(home="prefill"), Space(home="decode")
+    if disaggregated:
+        step = replace(step, prefix=DECODE, inputs="inputs.decode_")
+    cores = _sending(_cores(ir)) if "several_cores" in rows.features else []
+    rows.make_in("pass", prompt, step)
+    rows.make_in("prompt", prompt)
+    rows.make_in("step", step)
+    rows.make_in("core", *(replace(step, facts={"n": str(n)}) for n in range(1, len(cores) + 1)))
     mixers, dense, routed = _ends(ir)
-    of_mixers = _count(mixers, once=True)
-    assert of_mixers is not None
-    work = _Pass(phase, workers, ir, of_mixers, _count([*dense, *routed]), _count(dense), _count(routed))
-    sums = all_reduce(work)
-    halves = sequence(work, sums)
-    gathers = None if work.gathering is None else gather(work, work.gathering)
-    own = own_sums(work, sums)
-    sent = [] if work.experts is None else to_experts(work, work.experts)
-    after, section = _after(work, sums.block, halves, gathers, own, sent)
-    blocks = [sums.block, *own, *inner_reduce(work), halves]
-    blocks += [] if gathers is None else [gathers]
-    blocks += [*sent, *context(work), *shares(work), p2p(work)]
-    return Messages(tuple(blocks), after, section)
+    inside = sums_inside(ir)
+    counts = {
+        "mixers": _count(mixers, once=True),
+        "ffns": _count([*dense, *routed]),
+        "dense": _count(dense),
+        "experts": _count(routed),
+        "inside": _count(inside),
+        "width_inside": next(iter(_widths(inside)), None),
+        "cores": _count(_cores(ir)),
+    }
+    for name, count in counts.items():
+        if count is not None:
+            rows.know_as(f"messages.{name}", count)
 
 
-# --- one kind of message ----------------------------------------------------------------------------------
+def kinds_of_messages(ir: ModelGraph) -> Iterator[str]:
+    """What messages a model needs, by the names that blocks of equations have for it."""
+    _, dense, routed = _ends(ir)
+    inside = sums_inside(ir)
+    cores = _sending(_cores(ir))
+    known = {
+        "ffns": _count([*dense, *routed]) is not None,
+        "dense_ffns": _count(dense) is not None,
+        "routed_experts": _count(routed) is not None,
+        "sums_inside": _count(inside) is not None,
+        "sums_of_products": bool(_widths(inside)),
+        "attention_cores": bool(cores),
+        "several_cores": len(cores) > 1,
+    }
+    yield from (name for name, has in known.items() if has)
 
 
-def _message(
-    rows: Rows,
-    label: str,
-    between: str,
-    collective: Collective,
-    size: Quantity,
-    number: Node,
-    overlap: Quantity,
-) -> Block:
-    """The block of a collective: the time of every algorithm, and the cheapest.
+def messages(phase: Phase, workers: Workers, ir: ModelGraph, rows: Equations) -> Messages:
+    """The messages of a pass."""
+    rows.know(*(row for row in phase.rows if isinstance(row, Quantity)), workers.memory.caches.per_token)
+    rows.know(*(figure for section in workers.plan.sections for figure in section.figures()))
+    rows.know(*(kind.activation_bytes for kind in workers.formats.classes.values()))
+    for what in ("query", "result") if phase.decode else ():
+        for number, channels in enumerate(_channels(ir, workers, what), start=1):
+            rows.know_as(f"messages.{what}_channels.{number}", channels)
+    *sections, of_layer = rows.sections("messages", prefix=f"{phase.id}.")
+    blocks = tuple(_block(rows, phase, workers, section) for section in sections)
+    return Messages(blocks, _after(rows, phase, blocks[0], of_layer), of_layer)
 
-    Args:
-        rows: with the size of the message; gets the others.
-        between: which ranks.
-        number: of messages in a pass.
-        overlap: share that is hidden behind computation.
-    """
-    times = [
-        rows(
-            f"by.{name.id.split('.')[-2]}",
-            f"Time, {name.value}",
-            "s",
-            where(is_number(latency), latency + size * per_byte, NO_WAY),
+
+def _block(rows: Equations, phase: Phase, workers: Workers, section: Section) -> Block:
+    """The block of a kind of message."""
+    figures = {figure.id: figure for figure in section.figures()}
+    name = next(iter(figures)).split(".")[1]
+    own = f"{phase.id}.{name}."
+    size = figures.get(f"{own}message_bytes", rows[f"{phase.id}.all_reduce.message_bytes"])
+    ways = None
+    if f"{own}cheapest" in figures:
+        times = tuple(rows[row.id] for row in rows.family(f"{own}by.*"))
+        latencies = tuple(
+            next(row for row in precedents(time) if isinstance(row, Quantity) and row.unit == "s")
+            for time in times
         )
-        for name, latency, per_byte in zip(
-            collective.names, collective.latencies, collective.per_byte, strict=True
+        names = (
+            rows.figure(f"{row.id.removeprefix(workers.prefix).removesuffix('latency')}name")
+            for row in latencies
         )
-    ]
-    usable = count_where(span(times), at_least(0))
-    cheapest = rows("cheapest", "Time of the cheapest", "s", where(usable > 0, least(span(times)), NO_WAY))
-    chosen = index(span(collective.names), match(cheapest, span(times)))
-    rows("algorithm", "Algorithm", "1", where(is_number(cheapest), chosen, NO_WAY))
-    message_time = rows(
-        "layer_time",
-        "Time of one",
-        "s",
-        where(all_of(collective.ranks > 1, is_number(cheapest)), cheapest * (1 - overlap), 0),
-        "what is not hidden behind computation",
-    )
-    ways = Ways(collective.names, collective.latencies, tuple(times), cheapest)
-    return _block(rows, label, between, message_time, number, size, ways)
-
-
-def _block(
-    rows: Rows,
-    label: str,
-    between: str,
-    layer_time: Quantity,
-    number: Node,
-    size: Quantity,
-    ways: Ways | None = None,
-) -> Block:
-    """The block from the time of one message."""
-    count = rows("count", "Number in a pass", "1", number)
-    bound = rows("bound", "Bound by", "1", as_node(NETWORK))
-    time = rows("time", "Time", "s", layer_time * count)
-    title = f"{label[0].upper()}{label[1:]}"
+        ways = Ways(
+            tuple(each for each in names if isinstance(each, Input)),
+            latencies,
+            times,
+            rows[f"{own}cheapest"],
+        )
     return Block(
-        id=rows.prefix.rpartition(".")[2],
-        label=title,
-        section=rows.section(title, between, Section.SUBTOTAL),
-        time=time,
-        bound=bound,
-        layer_time=layer_time,
+        id=name,
+        label=section.title,
+        section=section,
+        time=rows[f"{own}time"],
+        bound=rows[f"{own}bound"],
+        layer_time=rows[f"{own}layer_time"],
         launch=None,
         compute=None,
         memory=None,
         flops=None,
         bytes=size,
-        repeats=count,
+        repeats=rows[f"{own}count"],
         network=True,
-        reached={NETWORK: layer_time},
+        reached={NETWORK: rows[f"{own}layer_time"]},
         ways=ways,
     )
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """All-reduces after mixers and FFNs: their block, the bytes of one, and how many sums a pass needs."""
-
-    block: Block
-    size: Quantity
-    number: Quantity
-
-
-def all_reduce(work: _Pass) -> _Sums:
-    """Sums over the TP ranks, where sequence parallelism does not do them."""
-    phase, plan, label = work.phase, work.workers.plan, "all-reduce"
-    rows = work.rows("all_reduce", label)
-    size = rows("message_bytes", "Message bytes", "B", phase.rank_tokens * work.hidden_bytes)
-    ends, embedding_tp = work.mixers, work.workers.inputs.embedding_tp
-    if embedding_tp is not None:
-        ends = ends - where(equal(embedding_tp, 1), 1, 0)
-    if work.dense is not None:
-        dense = where(work.gathers_tokens, 0, work.dense)
-        own, narrow = work.workers.inputs.own_ffns, work.narrow
-        ends = ends + (
-            dense if own is None or narrow is None else where(own, where(narrow, 0, work.dense), dense)
-        )
-    if work.experts is not None:
-        ends = ends + where(work.several, 0, work.experts)
-    number = rows(
-        "ends",
-        "Mixers, FFNs and the embedding that need a sum",
-        "1",
-        ends,
-        "" if work.ffns is None else "FFNs gather tokens instead where several attention groups share them",
-    )
-    block = _message(
-        rows,
-        label,
-        "after mixer and FFN, over the TP ranks",
-        work.workers.network.all_reduce,
-        size,
-        number * where(plan.sequence > 1, 0, 1),
-        work.workers.efficiency.factors["all_reduce_overlap"],
-    )
-    return _Sums(block, size, number)
-
-
-def own_sums(work: _Pass, sums: _Sums) -> list[Block]:
-    """Sums of dense FFNs over the ranks that share one, where these are fewer than TP."""
-    network, narrow = work.workers.network.ffn, work.narrow
-    if network is None or narrow is None or work.dense is None:
-        return []
-    label = "sum of FFNs"
-    rows = work.rows("ffn_sum", label)
-    size = rows("message_bytes", "Message bytes", "B", work.phase.rank_tokens * work.hidden_bytes)
-    number = RING_PHASES * work.dense * where(narrow, 1, 0)
-    overlap = work.workers.efficiency.factors["gather_overlap"]
-    between = "scattered and gathered over the ranks that share an FFN, where these are fewer than TP"
-    return [_message(rows, label, between, network, size, number, overlap)]
-
-
-def inner_reduce(work: _Pass) -> list[Block]:
-    """Sums in the middle of a mixer; none in most models."""
-    modules, label = sums_inside(work.ir), "all-reduce inside mixers"
-    number = _count(modules)
-    if number is None:
-        return []
-    products = (module.operation for module in modules)
-    widths = list(dict.fromkeys(product.outputs for product in products if isinstance(product, MatMul)))
-    assert len(widths) < 2, "one kind of mixer only sums a product inside"
-    rows = work.rows("inner_reduce", label)
-    size = rows(
-        "message_bytes",
-        "Message bytes",
-        "B",
-        work.phase.rank_tokens * (widths[0] if widths else as_node(1)) * RESULT_BYTES,
-        "" if widths else "a norm needs one figure of every token",
-    )
-    network, overlap = work.workers.network, work.workers.efficiency.factors["all_reduce_overlap"]
-    return [_message(rows, label, "over the TP ranks", network.all_reduce, size, number, overlap)]
-
-
-def sequence(work: _Pass, sums: _Sums) -> Block:
-    """With sequence parallelism, a reduce-scatter and an all-gather in place of every all-reduce."""
-    label = "scatter and gather"
-    return _message(
-        work.rows("sequence", label),
-        label,
-        "sequence parallelism, over the TP ranks",
-        work.workers.network.sequence,
-        sums.size,
-        RING_PHASES * sums.number * where(work.workers.plan.sequence > 1, 1, 0),
-        work.workers.efficiency.factors["gather_overlap"],
-    )
-
-
-def gather(work: _Pass, ffns: Node) -> Block:
-    """With several attention groups, an all-gather and a reduce-scatter for every FFN."""
-    network, label = work.workers.network, "gather of tokens"
-    assert network.gather is not None
-    rows = work.rows("gather", label)
-    size = rows("message_bytes", "Message bytes", "B", work.phase.tokens * work.hidden_bytes)
-    return _message(
-        rows,
-        label,
-        "several attention groups, over the ranks of a stage",
-        network.gather,
-        size,
-        RING_PHASES * ffns * where(work.gathers_tokens, 1, 0),
-        work.workers.efficiency.factors["gather_overlap"],
-    )
-
-
-def to_experts(work: _Pass, layers: Node) -> list[Block]:
-    """Tokens sent to the ranks of their experts, and their results sent back.
-
-    A token goes to a rank once, whatever it needs there.
-    """
-    workers, phase = work.workers, work.phase
-    plan, network = workers.plan, workers.network
-    assert network.all_to_all is not None and network.copies is not None and plan.experts is not None
-    ranks = plan.experts.ranks
-    products = (module.operation for module in work.ir.modules)
-    product = next(product for product in products if isinstance(product, GroupedMatMul))
-    ways = (
-        (
-            "dispatch",
-            "Tokens a rank sends",
-            workers.formats.classes["experts"].activation_bytes,
-            "tokens to the ranks of their experts",
-        ),
-        (
-            "combine",
-            "Tokens a rank gets back",
-            RESULT_BYTES,
-            "results back to the ranks of their tokens",
-        ),
-    )
-    blocks: list[Block] = []
-    for name, of_rank, value_bytes, between in ways:
-        rows = work.rows(name, name)
-        own = rows("own_tokens", of_rank, "token", phase.tokens / workers.ranks.stage)
-        size = rows(
-            "message_bytes", "Message bytes", "B", own * network.copies * product.inputs * value_bytes
-        )
-        number, overlap = layers * ranks.sends_tokens, workers.efficiency.factors["all_to_all_overlap"]
-        blocks.append(_message(rows, name, between, network.all_to_all, size, number, overlap))
-    return blocks
-
-
-def context(work: _Pass) -> list[Block]:
-    """What context parallelism passes around.
-
-    Keys and values of the prompt in prefill, partial results in decode.
-    """
-    cores = _cores(work.ir)
-    if not cores:
-        return []
-    phase, workers, cp = work.phase, work.workers, work.workers.inputs.cp
-    label = "context exchange"
-    rows = work.rows("context", label)
-    number = _count(cores)
-    assert number is not None
-    if phase.decode:
-        each = rows.added("channels_of", "Channels of results", "channel", _channels(work, "result"), most=1)
-        of_results = rows("channels", "Channels of results, all layers", "channel", each)
-        volume = phase.rank_tokens * of_results * RESULT_BYTES
-    else:
-        volume = phase.rank_requests * workers.inputs.input_tokens * workers.memory.caches.per_token
-    size = rows(
-        "message_bytes", "Bytes of all layers", "B", volume * (cp - 1) / cp, "each part goes once around"
-    )
-    steps = rows("steps", "Messages of all layers", "1", number * (cp - 1))
-    pass_time = rows("layer_time", "Time of one pass", "s", _p2p_time(workers, size, steps))
-    between = "among the CP groups; nothing without context parallelism"
-    return [_block(rows, label, between, pass_time, as_node(1), size)]
-
-
-def shares(work: _Pass) -> list[Block]:
-    """What ranks that share the tokens of a KV cache exchange in decode.
-
-    Queries of all their heads are gathered before attention; its partial results are scattered and summed
-    behind it, with a number for each head that says how much they weigh.
-    """
-    over, cores = work.workers.network.shares, _cores(work.ir)
-    if over is None or not work.phase.decode or not cores:
-        return []
-    dcp, number = work.workers.inputs.dcp, _count(cores)
-    assert dcp is not None and number is not None
-    blocks = []
-    ways: tuple[tuple[Literal["query", "result"], str, str], ...] = (
-        ("query", "gather of queries", "before attention, over the ranks of decode CP"),
-        ("result", "scatter of results", "behind attention, over the ranks of decode CP"),
-    )
-    for what, label, between in ways:
-        rows = work.rows(f"{what}_shares", label)
-        each = rows.added("channels_of", "Channels in all layers", "channel", _channels(work, what), most=1)
-        of_layer = rows("channels", "Channels of a rank", "channel", each / number, "of a layer")
-        size = rows(
-            "message_bytes",
-            "Message bytes",
-            "B",
-            work.phase.rank_tokens * of_layer * dcp * RESULT_BYTES,
-            "of all heads whose tokens are shared",
-        )
-        overlap = work.workers.efficiency.factors["gather_overlap"]
-        blocks.append(_message(rows, label, between, over, size, number * where(dcp > 1, 1, 0), overlap))
-    return blocks
-
-
-def p2p(work: _Pass) -> Block:
-    """Activations handed from stage to stage of the pipeline; nothing with one stage."""
-    rows, label = work.rows("p2p", "stage to stage"), "stage to stage"
-    hidden = work.ir.facts["hidden_size"]
-    size = rows("message_bytes", "Message bytes", "B", work.phase.norm_tokens * hidden * RESULT_BYTES)
-    message_time = rows("layer_time", "Time of one", "s", _p2p_time(work.workers, size))
-    return _block(rows, label, "between pipeline stages", message_time, work.workers.inputs.pp - 1, size)
-
-
-def _p2p_time(workers: Workers, size: Quantity, steps: Quantity | None = None) -> Node:
-    """Time of messages from rank to rank that is not hidden behind computation."""
-    network, overlap = workers.network, workers.efficiency.factors["p2p_overlap"]
-    fixed = network.p2p_latency if steps is None else steps * network.p2p_latency
-    return (fixed + size * network.p2p_per_byte) * (1 - overlap)
-
-
-# --- what follows a step ----------------------------------------------------------------------------------
-
-
-def _after(
-    work: _Pass,
-    sums: Block,
-    halves: Block,
-    gathers: Block | None,
-    own: Sequence[Block],
-    sent: Sequence[Block],
-) -> tuple[dict[Scope, Block], Section]:
+def _after(rows: Equations, phase: Phase, sums: Block, section: Section) -> dict[Scope, Block]:
     """The messages after a mixer, an FFN and experts, by the ranks that these are spread over."""
-    plan, times, sizes = work.workers.plan, _follows(work), _follows(work)
-    assert isinstance(sums.bytes, Quantity)
-    time = times(
-        "mixer",
-        "Messages after a mixer",
-        "s",
-        where(plan.sequence > 1, RING_PHASES * halves.layer_time, sums.layer_time),
-        "sequence parallelism scatters and gathers",
-    )
-    size: Quantity = sums.bytes
-    after: dict[Scope, tuple[Quantity, Quantity]] = {"attention": (time, size)}
-    if gathers is not None and gathers.bytes is not None:
-        time = times(
-            "ffn",
-            "Messages after an FFN",
-            "s",
-            where(work.gathers_tokens, RING_PHASES * gathers.layer_time, time),
-            "several attention groups gather tokens before it and scatter them after it",
-        )
-        label = "Bytes of messages after an FFN"
-        size = sizes("ffn_bytes", label, "B", where(work.gathers_tokens, gathers.bytes, size))
-        after["stage"] = after["shared"] = (time, size)
-    for block in own:
-        whole, narrow = work.workers.inputs.own_ffns, work.narrow
-        assert whole is not None and narrow is not None
-        of_own = times(
-            "dense",
-            "Messages after a dense FFN",
-            "s",
-            where(whole, where(narrow, RING_PHASES * block.layer_time, after["attention"][0]), time),
-        )
-        after["stage"] = after["shared"] = (of_own, after["attention"][1])
-    if sent and plan.experts is not None:
-        sends = plan.experts.ranks.sends_tokens > 0
-        there_and_back = sum_of([block.layer_time for block in sent])
-        time = times("experts", "Messages after experts", "s", where(sends, there_and_back, time))
-        both = sum_of([block.bytes for block in sent if block.bytes is not None])
-        label = "Bytes of messages after experts"
-        size = sizes("experts_bytes", label, "B", where(sends, both, size))
-        after["experts"] = (time, size)
-    times.add(*sizes.rows)
-    section = times.section("Messages of a layer", "which of them follow a step")
-    return {name: _following(row, sums, size, section) for name, (row, size) in after.items()}, section
-
-
-def _follows(work: _Pass) -> Rows:
-    return Rows(f"{work.phase.id}.after")
+    after = f"{phase.id}.after."
+    of_all = f"{phase.id}.all_reduce.message_bytes"
+    found: dict[Scope, tuple[str, str]] = {"attention": ("mixer", of_all)}
+    if "ffns" in rows.features:
+        found["stage"] = found["shared"] = ("ffn", f"{after}ffn_bytes")
+    if f"{after}dense" in rows:
+        found["stage"] = found["shared"] = ("dense", of_all)
+    if "routed_experts" in rows.features:
+        found["experts"] = ("experts", f"{after}experts_bytes")
+    return {
+        name: _following(rows[f"{after}{time}"], sums, rows[size], section)
+        for name, (time, size) in found.items()
+    }
 
 
 def _following(time: Quantity, sums: Block, size: Quantity, section: Section) -> Block:
@@ -518,9 +178,6 @@ def _following(time: Quantity, sums: Block, size: Quantity, section: Section) ->
         repeats=None,
         network=True,
     )
-
-
-# --- which modules need a sum -----------------------------------------------------------------------------
 
 
 def _ends(ir: ModelGraph) -> tuple[list[Module], list[Module], list[Module]]:
@@ -563,18 +220,27 @@ def _cores(ir: ModelGraph) -> list[Module]:
     return [module for module in ir.modules if isinstance(module.operation, Attention | LatentAttention)]
 
 
-def _channels(work: _Pass, what: Literal["query", "result"]) -> list[Node]:
+def _sending(modules: Sequence[Module]) -> list[Module]:
+    return [module for module in modules if module.layers is not None]
+
+
+def _widths(modules: Sequence[Module]) -> list[Node]:
+    """Outputs of products among modules that need a sum inside a mixer."""
+    products = (module.operation for module in modules)
+    widths = list(dict.fromkeys(product.outputs for product in products if isinstance(product, MatMul)))
+    assert len(widths) < 2, "one kind of mixer only sums a product inside"
+    return list(widths)
+
+
+def _channels(ir: ModelGraph, workers: Workers, what: Literal["query", "result"]) -> Iterator[Node]:
     """Channels of queries, or of results, of a rank in all layers, by core; of latents, as wide as these."""
-    plan = work.workers.plan
-    channels: list[Node] = []
-    for module in _cores(work.ir):
+    plan = workers.plan
+    for module in _sending(_cores(ir)):
         core = module.operation
-        if module.layers is None:
-            continue
         if isinstance(core, LatentAttention):
             of_layer: Node = plan.on_rank(core.absorbed, module) * HALF
         else:
             assert isinstance(core, Attention)
             of_layer = plan.on_rank(core.query if what == "query" else core.result, module)
-        channels.append(of_layer * module.layers)
-    return channels
+        assert module.layers is not None
+        yield of_layer * module.layers

@@ -22,8 +22,10 @@ from dataclasses import dataclass, field
 from mantile.equations.constant import GIGA, NO_BOUND, SLIVER
 from mantile.equations.devices_away import Moved, moved
 from mantile.equations.devices_links import Link, follow, links
+from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import DeviceInputs, Workload
-from mantile.equations.link import LinkTable, Machine, link_table
+from mantile.equations.link import LinkTable, know_links, link_table
+from mantile.equations.tables import Equations, Space
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
@@ -49,6 +51,9 @@ from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
 
 PREFIX = "devices."
+OF_FIRST = Space(f"{PREFIX}1.", ", device 1", called=False)
+"""The first device, with what only it needs; its other rows are those of the deployment."""
+_HOPS = ("Stage to stage", "Links")
 _PARKED = ("memory.parked_places", "memory.parked_share")
 SPLITS = ("even", "memory", "bandwidth")
 """Ways to split layers that a formula can follow; the engine finds the solved split."""
@@ -150,7 +155,7 @@ class Devices:
 
 
 def unlike(
-    ir: ModelGraph, library: Library, inputs: Workload, base: Workers
+    ir: ModelGraph, library: Library, inputs: Workload, base: Workers, known: Equations
 ) -> tuple[Workers, Devices] | None:
     """The workers of the deployment with the memory of all devices, and the devices; None where all are
     alike.
@@ -168,10 +173,10 @@ def unlike(
     cells = tuple(overridable.cell for overridable in base.overridable())
     rows = Rows("devices")
     chips = [
-        _Chips(number, device, base, pinned, cells, figures)
+        _Chips(number, device, base, pinned, cells, figures, known)
         for number, device in enumerate(inputs.devices, start=1)
     ]
-    ways = splits(rows, ir, inputs, [chip.first for chip in chips])
+    ways = splits(rows, ir, inputs, [chip.hardware for chip in chips])
     stages = rows(
         "stages",
         "Devices that hold layers",
@@ -179,7 +184,8 @@ def unlike(
         maximum(1, sum_of([where(device.layers > 0, 1, 0) for device in inputs.devices])),
     )
     inputs.set_default("pp", stages)
-    joined = links(rows, ir, inputs, base, [chip.first for chip in chips], table)
+    know_links(known, table, base.hardware.accelerators)
+    joined = links(rows, ir, inputs, base, known)
     away = [chip.moved(listed) for chip in chips]
     capacities = [
         chip.capacity(listed, out, into)
@@ -227,6 +233,7 @@ class _Chips:
         pinned: Mapping[Named, Node],
         cells: tuple[Input, ...],
         figures: tuple[Node, ...],
+        known: Equations,
     ) -> None:
         self.number, self.inputs, self.base, self.figures = number, device, base, figures
         self.prefix, self.suffix = f"{PREFIX}{number}.", f", device {number}"
@@ -257,9 +264,24 @@ class _Chips:
         self.rewrite = GraphRewrite(own, (), self.prefix, self.suffix, figures)
         self.extra: list[Row] = [*([ranks, visible] if number > 1 else []), in_gb]
         # not its memory: that follows from what is found of links and layers
-        self.first = Machine(
-            *self.rewrite.rewrite((base.inputs, base.hardware, base.efficiency, base.network))
-        )
+        self.hardware, _ = self.rewrite.rewrite((base.hardware, base.efficiency))
+        self.rewrite.rewrite(base.ranks.stage)
+        self.known = known
+        self.messages: dict[Node, Node] = {}
+        if number > 1:
+            made = [figure for figure in self.rewrite.rewritten.values() if isinstance(figure, Named)]
+            known.know(*(figure for figure in made if figure.id.startswith(self.prefix)))
+            known.know_as(f"{self.prefix}{shared.tp.id}", ranks)
+            self.messages = self._messages(*known.sections("network", prefix=""))
+
+    def _messages(self, *sections: Section) -> dict[Node, Node]:
+        """What messages cost on the device, by what they cost on those of the deployment."""
+        return {
+            row: self.known[f"{self.prefix}{row.id}"]
+            for section in sections
+            for row in section.figures()
+            if isinstance(row, Quantity)
+        }
 
     def _row(self, name: str, label: str, unit: str, body: Node, note: str = "") -> Quantity:
         return Quantity(f"{self.prefix}{name}", f"{label}{self.suffix}", unit, body, note=note)
@@ -347,7 +369,10 @@ class _Chips:
         figures = [figure for section in settled.sections() for figure in section.figures()]
         # who is parked is that of all devices too, and nothing of a device follows from it
         pins |= {figure: figure for figure in figures if figure.id in _PARKED}
-        own = self.own | pins | {settled.ranks.replica: replica}
+        if self.number == 1:
+            self.known.know(replica)
+            self.messages = self._messages(*self.known.sections("network", *_HOPS, prefix=""))
+        own = self.own | pins | self.messages | {settled.ranks.replica: replica}
         del own[settled.ranks.deployment]  # follows from the replica
         rewrite = GraphRewrite(
             own,
@@ -360,6 +385,7 @@ class _Chips:
         made = rewrite.rewrite(settled)
         self.extra += [replica, made.ranks.deployment]
         placed = {figure.id for section in made.sections() for figure in section.figures()}
+        placed |= {row.id for row in self.messages.values() if isinstance(row, Quantity)}
         placed |= {figure.id for figure in (*self.extra, *self.away) if not isinstance(figure, tuple)}
         self.extra += [
             figure
@@ -407,7 +433,7 @@ def _of_device(
 
 
 def splits(
-    rows: Rows, ir: ModelGraph, inputs: Workload, chips: Sequence[Machine]
+    rows: Rows, ir: ModelGraph, inputs: Workload, chips: Sequence[Hardware]
 ) -> list[dict[str, Quantity]]:
     """Layers of each device by way to split them: evenly, by memory, by bandwidth; and what cells follow.
 
@@ -419,7 +445,7 @@ def splits(
         "even": [where(device.count > 0, 1, 0) for device in devices],
         "memory": [device.count * device.memory for device in devices],
         "bandwidth": [
-            device.count * chip.hardware.memory_bandwidth for device, chip in zip(devices, chips, strict=True)
+            device.count * chip.memory_bandwidth for device, chip in zip(devices, chips, strict=True)
         ],
     }
     found: list[dict[str, Quantity]] = [{} for _ in devices]

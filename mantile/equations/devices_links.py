@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from mantile.equations.constant import GIGA, MICRO
 from mantile.equations.devices_away import goes_over
 from mantile.equations.inputs import Workload
-from mantile.equations.link import LinkTable, Machine, by_ports, in_system
+from mantile.equations.link import way
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Input, LateDefault, Node, Quantity, all_of, equal, sum_of, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 from mantile.library.device import MESH, RING, STAR, pairs
-from mantile.library.links import INFERRED, NO_PORT
 
 
 @dataclass(frozen=True)
@@ -66,8 +65,7 @@ def links(
     ir: ModelGraph,
     inputs: Workload,
     base: Workers,
-    chips: Sequence[Machine],
-    table: LinkTable,
+    known: Equations,
 ) -> tuple[Link, ...]:
     """The link from each device to the next, and where a scenario says which links there are, all others.
 
@@ -76,7 +74,7 @@ def links(
     count = len(inputs.devices)
     ends = [(number, number + 1) for number in range(1, count)]
     if inputs.links is None:
-        cables = [_cable(rows, inputs, chips, table, pair, None) for pair in ends]
+        cables = _cables(rows, known, inputs, ends)
         before, total = base.plan.stages.before, ir.total_layers
         made = []
         for cable, device, following in zip(cables, inputs.devices, inputs.devices[1:], strict=False):
@@ -85,7 +83,8 @@ def links(
         return tuple(made)
     star = where(equal(inputs.links, STAR), 1, 0)
     switched = rows("switched", "Links go through a switch", "flag", star, "only Ethernet reaches one")
-    cables = [_cable(rows, inputs, chips, table, pair, switched) for pair in (*ends, *pairs(count))]
+    known.know(switched)
+    cables = _cables(rows, known, inputs, (*ends, *pairs(count)))
     return _by_preset(rows, inputs, base.plan.stages.before, cables, switched)
 
 
@@ -132,62 +131,49 @@ class _Cable:
         )
 
 
+def _cables(rows: Rows, known: Equations, inputs: Workload, ends: Sequence[tuple[int, int]]) -> list[_Cable]:
+    """The links between devices: stated, or the fastest that the ports of both machines allow."""
+    spaces = []
+    for one, other in ends:
+        here, there = ("" if number == 1 else f"devices.{number}." for number in (one, other))
+        name, words = ("link", "the next") if other == one + 1 else (f"link_to_{other}", f"device {other}")
+        cell = _cells(inputs, one, other)[0].id
+        spaces.append(way(f"devices.{one}.{name}", f", device {one} to {words}", here, there, cell))
+    known.make_in("way", *spaces)
+    known.make_in("cable", *spaces)
+    return [
+        _cable(rows, known, inputs, pair, space.home, space.suffix)
+        for pair, space in zip(ends, spaces, strict=True)
+    ]
+
+
+def _cells(inputs: Workload, one: int, other: int) -> tuple[Input, Input, Input]:
+    """What states a link: kind, bandwidth and latency."""
+    device = inputs.devices[one - 1]
+    if other != one + 1:
+        return device.others[other]
+    assert device.link is not None and device.link_bandwidth is not None and device.link_latency is not None
+    return device.link, device.link_bandwidth, device.link_latency
+
+
 def _cable(
-    rows: Rows,
-    inputs: Workload,
-    chips: Sequence[Machine],
-    table: LinkTable,
-    ends: tuple[int, int],
-    switched: Quantity | None,
+    rows: Rows, known: Equations, inputs: Workload, ends: tuple[int, int], home: str, suffix: str
 ) -> _Cable:
-    """The link between two devices: stated, or the fastest that the ports of both machines allow."""
-    one, other = ends
-    device, following = inputs.devices[one - 1], other == one + 1
-    cells = (device.link, device.link_bandwidth, device.link_latency) if following else device.others[other]
-    link, link_bandwidth, link_latency = cells
-    assert link is not None and link_bandwidth is not None and link_latency is not None
-    name, words = ("link", "the next") if following else (f"link_to_{other}", f"device {other}")
-    own = Rows(f"devices.{one}.{name}", f", device {one} to {words}", rows.rows)
-    here, there = chips[one - 1], chips[other - 1]
-    ports = by_ports(own, here, there, table, switched)
-    inferred = in_system(own, inputs, here, there, ports, switched)
-    is_inferred = equal(link, INFERRED)
-    kind = own("kind", "Kind of link", "1", where(is_inferred, NO_PORT, link))
-    by_kind = own(
-        "bandwidth_default",
-        "Bandwidth",
-        "GB/s",
-        where(is_inferred, inferred.rate, table.of("bandwidth", kind)),
-        "of its kind; where it is inferred, what a transfer reaches",
-    )
-    delay = own(
-        "latency_default",
-        "Latency",
-        "us",
-        where(is_inferred, inferred.latency, table.of("latency", kind)),
-    )
-    follow(link_bandwidth, by_kind)
-    follow(link_latency, delay)
-    share = own("share", "Share that transfers reach", "1", where(is_inferred, 1, table.of("share", kind)))
-    rate = own(
-        "rate",
-        "Bytes a second that transfers reach",
-        "B/s",
-        link_bandwidth * GIGA * share * inputs.network_speed,
-    )
+    """The link between two devices, whose cells follow what is worked out."""
+    link, bandwidth, latency = _cells(inputs, *ends)
+    own = Rows(home, suffix, rows.rows)
+    for section in known.sections("link", prefix=f"{home}."):
+        own.add(*section.rows)
+    follow(bandwidth, known[f"{home}.bandwidth_default"])
+    follow(latency, known[f"{home}.latency_default"])
     return _Cable(
         rows=own,
         ends=ends,
         kind=link,
-        bandwidth=own("bandwidth", "Bandwidth in use", "GB/s", 1 * link_bandwidth),
-        rate=rate,
-        latency=own("latency", "Latency in use", "s", link_latency / MICRO),
-        stated=own(
-            "stated",
-            "Somebody stated it",
-            "flag",
-            where(all_of(is_inferred, equal(link_bandwidth, by_kind)), 0, 1),
-        ),
+        bandwidth=known[f"{home}.bandwidth"],
+        rate=known[f"{home}.rate"],
+        latency=known[f"{home}.latency"],
+        stated=known[f"{home}.stated"],
     )
 
 

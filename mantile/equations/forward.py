@@ -17,6 +17,7 @@ from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope
 from mantile.equations.recurrence import recurrence
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
+from mantile.equations.tables import Equations
 from mantile.equations.vision import vision
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -149,12 +150,12 @@ LIMITS = {
 """What a pass is split by, and what it says above the rows."""
 
 
-def forward(phase: Phase, ir: ModelGraph, workers: Workers) -> Pass:
+def forward(phase: Phase, ir: ModelGraph, workers: Workers, rows: Equations) -> Pass:
     """The rows of the Prefill or Decode part."""
     blocks = [block(phase, module, workers) for module in ir.modules]
     if ir.vision is not None and workers.inputs.image_tokens is not None and not phase.decode:
         blocks.insert(0, vision(phase, ir.vision, workers))
-    sent = messages(phase, workers, ir)
+    sent = messages(phase, workers, ir, rows)
     blocks += [*sent.blocks, host(phase, workers)]
     adapted = lora(phase, ir, workers)
     if adapted is not None:

@@ -11,9 +11,10 @@ from mantile.equations import constant
 from mantile.equations.capacity import DemandCells, demand_cells
 from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, make_sides, standing
 from mantile.equations.classes import Classes, followed, heads, mix, of_mixture, request_classes
+from mantile.equations.collectives import kinds_of_messages, know_passes
 from mantile.equations.correction import corrections
 from mantile.equations.decode import Decoding, decode
-from mantile.equations.devices import Devices, unlike
+from mantile.equations.devices import OF_FIRST, Devices, unlike
 from mantile.equations.devices_passes import on_devices
 from mantile.equations.devices_splits import other_splits
 from mantile.equations.devices_told import held_in_words
@@ -277,7 +278,11 @@ def build_graph(
         | frozenset({"capacity"} if demand is not None else {})
         | (frozenset() if several is None else several.features)
     )
-    rows.know(*constant.ALL, TOLERANCE)
+    rows.know(*constant.ALL, TOLERANCE, *ir.facts.values())
+    spaces = _machines(disaggregated, devices)
+    rows.make_in("machine", *spaces)
+    know_passes(rows, ir, disaggregated)
+    rows.make_in("hop", spaces[0], *([OF_FIRST] if devices else []), *spaces[1:])
     if several is not None:
         mix(rows, several)
     of_classes = None if several is None else several.section
@@ -292,6 +297,7 @@ def build_graph(
     rows.know_as("framework.scheduler", known.of(known.schedulers, inputs.framework))
     rows.know_as("framework.pipeline_batch", known.of(known.pipeline_batches, inputs.framework))
     prefill_workers = workers(ir, library, known, inputs, ranks, rows, heads(rows))
+    rows.know(*prefill_workers.machine())
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
     bounds = limits(library, inputs, prefill_workers.hardware)
@@ -310,10 +316,11 @@ def build_graph(
         inputs.set_default("input_spread", rows["spread.evenly"])
         inputs.set_default("output_spread", rows["spread.usual"])
     parts = None
-    found = unlike(ir, library, inputs, prefill_workers)
+    found = unlike(ir, library, inputs, prefill_workers, rows)
     if found is not None:
         prefill_workers, parts = found
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
+    rows.know(*decode_workers.machine())
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     pools = sets if parts is None else parts.sets
     memory = fullest(pools)
@@ -323,7 +330,7 @@ def build_graph(
     rows.make_in("device, the last first", *of_devices[::-1])
     rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
     cells = None if demand is None else demand_cells(demand, rows)
-    prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers)
+    prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers, rows)
     if parts is not None:
         prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
     rows.know(
@@ -332,7 +339,7 @@ def build_graph(
         *(row for of in (*sets, *pools) for row in of.ranks.rows()),
     )
     decoding = decode(decode_workers, ir, rows.node("riding"))
-    decode_pass = forward(decoding.phase, ir, decode_workers)
+    decode_pass = forward(decoding.phase, ir, decode_workers, rows)
     if parts is not None:
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
         work = {"prefill": prefill_pass, "decode": decode_pass}
@@ -511,12 +518,22 @@ def _of_model(ir: ModelGraph) -> frozenset[str]:
         "config": ir.model.architecture.unread is not None,
         "remarks": bool(ir.remarks()),
     }
-    return frozenset(name for name, is_so in has.items() if is_so)
+    return frozenset({*kinds_of_messages(ir), *(name for name, is_so in has.items() if is_so)})
+
+
+def _machines(disaggregated: bool, devices: int) -> tuple[Space, ...]:
+    """Where what follows from accelerators is made: of all, of decode workers, of each device."""
+    decode = [Space(DECODE, ", decode", "inputs.decode_", called=False)] if disaggregated else []
+    others = [
+        Space(f"devices.{number}.", f", device {number}", f"inputs.device{number}_", called=False)
+        for number in range(2, devices + 1)
+    ]
+    return (Space(), *decode, *others)
 
 
 def _space(workers: Workers) -> Space:
     """Where what is said of some accelerators is made."""
-    begins = workers.hardware.tdp.id.removesuffix("hardware.tdp")
+    begins = workers.prefix
     if begins == DECODE:
         return Space(DECODE, ", decode", "inputs.decode_")
     if not workers.inputs.devices:
@@ -628,7 +645,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *((graph.fullest.section,) if graph.fullest.section else ()),
         ),
         "Network": (
-            *of_workers(lambda workers: workers.network.sections),
+            *_network(graph),
             *(() if graph.devices is None else graph.devices.sections),
         ),
         "Prefill": (*_of_pass(graph, graph.prefill), *graph.rows.sections("serving", part="Prefill")),
@@ -664,6 +681,12 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         **({} if graph.capacity is None else {"Finance": graph.rows.sections("capacity")}),
         CALIBRATION: graph.rows.sections("measured"),
     }
+
+
+def _network(graph: EstimateGraph) -> Iterator[Section]:
+    """What messages cost: of all accelerators, and what others have to themselves."""
+    for prefix in dict.fromkeys(("", OF_FIRST.prefix, *(pool.prefix for pool in graph.pools))):
+        yield from graph.rows.sections("network", prefix=prefix)
 
 
 def _headlines(graph: EstimateGraph, of_cost: bool) -> Section:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from mantile.equations.link import LinkTable, Machine, by_ports
+from mantile.equations.link import LinkTable, know_links, way
 from mantile.equations.tables import Equations, Space
 from mantile.equations.workers import Workers
-from mantile.graph.rows import Rows
 from mantile.ir.modules import FULL
+
+LINK = "serving.transfer_link"
 
 
 def hand_over(rows: Equations, prefill_workers: Workers, decode_workers: Workers, table: LinkTable) -> None:
@@ -36,12 +37,7 @@ def hand_over(rows: Equations, prefill_workers: Workers, decode_workers: Workers
         caches.append(Space(facts=facts))
     rows.make_in("handed_tokens", *limits.values())
     rows.make_in("handed", *caches)
-    way = Rows("serving.transfer_link")
-    by_ports(way, _machine(prefill_workers), _machine(decode_workers), table)
-    rows.know(*way.quantities())
-    names = (row.id.removeprefix("serving.") for row in way.quantities())
-    rows.make_in("ports", *(Space(facts={"row": name}) for name in names))
-
-
-def _machine(workers: Workers) -> Machine:
-    return Machine(workers.inputs, workers.hardware, workers.efficiency, workers.network)
+    know_links(rows, table, prefill_workers.hardware.accelerators)
+    rows.make_in("way", way(LINK, "", prefill_workers.prefix, decode_workers.prefix))
+    of_way = [row for section in rows.sections("link", prefix=f"{LINK}.") for row in section.figures()]
+    rows.make_in("ports", *(Space(facts={"row": row.id.removeprefix("serving.")}) for row in of_way))

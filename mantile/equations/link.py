@@ -1,31 +1,15 @@
-"""Links between machines: the kinds there are, rows "link.<kind>.<fact>", and the ports of machines."""
+"""Links between machines: the kinds there are, rows "link.<kind>.<fact>", and the ports of machines.
+
+What two machines reach stands in link.eq.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.constant import GIGA, MICRO
-from mantile.equations.efficiency import Efficiency
-from mantile.equations.hardware import Hardware
-from mantile.equations.inputs import Workload
 from mantile.equations.library import FactKind, text_rows
-from mantile.equations.network import Network
-from mantile.graph.quantity import (
-    Input,
-    Node,
-    Quantity,
-    Section,
-    all_of,
-    defined,
-    equal,
-    index,
-    match,
-    maximum,
-    minimum,
-    span,
-    where,
-)
-from mantile.graph.rows import Rows
+from mantile.equations.tables import Equations, Space
+from mantile.graph.quantity import Input, Section, defined, span
 from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
 
@@ -63,22 +47,6 @@ class LinkTable:
                 for family in FAMILIES
             ),
         )
-
-    def place(self, kind: Node) -> Node:
-        """Where a kind of link stands in the blocks."""
-        return match(kind, span(self.kinds))
-
-    def at(self, fact: str, place: Node) -> Node:
-        """A fact of the kind of link at a place."""
-        return index(span(self.facts[fact]), place)
-
-    def of(self, fact: str, kind: Node) -> Node:
-        """A fact of a kind of link."""
-        return self.at(fact, self.place(kind))
-
-    def port(self, family: str, place: Node) -> Node:
-        """The kind of link that a machine has, by the place of its accelerator."""
-        return index(span(self.ports[family]), place)
 
 
 def link_table(library: Library) -> LinkTable:
@@ -140,104 +108,26 @@ def link_table(library: Library) -> LinkTable:
     return LinkTable(kinds, facts, ports)
 
 
-@dataclass(frozen=True)
-class Machine:
-    """What a machine is, whatever lies in its memory."""
-
-    inputs: Workload
-    hardware: Hardware
-    efficiency: Efficiency
-    network: Network
-
-
-@dataclass(frozen=True)
-class Way:
-    """What two machines reach: GB/s after losses, and us."""
-
-    rate: Quantity
-    latency: Quantity
+def know_links(rows: Equations, table: LinkTable, accelerators: tuple[Input, ...]) -> None:
+    """Make the kinds of links known, and the ports of accelerators."""
+    rows.know_as("library.accelerators", span(accelerators))
+    rows.know_as("link.kinds", span(table.kinds))
+    for fact, figures in table.facts.items():
+        rows.know_as(f"link.{fact}", span(figures))
+    for family, figures in table.ports.items():
+        rows.know_as(f"link.port.{family}", span(figures))
 
 
-def by_ports(rows: Rows, one: Machine, other: Machine, table: LinkTable, switched: Node | None = None) -> Way:
-    """The fastest of ports of one family on both, and of their networks.
+def way(home: str, suffix: str, here: str, there: str, cell: str = "") -> Space:
+    """Where what two machines reach is made.
 
     Args:
-        switched: 1 where they are joined by a switch: only Ethernet reaches one.
+        home: what ids begin with; `suffix` what labels end in.
+        here, there: what ids of each of them begin with; `cell` the id of the input that states the link.
     """
-    found: list[tuple[Node, Node]] = []
-    for family in FAMILIES:
-        rates, delays = [], []
-        for side, chip in (("here", one), ("there", other)):
-            place = match(chip.inputs.accelerator, span(chip.hardware.accelerators))
-            port = rows(f"{family}.{side}", f"Port, {family}, {side}", "1", table.port(family, place))
-            kind = rows(f"{family}.{side}.place", f"Its place, {family}, {side}", "number", table.place(port))
-            raw = rows(
-                f"{family}.{side}.raw",
-                f"Its bandwidth, {family}, {side}",
-                "GB/s",
-                table.at("bandwidth", kind),
-            )
-            of_port: Node = raw * table.at("share", kind)
-            delay: Node = table.at("latency", kind)
-            if family == "ethernet":
-                factors = chip.efficiency
-                network = chip.hardware.scale_out_bandwidth * factors["network_bandwidth"] / GIGA
-                of_port = where(equal(port, NO_PORT), network, of_port)
-                delay = where(equal(port, NO_PORT), factors["network_latency"] * MICRO, delay)
-            rates.append(
-                rows(f"{family}.{side}.rate", f"Rate of the port, {family}, {side}", "GB/s", of_port)
-            )
-            delays.append(
-                rows(f"{family}.{side}.latency", f"Latency of the port, {family}, {side}", "us", delay)
-            )
-        slower: Node = minimum(*rates)
-        if switched is not None and family != "ethernet":
-            slower = where(switched > 0, 0, slower)
-        found.append(
-            (
-                rows(f"{family}.rate", f"Rate by {family}", "GB/s", slower, "of the slower port"),
-                rows(f"{family}.latency", f"Latency by {family}", "us", maximum(*delays)),
-            )
-        )
-    (by_port, port_delay), (by_cable, cable_delay) = found
-    rate = rows("ports.rate", "Rate by ports", "GB/s", maximum(by_port, by_cable), "of the faster family")
-    latency = rows(
-        "ports.latency", "Latency by ports", "us", where(by_cable >= rate, cable_delay, port_delay)
-    )
-    return Way(rate, latency)
-
-
-def in_system(
-    rows: Rows, inputs: Workload, one: Machine, other: Machine, ports: Way, switched: Node | None = None
-) -> Way:
-    """The same, or the links of a system of which both are accelerators, if these are faster.
-
-    Args:
-        switched: 1 where they are joined by a switch, and by no system.
-    """
-    alike = all_of(
-        equal(one.inputs.accelerator, other.inputs.accelerator),
-        equal(one.inputs.system, other.inputs.system),
-    )
-    if switched is not None:
-        in_one = where(alike, 1 - switched, 0)
-        alike = (
-            rows("alike", "Both are accelerators of one system", "flag", in_one, "and no switch is between")
-            > 0
-        )
-    way = one.network
-    rate = rows(
-        "system.rate",
-        "Rate in their system",
-        "GB/s",
-        where(all_of(alike, way.p2p_per_byte > 0), 1 / way.p2p_per_byte / inputs.network_speed / GIGA, 0),
-        "where both are accelerators of one system",
-    )
-    best = rows("inferred.rate", "Rate that is inferred", "GB/s", maximum(rate, ports.rate))
-    latency = rows(
-        "inferred.latency",
-        "Latency that is inferred",
-        "us",
-        where(all_of(rate > 0, rate >= best), way.p2p_latency * MICRO, ports.latency),
-    )
-    return Way(best, latency)
+    facts = {"here": here, "there": there, "cell": cell}
+    for end, prefix in (("here", here), ("there", there)):
+        number = prefix.removeprefix("devices.").removesuffix(".")
+        own = {"": "", "decode": "decode_"}.get(number, f"device{number}_")
+        facts[f"{end}_inputs"] = f"inputs.{own}"
+    return Space(home=home, suffix=suffix, facts=facts)

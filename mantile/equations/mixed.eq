@@ -25,7 +25,7 @@ over mixed.beside.{m} = sum(*[beside.{d}.{m} each stage]) | when on_devices
 beside.whole  Prefill pass without its products of weights [s] = sum([beside.{m} each beside])
             ; launches left out
 
-[mixed] Step with prompts | time that prompts add to a decode step | each step
+[mixed] Step with prompts | time that prompts add to a decode step | each carried
 {s}share    Prompts in a step, against those of a prefill pass [1]
             = {prompts} * one_request / prefill.requests
 {s}reads    Reads of the weights for them, against those of a prefill pass [1]

@@ -17,7 +17,7 @@ def steps_of(rows: Equations, prefill: Pass, decode: Pass) -> None:
     """Name the operations of a prefill pass, and of those also in the decode step the products of weights."""
     end = "at_end" if "speculation" in rows.features else "lm_head"
     rows.make_in(
-        "step",
+        "carried",
         Space(facts={"s": "", "prompts": "serving.prompts_together", "end": end}),
         Space("", ", full step", facts={"s": "full.", "prompts": "serving.prompts_at_most", "end": end}),
     )

@@ -14,6 +14,7 @@ from mantile.equations.constant import RANKS_TO_ACCELERATORS
 from mantile.equations.display import converted, in_unit
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.roofline import Block
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
@@ -151,14 +152,15 @@ def beyond(workers: Workers, last: Node, prefix: str) -> Quantity:
     return Quantity(f"{prefix}.beyond", "Accelerators not shown", "1", where(left > 0, words, ALL_SHOWN))
 
 
-def room(workers: Workers, values: Mapping[Node, Any]) -> int:
+def room(workers: Workers, rows: Equations, values: Mapping[Node, Any]) -> int:
     """How many accelerators Layers has room for: all that a system can join, as far as can be read.
 
     Args:
         values: of the scenario. Without a network between domains no more than one domain.
     """
     domain, out = (
-        float(values[figure]) for figure in (workers.hardware.system_accelerators, workers.network.out)
+        float(values[figure])
+        for figure in (workers.hardware.system_accelerators, rows[f"{workers.prefix}network.out"])
     )
     most = MOST_SHOWN if out > 0 else max(int(min(domain, MOST_SHOWN)), int(values[workers.ranks.deployment]))
     return -(-min(MOST_SHOWN, max(BAND, most)) // BAND) * BAND

@@ -24,8 +24,8 @@ Where the formula of an id is, for prefill and decode alike ("decode.qkv.time" i
     .embedding .ffn_norm .rope .activation ...   elementwise.elementwise
     .vision                                      vision.vision
     .lora                                        lora.lora
-    .all_reduce .sequence .gather .dispatch      collectives.messages: messages between ranks, of the fixed
-      .combine .context .p2p .after                times and times per byte that network.network works out
+    .all_reduce .sequence .gather .dispatch      messages.eq: messages between ranks, of the fixed times and
+      .combine .context .p2p .after                times per byte of network.eq
     .host .step                                  forward.host, forward.step
     .pass .time                                  forward.forward: seconds by module, and their sum
     .overhead                                    forward.overhead

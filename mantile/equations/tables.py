@@ -91,6 +91,11 @@ class Line:
     without: str = ""
     each: str = ""
 
+    @property
+    def stated(self) -> bool:
+        """Whether it states a figure, which is the same in all spaces."""
+        return self.parts.get("sign") == ":="
+
 
 @dataclass(frozen=True)
 class Block:
@@ -128,6 +133,8 @@ class Space:
             itself even where its ids have none.
         features: what stands behind `when` there, beside what scenarios ask for.
         within: what names of rows are looked for behind first, where its ids begin otherwise.
+        called: whether sentences call its rows by their labels without the suffix.
+        home: what stands in ids in place of the subject, where a pass has rows of several subjects.
     """
 
     prefix: str = ""
@@ -136,19 +143,35 @@ class Space:
     facts: dict[str, str] = field(default_factory=dict)
     features: frozenset[str] = frozenset()
     within: str = ""
+    called: bool = True
+    home: str = ""
+
+    @property
+    def place(self) -> str:
+        """What ids in it begin with."""
+        return f"{self.home}." if self.home else self.prefix
+
+    def id(self, line: Line) -> str:
+        """The id of a row; what is stated has one for all spaces."""
+        own = self.filled(line.id)
+        if line.stated or not self.place:
+            return own
+        return self.place + (own.removeprefix(f"{line.subject}.") if self.home else own)
 
     def filled(self, text: str) -> str:
         """A line with these facts."""
-        return _filled(text, {"space": self.prefix, "own": self.prefix} | self.facts) if "{" in text else text
+        return _filled(text, {"space": self.place, "own": self.prefix} | self.facts) if "{" in text else text
 
     def inside(self, outer: Space) -> Space:
         """The same within another space."""
-        if not outer.facts and not outer.features and not outer.prefix:
+        if outer == Space():
             return self
-        facts, features = outer.facts | self.facts, outer.features | self.features
-        prefix, suffix = f"{outer.prefix}{self.prefix}", f"{self.suffix}{outer.suffix}"
-        return Space(
-            prefix, suffix, outer.inputs or self.inputs, facts, features, outer.within or self.within
+        return replace(
+            outer,
+            prefix=f"{outer.prefix}{self.prefix}",
+            suffix=f"{self.suffix}{outer.suffix}",
+            facts=outer.facts | self.facts,
+            features=outer.features | self.features,
         )
 
 
@@ -204,6 +227,8 @@ class Equations:
     _over: dict[str, list[Line]] = field(default_factory=dict)
     _names: dict[str, dict[str, None]] = field(default_factory=dict)
     _making: list[str] = field(default_factory=list)
+    _walked: set[Node] = field(default_factory=set)
+    _following: dict[Input, None] = field(default_factory=dict)
     _again: dict[str, Again] = field(default_factory=dict)
     _asked: dict[str, dict[str, None]] = field(default_factory=dict)
     _rewrites: dict[str, GraphRewrite] = field(default_factory=dict)
@@ -240,12 +265,11 @@ class Equations:
         for line in lines:
             if line.each != each or not self._holds(line, space):
                 continue
-            identifier = space.filled(line.id)
+            identifier = space.id(line)
             self._ask(space.filled(line.parts.get("body", "")))
             if line.over:
-                self._over.setdefault(identifier, []).append(line)
-            elif line.parts:
-                identifier = space.prefix + identifier
+                self._over.setdefault(space.filled(line.id), []).append(line)
+            elif line.parts and not (line.stated and space.place and identifier in self._rows):
                 if identifier in self._rows:
                     raise EquationError(f"{line.place}: {identifier} stands in {self.place(identifier)} too")
                 self._rows[identifier] = line, space
@@ -289,20 +313,30 @@ class Equations:
         return self.family(name) if "*" in name else (self._find(name, line, Space()),)
 
     def know(self, *figures: Named) -> None:
-        """Make figures that are made elsewhere known, with all that they follow from."""
-        self._keep(figures)  # first themselves: what they follow from may ask for them
-        self._keep(ancestors(*figures))
+        """Make figures that are made elsewhere known, in place of others with their ids, and all that they
+        follow from.
+        """
+        for figure in figures:  # first themselves: what they follow from may ask for them
+            self._known.pop(figure.id, None)
+        for figure in figures:
+            self._keep(figure)
+        for node in ancestors(*figures, *self._following, without=self._walked):
+            self._keep(node)
+            if isinstance(node, Input) and node.default is not None:
+                self._following[node] = None  # something else later
+            else:
+                self._walked.add(node)
 
-    def _keep(self, nodes: Iterable[Node]) -> None:
-        for node in nodes:
-            if isinstance(node, Input | Quantity) and node.id not in self._known:
-                self._known[node.id] = node
-                self._name(node.id)
+    def _keep(self, node: Node) -> None:
+        if isinstance(node, Input | Quantity) and node.id not in self._known:
+            self._known[node.id] = node
+            self._name(node.id)
 
     def fork(self) -> Equations:
         """The rows as they are so far; rows made or known there stay there."""
         twin = copy(self)
         twin._known, twin._nodes = dict(self._known), dict(self._nodes)
+        twin._walked, twin._following = set(self._walked), dict(self._following)
         twin._names = {subject: dict(names) for subject, names in self._names.items()}
         return twin
 
@@ -363,14 +397,18 @@ class Equations:
         """A row in all spaces of a name."""
         return tuple(self[f"{space.prefix}{identifier}"] for space in self._spaces[name])
 
-    def sections(self, subject: str, *titles: str, part: str = "") -> tuple[Section, ...]:
+    def sections(
+        self, subject: str, *titles: str, part: str = "", prefix: str | None = None
+    ) -> tuple[Section, ...]:
         """The blocks of a subject in order, but for those that stand on no sheet of workings.
 
         Args:
             titles: of some blocks.
             part: of workings on which blocks stand that do not stand with their subject.
+            prefix: of the only space of which blocks are asked for.
         """
-        found = []
+        found: list[Section] = []
+        places: dict[tuple[str, str], int] = {}
         for block in self._blocks():
             if block.subject != subject or block.aside:
                 continue
@@ -380,9 +418,15 @@ class Equations:
                 title = self._again[block.again].suffix.removeprefix(", ").capitalize()
                 found.append(Section(title, (), again=block.again))
             for space in self._spaces_of(block.each):
+                if prefix not in (None, space.place):
+                    continue
                 rows = tuple(self._placed(block, space))
                 title = f"{space.filled(block.title)}{space.suffix}"
-                found.append(Section(title, rows, block.note, block.total))
+                at = places.setdefault((title, space.place), len(found))
+                if at == len(found):
+                    found.append(Section(title, rows, block.note, block.total))
+                else:  # a head that came before
+                    found[at] = replace(found[at], rows=(*found[at].rows, *rows))
         return tuple(section for section in self._with_again(found) if section.rows)
 
     def _with_again(self, sections: list[Section]) -> list[Section]:
@@ -434,7 +478,7 @@ class Equations:
 
     def _placed_lines(self, lines: Iterable[Line], space: Space) -> Iterator[Named]:
         for line in lines:
-            if line.over or not self._holds(line, space):
+            if line.over or not self._holds(line, space) or (line.stated and space.place):
                 continue
             identifier = space.filled(line.id)
             column = self._nodes.get(identifier)
@@ -443,7 +487,7 @@ class Equations:
             elif "*" in identifier:
                 yield from (figure for figure in self.family(identifier) if figure.id != line.without)
             else:
-                yield self.figure(space.prefix + identifier)
+                yield self.figure(space.id(line))
 
     def ids_of(self, subject: str) -> tuple[str, ...]:
         """The ids of a subject, in order."""
@@ -467,7 +511,7 @@ class Equations:
     def _made(self, identifier: str, line: Line, space: Space) -> Named:
         parts = line.parts
         label, source = space.filled(parts["label"]), parts["source"]
-        called = space.filled(parts["called"]) or (lowered(label) if space.suffix else "")
+        called = space.filled(parts["called"]) or (lowered(label) if space.suffix and space.called else "")
         label, unit, note = f"{label}{space.suffix}", space.filled(parts["unit"]), space.filled(parts["note"])
         if parts["sign"] == ":=":
             stated = _INPUT.fullmatch(parts["body"])
@@ -551,6 +595,8 @@ class Equations:
         names = [f"{own}{name}", name, f"constant.{name}"]
         if within := space.within or space.prefix:
             names = [f"{within}{own}{name}", names[0], f"{within}{name}", *names[1:]]
+        if space.home:
+            names.insert(0, f"{space.home}.{name}")
         if space.inputs and name.startswith(_INPUTS):
             names.insert(0, f"{space.inputs}{name.removeprefix(_INPUTS)}")
         for candidate in names:
@@ -566,9 +612,10 @@ class Equations:
                     rewrite = self._made_again(again)
                     return rewrite.rewrite(self._find(candidate.removeprefix(f"{again}."), line, Space()))
         if name in self._aliases:
-            alias = self._aliases[name]
-            self._nodes[name] = q.as_node(self._read(alias, alias.parts["body"], Space()))
-            return self._nodes[name]
+            alias, here = self._aliases[name], f"{space.place}: {name}"
+            if here not in self._nodes:
+                self._nodes[here] = q.as_node(self._read(alias, alias.parts["body"], space))
+            return self._nodes[here]
         for own, shared in ((DECODE, ""), (f"{_INPUTS}decode_", _INPUTS)):
             if name.startswith(own):  # the same as for all where decode has no accelerators of its own
                 return self._find(f"{shared}{name.removeprefix(own)}", line, Space())
@@ -629,10 +676,8 @@ def read(text: str, file: str) -> Subject:
     def end_of_rows() -> None:
         for _, given, lines in blocks[-heads:]:
             for values in families:
-                lines += (
-                    replace(_line(_filled(line, given | values), place, subject, when), each=each)
-                    for place, line in rows
-                )
+                filled = ((place, _filled(_filled(line, values), given)) for place, line in rows)
+                lines += (replace(_line(line, place, subject, when), each=each) for place, line in filled)
         rows.clear()
 
     for number, line in [*_joined(text), (0, "")]:
@@ -704,8 +749,8 @@ def _head(line: str, place: str, subject: str) -> Block:
     title, *rest = (part.strip() for part in found[2].split(" | "))
     block = Block(subject, title)
     for part in rest:
-        if part.startswith("when "):
-            block = replace(block, when=_names(part.removeprefix("when ")))
+        if part == "when" or part.startswith("when "):
+            block = replace(block, when=tuple(filter(None, _names(part.removeprefix("when")))))
         elif part.startswith("each "):
             block = replace(block, each=part.removeprefix("each "))
         elif part.startswith("again "):
@@ -790,7 +835,7 @@ def _input(
     """A figure that stands in the text itself; one with a range may be edited."""
     value: Any = ast.literal_eval(stated["value"])
     low, high = stated["low"], stated["high"]
-    status = source.partition(" ")[0]
+    status = source.partition(" ")[0].removesuffix(":")
     return Input(
         id=identifier,
         label=label,

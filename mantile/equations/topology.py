@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from mantile.equations.constant import RANKS_TO_ACCELERATORS
 from mantile.equations.display import converted, in_unit
 from mantile.equations.forward import Pass
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Named,
@@ -69,7 +70,7 @@ class Domain:
     last: Quantity
 
 
-def traffic(workers: Workers, work: Pass, prefix: str) -> Traffic:
+def traffic(rows: Equations, workers: Workers, work: Pass, prefix: str) -> Traffic:
     """How long a pass sends between which ranks, and over which links.
 
     Args:
@@ -90,11 +91,11 @@ def traffic(workers: Workers, work: Pass, prefix: str) -> Traffic:
         _time(prefix, kind, labels[kind], sum_of(times) if times else as_node(0))
         for kind, times in kinds.items()
     )
-    network = workers.network
-    crossing = ((ranks, network.tp_domains > 1), (stage, network.stage_domains > 1))
+    network = f"{workers.prefix}network"
+    crossing = ((ranks, rows[f"{network}.tp.domains"] > 1), (stage, rows[f"{network}.stage.domains"] > 1))
     out = [where(crosses, time, 0) for time, crosses in crossing]
     own = [where(crosses, 0, time) for time, crosses in crossing]
-    crosses = network.p2p_crosses
+    crosses = rows[f"{network}.p2p.crosses"]
     return Traffic(
         ranks=ranks,
         stage=stage,
@@ -169,9 +170,9 @@ def accelerators_told(workers: Workers) -> Node:
     )
 
 
-def links_told(workers: Workers) -> tuple[Node, Node]:
+def links_told(rows: Equations, workers: Workers) -> tuple[Node, Node]:
     """The links inside a domain, and the network between domains, with GB/s of an accelerator."""
-    hardware, out = workers.hardware, workers.network.out
+    hardware, out = workers.hardware, rows[f"{workers.prefix}network.out"]
     inside, outside = hardware.link_bandwidth, in_unit(out, "GB/s")
     return (
         where(inside > 0, join(hardware.link, " · ", _rate(in_unit(inside, "GB/s"))), "no link between them"),

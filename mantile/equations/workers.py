@@ -11,7 +11,6 @@ from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware, hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.memory import Memory, memory
-from mantile.equations.network import Network, network
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
 from mantile.equations.prefix import ClassHeads
@@ -19,7 +18,7 @@ from mantile.equations.speculation import Speculation, checked, emitted, specula
 from mantile.equations.support import Support, support
 from mantile.equations.tables import Equations
 from mantile.equations.tensors import Tensors, tensors
-from mantile.graph.quantity import Node, Quantity, Section, all_of, join, maximum, text, where
+from mantile.graph.quantity import Named, Node, Quantity, Section, all_of, join, maximum, text, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
@@ -30,7 +29,7 @@ DECODE = "decode."
 
 @dataclass(frozen=True)
 class Workers:
-    """Accelerators, how a model is spread over them, what messages cost and what lies in their memory."""
+    """Accelerators, how a model is spread over them, and what lies in their memory."""
 
     inputs: Workload
     ranks: Ranks
@@ -40,7 +39,6 @@ class Workers:
     efficiency: Efficiency
     plan: Sharding
     tensors: Tensors
-    network: Network
     memory: Memory
     speculation: Speculation | None
 
@@ -60,6 +58,17 @@ class Workers:
         found = self.memory.prefix
         return self.inputs.input_tokens if found is None else found.computed
 
+    @property
+    def prefix(self) -> str:
+        """What ids of its rows begin with."""
+        return self.hardware.tdp.id.removesuffix("hardware.tdp")
+
+    def machine(self) -> Iterator[Named]:
+        """What network rows follow from: accelerators, factors, and how ranks work together."""
+        for section in (*self.hardware.sections, *self.efficiency.sections):
+            yield from section.figures()
+        yield from self.ranks.rows()
+
     def sections(self) -> tuple[Section, ...]:
         """All blocks of figures that follow from what these accelerators are."""
         return (
@@ -70,7 +79,6 @@ class Workers:
             *self.plan.sections,
             *self.tensors.on_rank,
             *self.memory.sections,
-            *self.network.sections,
         )
 
     def overridable(self) -> tuple[Overridable, ...]:
@@ -146,7 +154,6 @@ def workers(
         efficiency=factors,
         plan=plan,
         tensors=stored,
-        network=network(inputs, ranks, chips, factors, ir),
         memory=memory(ir, inputs, ranks, known, chips, dtypes, factors, plan, stored, drafts, of_classes),
         speculation=drafts,
     )

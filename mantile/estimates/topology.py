@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from mantile.equations.forward import Pass
+from mantile.equations.tables import Equations
 from mantile.equations.topology import BUSIEST, traffic
 from mantile.equations.workers import Workers
 from mantile.estimates.estimate import Estimate
@@ -43,7 +44,7 @@ def topology(estimate: Estimate, column: int, sides: Sequence[Mapping[str, Any]]
     for workers, side in zip(graph.workers, sides, strict=True):
         prefills = workers is graph.prefill_workers
         times = _times(estimate, column, workers, graph.prefill if prefills else graph.decode)
-        own, between = _of_side(workers, side, times, values)
+        own, between = _of_side(graph.rows, workers, side, times, values)
         boxes += own
         links += between
     if len(sides) > 1:
@@ -118,6 +119,7 @@ def _device_link(link: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def _of_side(
+    rows: Equations,
     workers: Workers,
     side: Mapping[str, Any],
     times: tuple[float | None, float | None],
@@ -128,7 +130,7 @@ def _of_side(
     Args:
         times: of messages inside domains and between them, in seconds.
     """
-    hardware, network, role = workers.hardware, workers.network, side["role"]
+    hardware, role = workers.hardware, side["role"]
     start = "" if role == "all" else f"{role}."
     words = "" if role == "all" else f"{role}, "
     used = [one for one in side["accelerators"] if one["in_use"]]
@@ -156,7 +158,7 @@ def _of_side(
             label = str(values[hardware.link])
             links.append(ends | _link(label, rate or None, None, inside, state=STATED if inside else UNUSED))
     if len(domains) > 1:
-        out = float(values[network.out])
+        out = float(values[rows[f"{workers.prefix}network.out"]])
         boxes.append(
             {"id": f"{start}{NETWORK}", "title": NETWORK, "lines": [], "stage": None, "accelerators": []}
         )
@@ -172,7 +174,7 @@ def _times(
     estimate: Estimate, column: int, workers: Workers, work: Pass
 ) -> tuple[float | None, float | None]:
     """Seconds that a pass sends inside domains, and between them; None for none."""
-    found = traffic(workers, work, "plan.topology")
+    found = traffic(estimate.equations.rows, workers, work, "plan.topology")
     values = Program([found.inside, found.outside]).run(estimate.inputs(column))
     inside, outside = (float(values[figure]) / 1e3 for figure in (found.inside, found.outside))
     return inside or None, outside or None

@@ -8,6 +8,7 @@ from mantile.equations.display import converted, words
 from mantile.equations.forward import Pass
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.roofline import Block
+from mantile.equations.tables import Equations
 from mantile.equations.trace.figures import Figures
 from mantile.equations.trace.lines import (
     NOTHING,
@@ -101,7 +102,7 @@ def rates(graph: EstimateGraph, passes: Sequence[Pass], figures: Figures) -> Tab
                 "id": fixed_text(f"{line}.id", figure.id),
             }
             if block is not None and block.network:
-                cells |= _of_message(line, block, workers, figures)
+                cells |= _of_message(line, block, workers, figures, graph.rows)
             elif figure.unit == "FLOP/s":
                 peak, key = _of_peak(figure, peaks, figures)
                 cells |= {"lead": looked(f"{line}.lead", key), "status": _share(line, figure, peak)}
@@ -150,21 +151,23 @@ def _of_peak(figure: Quantity, peaks: _Peaks, figures: Figures) -> tuple[Quantit
     raise AssertionError(f"{figure.id} follows from no peak")
 
 
-def _of_message(line: str, block: Block, workers: Workers, figures: Figures) -> dict[str, Named]:
+def _of_message(
+    line: str, block: Block, workers: Workers, figures: Figures, rows: Equations
+) -> dict[str, Named]:
     """The key of the figure behind a message: a fixed time, or the links where bytes take longer."""
-    hardware, network = workers.hardware, workers.network
+    hardware, hop = workers.hardware, f"{workers.prefix}network.p2p"
     inside, outside = figures.of(hardware.link_bandwidth), figures.of(hardware.scale_out_bandwidth)
     begins = inside.removesuffix("hardware.link_bandwidth")
     ways = block.ways
     if ways is None:
         assert block.bytes is not None
-        place = looked(f"{line}.place", 1 + network.p2p_crosses)
-        over = looked(f"{line}.part", network.p2p_latency - block.bytes * network.p2p_per_byte)
+        place = looked(f"{line}.place", 1 + rows[f"{hop}.crosses"])
+        over = looked(f"{line}.part", rows[f"{hop}.latency"] - block.bytes * rows[f"{hop}.per_byte"])
         factors = [
             figures.of(workers.efficiency.factors[name]) for name in ("p2p_latency", "network_latency")
         ]
         fixed = choose(place, *factors)
-        out: Node = network.p2p_crosses > 0
+        out: Node = rows[f"{hop}.crosses"] > 0
     else:
         place = looked(f"{line}.place", match(ways.cheapest, span(ways.times)))
         latency = number_of(index(span(ways.latencies), place))

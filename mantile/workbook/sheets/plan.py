@@ -124,7 +124,7 @@ def _grid(
     book.add_quantity(sheet, row, 0, title(workers, prefix, start), look, scenario=scenario)
     sheet.heights[row] = 26
     values = book.estimate_values[scenario]
-    places, most = placement(workers, equations.ir, prefix, BAND), room(workers, values)
+    places, most = placement(workers, equations.ir, prefix, BAND), room(workers, equations.rows, values)
     more = further(workers, equations.ir, prefix, start, most - 1) if most > BAND else None
     last = places.accelerators[-1] if more is None else more.numbers[-1]
     look = style.Style(size=9.5, colour=style.GREY, align="right")
@@ -253,6 +253,7 @@ class _Drawn:
         graph = book.estimate.equations
         self.traffic = {
             id(workers): traffic(
+                graph.rows,
                 workers,
                 graph.prefill if workers is graph.prefill_workers else graph.decode,
                 f"topology.{_start(book, scenario, workers)[0]}",
@@ -297,7 +298,7 @@ class _Drawn:
         top = row + 2
         prefix = f"topology.{_start(book, scenario, workers)[0]}"
         self._boxes(top, domains(workers, numbers, prefix))
-        inside, outside = links_told(workers)
+        inside, outside = links_told(graph.rows, workers)
         labels: list[tuple[str, Node | str, str, Quantity | None]] = [
             ("Domains", domains_told(workers), "", None),
             ("Accelerators in use", accelerators_told(workers), "TP ranks", found.ranks),
