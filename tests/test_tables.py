@@ -167,8 +167,9 @@ def test_a_line_that_cannot_be_is_named(shop: Any, line: str, said: str) -> None
 
 def test_rows_of_a_space_are_found_behind_what_its_ids_lack(shop: Any) -> None:
     """Names are looked for behind `within` first, where ids begin otherwise; units have facts too."""
-    text = "[shop] Prices | each stall\n{name}.price.0.05  Price [{unit}] = rent + 0 * stall.rent\n"
+    text = "[shop] Prices | each stall\n{name}.price.0.05  Price [{unit}] = rent + 0 * `stall.rent-a+b`\n"
     rows = shop(text)
+    rows.know(defined("stall.rent-a+b", "Rent of both", "USD", 10))
     rows.know(defined("south.shop.rent", "Rent", "USD", 7))
     rows.make_in("stall", Space(facts={"name": "south", "unit": "USD"}, within="south."))
     ((block, space, identifier),) = rows.places("shop")

@@ -344,7 +344,7 @@ def _make_model(rows: Equations, estimate: Checked, parts: _Parts) -> None:
 
 def _name(identifier: str) -> str:
     """An id as expressions have it."""
-    return f"`{identifier}`" if "-" in identifier else identifier
+    return identifier if identifier.replace(".", "_").isidentifier() else f"`{identifier}`"
 
 
 def _ids(figures: Iterable[Named]) -> Iterator[str]:

@@ -33,7 +33,8 @@ _INPUT = re.compile(r"(?P<value>-?[\d.]+(?:e[+-]?\d+)?|'[^']*')(?: in (?P<low>\S
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.(?:\w+|\*))+")
 _FAMILY = re.compile(r"\.(\d+|\*)(?=\.|$)")
 _PLACED = re.compile(r"(\S+)(?: without (\S+))?")
-_DASH = "__dash__"  # in names that stand in `backticks`, for Python
+_OTHER = re.compile(r"[^\w.]")  # in names that stand in `backticks`: Python has a number in their place
+_NUMBERED = re.compile(r"__(\d+)__")
 _ALIAS = re.compile(r"define (\w+) = (.+?)(?: \| when (.+))?")
 _IT = re.compile(r"\bit\b")
 _EACH = re.compile(r"\[([^\[\]]+) each (\w+)\]")
@@ -408,7 +409,7 @@ class Equations:
             prefix: of the only space of which blocks are asked for.
         """
         found: list[Section] = []
-        places: dict[tuple[str, str], int] = {}
+        places: dict[str, int] = {}
         for block in self._blocks():
             if block.subject != subject or block.aside:
                 continue
@@ -422,7 +423,7 @@ class Equations:
                     continue
                 rows = tuple(self._placed(block, space))
                 title = f"{space.filled(block.title)}{space.suffix}"
-                at = places.setdefault((title, space.place), len(found))
+                at = places.setdefault(f"{title}: {space}", len(found))
                 if at == len(found):
                     found.append(Section(title, rows, block.note, block.total))
                 else:  # a head that came before
@@ -482,7 +483,7 @@ class Equations:
                 continue
             identifier = space.filled(line.id)
             column = self._nodes.get(identifier)
-            if isinstance(column, q.Span):
+            if isinstance(column, q.Span) and not line.parts:
                 yield from column.members
             elif "*" in identifier:
                 yield from (figure for figure in self.family(identifier) if figure.id != line.without)
@@ -860,19 +861,24 @@ def _parsed(text: str) -> ast.expr:
         return _FAMILY.sub(lambda part: "[:]" if part[1] == "*" else f"['{part[1]}']", found[0])
 
     quoted = re.split(r"('[^']*')", text)
-    quoted[::2] = [
-        _DOTTED.sub(in_brackets, re.sub("`(.+?)`", lambda name: name[1].replace("-", _DASH), part))
-        for part in quoted[::2]
-    ]
+    quoted[::2] = [_DOTTED.sub(in_brackets, re.sub("`(.+?)`", _for_python, part)) for part in quoted[::2]]
     return ast.parse("".join(quoted).strip(), mode="eval").body
+
+
+def _for_python(quoted: re.Match[str]) -> str:
+    return _OTHER.sub(lambda sign: f"__{ord(sign[0])}__", quoted[1])
+
+
+def _as_written(name: str) -> str:
+    return _NUMBERED.sub(lambda sign: chr(int(sign[1])), name)
 
 
 def _name(tree: ast.expr) -> str:
     match tree:
         case ast.Name(id=name):
-            return name.replace(_DASH, "-")
+            return _as_written(name)
         case ast.Attribute(value=value, attr=name):
-            return f"{_name(value)}.{name.replace(_DASH, '-')}"
+            return f"{_name(value)}.{_as_written(name)}"
         case ast.Subscript(value=value, slice=ast.Constant(value=str(number))):
             return f"{_name(value)}.{number}"
         case ast.Subscript(value=value, slice=ast.Slice()):
