@@ -84,6 +84,9 @@ class EstimateBook(Book):
         devices = self.estimate.equations.devices
         if devices is not None and name in DEVICE_FIELDS and DEVICE_FIELDS[name].listed == "links":
             return span(devices.table.kinds)
+        settings = self.estimate.equations.settings
+        if settings is not None and name in settings.choices:
+            return span(settings.choices[name])
         workers = self.estimate.equations.prefill_workers
         hardware, types = workers.hardware, workers.formats.types
         if name in ("accelerator", "system"):
