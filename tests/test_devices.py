@@ -801,3 +801,12 @@ def test_formulas_of_devices_are_short_and_refer_upward() -> None:
             places = {book.addresses[part] for part in named if part in book.addresses}
             below = [at for at in places if at.sheet == sheet.name and at.row > row]
             assert not below or sheet.sections.get(row) == ANSWERS, (row, below)
+
+
+def test_drafts_on_devices_have_rows_of_their_own() -> None:
+    """What the drafter takes on each device stands on a sheet, so a workbook can be made."""
+    devices = [{"accelerator": "h100-sxm"}, {"accelerator": "a100-80gb-sxm"}]
+    asked = BASE | {"model": "llama-3.1-8b", "concurrency": 4, "devices": devices, "speculation": "eagle"}
+    book = lay_out(mt.estimate(mt.Scenario(**asked), library=few(("h100-sxm", "a100-80gb-sxm"))))
+    for number in (1, 2):
+        assert book.estimate.figure(f"devices.{number}.draft.decode.batch") in book.addresses

@@ -20,6 +20,7 @@ from mantile.roundtrip.edits import edited
 from mantile.roundtrip.import_workbook import import_workbook
 from mantile.verification.verify import verify
 from mantile.workbook.layout import lay_out
+from mantile.workbook.read import typed_inputs
 from mantile.workbook.write import write_workbook
 
 ASKED: dict[str, Any] = {
@@ -63,6 +64,17 @@ def test_a_variant_follows_its_own_figures_unless_the_base_states_a_value() -> N
     assert [free.results(column)["activation_dtype"] for column in (0, 1)] == ["fp8", "bf16"]
     stated = ask(weights_dtype="fp8", activation_dtype="fp8", variants=[other])
     assert [stated.results(column)["activation_dtype"] for column in (0, 1)] == ["fp8", "fp8"]
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_a_variant_without_a_value_of_the_base_follows_its_own(concurrency: int) -> None:
+    """The cell holds the formula of its default: neither the base's value nor that of a graph without one."""
+    rate = {"name": "rate", "request_rate": 1.0, "without": ["inputs.concurrency"]}
+    book = lay_out(ask(concurrency=concurrency, variants=[rate]))
+    sheet, *place = book.input_cells["inputs.concurrency", 1]
+    assert book.sheets[sheet].cells[place[0], place[1]].follows == ("inputs.concurrency", 1)
+    given, edits = typed_inputs(as_written(book))
+    assert edits == [] and "inputs.concurrency" not in given[1]
 
 
 @pytest.mark.exhaustive

@@ -24,6 +24,7 @@ from mantile.graph.operations import OPERATIONS, format_text
 from mantile.graph.quantity import Apply, Cases, InCase, Input, Literal, Node, Quantity, Span, Table
 from mantile.graph.sentence import sentence
 from mantile.verification.engines import soffice, with_libreoffice
+from mantile.verification.verify import difference
 from mantile.workbook.read import read_cells
 
 A, B, C, D = (
@@ -722,3 +723,19 @@ def test_a_figure_in_several_cases_is_summed_and_counted() -> None:
     assert values[both] == (2.0 + 4.0) * 2.0
     assert values[unknown] == 1
     assert sentence(both) == "sum of all sizes"
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(1e-6, "0.000001"), (2.5e-5, "0.000025"), (1e-4, "0.0001"), (-1e-9, "-0.000000001")]
+)
+def test_a_small_number_in_a_text_has_no_exponent(number: float, text: str) -> None:
+    """As Excel and LibreOffice join it; the package formulas writes another text for the same number."""
+    assert evaluate(q.join("x", Literal(number))) == f"x{text}"
+    assert difference(f"x {text}", f"x {number:.15g}") == 0
+
+
+def test_a_text_of_an_error_is_an_error() -> None:
+    """In spreadsheets too, so what stands in its place is shown."""
+    error = Literal(math.nan)
+    for words in (q.rounded(error, 1), q.percent(error, 0), q.text(error)):
+        assert evaluate(q.if_error(q.join("floor ", words, " ms"), "not known")) == "not known"

@@ -14,8 +14,9 @@ from simulation import MIXED, Engine, Kind, simulate
 
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.estimates.sweep import sweep
-from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Quantity
+from mantile.graph.evaluate import Program, evaluate
+from mantile.graph.quantity import Literal, Quantity
+from mantile.graph.rewrite import GraphRewrite
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.import_workbook import import_workbook
@@ -290,3 +291,29 @@ def test_one_class_is_none(load: dict[str, float], waves: float, drawn: dict[str
             assert classes[name] == pytest.approx(value, rel=1e-9), name
     for name in ("ttft_s", "ttft_p50_s", "ttft_p95_s", "e2e_s", "e2e_p50_s", "e2e_p99_s"):
         assert told[name] == pytest.approx(plain[name], rel=1e-9), name
+
+
+def many_sessions() -> Estimate:
+    """So many that somebody always waits: the chance that nobody does is below what a number can be."""
+    asked = ASKED | {"accelerator": "h100-sxm", "input_tokens": 6000, "output_tokens": 256}
+    asked |= {"sessions": 2000, "think_time": 1}
+    return estimate(parse_scenario(asked, "test"), library=few(("h100-sxm",)))
+
+
+def test_no_power_of_a_small_share_is_needed_for_many_sessions() -> None:
+    """LibreOffice has an error for a power below 1e-308, and power and cost would not be known."""
+    made = many_sessions()
+    busy = made.figure("cost.busy_by_sessions")
+    assert made.values()[busy] == 1
+    assert made["cost.busy_by_sessions"].words.startswith("1 − (e to the power (sessions")
+
+
+def test_an_estimate_that_rounding_alone_makes_too_low_is_not_too_low() -> None:
+    """Programs differ in the last digits, and would go on from other ends of the line."""
+    made = many_sessions()
+    few_of_2, at = made.figure("sessions.few_2"), made.figure("sessions.found_2")
+    assert isinstance(few_of_2, Quantity)
+    for found, too_low in ((100 * (1 + 1e-14), 0), (100.001, 1)):
+        given = {"sessions.estimate_1": 100.0, "sessions.found_2": found}
+        fixed = {figure: Literal(given[figure.id]) for figure in (at, made.figure("sessions.estimate_1"))}
+        assert evaluate(GraphRewrite(fixed, (), "", "", ()).rewrite(few_of_2.body)) == too_low

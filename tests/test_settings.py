@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,9 @@ from mantile.library.scenario_fields import SCENARIO_FIELDS, STATED_FIELDS
 from mantile.verification.compiled_formulas import CompiledSheets
 from mantile.workbook.book import FIRST
 from mantile.workbook.layout import lay_out
+from mantile.workbook.lint import lint
+from mantile.workbook.read import typed_inputs
+from mantile.workbook.write import write_workbook
 
 ASKED: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "input_tokens": 512}
 ASKED |= {"output_tokens": 64, "concurrency": 2000}
@@ -477,3 +481,16 @@ def test_limits_name_a_generation_there_is(library: Library) -> None:
     for framework in library.frameworks:
         if framework.limits is not None and framework.limits.small_on is not None:
             assert framework.limits.small_on in generations and framework.limits.large_from
+
+
+def test_a_workbook_of_settings_by_name_is_written_as_asked(tmp_path: Path) -> None:
+    """Their lists are longer than Excel takes in a rule, and some names differ in case alone."""
+    named = {"schedule_policy": "priority", "attention_backend": "TRITON_ATTN", "moe_backend": "triton"}
+    asked = ASKED | {"model": "gpt-oss-20b", "framework": "vllm"} | named
+    book = lay_out(estimate(parse_scenario(asked, "scenario"), None, few(("h100-sxm",))))
+    for name in named:
+        listed = book.library_choices(book.estimate.equations.figures[f"inputs.{name}"])
+        assert listed is not None and named[name] in [member.value for member in listed.members]
+    given, edits = typed_inputs(as_written(book))
+    assert edits == [] and given[0]["inputs.moe_backend"] == "triton"
+    assert not lint(write_workbook(book, tmp_path / "run.xlsx"))

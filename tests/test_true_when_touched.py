@@ -19,6 +19,7 @@ from mantile.graph.evaluate import evaluate
 from mantile.graph.quantity import Literal
 from mantile.library.scenario import parse_scenario
 from mantile.roundtrip.versions import version
+from mantile.workbook.book import ACROSS
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.layout import lay_out
 from mantile.workbook.write import write_workbook
@@ -176,6 +177,23 @@ def test_the_log_of_a_round_trip_states_the_checks_of_the_file(case: str) -> Non
     found = re.match(r"[✓✗] (\d+) of (\d+) checks (pass|FAIL)$", verdict)
     assert found is not None and found[2] == count
     assert int(passed) == (int(count) - int(found[1]) if found[3] == "FAIL" else int(found[1]))
+
+
+def test_a_cell_of_the_workbook_that_cannot_be_is_told_in_every_scenario() -> None:
+    """Natively as in the sheet, where all scenarios see one cell; else an edited file would not verify."""
+    swing = "sensitivity.swing.inputs.input_tokens"
+    book = made()
+    sheet, row, _ = book.input_cells[swing, 0]
+    inputs = book.generated_inputs()
+    inputs[0] |= {swing: -5}
+    across = book.values(inputs)[ACROSS]
+    fault = next(figure for figure in book.addresses if getattr(figure, "id", "") == "sensitivity.fault")
+    address = book.addresses[fault]
+    assert address.column is not None
+    words = across[book.sheets[sheet].cells[address.row, address.column].expression]
+    assert words.endswith(f"!D{row + 1} holds '-5'; expected a whole number from 0 to 90")
+    given = made("three").given([inputs[0], *made("three").generated_inputs()[1:]])
+    assert [of[swing] for of in given[: made("three").columns]] == [-5, -5, -5]
 
 
 @pytest.mark.exhaustive

@@ -15,6 +15,7 @@ from mantile.equations.constant import SLIVER
 from mantile.equations.devices import Device, Devices, Stage
 from mantile.equations.devices_away import OF_RUN, on_device_before
 from mantile.equations.devices_links import Link
+from mantile.equations.draft import AGAIN
 from mantile.equations.forward import OnDevice, Pass
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
 from mantile.equations.workers import Workers
@@ -522,7 +523,7 @@ def _sections(devices: Devices, whole: Pass, times: _Stages, listed: Sequence[Na
     places = {figure.id: place for place, figure in enumerate(listed)}
     sections = []
     for device in devices.devices:
-        begin = f"{device.prefix}{whole.phase.id}."
+        begin = tuple(f"{device.prefix}{part}{whole.phase.id}." for part in ("", AGAIN))
         own = [node for node in needed if node.id.startswith(begin)]
         own.sort(key=lambda node: places.get(node.id.removeprefix(device.prefix), -1))
         sections.append(

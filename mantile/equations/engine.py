@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from mantile.equations.constant import GENERAL_BLOCK, GENERAL_TOKENS, GIBI, GIGA
 from mantile.equations.efficiency import Efficiency
@@ -108,10 +109,12 @@ class Settings:
     Args:
         unknown: of them, those that the framework does not know; `left_out` those whose effect is not
             modelled.
+        choices: by field what its cell may hold: more names than Excel takes in a list of their own.
     """
 
     unknown: Quantity
     left_out: Quantity
+    choices: Mapping[str, tuple[Input, ...]]
     sections: tuple[Section, ...]
 
 
@@ -130,6 +133,7 @@ def settings(library: Library, inputs: Workload) -> Settings | None:
     odd = _of_settings(
         known, "odd", {key: int(name not in one.usual) for key, (_, one, name) in known.items()}
     )
+    choices = {name: _choices(name, entry) for name, entry in asked.items()}
     rows = Rows("engine")
     unknown: list[Node] = []
     left_out: list[Node] = []
@@ -140,7 +144,8 @@ def settings(library: Library, inputs: Workload) -> Settings | None:
         stated = where(equal(entry, DEFAULT), 0, 1)
         told = rows(f"{name}_stated", f"It is stated, {entry.label.lower()}", "flag", stated)
         unknown.append(told * (1 - listed))
-        left_out.append(sum_where(span(odd), span(names), key))
+        other = sum_where(span(odd), span(names), key)
+        left_out.append(rows(f"{name}_left_out", f"Not modelled, {entry.label.lower()}", "flag", other))
     return Settings(
         unknown=rows(
             "settings_unknown", "Settings that the framework does not have", "flag", sum_of(unknown)
@@ -152,10 +157,29 @@ def settings(library: Library, inputs: Workload) -> Settings | None:
             sum_of(left_out),
             "the estimate is that of the usual ones",
         ),
+        choices=choices,
         sections=(
+            Section(
+                "Names of settings", tuple(chain(*choices.values())), "of all frameworks, to choose from"
+            ),
             Section("Settings of frameworks", (*names, *odd), "by the names that each has for them"),
             rows.section("Settings", "as they are stated"),
         ),
+    )
+
+
+def _choices(name: str, entry: Input) -> tuple[Input, ...]:
+    return tuple(
+        defined(
+            f"engine.{name}.choice.{word}",
+            f"{entry.label}: {word}",
+            "1",
+            word,
+            "what may be stated",
+            entry.source,
+            name=f"names of {name}",
+        )
+        for word in entry.choices
     )
 
 

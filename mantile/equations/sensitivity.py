@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE
+from mantile.equations.decide.figures import as_typed
 from mantile.equations.decide.typed import ChoiceTyped, choice_typed
 from mantile.equations.display import Currency, Shown, told, usual, usual_text, usual_unit
 from mantile.equations.graph import EstimateGraph
@@ -246,7 +247,9 @@ def sensitivity(
         "The first percentage that cannot be",
         "1",
         where(
-            guards.faults.count > 0, join("! ", guards.faults.message), "± percent: type over yellow cells"
+            as_typed(guards.faults.count) > 0,
+            join("! ", as_typed(guards.faults.message)),
+            "± percent: type over yellow cells",
         ),
     )
     return Sensitivity(

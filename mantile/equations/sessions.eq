@@ -45,7 +45,8 @@ for n | e2e | high | high_e2e | low | low_e2e | next | after in
 [sessions] Requests in flight of sessions{after} | on a line between two points | again sessions.{n}
 found_{n}   Requests in flight by the time they take, estimate {n} [request] = found_at({e2e})
             @ approximate mean value analysis of Bard and Schweitzer
-few_{n}     The estimate before is too low, estimate {n} [flag] = where(estimate_{n-1} < found_{n}, 1, 0)
+few_{n}     The estimate before is too low, estimate {n} [flag]
+            = where(estimate_{n-1} * (1 + sliver) < found_{n}, 1, 0) ; programs differ in the last digits
 upper_{n}   Upper end of the line, estimate {n} [request] = where(few_{n} > 0, {high}, estimate_{n-1})
 upper_e2e_{n}  Upper end of the line, end to end, estimate {n} [s] = where(few_{n} > 0, {high_e2e}, {e2e})
 below_{n}   Other end, if the estimate is too high, estimate {n} [request]

@@ -454,7 +454,7 @@ def _rounded(value: Any, digits: Any) -> Any:
         return format_text(float(number), table_format(int(digits)))
 
     if np.ndim(value) == 0:
-        return shown(value) if not _is_text(value) else math.nan
+        return math.nan if _is_text(value) or _is_error(value) else shown(value)
     return np.vectorize(shown, otypes=[str])(value)
 
 
@@ -468,7 +468,7 @@ def _trimmed(value: Any, digits: Any) -> Any:
 
 def _each(text_of: Callable[[float], str], value: Any) -> Any:
     if np.ndim(value) == 0:
-        return text_of(float(value)) if not _is_text(value) else math.nan
+        return math.nan if _is_text(value) or _is_error(value) else text_of(float(value))
     return np.vectorize(text_of, otypes=[str])(value)
 
 
@@ -489,8 +489,11 @@ def trimmed_text(value: float, digits: float) -> str:
 
 
 def _as_text(value: Any) -> str:
-    """A number in a text as Excel puts it there: at most 15 digits."""
-    return value if isinstance(value, str) else f"{float(value):.15g}"
+    """A number in a text as Excel puts it there: at most 15 digits, 0.000001 and not 1e-06."""
+    if isinstance(value, str):
+        return value
+    digits = f"{float(value):.15g}"
+    return f"{Decimal(digits):f}" if "e-0" in digits else digits
 
 
 def _join(left: Any, right: Any) -> Any:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import asdict, replace
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -474,15 +475,17 @@ def difference(expected: Any, actual: Any, scale: float = 0.0) -> float:
 
 
 _LONG_NUMBER = re.compile(r"\d+\.\d{15,}")
+_SMALL_NUMBER = re.compile(r"\b\d(?:\.\d+)?e-0\d\b")
 _SIGNS = re.compile(r"(?<=\d)[.,'’\u00a0\u202f](?=\d)")
 """Signs in numbers, of thousands and of decimals: texts that a program stored have those of its language."""
 
 
 def _as_text(value: Any) -> str:
-    """A text without what programs change: they drop blanks at its ends, and gnumeric writes 2.36 in a text
-    with the digits of its longer numbers.
+    """A text without what programs change: they drop blanks at its ends, gnumeric writes 2.36 in a text
+    with the digits of its longer numbers, and `formulas` 0.000001 as 1e-06.
     """
     text = str("" if value is None else value).strip()
+    text = _SMALL_NUMBER.sub(lambda number: f"{Decimal(number[0]):f}", text)
     return _LONG_NUMBER.sub(lambda number: f"{float(number[0]):.15g}", text)
 
 

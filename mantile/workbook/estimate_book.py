@@ -84,6 +84,9 @@ class EstimateBook(Book):
         devices = self.estimate.equations.devices
         if devices is not None and name in DEVICE_FIELDS and DEVICE_FIELDS[name].listed == "links":
             return span(devices.table.kinds)
+        settings = self.estimate.equations.settings
+        if settings is not None and name in settings.choices:
+            return span(settings.choices[name])
         workers = self.estimate.equations.prefill_workers
         hardware, types = workers.hardware, workers.formats.types
         if name in ("accelerator", "system"):
@@ -160,6 +163,12 @@ class EstimateBook(Book):
 
     def given(self, inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """All that values follow from; results as generated stand as they were stored."""
+        own = {
+            identifier: value
+            for identifier, value in inputs[0].items()
+            if identifier in self.own_inputs and identifier != NAME.id
+        }  # cells of the workbook, which all scenarios see
+        inputs = [inputs[0], *(own | values for values in inputs[1 : self.columns]), *inputs[self.columns :]]
         stamped = [
             values | stamps | self._guarded(inputs, column)
             for column, (values, stamps) in enumerate(zip(inputs, self.stamps, strict=False))

@@ -472,6 +472,8 @@ def coerced(figure: Input, content: Any, where: str) -> Any:
             f"{where} ({figure.id}): holds the formula {content!r:.60}; expected {_expected(figure)}"
         )
     if isinstance(figure.value, str):
+        if content in figure.choices:  # two of which may differ in case alone
+            return content
         choices = {str(choice).lower(): choice for choice in figure.choices}
         if str(content).lower() not in choices:
             raise InputError(f"{where} ({figure.id}): holds {content!r:.60}; expected {_expected(figure)}")

@@ -528,8 +528,8 @@ def typed(
         cell = _entry(figure, look, value, of)
     elif figure.follows is not None and name not in base.given and figure.id in book.estimate.inputs(of):
         cell = _entry(figure, look, value, of)  # as the model is published for the framework
-    elif figure.follows is not None and name not in base.given:
-        cell.expression, cell.follows = figure.follows, (figure.id, of)
+    elif figure.follows is not None and figure.id not in book.estimate.inputs(of):
+        cell.expression, cell.follows = figure.follows, (figure.id, of)  # or it is without that of the base
     elif of and value == book.estimate.inputs(0).get(figure.id, figure.value):
         cell.expression, cell.follows = figure, (figure.id, 0)
         if figure not in book.used:  # else what is used of it has a row of its own
