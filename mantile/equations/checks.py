@@ -790,7 +790,7 @@ def memory(of: _Of) -> Iterator[Check]:
 
 def _on_hosts(of: _Of) -> tuple[Quantity, Quantity]:
     """Bytes that the ranks of a host have on it, and its memory; no bound if not known."""
-    held, hardware = of.workers.memory.startup.host, of.workers.hardware
+    held, hardware = of.workers.rows["startup.host"], of.workers.hardware
     known = hardware.host_memory / hardware.hosts
     room = of.row("host_room", "Memory of a host", "B", where(known > 0, known, held), "if it is known")
     return held, room
@@ -931,9 +931,10 @@ def workload(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "a token for each at least",
     )
     yield Check("CP_EXCEEDS_INPUT", groups, inputs.input_tokens)
-    heads = estimate.workers[0].memory.heads
-    if heads is not None:
-        yield Check("PREFIX_EXCEEDS_INPUT", heads.least, inputs.input_tokens)
+    if "prefixes" in estimate.rows.features:
+        of_classes = "class_prefixes" in estimate.rows.features
+        least = estimate.rows["prefix.head_of_classes" if of_classes else "prefix.head"]
+        yield Check("PREFIX_EXCEEDS_INPUT", least, inputs.input_tokens)
     yield from _drafts(sides, estimate)
     if estimate.settings is not None:
         yield Check("SETTING_UNKNOWN", estimate.settings.unknown, fixed(0, "flag"))
@@ -1164,11 +1165,11 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         yield Check("TPOT_FAR_FROM_FLOOR", times, far)
     yield Check("PRICE_UNKNOWN", estimate.rows["cost.known"], yes)
     yield Check("PRICE_OLD", estimate.rows["cost.prices_young"], yes)
-    found = estimate.workers[0].memory.prefix
-    if found is not None:
-        yield Check("PREFIXES_WITHOUT_ROOM", found.hit_rate, found.asked)
-    if found is not None and any(isinstance(module.operation, Recurrence) for module in estimate.ir.modules):
-        yield Check("PREFIX_OF_STATES", found.hit_rate, sides.fixed(0, "1"))
+    if "prefixes" in estimate.rows.features:
+        hit_rate = estimate.rows["prefix.hit_rate"]
+        yield Check("PREFIXES_WITHOUT_ROOM", hit_rate, estimate.rows["prefix.asked"])
+        if any(isinstance(module.operation, Recurrence) for module in estimate.ir.modules):
+            yield Check("PREFIX_OF_STATES", hit_rate, sides.fixed(0, "1"))
     yield from _gain(sides, estimate)
     if estimate.settings is not None:
         yield Check("SETTING_NOT_MODELLED", estimate.settings.left_out, sides.fixed(0, "flag"))

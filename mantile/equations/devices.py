@@ -17,7 +17,7 @@ model runs on the device that has that end. All that follows from a pass, follow
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mantile.equations.constant import GIGA, NO_BOUND, SLIVER
 from mantile.equations.devices_away import Moved, moved
@@ -357,7 +357,7 @@ class _Chips:
             (*figures, *settled.ranks.rows(), *settled.plan.copied.values()),
         )
         place = self.number - 1
-        made = rewrite.rewrite(settled)
+        made = replace(rewrite.rewrite(settled), rows=settled.rows.rows.in_space(self.prefix))
         self.extra += [replica, made.ranks.deployment]
         placed = {figure.id for section in made.sections() for figure in section.figures()}
         placed |= {figure.id for figure in (*self.extra, *self.away) if not isinstance(figure, tuple)}

@@ -9,7 +9,7 @@ from functools import cached_property
 from mantile.equations import constant
 from mantile.equations.capacity import DemandCells, demand_cells
 from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, standing
-from mantile.equations.classes import Classes, followed, heads, mix, of_mixture, request_classes
+from mantile.equations.classes import Classes, followed, mix, of_mixture, request_classes
 from mantile.equations.correction import Corrections, corrections, shares_of_step
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import Devices, unlike
@@ -24,7 +24,7 @@ from mantile.equations.evidence import Evidence, evidence
 from mantile.equations.fallback import COLUMN_IN_USE
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks
-from mantile.equations.fullest import Fullest, fullest
+from mantile.equations.fullest import Fullest, make_devices
 from mantile.equations.gain import Gain, gain
 from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
@@ -83,6 +83,9 @@ PARTS = {
 }
 """The parts of workings of sheets that have several, in the order a reader meets them."""
 
+_PARTS = ("used", "usable", "weights", "kv", "activations", "logits", "reserve", "free", "outside")
+_CHOSEN = (*(f"memory.{name}" for name in _PARTS), "hardware.memory_capacity")
+
 PROFILED = ("library.", "system.", "efficiency.")
 """What ids of figures begin with that profiles state."""
 
@@ -126,7 +129,6 @@ class EstimateGraph:
     typed: TypedInputs
     assumed: SharedCells
     paid: SharedCells | None
-    fullest: Fullest
     model: ModelSize
     prefill: Pass
     decode: Pass
@@ -181,6 +183,11 @@ class EstimateGraph:
     @property
     def all_workers(self) -> tuple[Workers, ...]:
         return self.workers if self.devices is None else (*self.workers, *self.devices.sets)
+
+    @cached_property
+    def fullest(self) -> Fullest:
+        """Rows of the fullest accelerator."""
+        return Fullest(self.rows)
 
     @property
     def inputs(self) -> Workload:
@@ -291,7 +298,7 @@ def build_graph(
         inputs.set_default(name, figure)
     rows.know(*inputs.named().values())
     known = frameworks(library)
-    prefill_workers = workers(ir, library, known, inputs, ranks, heads(rows))
+    prefill_workers = workers(ir, library, known, inputs, ranks, rows)
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
     bounds = limits(library, inputs, prefill_workers.hardware)
@@ -301,9 +308,8 @@ def build_graph(
         inputs.set_default("max_requests", bounds.max_requests)
         if bounds.block is not None:
             inputs.set_default("prefix_block", bounds.block)
-    prompts = prefill_workers.memory.heads
-    if prompts is not None and prompts.hit_rate is not None:
-        inputs.set_default("prefix_hit_rate", prompts.hit_rate)
+    if "prefix.hit_default" in rows:
+        inputs.set_default("prefix_hit_rate", rows["prefix.hit_default"])
     if prefill_workers.speculation is not None:
         inputs.set_default("acceptance_length", prefill_workers.speculation.length)
     if several is None:
@@ -316,9 +322,17 @@ def build_graph(
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     pools = sets if parts is None else parts.sets
-    memory = fullest(pools)
     of_devices = tuple(_device(number, devices) for number in range(1, devices + 1))
     rows.make_in("pool", *map(_space, pools if devices else sets))
+    of_ranks = {each.rows.prefix: _of_ranks(each) for each in (*sets, *pools)}
+    rows.make_in("rank", *of_ranks.values())
+    rows.know(
+        *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
+        *(row for of in (*sets, *pools) for row in of.ranks.rows()),
+    )
+    for column in known.columns:
+        rows.know_as(f"framework.{column[0].id.rpartition('.')[2]}", span(column))
+    make_devices(rows, devices)
     rows.make_in("device", *of_devices)
     rows.make_in("device, the last first", *of_devices[::-1])
     cells = None if demand is None else demand_cells(demand, rows)
@@ -350,8 +364,6 @@ def build_graph(
         steps = step_times(decode_workers, decoding, single_pass, decode_pass, paced)
     rows.know(
         *_by_id((*size.sections, *prefill_pass.sections, *decode_pass.sections)).values(),
-        *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
-        *(row for of in (*sets, *pools) for row in of.ranks.rows()),
     )
     served = serving(
         ir,
@@ -370,6 +382,9 @@ def build_graph(
     if settled is not None:
         inputs.set_default("concurrency", settled.default)
     rows.know(*_by_id(served.sections).values())
+    for name in () if parts is None else _CHOSEN:
+        rows.know_as(f"devices.{name}", span([of.rows[name] for of in pools]))
+    full = Fullest(rows)
     for part, column in prefill_workers.hardware.offers.items():
         rows.know_as(f"library.price.{part}", span(column))
     of_cost_part = (
@@ -385,7 +400,7 @@ def build_graph(
     unequal = () if parts is None else pools
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, pass_of_floor, unequal))
     worked_out = (
-        *((memory.section,) if memory.section else ()),
+        *rows.sections("fullest"),
         *prefill_pass.sections,
         *decode_pass.sections,
         *(() if bring is None else bring.sections),
@@ -470,7 +485,6 @@ def build_graph(
         typed=typed,
         assumed=assumed,
         paid=of_cost,
-        fullest=memory,
         model=size,
         prefill=prefill_pass,
         decode=decode_pass,
@@ -499,11 +513,11 @@ def build_graph(
                 "ttft": served.ttft,
                 "e2e": served.e2e,
                 "prefill": alone.stages.through,
-                "weights": (decode_workers.memory if parts is None else memory).weights,
-                "kv_tokens": memory.kv_tokens,
-                "peak_memory": memory.peak,
+                "weights": (decode_workers.rows if parts is None else full)["memory.weights"],
+                "kv_tokens": full["startup.kv_tokens"],
+                "peak_memory": full["startup.peak"],
             },
-            {name: (low, high) for name, (low, _, high) in known_by.bands.items()} | dict(memory.ranges),
+            {name: (low, high) for name, (low, _, high) in known_by.bands.items()} | full.ranges,
         ),
         nearest=nearest(library, ir, sets, size, rows["serving.accelerators"]),
         floors=lowest,
@@ -547,6 +561,18 @@ def _space(workers: Workers) -> Space:
     number = begins.split(".")[1] if begins else "1"
     of = f"inputs.device{number}_" if begins else ""
     return Space(begins, f", device {number}", of, {"own": f"devices.{number}."})
+
+
+def _of_ranks(workers: Workers) -> Space:
+    """Where what is said of a rank of some accelerators is made."""
+    prefix = workers.rows.prefix
+    if prefix == DECODE:
+        return Space(DECODE, ", decode", "inputs.decode_", {"seen": "hardware.memory_seen"}, again=True)
+    if not prefix:
+        return Space(facts={"seen": "hardware.memory_seen"})
+    number = prefix.removesuffix(".").rpartition(".")[2]
+    own = {"seen": "hardware.memory_visible_used"}
+    return Space(prefix, f", device {number}", f"inputs.device{number}_", own, again=True)
 
 
 def _device(number: int, last: int) -> Space:
@@ -674,12 +700,15 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                     lambda workers: (
                         *workers.plan.sections,
                         *workers.tensors.on_rank,
+                        *workers.rows.sections("prefix", "Prefixes"),
                         *workers.memory.sections,
+                        *workers.rows.sections("startup"),
+                        *workers.rows.sections("prefix", "Prefix cache"),
                     )
                 ),
                 "Memory",
             ),
-            *((graph.fullest.section,) if graph.fullest.section else ()),
+            *graph.rows.sections("fullest"),
         ),
         "Network": (
             *of_workers(lambda workers: workers.network.sections),
@@ -791,7 +820,6 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *_figures(sheets, "Prefill", "Decode", "Serving", "Cost", CALIBRATION),
             *_figures(sheets, *({"Finance"} & {*sheets})),
             *(check.result for check in graph.checks.checks),
-            *(graph.fullest.section.figures() if graph.fullest.section else ()),
             graph.typed.faults.message,
             graph.typed.of_money.message,
             *(of.faults.message for of in graph.shared_cells),
@@ -802,8 +830,12 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             graph.decode_workers.memory.free,
             *(kind.peak.wide for workers in graph.workers for kind in workers.formats.classes.values()),
             graph.decode_workers.memory.outside,
-            *graph.decode_workers.memory.startup.section.figures(),
-            *graph.prefill_workers.memory.startup.section.figures(),
+            *(
+                figure
+                for subject in ("startup", "fullest")
+                for section in graph.rows.sections(subject)
+                for figure in section.figures()
+            ),
             *(before for workers in graph.workers for before in workers.plan.stages.before),
         )
     )

@@ -11,7 +11,7 @@ from mantile.equations.framework import Frameworks
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.kinds_of_layers import by_kind, kinds_of
 from mantile.equations.plan import Sharding
-from mantile.equations.prefix import Heads
+from mantile.equations.tables import Equations
 from mantile.graph.quantity import (
     Input,
     Node,
@@ -223,13 +223,14 @@ def kv_bytes(
     formats: Formats,
     plan: Sharding,
     held: Held,
-    prompts: Heads | None = None,
+    known_rows: Equations,
     saved: Policy | None = None,
 ) -> Caches:
     """The caches of one request; what all requests share is none of them's."""
     rows, per_request, states = Rows("memory"), Rows("memory"), Rows("memory")
     kept = {module.id: what for module in ir.modules if (what := _kept(module)) is not None}
-    shared = None if prompts is None else prompts.shared
+    caches_prefixes = "prefixes" in known_rows.features
+    shared = known_rows["prefix.shared"] if caches_prefixes else None
     if saved is not None:
         rows.add(*saved.rows)
     tokens, to_come = cached_tokens(rows, inputs, held, [span for _, span in kept.values()], shared, saved)
@@ -272,7 +273,7 @@ def kv_bytes(
         for limit, left in to_come.items()
     ]
     of_token = of_shared = None
-    if prompts is not None:
+    if shared is not None:
         of_token = _of_prefix(
             rows, ir, inputs, plan, caches, {key: _limit(span) for key, (_, span) in kept.items()}
         )
@@ -280,7 +281,7 @@ def kv_bytes(
             "shared_prefix",
             "KV cache of what all requests share",
             "B",
-            ONE_REQUEST * prompts.once * of_token,
+            ONE_REQUEST * known_rows["prefix.once" if "prefix.once" in known_rows else shared.id] * of_token,
             "once",
         )
     layers = by_kind(rows, ir, "layer_kv", "KV cache and states of a request in a", "B/request", members)

@@ -56,10 +56,9 @@ from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.kinds_of_layers import by_kind, kinds_of
 from mantile.equations.kv_cache import Caches, Held, admission, kv_bytes, policy
 from mantile.equations.plan import Sharding, Stages, scope
-from mantile.equations.prefix import ClassHeads, Heads, Prefix, heads, prefix
 from mantile.equations.runtime import Runtime, beside_step, room_of, runtime, sampler
 from mantile.equations.speculation import Speculation, checked
-from mantile.equations.startup import StartUp, startup
+from mantile.equations.tables import Equations
 from mantile.equations.tensors import VECTORS, RankWeights, Tensors
 from mantile.graph.quantity import (
     Input,
@@ -97,11 +96,8 @@ class Memory:
         redone: prompts prefilled again for each request, as its place was given to others.
         swapped: bytes that go to the host and come back instead, of each request on a rank.
         fits: 1 where `used` is at most `limit`.
-        startup: what the server prints when it starts.
         of_layers: weights of a layer of each kind; `ends` what the first stage holds before its layers, and
             the last behind them.
-        heads, prefix: what prompts have at their head, and what is found of it; None where no scenario caches
-            prefixes.
         adapters: of LoRA; None where no scenario states any.
     """
 
@@ -131,11 +127,8 @@ class Memory:
     batch: Quantity
     redone: Quantity
     swapped: Quantity
-    startup: StartUp
     of_layers: Mapping[Input, Quantity]
     ends: tuple[Quantity, Quantity]
-    heads: Heads | None
-    prefix: Prefix | None
     adapters: Adapters | None
     sections: tuple[Section, ...]
 
@@ -150,14 +143,13 @@ def memory(
     efficiency: Efficiency,
     plan: Sharding,
     tensors: Tensors,
+    known_rows: Equations,
     drafts: Speculation | None = None,
-    of_classes: ClassHeads | None = None,
 ) -> Memory:
     """The rows of the Memory part."""
     stored = weights(ir, inputs, known, formats, plan, tensors)
     held = admission(inputs, ranks, known)
-    prompts = heads(inputs, of_classes)
-    caches = kv_bytes(ir, inputs, formats, plan, held, prompts, policy(ir, inputs, known))
+    caches = kv_bytes(ir, inputs, formats, plan, held, known_rows, policy(ir, inputs, known))
     drafter = None if drafts is None else drafting(ir, inputs, formats, stored, caches, held, drafts)
     carried = adapters(ir, inputs, plan, stored.layers)
     if carried is not None:
@@ -167,31 +159,6 @@ def memory(
     extra = working(ir, inputs, ranks, known, efficiency, plan, hardware, held.full, checked(drafts))
     room = capacity(ir, inputs, hardware, told, on_stages, extra, held, caches, plan.stages)
     total = used(inputs, hardware, on_stages, extra, room, caches)
-    started = startup(
-        held.full,
-        on_stages.per_request,
-        room.growth,
-        room.kv_room,
-        room.weights,
-        total.kv,
-        room.weights + extra.activations + extra.reserve,
-        extra.reserve,
-        known.of(known.kv_pools, inputs.framework),
-        hardware.memory_visible,
-        efficiency["host_process"],
-        [
-            efficiency["host_process"],
-            *(stored.on_host, room.host_weights, total.host_kv),
-            inputs.kv_swap * GIGA,
-            *([] if inputs.prefix_host is None else [inputs.prefix_host * GIGA]),
-        ],
-        total.used,
-        hardware,
-        ranks,
-    )
-    found = None
-    if prompts is not None and caches.kept_of_token is not None:
-        found = prefix(inputs, prompts, total.free, caches.kept_of_token, efficiency, hardware, ranks)
     return Memory(
         stage_weights=on_stages.weights,
         stage_kv=on_stages.kv,
@@ -219,14 +186,10 @@ def memory(
         batch=room.batch,
         redone=room.again.redone,
         swapped=room.again.swapped,
-        startup=started,
         of_layers=stored.layers,
         ends=(stored.start, stored.head if drafter is None else drafter.weights),
-        heads=prompts,
-        prefix=found,
         adapters=carried,
         sections=(
-            *(() if prompts is None else (prompts.section,)),
             stored.section,
             *(() if carried is None else (carried.section,)),
             held.section,
@@ -237,8 +200,6 @@ def memory(
             extra.section,
             room.section,
             total.section,
-            started.section,
-            *(() if found is None else (found.section,)),
         ),
     )
 

@@ -119,16 +119,17 @@ def prompt_context(span: AttentionSpan, row: SpanRows, workers: Workers) -> tupl
 
     Where the head of the prompt was found, all pairs of the prompt but those of its head.
     """
-    prompt, found = workers.inputs.input_tokens, workers.memory.prefix
+    prompt = workers.inputs.input_tokens
     of_prompt, why = mean_context(span, row, prompt)
-    if found is None:
+    if "prefixes" not in workers.rows.features:
         return of_prompt, why
+    found = workers.rows["prefix.found"]
     whole = row("context_whole", "Mean of the whole prompt", of_prompt, why)
-    before = row("head", "Head of the prompt that is found", maximum(ONE_TOKEN / ONE_REQUEST, found.found))
+    before = row("head", "Head of the prompt that is found", maximum(ONE_TOKEN / ONE_REQUEST, found))
     of_head = row(
         "context_head", "Mean of the head that is found", mean_context(span, row.of("head"), before)[0]
     )
-    return (whole * prompt - of_head * found.found) / found.computed, "of what is not found"
+    return (whole * prompt - of_head * found) / workers.rows["prefix.computed"], "of what is not found"
 
 
 def mean_context(span: AttentionSpan, row: SpanRows, prompt: Node) -> tuple[Node, str]:

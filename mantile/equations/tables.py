@@ -114,6 +114,8 @@ class Space:
         prefix: what its ids begin with; names of rows are looked for behind it first.
         suffix: what its labels end in.
         inputs: what ids of inputs begin with that it has to itself.
+        again: whether it has rows of the space without prefix again: what follows from nothing that it
+            has to itself is that of all, and sentences keep the suffix.
         facts: by name, what stands in {braces} in its lines: {space} the prefix, {own} that of what it has to
             itself even where its ids have none.
     """
@@ -122,6 +124,7 @@ class Space:
     suffix: str = ""
     inputs: str = ""
     facts: dict[str, str] = field(default_factory=dict)
+    again: bool = False
 
     def filled(self, text: str) -> str:
         """A line with these facts."""
@@ -184,7 +187,8 @@ class Equations:
         for line in filter(self._holds, block.lines):
             identifier = space.filled(line.id)
             if line.over:
-                self._over.setdefault(identifier, []).append(line)
+                filled = {name: space.filled(part) for name, part in line.parts.items()}
+                self._over.setdefault(identifier, []).append(replace(line, parts=filled))
             elif line.parts:
                 identifier = space.prefix + identifier
                 if identifier in self._rows:
@@ -244,6 +248,10 @@ class Equations:
         """The rows of a subject by their names in it."""
         return OfSubject(self, subject)
 
+    def in_space(self, prefix: str) -> OfSpace:
+        """The rows of a space by their ids without its prefix."""
+        return OfSpace(self, prefix)
+
     def node(self, name: str) -> Node:
         """What a defined name stands for."""
         found = self._find(name, Line("", "", name, {}), Space())
@@ -254,14 +262,18 @@ class Equations:
         """A row in all spaces of a name."""
         return tuple(self[f"{space.prefix}{identifier}"] for space in self._spaces[name])
 
-    def sections(self, subject: str, *titles: str) -> tuple[Section, ...]:
-        """The blocks of a subject in order, or some, but for those that stand on no sheet of workings."""
+    def sections(self, subject: str, *titles: str, space: str | None = None) -> tuple[Section, ...]:
+        """The blocks of a subject in order, or some, but for those that stand on no sheet of workings.
+
+        Args:
+            space: the prefix of the space in which they are made; None: of all.
+        """
         return tuple(
-            Section(f"{space.filled(block.title)}{space.suffix}", rows, block.note, block.total)
+            Section(f"{made_in.filled(block.title)}{made_in.suffix}", rows, block.note, block.total)
             for block in self._blocks()
             if block.subject == subject and not block.aside and (not titles or block.title in titles)
-            for space in self._spaces_of(block)
-            if (rows := tuple(self._placed(block, space)))
+            for made_in in self._spaces_of(block)
+            if space in {None, made_in.prefix} and (rows := tuple(self._placed(block, made_in)))
         )
 
     def _blocks(self) -> Iterator[Block]:
@@ -283,36 +295,44 @@ class Equations:
             if "*" in line.id:
                 yield from (figure for figure in self.family(line.id) if figure.id != line.without)
             else:
-                yield self.figure(space.prefix + space.filled(line.id))
+                identifier = space.prefix + space.filled(line.id)
+                if (figure := self.figure(identifier)).id == identifier:
+                    yield figure
 
     def family(self, pattern: str) -> tuple[Named, ...]:
         """All rows of which the ids are alike but for one part, in order."""
-        start, _, end = pattern.partition("*")
-        return tuple(
-            self.figure(name)
-            for name in self._names.get(pattern.partition(".")[0], ())
-            if name.startswith(start)
-            and name.endswith(end)
-            and len(name) > len(start) + len(end)
-            and "." not in name[len(start) : len(name) - len(end)]
-        )
+        alike = re.compile(re.escape(pattern).replace(r"\*", "[^.]+"))
+        names = self._names.get(pattern.partition(".")[0], ())
+        return tuple(self.figure(name) for name in names if alike.fullmatch(name))
 
     def _all(self) -> list[str]:
         return [name for names in self._names.values() for name in names]
 
     def _made(self, identifier: str, line: Line, space: Space) -> Named:
         parts = line.parts
-        called = space.filled(parts["called"]) or (lowered(parts["label"]) if space.suffix else "")
+        called = space.filled(parts["called"]) or (
+            lowered(parts["label"]) if space.suffix and not space.again else ""
+        )
         label, note, source = f"{space.filled(parts['label'])}{space.suffix}", parts["note"], parts["source"]
         if parts["sign"] == ":=":
             stated = _INPUT.fullmatch(parts["body"])
             if stated is None:
                 raise EquationError(f"{line.place}: expected := NUMBER, 'TEXT', or NUMBER in LOW to HIGH")
             return _input(identifier, label, parts["unit"], note, source, called, stated)
-        body = self._laid_over([line, *self._over.get(identifier, ())], space)
-        return Quantity(
-            identifier, label, parts["unit"], q.as_node(body), note, source, called, bool(parts["factor"])
-        )
+        body = q.as_node(self._laid_over([line, *self._over.get(identifier, ())], space))
+        if self._is_shared(identifier, line, space, body):
+            return self[identifier.removeprefix(space.prefix)]
+        return Quantity(identifier, label, parts["unit"], body, note, source, called, bool(parts["factor"]))
+
+    def _is_shared(self, identifier: str, line: Line, space: Space, body: Node) -> bool:
+        """Whether a row of a space follows from nothing that the space has to itself."""
+        shared = identifier.removeprefix(space.prefix)
+        if not (space.again and space.prefix) or self._rows.get(shared, (None,))[0] is not line:
+            return False
+        own = (space.prefix, space.inputs or space.prefix)
+        if any(isinstance(part, Input | Quantity) and part.id.startswith(own) for part in q.expression(body)):
+            return False
+        return repr(body) == repr(self[shared].body)
 
     def _laid_over(self, lines: Sequence[Line], space: Space) -> Any:
         """The expression of a row with what is laid over it, the last outermost; `it` is the one below."""
@@ -368,10 +388,12 @@ class Equations:
 
     def _find(self, name: str, line: Line, space: Space) -> Any:
         """A figure by its name in a line: of the own subject, of another, or a constant."""
-        own = f"{line.subject}."
-        names = [f"{own}{name}", name, f"constant.{name}"]
+        names = [f"{line.subject}.{name}", name]
+        if "." in name:
+            names.reverse()  # an id, before what another subject has that is called alike
         if space.prefix:
-            names = [f"{space.prefix}{own}{name}", names[0], f"{space.prefix}{name}", *names[1:]]
+            names = [candidate for each in names for candidate in (f"{space.prefix}{each}", each)]
+        names.append(f"constant.{name}")
         if space.inputs and name.startswith(_INPUTS):
             names.insert(0, f"{space.inputs}{name.removeprefix(_INPUTS)}")
         for candidate in names:
@@ -409,6 +431,31 @@ class OfSubject:
 
     def all(self, pattern: str) -> tuple[Named, ...]:
         return self.rows.family(f"{self.subject}.{pattern}")
+
+
+class OfSpace:
+    """The rows that some accelerators have to themselves, and those that all share, by ids without a prefix.
+
+    Example:
+        found = rows.in_space("decode.")
+        found["startup.peak"]
+    """
+
+    def __init__(self, rows: Equations, prefix: str = "") -> None:
+        self.rows, self.prefix = rows, prefix
+
+    def __getitem__(self, identifier: str) -> Quantity:
+        own = f"{self.prefix}{identifier}"
+        return self.rows[own if own in self.rows else identifier]
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What the scenarios ask for."""
+        return self.rows.features
+
+    def sections(self, subject: str, *titles: str) -> tuple[Section, ...]:
+        """The blocks of a subject that are made there, or some."""
+        return self.rows.sections(subject, *titles, space=self.prefix)
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mantile.equations.efficiency import Efficiency, efficiency
 from mantile.equations.formats import Formats, formats
@@ -14,9 +14,9 @@ from mantile.equations.memory import Memory, memory
 from mantile.equations.network import Network, network
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
-from mantile.equations.prefix import ClassHeads
 from mantile.equations.speculation import Speculation, checked, emitted, speculation
 from mantile.equations.support import Support, support
+from mantile.equations.tables import Equations, OfSpace
 from mantile.equations.tensors import Tensors, tensors
 from mantile.graph.quantity import Node, Quantity, Section, all_of, join, maximum, text, where
 from mantile.graph.rewrite import GraphRewrite
@@ -29,7 +29,11 @@ DECODE = "decode."
 
 @dataclass(frozen=True)
 class Workers:
-    """Accelerators, how a model is spread over them, what messages cost and what lies in their memory."""
+    """Accelerators, how a model is spread over them, what messages cost and what lies in their memory.
+
+    Args:
+        rows: those that stand as text, with what these accelerators have to themselves.
+    """
 
     inputs: Workload
     ranks: Ranks
@@ -42,6 +46,7 @@ class Workers:
     network: Network
     memory: Memory
     speculation: Speculation | None
+    rows: OfSpace
 
     @property
     def checked(self) -> Node:
@@ -56,8 +61,7 @@ class Workers:
     @property
     def prompt(self) -> Node:
         """Tokens of a prompt to work out: those that no cache holds."""
-        found = self.memory.prefix
-        return self.inputs.input_tokens if found is None else found.computed
+        return self.rows["prefix.computed"] if "prefixes" in self.rows.features else self.inputs.input_tokens
 
     def sections(self) -> tuple[Section, ...]:
         """All blocks of figures that follow from what these accelerators are."""
@@ -122,13 +126,9 @@ def workers(
     known: Frameworks,
     inputs: Workload,
     ranks: Ranks,
-    of_classes: ClassHeads | None = None,
+    rows: Equations,
 ) -> Workers:
-    """The accelerators that prefill, or do everything.
-
-    Args:
-        of_classes: what prompts of classes of requests have at their head; None where none caches.
-    """
+    """The accelerators that prefill, or do everything."""
     chips = hardware(library, inputs)
     dtypes = formats(library, inputs, chips, ir)
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
@@ -145,8 +145,9 @@ def workers(
         plan=plan,
         tensors=stored,
         network=network(inputs, ranks, chips, factors, ir),
-        memory=memory(ir, inputs, ranks, known, chips, dtypes, factors, plan, stored, drafts, of_classes),
+        memory=memory(ir, inputs, ranks, known, chips, dtypes, factors, plan, stored, rows, drafts),
         speculation=drafts,
+        rows=rows.in_space(""),
     )
 
 
@@ -169,4 +170,4 @@ def of_decode(prefill_workers: Workers) -> Workers:
         ", decode",
         (*figures, *prefill_workers.ranks.rows(), *prefill_workers.plan.copied.values()),
     )
-    return rewrite.rewrite(prefill_workers)
+    return replace(rewrite.rewrite(prefill_workers), rows=prefill_workers.rows.rows.in_space(DECODE))

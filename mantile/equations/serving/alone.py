@@ -127,10 +127,10 @@ def prompt(
         prefill.phase.rank_requests * prefill_workers.prompt / of_prompt,
         "of a prompt by itself; of all prompts of a static batch",
     )
-    found = prefill_workers.memory.prefix
-    if found is not None:
+    if "prefixes" in prefill_workers.rows.features:
+        fetch = prefill_workers.rows["prefix.fetch"]
         of_prompt = pipe(
-            "prefill_fetched", "Prefill of the prompt, its prefix fetched", "s", of_prompt + found.fetch
+            "prefill_fetched", "Prefill of the prompt, its prefix fetched", "s", of_prompt + fetch
         )
     handover: Handover | None = None
     others: Quantity | None = None
