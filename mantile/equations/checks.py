@@ -367,7 +367,7 @@ def feasibility(
         "flag",
         sides.fixed(len(plan), "flag", "plan checks") - holds + faults,
     )
-    on_host = sum_of([pool.memory.host_weights + pool.memory.host_kv for pool in workers])
+    on_host = sum_of([pool.rows["memory.host_weights"] + pool.rows["memory.host_kv"] for pool in workers])
     in_memory = rows(
         "held",
         "Feasible in memory",
@@ -474,11 +474,13 @@ def passes(rows: Rows, estimate: Checked) -> Iterator[Check]:
 def structure(rows: Rows, estimate: Checked) -> Iterator[Check]:
     """What must add up on the workers that decode."""
     workers, ir = estimate.workers[-1], estimate.ir
-    memory = workers.memory
     idle = frozenset(tensor for module in ir.modules if module.step == NOT_RUN for tensor in module.tensors)
     yield weights(rows, workers, estimate.decode, idle)
     parts = rows(
-        "memory_sum", "Memory used, headroom and rest", "B", memory.used + memory.headroom + memory.outside
+        "memory_sum",
+        "Memory used, headroom and rest",
+        "B",
+        workers.rows["memory.used"] + workers.rows["memory.headroom"] + workers.rows["memory.outside"],
     )
     yield Check("MEMORY_SUM", parts, workers.hardware.memory_capacity)
     yield kv_cache(rows, workers)
@@ -755,9 +757,11 @@ def experts_and_states(of: _Of) -> Iterator[Check]:
 
 def memory(of: _Of) -> Iterator[Check]:
     """Efficiency factors; memory of the accelerator and of its host."""
-    usage, inputs, fixed = of.workers.memory, of.workers.inputs, of.sides.fixed
+    usage, inputs, fixed = of.workers.rows, of.workers.inputs, of.sides.fixed
     rates = of.workers.efficiency.rates
-    host = of.row("host_used", "Bytes on the host", "B", usage.host_weights + usage.host_kv)
+    host = of.row(
+        "host_used", "Bytes on the host", "B", usage["memory.host_weights"] + usage["memory.host_kv"]
+    )
     asked = of.row(
         "host_asked",
         "Memory asked of the host",
@@ -784,7 +788,7 @@ def memory(of: _Of) -> Iterator[Check]:
     yield of.check("HOST_MEMORY_EXCEEDED", *_on_hosts(of))
     if inputs.prefix_disk is not None:
         yield of.check("DISK_EXCEEDED", *_on_disks(of, inputs.prefix_disk))
-    yield of.check("MEMORY_EXCEEDED", usage.used, usage.limit)
+    yield of.check("MEMORY_EXCEEDED", usage["memory.used"], usage["memory.limit"])
     yield of.check("OFFLOADED", host, fixed(0, "B"))
 
 
@@ -1066,7 +1070,7 @@ def plausibility(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         served.tpot,
         served.e2e,
         estimate.rows["serving.output_tokens_per_s"],
-        estimate.workers[-1].memory.used,
+        estimate.workers[-1].rows["memory.used"],
     )
     errors = sides.of()(
         "errors",
@@ -1095,7 +1099,7 @@ def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
         "none where requests arrive at a rate",
         source="Little's law",
     )
-    slots = rows("slots", "Batch slots of a replica", "request", last.memory.batch * with_slack)
+    slots = rows("slots", "Batch slots of a replica", "request", last.rows["memory.batch"] * with_slack)
     yield Check("SLOTS_EXCEEDED", in_batch, slots)
     tokens = rows(
         "decoded",
@@ -1137,7 +1141,7 @@ def throughput(sides: _Sides, estimate: Checked) -> Iterator[Check]:
 def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
     """What deserves attention in the results."""
     rows, served, floors = sides.of(), estimate.serving, estimate.floors
-    usage, yes = estimate.workers[-1].memory, sides.fixed(1, "flag")
+    usage, yes = estimate.workers[-1].rows, sides.fixed(1, "flag")
     far = sides.fixed(200 if GroupedMatMul in estimate.ir.operations() else 20, "1", "far from the floor")
     if served.load is not None:
         yield Check("SATURATED", served.load.load, sides.fixed(0.8, "1"))
@@ -1157,7 +1161,7 @@ def alerts(sides: _Sides, estimate: Checked) -> Iterator[Check]:
             where(inputs.sessions > 0, off, 0),
         )
         yield Check("SESSIONS_DIFFER", differ, sides.fixed(0.05, "1"))
-    yield Check("KV_QUEUE", usage.requests, usage.capacity_sequences)
+    yield Check("KV_QUEUE", usage["memory.requests"], usage["memory.capacity_sequences"])
     if estimate.devices is None:  # else the floor is that of the best device, for all layers
         times = rows("ttft_times", "TTFT against its floor", "1", served.ttft / floors.ttft)
         yield Check("TTFT_FAR_FROM_FLOOR", times, far)

@@ -49,7 +49,11 @@ from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
 
 PREFIX = "devices."
-_PARKED = ("memory.parked_places", "memory.parked_share")
+_OF_ALL = frozenset(
+    f"memory.{name}"
+    for name in ("capacity_sequences", "batch", "redone", "swapped", "parked_places", "parked_share")
+)
+"""Rows that devices have in common; nothing of a device follows from who is parked."""
 SPLITS = ("even", "memory", "bandwidth")
 """Ways to split layers that a formula can follow; the engine finds the solved split."""
 
@@ -189,7 +193,7 @@ def unlike(
         chip.bound(capacity, into)
         for chip, capacity, into in zip(chips, capacities, [*away[1:], None], strict=True)
     ]
-    sequences = base.memory.capacity_sequences
+    sequences = base.rows["memory.capacity_sequences"]
     of_all = Quantity(
         sequences.id,
         sequences.label,
@@ -310,7 +314,7 @@ class _Chips:
             base.plan.stages.fullest: held,
         }
         holding = GraphRewrite(self.own, (), self.prefix, self.suffix, self.figures)
-        room = holding.rewrite(base.memory.capacity_sequences)
+        room = holding.rewrite(base.rows["memory.capacity_sequences"])
         self.own = dict(holding.rewritten) | self.own
         self.extra.append(room)
         return room
@@ -337,16 +341,16 @@ class _Chips:
         self, settled: Workers, ways: Mapping[str, Quantity], capacity: Quantity, link: Link | None
     ) -> Device:
         """The device, with the batch of the deployment in its memory."""
-        memory, stages = settled.memory, settled.plan.stages
+        stages = settled.plan.stages
         rank = self.rewrite.rewrite(self.base.ranks.stage)
         replica = self._row("plan.ranks_per_replica", "Ranks of a replica", "rank", 1 * rank)
         pins: dict[Node, Node] = {
             figure: figure
-            for figure in (memory.batch, memory.capacity_sequences, memory.redone, memory.swapped)
+            for section in settled.memory.sections
+            for figure in section.figures()
+            if figure.id in _OF_ALL
         }
         figures = [figure for section in settled.sections() for figure in section.figures()]
-        # who is parked is that of all devices too, and nothing of a device follows from it
-        pins |= {figure: figure for figure in figures if figure.id in _PARKED}
         own = self.own | pins | {settled.ranks.replica: replica}
         del own[settled.ranks.deployment]  # follows from the replica
         rewrite = GraphRewrite(

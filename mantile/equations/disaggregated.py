@@ -63,9 +63,9 @@ def in_decode(
         alone: a prompt by itself.
         decoding: what a decode step works on if no request is elsewhere; `step` its pass, `paced` its time.
     """
-    memory, disaggregated = decode_workers.memory, prefill_workers.ranks.disaggregated
+    disaggregated = prefill_workers.ranks.disaggregated
     assert disaggregated is not None
-    copies = _Copies(decoding, step, paced, memory.batch)
+    copies = _Copies(decoding, step, paced, decode_workers.rows["memory.batch"])
     few = Rows(PREFIX)
     least = _least(few, decode_workers)
     at_all, at_one = copies.at_all, copies.at(least, ONE, ", few in decode")
@@ -77,7 +77,9 @@ def in_decode(
         rows, routed_experts(rows, decode_workers, single, step, at_all), single, start
     )
     share = None if experts is None else experts.all_slots
-    line = _line(rows, 0, memory.batch, start, at_all.rewrite(paced.step), experts, share)
+    line = _line(
+        rows, 0, decode_workers.rows["memory.batch"], start, at_all.rewrite(paced.step), experts, share
+    )
     blocks: list[Block] = [
         ("All requests in decode", rows_made_again(at_all)),
         ("Few requests in decode", few.quantities()),
@@ -87,7 +89,7 @@ def in_decode(
     if experts is not None:
         fixed = fixed + experts.reading * experts.all_slots
     tangent = _Line(fixed, line.slope)
-    requests = _estimate(rows, 0, cycle, cycle.away, tangent, memory.batch)
+    requests = _estimate(rows, 0, cycle, cycle.away, tangent, decode_workers.rows["memory.batch"])
     for number in range(1, ESTIMATES):
         again = copies.at(requests, f"{ESTIMATE}{number}.", f", estimate {number - 1} in decode")
         share = None if experts is None else again.rewrite(experts.coverage)
@@ -99,7 +101,7 @@ def in_decode(
         if experts is not None and share is not None:
             tangent = _tangent(rows, number, tangent, experts, share, requests)
         away = _away(rows, number, cycle, tangent, requests, alone)
-        requests = _estimate(rows, number, cycle, away, tangent, memory.batch)
+        requests = _estimate(rows, number, cycle, away, tangent, decode_workers.rows["memory.batch"])
     together = Quantity(
         f"{PREFIX}.together",
         "Requests that decode where the same workers prefill",
@@ -140,7 +142,7 @@ def _least(rows: Rows, workers: Workers) -> Quantity:
         "few",
         "Few requests in decode",
         "request",
-        minimum(workers.memory.batch, ONE_REQUEST * parts),
+        minimum(workers.rows["memory.batch"], ONE_REQUEST * parts),
         "one, or one in each part into which a pipeline cuts the batch",
     )
 
@@ -225,7 +227,7 @@ def _cycle(rows: Rows, prefill_workers: Workers, decode_workers: Workers, alone:
     assert alone.transfer is not None
     inputs = prefill_workers.inputs
     return _Cycle(
-        requests=decode_workers.memory.requests,
+        requests=decode_workers.rows["memory.requests"],
         away=rows(
             "away",
             "Time of a request outside decode",
@@ -244,7 +246,7 @@ def _cycle(rows: Rows, prefill_workers: Workers, decode_workers: Workers, alone:
             "around",
             "Decode steps around the prefill of a request",
             "1",
-            minimum(1, maximum(0, decode_workers.memory.batch / ONE_REQUEST - 1))
+            minimum(1, maximum(0, decode_workers.rows["memory.batch"] / ONE_REQUEST - 1))
             * prefill_workers.efficiency["step_lag"]
             + HALF * inputs.receive_interval,
             "as long as others decode",

@@ -323,7 +323,7 @@ def _all_seen(
     Equal lengths were measured in benchmarks, whose requests start together; a service of them was not. All
     runs held everything on accelerators that are alike.
     """
-    memory, devices, counted = workers.memory, workers.inputs.devices, workers.ranks.counted
+    devices, counted = workers.inputs.devices, workers.ranks.counted
     client = workers.inputs.length_range_ratio + workers.inputs.prompts_per_slot
     rows = Rows("evidence")
     both = all_of(like["family"] > 0, like["format"] > 0)
@@ -331,7 +331,7 @@ def _all_seen(
     needs = [seen > 0, workers.ranks.continuous > 0, client > 0]
     if workers.speculation is not None:
         needs.append(workers.speculation.on <= 0)  # what was fitted were runs without drafts
-    on_host: Node = memory.host_weights + memory.host_kv
+    on_host: Node = workers.rows["memory.host_weights"] + workers.rows["memory.host_kv"]
     if devices:
         first, label = workers.inputs.accelerator, "Accelerators that are not as the first"
         unlike = [

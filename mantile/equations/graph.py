@@ -28,6 +28,7 @@ from mantile.equations.fullest import Fullest, make_devices
 from mantile.equations.gain import Gain, gain
 from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
+from mantile.equations.kv_cache import kept_of
 from mantile.equations.link import LinkTable, link_table
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.machines import machines
@@ -283,6 +284,7 @@ def build_graph(
     several = request_classes(classes)
     rows = Equations(
         _features(disaggregated, open_loop, caches_prefixes, stated, GroupedMatMul in ir.operations())
+        | frozenset({"growing_cache"} if any(map(kept_of, ir.modules)) else {})
         | frozenset({"devices"} if devices else {})
         | frozenset({"capacity"} if demand is not None else {})
         | (frozenset() if several is None else several.features)
@@ -298,6 +300,8 @@ def build_graph(
         inputs.set_default(name, figure)
     rows.know(*inputs.named().values())
     known = frameworks(library)
+    for column in known.columns:
+        rows.know_as(f"framework.{column[0].id.rpartition('.')[2]}", span(column))
     prefill_workers = workers(ir, library, known, inputs, ranks, rows)
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
@@ -319,6 +323,7 @@ def build_graph(
     found = unlike(ir, library, inputs, prefill_workers)
     if found is not None:
         prefill_workers, parts = found
+        rows.know_again(*(row for section in prefill_workers.sections() for row in section.figures()))
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     pools = sets if parts is None else parts.sets
@@ -330,8 +335,6 @@ def build_graph(
         *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
         *(row for of in (*sets, *pools) for row in of.ranks.rows()),
     )
-    for column in known.columns:
-        rows.know_as(f"framework.{column[0].id.rpartition('.')[2]}", span(column))
     make_devices(rows, devices)
     rows.make_in("device", *of_devices)
     rows.make_in("device, the last first", *of_devices[::-1])
@@ -824,12 +827,12 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             graph.typed.of_money.message,
             *(of.faults.message for of in graph.shared_cells),
             *(item.used for item in graph.typed.inputs),
-            *(workers.memory.fits for workers in graph.pools),
+            *(workers.rows["memory.fits"] for workers in graph.pools),
             *(shown for workers in graph.pools for shown in (workers.hardware.name, workers.hardware.link)),
             graph.prefill_workers.efficiency.profile,
-            graph.decode_workers.memory.free,
+            graph.decode_workers.rows["memory.free"],
             *(kind.peak.wide for workers in graph.workers for kind in workers.formats.classes.values()),
-            graph.decode_workers.memory.outside,
+            graph.decode_workers.rows["memory.outside"],
             *(
                 figure
                 for subject in ("startup", "fullest")

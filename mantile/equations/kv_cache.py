@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mantile.equations.constant import CONV_BYTES, HALF, ONE_REQUEST, STATE_BYTES
+from mantile.equations.constant import CONV_BYTES, ONE_REQUEST, STATE_BYTES
 from mantile.equations.formats import Formats
 from mantile.equations.framework import Frameworks
-from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.inputs import Workload
 from mantile.equations.kinds_of_layers import by_kind, kinds_of
 from mantile.equations.plan import Sharding
 from mantile.equations.tables import Equations
@@ -18,7 +18,6 @@ from mantile.graph.quantity import (
     Quantity,
     Row,
     Section,
-    all_of,
     as_node,
     equal,
     minimum,
@@ -35,12 +34,11 @@ from mantile.ir.modules import (
     Module,
     Recurrence,
 )
-from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES
+from mantile.library.profiles import CACHE_POLICIES
 from mantile.library.scenario_fields import DEFAULT
 
-CURRENT_LENGTH = "current-length"
 SAVED, IN_FULL = "saved", "full"
-assert CURRENT_LENGTH in ADMISSIONS and {SAVED, IN_FULL} <= set(CACHE_POLICIES)
+assert {SAVED, IN_FULL} <= set(CACHE_POLICIES)
 
 
 @dataclass(frozen=True)
@@ -107,61 +105,6 @@ class Caches:
 
 
 @dataclass(frozen=True)
-class Held:
-    """Tokens of a running request that the KV cache holds.
-
-    Args:
-        share: of the output; 1 where room is kept for all of it.
-        length: prompt and that share; `full` at the end of a request.
-    """
-
-    share: Quantity
-    length: Quantity
-    full: Quantity
-    section: Section
-
-
-def admission(inputs: Workload, ranks: Ranks, known: Frameworks) -> Held:
-    """When a request gets its place: with room for its whole output, or for what it is now.
-
-    Requests of a full cache are of all ages: on average half of the output is there.
-    """
-    rows = Rows("memory")
-    policy = rows(
-        "admission",
-        "KV admission in use",
-        "1",
-        where(
-            equal(inputs.kv_admission, DEFAULT),
-            known.of(known.admissions, inputs.framework),
-            inputs.kv_admission,
-        ),
-    )
-    share = rows(
-        "held_share",
-        "Share of the output that has room",
-        "1",
-        where(all_of(equal(policy, CURRENT_LENGTH), ranks.continuous > 0), HALF, 1),
-        "the requests of a static batch grow together",
-        called="share of the output with room",
-    )
-    full = rows(
-        "sequence_length",
-        "Length of a finished request",
-        "token/request",
-        inputs.input_tokens + inputs.output_tokens,
-    )
-    length = rows(
-        "held_length",
-        "Tokens that a running request has room for",
-        "token/request",
-        inputs.input_tokens + share * inputs.output_tokens,
-        called="tokens with room",
-    )
-    return Held(share, length, full, rows.section("KV admission", "when a request gets its place"))
-
-
-@dataclass(frozen=True)
 class Policy:
     """What is kept of windows and latents.
 
@@ -193,7 +136,7 @@ def policy(ir: ModelGraph, inputs: Workload, known: Frameworks) -> Policy | None
     )
     windows: Node = as_node(1)
     step: Node = as_node(0)
-    if any(_limit(kept[1]) is not None for module in ir.modules if (kept := _kept(module)) is not None):
+    if any(_limit(kept[1]) is not None for module in ir.modules if (kept := kept_of(module)) is not None):
         windows = rows(
             "windows_saved",
             "Layers with a window keep no more than it",
@@ -222,18 +165,17 @@ def kv_bytes(
     inputs: Workload,
     formats: Formats,
     plan: Sharding,
-    held: Held,
-    known_rows: Equations,
+    texts: Equations,
     saved: Policy | None = None,
 ) -> Caches:
     """The caches of one request; what all requests share is none of them's."""
     rows, per_request, states = Rows("memory"), Rows("memory"), Rows("memory")
-    kept = {module.id: what for module in ir.modules if (what := _kept(module)) is not None}
-    caches_prefixes = "prefixes" in known_rows.features
-    shared = known_rows["prefix.shared"] if caches_prefixes else None
+    kept = {module.id: what for module in ir.modules if (what := kept_of(module)) is not None}
+    caches_prefixes = "prefixes" in texts.features
+    shared = texts["prefix.shared"] if caches_prefixes else None
     if saved is not None:
         rows.add(*saved.rows)
-    tokens, to_come = cached_tokens(rows, inputs, held, [span for _, span in kept.values()], shared, saved)
+    tokens, to_come = cached_tokens(rows, inputs, texts, [span for _, span in kept.values()], shared, saved)
     caches: list[Cache] = []
     states_of: dict[str, State] = {}
     members: dict[Input, list[Node]] = {kind.count: [] for kind in ir.layers}
@@ -281,7 +223,7 @@ def kv_bytes(
             "shared_prefix",
             "KV cache of what all requests share",
             "B",
-            ONE_REQUEST * known_rows["prefix.once" if "prefix.once" in known_rows else shared.id] * of_token,
+            ONE_REQUEST * texts["prefix.once" if "prefix.once" in texts else shared.id] * of_token,
             "once",
         )
     layers = by_kind(rows, ir, "layer_kv", "KV cache and states of a request in a", "B/request", members)
@@ -322,7 +264,7 @@ def _of_prefix(
     )
 
 
-def _kept(module: Module) -> tuple[Node, AttentionSpan] | None:
+def kept_of(module: Module) -> tuple[Node, AttentionSpan] | None:
     """Channels that a module keeps of every token, and how far back it looks; None if it keeps none."""
     work = module.operation
     if isinstance(work, Attention):
@@ -340,7 +282,7 @@ def _limit(span: AttentionSpan) -> Input | None:
 def cached_tokens(
     rows: Rows,
     inputs: Workload,
-    held: Held,
+    texts: Equations,
     spans: Iterable[AttentionSpan],
     shared: Quantity | None = None,
     saved: Policy | None = None,
@@ -355,13 +297,15 @@ def cached_tokens(
             return where(limit > 0, minimum(length, limit), whole)
         return where(limit * saved.windows > 0, minimum(length, limit + saved.step), whole)
 
-    own, own_full = held.length, held.full
+    held, full = texts["memory.held_length"], texts["memory.sequence_length"]
+    own: Node = held
+    own_full: Node = full
     if shared is not None:
         own, own_full = (
             rows(f"own_{name}", f"{label}, without what all share", "token/request", length - shared)
             for name, label, length in (
-                ("tokens", "Tokens with room", held.length),
-                ("length", "Length of a finished request", held.full),
+                ("tokens", "Tokens with room", held),
+                ("length", "Length of a finished request", full),
             )
         )
     kept = {
@@ -369,7 +313,7 @@ def cached_tokens(
             _of_limit("cached_tokens", limit),
             f"Tokens a rank keeps of a request{_limit_words(limit)}",
             "token/request",
-            _within(held.length, own, limit) / inputs.token_groups,
+            _within(held, own, limit) / inputs.token_groups,
         )
         for limit in limits
     }
@@ -378,7 +322,7 @@ def cached_tokens(
             _of_limit("tokens_to_come", limit),
             f"Tokens it keeps at the end beside them{_limit_words(limit)}",
             "token/request",
-            _within(held.full, own_full, limit) / inputs.token_groups - kept[limit],
+            _within(full, own_full, limit) / inputs.token_groups - kept[limit],
         )
         for limit in limits
     }

@@ -22,7 +22,6 @@ from mantile.equations.constant import (
 from mantile.equations.decode import Decoding
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
-from mantile.equations.memory import Memory
 from mantile.equations.moe import coverage_growth
 from mantile.equations.serving.stages import DecodeStep
 from mantile.equations.workers import Workers
@@ -181,14 +180,20 @@ def step_times(
         paced: that step, as fast as the fullest stage of a pipeline.
     """
     rows, step = Rows("load"), paced.step
-    memory, asked = workers.memory, workers.inputs.max_requests
+    asked = workers.inputs.max_requests
     most = rows(
         "most",
         "Most requests in a batch",
         "request",
-        maximum(1, minimum(memory.capacity_sequences, where(asked > 0, asked, memory.capacity_sequences))),
+        maximum(
+            1,
+            minimum(
+                workers.rows["memory.capacity_sequences"],
+                where(asked > 0, asked, workers.rows["memory.capacity_sequences"]),
+            ),
+        ),
     )
-    all_run = {memory.batch: most, memory.allowed: most}
+    all_run = {workers.rows["memory.batch"]: most, workers.rows["memory.allowed"]: most}
     at_most = GraphRewrite(all_run, (), ALL_SLOTS, ", all slots taken", (decoding.most,))
     of_slots = at_most.rewrite(decoding).of_slots(most)
     blocks: list[Block] = [("Batch slots", rows.quantities()), ("All slots taken", rows_made_again(at_most))]
@@ -632,7 +637,7 @@ class Concurrency:
 
 def concurrency(
     inputs: Workload,
-    memory: Memory,
+    full_batch: Quantity,
     batch: Quantity,
     load: ArrivalRates,
     before_decode: Sequence[Quantity],
@@ -679,7 +684,7 @@ def concurrency(
         "of all replicas",
     )
     at_most = GraphRewrite(
-        {batch: most, memory.batch: most, inputs.concurrency: asked, **steps.paces},
+        {batch: most, full_batch: most, inputs.concurrency: asked, **steps.paces},
         (),
         f"{ESTIMATE}1.",
         ", estimate 0",

@@ -1,26 +1,5 @@
-"""What lies in the memory of the fullest accelerator, and how many sequences its KV cache holds.
-
-id behind "memory"                                              function
--------------------------------------------------------------   ---------------------------
-.weights.CLASS                                                  memory.weights
-.layer_weights.KIND .layer_kv.KIND                              kinds_of_layers.by_kind
-.embedding_weights .head_weights .vision_weights                memory.end_weights
-  .first_weights
-.admission .held_share .sequence_length .held_length            kv_cache.admission
-.cached_tokens .tokens_to_come                                  kv_cache.cached_tokens
-.kv_bytes_per_token .kv_bytes_per_request.MODULE .kv_to_come    kv_cache.kv_bytes
-.state_values .conv_channels .layer_state                       kv_cache.state
-.stage_weights .stage_kv .all_weights .kv_bytes_per_request     memory.stages
-.mixer_width .ffn_width                                         memory.widths
-.requests .activation_width .activations .logits_per_request    memory.working
-  .reserve
-.host_weights .weights .usable .kv_room .kv_growth              memory.capacity
-  .cache_room .request_held .request_end .oldest
-  .rank_sequences .capacity_sequences .allowed .batch
-.output_ratio .kv_pressure .stopped .redone .swapped            memory.redone
-  .parked_places .parked_share
-.seats .all_kv .logits .host_kv .kv .used .headroom .free       memory.used
-  .outside .limit .fits
+"""Weights of layers, of the ends of a model, and of stages; what projections hold of a token. The rest of the
+memory of the fullest accelerator stands in memory.eq.
 """
 
 from __future__ import annotations
@@ -31,33 +10,18 @@ from dataclasses import dataclass, replace
 from mantile.equations.adapters import Adapters, adapters
 from mantile.equations.constant import (
     BILLION,
-    BOTH_WAYS,
-    CALM,
-    GIGA,
     JOINED,
-    LOGIT_BYTES,
-    ONE_REQUEST,
-    PARKED,
-    REDONE,
-    REDONE_FROM,
-    RESULT_BYTES,
-    RUSH,
-    SLACK,
-    SMALLEST,
-    STREAMS,
     VECTOR_BYTES,
 )
 from mantile.equations.efficiency import Efficiency
-from mantile.equations.engine import Share, share
+from mantile.equations.engine import share
 from mantile.equations.formats import Formats
 from mantile.equations.framework import Frameworks
-from mantile.equations.hardware import Hardware
-from mantile.equations.inputs import Ranks, Workload
+from mantile.equations.inputs import Workload
 from mantile.equations.kinds_of_layers import by_kind, kinds_of
-from mantile.equations.kv_cache import Caches, Held, admission, kv_bytes, policy
+from mantile.equations.kv_cache import Caches, kv_bytes, policy
 from mantile.equations.plan import Sharding, Stages, scope
-from mantile.equations.runtime import Runtime, beside_step, room_of, runtime, sampler
-from mantile.equations.speculation import Speculation, checked
+from mantile.equations.speculation import Speculation
 from mantile.equations.tables import Equations
 from mantile.equations.tensors import VECTORS, RankWeights, Tensors
 from mantile.graph.quantity import (
@@ -70,7 +34,6 @@ from mantile.graph.quantity import (
     expression,
     is_named,
     maximum,
-    minimum,
     round_up,
     span,
     sum_of,
@@ -83,19 +46,12 @@ from mantile.library.profiles import ON_HOST
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes in the fullest accelerator, and the batch that its KV cache allows.
+    """What a rank holds of layers and stages; and the blocks of all that lies in its memory.
 
     Args:
         stage_weights: of a rank on each pipeline stage, wherever they lie.
         stage_kv: KV cache of a request on a rank of each stage.
-        host_weights, host_kv: what lies in host memory and is read over the host link.
         caches: KV caches and states of a layer.
-        requests: of a replica that ask; `batch` of them run at once, `rank_requests` on a rank.
-        prompt_batch: prompt tokens in one pass, 0 where a prompt is one; `step_tokens` the most in a step.
-        allowed: of them, that the engine would run.
-        redone: prompts prefilled again for each request, as its place was given to others.
-        swapped: bytes that go to the host and come back instead, of each request on a rank.
-        fits: 1 where `used` is at most `limit`.
         of_layers: weights of a layer of each kind; `ends` what the first stage holds before its layers, and
             the last behind them.
         adapters: of LoRA; None where no scenario states any.
@@ -103,30 +59,7 @@ class Memory:
 
     stage_weights: tuple[Quantity, ...]
     stage_kv: tuple[Quantity, ...]
-    host_weights: Quantity
-    host_kv: Quantity
-    logits: Quantity
-    weights: Quantity
-    kv: Quantity
-    activations: Quantity
-    reserve: Quantity
-    used: Quantity
-    usable: Quantity
-    headroom: Quantity
-    free: Quantity
-    outside: Quantity
-    limit: Quantity
-    fits: Quantity
     caches: Caches
-    capacity_sequences: Quantity
-    requests: Quantity
-    prompt_batch: Quantity
-    step_tokens: Quantity
-    rank_requests: Quantity
-    allowed: Quantity
-    batch: Quantity
-    redone: Quantity
-    swapped: Quantity
     of_layers: Mapping[Input, Quantity]
     ends: tuple[Quantity, Quantity]
     adapters: Adapters | None
@@ -136,71 +69,51 @@ class Memory:
 def memory(
     ir: ModelGraph,
     inputs: Workload,
-    ranks: Ranks,
     known: Frameworks,
-    hardware: Hardware,
     formats: Formats,
     efficiency: Efficiency,
     plan: Sharding,
     tensors: Tensors,
-    known_rows: Equations,
+    rows: Equations,
     drafts: Speculation | None = None,
 ) -> Memory:
-    """The rows of the Memory part."""
+    """What a rank holds.
+
+    Args:
+        rows: know hardware, factors and shards; get layers and stages.
+    """
     stored = weights(ir, inputs, known, formats, plan, tensors)
-    held = admission(inputs, ranks, known)
-    caches = kv_bytes(ir, inputs, formats, plan, held, known_rows, policy(ir, inputs, known))
-    drafter = None if drafts is None else drafting(ir, inputs, formats, stored, caches, held, drafts)
+    caches = kv_bytes(ir, inputs, formats, plan, rows, policy(ir, inputs, known))
+    drafter = None if drafts is None else drafting(ir, inputs, formats, stored, caches, rows, drafts)
     carried = adapters(ir, inputs, plan, stored.layers)
     if carried is not None:
         stored = replace(stored, layers=carried.layers)
     on_stages = stages(inputs, plan.stages, stored, caches, drafter)
     told = share(inputs, efficiency, known)
-    extra = working(ir, inputs, ranks, known, efficiency, plan, hardware, held.full, checked(drafts))
-    room = capacity(ir, inputs, hardware, told, on_stages, extra, held, caches, plan.stages)
-    total = used(inputs, hardware, on_stages, extra, room, caches)
+    sections = (
+        stored.section,
+        *(() if carried is None else (carried.section,)),
+        *rows.sections("memory", "KV admission"),
+        caches.section,
+        *(() if drafter is None else (drafter.section,)),
+        on_stages.section,
+        *(() if told.section is None else (told.section,)),
+    )
+    of_token = Rows("memory")
+    rows.know_as("memory.widest", widest(widths(of_token, ir, plan)))
+    rows.know(*of_token.quantities(), *(figure for section in sections for figure in section.figures()))
+    if caches.to_come is not None:
+        rows.know_as("memory.to_come", caches.to_come)
+    if plan.heads is None:
+        rows.know_as("plan.heads", as_node(0))
     return Memory(
         stage_weights=on_stages.weights,
         stage_kv=on_stages.kv,
-        host_weights=room.host_weights,
-        host_kv=total.host_kv,
-        logits=total.logits,
-        weights=room.weights,
-        kv=total.kv,
-        activations=extra.activations,
-        reserve=extra.reserve,
-        used=total.used,
-        usable=room.usable,
-        headroom=total.headroom,
-        free=total.free,
-        outside=total.outside,
-        limit=total.limit,
-        fits=total.fits,
         caches=caches,
-        capacity_sequences=room.sequences,
-        requests=extra.requests,
-        prompt_batch=extra.prompt_batch,
-        step_tokens=extra.step_tokens,
-        rank_requests=total.rank_requests,
-        allowed=room.allowed,
-        batch=room.batch,
-        redone=room.again.redone,
-        swapped=room.again.swapped,
         of_layers=stored.layers,
         ends=(stored.start, stored.head if drafter is None else drafter.weights),
         adapters=carried,
-        sections=(
-            stored.section,
-            *(() if carried is None else (carried.section,)),
-            held.section,
-            caches.section,
-            *(() if drafter is None else (drafter.section,)),
-            on_stages.section,
-            *(() if told.section is None else (told.section,)),
-            extra.section,
-            room.section,
-            total.section,
-        ),
+        sections=(*sections, *rows.sections("memory", "Working memory", "Capacity", "Memory used")),
     )
 
 
@@ -211,7 +124,6 @@ class _Weights:
     layers: Mapping[Input, Quantity]
     start: Quantity
     head: Quantity
-    on_host: Quantity
     section: Section
 
 
@@ -240,8 +152,8 @@ def weights(
         for kind in kinds_of(ir, of_layer.layers):
             members[kind].append(size)
     layers = by_kind(rows, ir, "layer_weights", "Weights of a", "B", members)
-    start, head, on_host = end_weights(rows, ir, inputs, known, formats, tensors)
-    return _Weights(layers, start, head, on_host, rows.section("Weights of a layer", "of a rank"))
+    start, head = end_weights(rows, ir, inputs, known, formats, tensors)
+    return _Weights(layers, start, head, rows.section("Weights of a layer", "of a rank"))
 
 
 EXPERTS, MXFP4 = "experts", "mxfp4"
@@ -303,7 +215,7 @@ def end_weights(
     known: Frameworks,
     formats: Formats,
     tensors: Tensors,
-) -> tuple[Quantity, Quantity, Quantity]:
+) -> tuple[Quantity, Quantity]:
     """What the first stage holds before its layers, and the last behind them."""
     of_head = formats.stored["head"].bytes
     of_embedding = formats.stored.get("embedding", formats.stored["head"]).bytes
@@ -333,7 +245,7 @@ def end_weights(
         called="weights of the LM head",
     )
     if tensors.vision is None:
-        return embedding, head, host
+        return embedding, head
     vision = rows(
         "vision_weights",
         "Weights of the vision tower",
@@ -348,17 +260,15 @@ def end_weights(
         embedding + vision,
         called="weights of the first stage's start",
     )
-    return start, head, host
+    return start, head
 
 
 @dataclass(frozen=True)
 class _OnStages:
-    """Bytes of a rank on each stage: weights, and KV cache of a request; and those of the fullest."""
+    """Bytes of a rank on each stage: weights, and KV cache of a request."""
 
     weights: tuple[Quantity, ...]
     kv: tuple[Quantity, ...]
-    all_weights: Quantity
-    per_request: Quantity
     section: Section
 
 
@@ -377,7 +287,7 @@ def drafting(
     formats: Formats,
     stored: _Weights,
     caches: Caches,
-    held: Held,
+    texts: Equations,
     drafts: Speculation,
 ) -> _Drafter:
     """What drafts: a layer like the model's own with what joins its inputs, or another model in 16 bit."""
@@ -416,7 +326,7 @@ def drafting(
         "Cache of the drafter for a request",
         "B/request",
         drafts.by_layer * sum_of([caches.layers[layer.count] for layer in ir.drafting])
-        + kept * held.length / inputs.cp,
+        + kept * texts["memory.held_length"] / inputs.cp,
     )
     return _Drafter(weights, kv, rows.section("Drafter", "on a rank of the last stage"))
 
@@ -444,14 +354,14 @@ def stages(
         rows(f"stage_weights.{stage}", f"Weights of a rank on stage {stage}", "B", size)
         for stage, size in enumerate(of_weights)
     )
-    fullest = rows("all_weights", "Weights of the fullest stage", "B", maximum(span(on_stages)))
+    rows("all_weights", "Weights of the fullest stage", "B", maximum(span(on_stages)))
     kv = tuple(
         rows(f"stage_kv.{stage}", f"KV cache of a request on stage {stage}", "B/request", size)
         for stage, size in enumerate(of_kv)
     )
-    per_request = rows("kv_bytes_per_request", "KV bytes per request", "B/request", maximum(span(kv)))
+    rows("kv_bytes_per_request", "KV bytes per request", "B/request", maximum(span(kv)))
     section = rows.section("Stages in memory", "0 beyond the last stage")
-    return _OnStages(on_stages, kv, fullest, per_request, section)
+    return _OnStages(on_stages, kv, section)
 
 
 def _on_last(assigned: Stages, sizes: list[Node], more: Quantity) -> list[Node]:
@@ -482,91 +392,6 @@ def _in_layers(
             ]
         totals.append(sum_of(parts))
     return totals
-
-
-@dataclass(frozen=True)
-class _Working:
-    """Memory beside weights and caches: activations, logits of a request, the runtime."""
-
-    requests: Quantity
-    prompt_batch: Quantity
-    step_tokens: Quantity
-    activations: Quantity
-    logits_per_request: Quantity
-    runtime: Runtime
-    section: Section
-
-    @property
-    def reserve(self) -> Quantity:
-        """Bytes of the runtime."""
-        return self.runtime.reserve
-
-
-def working(
-    ir: ModelGraph,
-    inputs: Workload,
-    ranks: Ranks,
-    known: Frameworks,
-    efficiency: Efficiency,
-    plan: Sharding,
-    hardware: Hardware,
-    length: Quantity,
-    checks: Node,
-) -> _Working:
-    """Requests of a replica, and the memory that work on them needs.
-
-    Args:
-        length: of a finished request; `checks` tokens of a request that a decode step works on.
-    """
-    rows = Rows("memory")
-    asked: Node = maximum(1, inputs.concurrency / inputs.dp)
-    why = ""
-    if ranks.disaggregated is not None:
-        prompts = minimum(asked, inputs.attention_dp * ONE_REQUEST)
-        asked = where(ranks.disaggregated > 0, prompts, asked)
-        why = "prefill workers hold a prompt for every attention group"
-    requests = rows("requests", "Requests per replica", "request", asked, why)
-    channels = rows(
-        "activation_width",
-        "Channels in memory per token",
-        "channel",
-        STREAMS * ir.facts["hidden_size"] + widest(widths(rows, ir, plan)),
-        "products of mixer and FFN are not held together",
-        called="channels in memory",
-    )
-    prompt_batch = rows(
-        "prompt_batch",
-        "Prompt tokens in a pass",
-        "token",
-        known.of(known.prompt_batches, inputs.framework),
-        "0: a prompt is one pass",
-    )
-    step_tokens = rows(
-        "step_tokens",
-        "Most tokens in a step",
-        "token",
-        where(prompt_batch > 0, minimum(inputs.token_budget, prompt_batch), inputs.token_budget),
-        "the token budget, or what the framework takes at once",
-    )
-    sampling = sampler(ir, inputs, known, efficiency, hardware, step_tokens)
-    rows.add(*sampling.rows)
-    behind = beside_step(rows, ir, efficiency, plan, sampling.seats, length, step_tokens)
-    activations = rows(
-        "activations",
-        "Activations",
-        "B",
-        maximum(step_tokens * channels * RESULT_BYTES + behind, sampling.peak),
-        "a full step, or sampling behind it",
-    )
-    logits = rows(
-        "logits_per_request",
-        "Logits per request",
-        "B/request",
-        checks * plan.columns["vocabulary"] * LOGIT_BYTES,
-    )
-    parts = runtime(rows, inputs, ranks, efficiency, plan, hardware, sampling.seats)
-    section = rows.section("Working memory", "per accelerator")
-    return _Working(requests, prompt_batch, step_tokens, activations, logits, parts, section)
 
 
 def widths(rows: Rows, ir: ModelGraph, plan: Sharding) -> dict[str, list[Quantity]]:
@@ -640,284 +465,3 @@ def _largest(widths: list[Node]) -> Node:
 
 
 _READABLE = 8  # references in a formula
-
-
-@dataclass(frozen=True)
-class _Capacity:
-    """Room for requests, and how many of them run at once in a replica."""
-
-    host_weights: Quantity
-    weights: Quantity
-    usable: Quantity
-    kv_room: Quantity
-    growth: Quantity
-    sequences: Quantity
-    allowed: Quantity
-    batch: Quantity
-    again: _Again
-    section: Section
-
-
-def capacity(
-    ir: ModelGraph,
-    inputs: Workload,
-    hardware: Hardware,
-    told: Share,
-    on_stages: _OnStages,
-    extra: _Working,
-    held: Held,
-    caches: Caches,
-    assigned: Stages,
-) -> _Capacity:
-    """How many sequences the room beside weights and working memory holds."""
-    rows = Rows("memory")
-    host = rows(
-        "host_weights",
-        "Weights on the host",
-        "B",
-        minimum(inputs.offload_weights * GIGA, on_stages.all_weights),
-    )
-    weights = rows("weights", "Weights", "B", on_stages.all_weights - host)
-    left = room_of(rows, told, hardware, weights, extra.activations, extra.runtime)
-    usable = rows(
-        "usable",
-        "Usable memory",
-        "B",
-        maximum(0, minimum(hardware.memory_visible, weights + left + extra.activations + extra.reserve)),
-    )
-    room = rows("kv_room", "Room for requests", "B", maximum(0, left))
-    logits = extra.logits_per_request
-    growth = rows(
-        "kv_growth",
-        "Room for one request to grow to its end",
-        "B",
-        as_node(0)
-        if caches.to_come is None
-        else ONE_REQUEST * caches.to_come * assigned.fullest / ir.total_layers,
-        "on the fullest stage; the oldest one always ends",
-    )
-    cache_room = rows(
-        "cache_room",
-        "Room for caches and logits",
-        "B",
-        room + inputs.offload_kv * GIGA
-        if caches.shared is None
-        else maximum(0, room + inputs.offload_kv * GIGA - caches.shared),
-        "host memory too",
-    )
-    of_request = rows(
-        "request_held", "Room of a running request", "B/request", on_stages.per_request + logits
-    )
-    at_end = rows(
-        "request_end", "Room of a request at its end", "B/request", of_request + growth / ONE_REQUEST
-    )
-    oldest = rows(
-        "oldest",
-        "Requests with room to their end",
-        "request",
-        minimum(ONE_REQUEST, cache_room / at_end),
-        "the oldest one",
-    )
-    of_rank = rows(
-        "rank_sequences",
-        "KV capacity of a rank in sequences",
-        "request",
-        minimum(
-            oldest + maximum(0, cache_room - ONE_REQUEST * at_end) / of_request,
-            room / logits,
-        ),
-        "others with what they have now; a KV cache may lie on the host, logits may not",
-    )
-    sequences = rows(
-        "capacity_sequences",
-        "KV capacity in sequences",
-        "request",
-        of_rank * inputs.attention_dp,
-        called="KV capacity",
-    )
-    allowed = rows(
-        "allowed",
-        "Requests that the engine would run",
-        "request",
-        where(inputs.max_requests > 0, minimum(extra.requests, inputs.max_requests), extra.requests),
-    )
-    again = redone(rows, inputs, held, allowed, sequences, on_stages.per_request)
-    running = rows(
-        "batch",
-        "Batch",
-        "request",
-        maximum(1, minimum(allowed, sequences)),
-        "as far as the KV cache holds them",
-    )
-    section = rows.section("Capacity", "how many requests run at once in a replica", Section.SUBTOTAL)
-    return _Capacity(
-        host_weights=host,
-        weights=weights,
-        usable=usable,
-        kv_room=room,
-        growth=growth,
-        sequences=sequences,
-        allowed=allowed,
-        batch=running,
-        again=again,
-        section=section,
-    )
-
-
-@dataclass(frozen=True)
-class _Again:
-    """What requests that lose their place cost, per request.
-
-    Args:
-        redone: prompts prefilled again.
-        swapped: bytes that a rank moves to the host and back instead.
-    """
-
-    redone: Quantity
-    swapped: Quantity
-
-
-def redone(
-    rows: Rows, inputs: Workload, held: Held, allowed: Quantity, sequences: Quantity, per_request: Quantity
-) -> _Again:
-    """Work of requests that are stopped where memory runs out, in prompts of a request.
-
-    A simulation, request by request, stops the newest where the KV cache is full: 0.02 prompts a request
-    where the output is a tenth of the prompt, 0.6 where it is as long, 3.5 where it is five times as long.
-    They are prefilled again, or their KV cache is parked on the host as far as there is room.
-    """
-    longer = rows(
-        "output_ratio",
-        "Output against the prompt",
-        "1",
-        inputs.output_tokens / inputs.input_tokens,
-    )
-    asked = rows(
-        "kv_asked",
-        "Requests against KV capacity",
-        "1",
-        allowed / ONE_REQUEST / maximum(SMALLEST, sequences / ONE_REQUEST),
-    )
-    pressure = rows(
-        "kv_pressure",
-        "How full the KV cache is kept",
-        "1",
-        minimum(1, maximum(0, (asked - CALM) / (RUSH - CALM))),
-        "all the time if 1",
-    )
-    stopped = rows(
-        "stopped",
-        "Prompts that lose their place, per request",
-        "1",
-        where(
-            held.share < 1,
-            pressure * REDONE * longer * longer / (longer + REDONE_FROM),
-            0,
-        ),
-        "older requests take it; with what they have generated so far",
-        source="simulation, 2026-11",
-    )
-    places = rows(
-        "parked_places",
-        "Requests that may be parked",
-        "request",
-        inputs.kv_swap * GIGA / per_request * inputs.attention_dp,
-        "in host memory",
-    )
-    parked = rows(
-        "parked_share",
-        "Share of them that is parked",
-        "1",
-        where(stopped > 0, minimum(1, places / maximum(ONE_REQUEST, PARKED * stopped * sequences)), 0),
-        "few are stopped at a time",
-        source="simulation, 2026-11",
-    )
-    return _Again(
-        redone=rows(
-            "redone",
-            "Prompts prefilled again, per request",
-            "1",
-            (1 - parked) * stopped,
-            "of requests that are stopped and not parked",
-        ),
-        swapped=rows(
-            "swapped",
-            "KV bytes to the host and back, per request",
-            "B/request",
-            BOTH_WAYS * parked * stopped * per_request * inputs.input_tokens / held.length,
-            "of a rank",
-        ),
-    )
-
-
-@dataclass(frozen=True)
-class _Used:
-    """Memory with the batch in it, against what may be used."""
-
-    rank_requests: Quantity
-    logits: Quantity
-    host_kv: Quantity
-    kv: Quantity
-    used: Quantity
-    headroom: Quantity
-    free: Quantity
-    outside: Quantity
-    limit: Quantity
-    fits: Quantity
-    section: Section
-
-
-def used(
-    inputs: Workload,
-    hardware: Hardware,
-    on_stages: _OnStages,
-    extra: _Working,
-    room: _Capacity,
-    caches: Caches,
-) -> _Used:
-    """What the batch and all else come to."""
-    rows = Rows("memory")
-    on_rank = rows("seats", "Requests on a rank", "request", maximum(1, room.batch / inputs.attention_dp))
-    of_batch = on_rank * on_stages.per_request + room.growth
-    all_kv = rows(
-        "all_kv",
-        "KV cache of the batch",
-        "B",
-        of_batch if caches.shared is None else of_batch + caches.shared,
-    )
-    logits = rows("logits", "Logits", "B", on_rank * extra.logits_per_request)
-    host_kv = rows(
-        "host_kv",
-        "KV cache on the host",
-        "B",
-        minimum(inputs.offload_kv * GIGA, maximum(0, all_kv + logits - room.kv_room)),
-        "only what has no room goes there",
-    )
-    kv = rows("kv", "KV cache", "B", all_kv - host_kv)
-    total = rows("used", "Memory used", "B", room.weights + kv + extra.activations + logits + extra.reserve)
-    headroom = rows("headroom", "Headroom", "B", room.usable - total, "negative where it does not fit")
-    spare = headroom if caches.shared is None else headroom - SLACK
-    free = rows("free", "Free memory", "B", maximum(0, spare))
-    outside = rows("outside", "Memory left to others", "B", hardware.memory_capacity - room.usable)
-    limit = rows(
-        "limit",
-        "Most memory that may be used",
-        "B",
-        room.usable + SLACK,
-        "a full memory fits, however rounded",
-        called="usable memory with slack",
-    )
-    fits = rows("fits", "Fits in memory", "flag", where(total <= limit, 1, 0))
-    return _Used(
-        rank_requests=on_rank,
-        logits=logits,
-        host_kv=host_kv,
-        kv=kv,
-        used=total,
-        headroom=headroom,
-        free=free,
-        outside=outside,
-        limit=limit,
-        fits=fits,
-        section=rows.section("Memory used", "weights + KV cache of the batch + working memory"),
-    )

@@ -69,7 +69,7 @@ def prefill(workers: Workers, ir: ModelGraph) -> Phase:
     scoped = tokens_by_scope(rows, tokens, on_rank, workers, ir)
     in_norms = norm_tokens(rows, on_rank, workers)
     contexts = context(rows, ir, lambda span, row: prompt_context(span, row, workers))
-    batch = workers.memory.prompt_batch
+    batch = workers.rows["memory.prompt_batch"]
     passes = rows(
         "passes",
         "Passes over the weights",
@@ -96,7 +96,6 @@ def prefill(workers: Workers, ir: ModelGraph) -> Phase:
 
 def requests(rows: Rows, workers: Workers) -> Quantity:
     """Prompts in the pass."""
-    memory = workers.memory
     return rows(
         "requests",
         "Prompts in the pass",
@@ -105,10 +104,10 @@ def requests(rows: Rows, workers: Workers) -> Quantity:
             workers.ranks.continuous > 0,
             minimum(
                 workers.inputs.attention_dp * ONE_REQUEST,
-                memory.allowed,
-                maximum(1, memory.capacity_sequences),
+                workers.rows["memory.allowed"],
+                maximum(1, workers.rows["memory.capacity_sequences"]),
             ),
-            memory.batch,
+            workers.rows["memory.batch"],
         ),
         "continuous batching prefills one prompt for each attention group, static batching the whole batch",
     )

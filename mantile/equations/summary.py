@@ -355,7 +355,7 @@ def memory_use(graph: EstimateGraph) -> MemoryUse:
         " of ",
         rounded(in_unit(memory["hardware.memory_capacity"], "GB"), 1),
         " GB used: room for ",
-        text(graph.decode_workers.memory.capacity_sequences),
+        text(graph.decode_workers.rows["memory.capacity_sequences"]),
         " sequences",
     )
     return MemoryUse(_title("memory", title), tuple(_memory_part(name, amount) for name, amount in parts))

@@ -201,6 +201,10 @@ class Equations:
         self._keep(figures)  # first themselves: what they follow from may ask for them
         self._keep(ancestors(*figures))
 
+    def know_again(self, *figures: Named) -> None:
+        """Make figures known in place of those with their ids that were made before."""
+        self._known |= {figure.id: figure for figure in figures if figure.id in self._known}
+
     def _keep(self, nodes: Iterable[Node]) -> None:
         for node in nodes:
             if isinstance(node, Input | Quantity) and node.id not in self._known:
@@ -296,6 +300,10 @@ class Equations:
                 yield from (figure for figure in self.family(line.id) if figure.id != line.without)
             else:
                 identifier = space.prefix + space.filled(line.id)
+                if identifier not in self and not line.parts:  # of another subject
+                    identifier = identifier.replace(f"{line.subject}.", "", 1)
+                    if space.prefix and identifier not in self:
+                        continue
                 if (figure := self.figure(identifier)).id == identifier:
                     yield figure
 

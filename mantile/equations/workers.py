@@ -135,6 +135,19 @@ def workers(
     plan = sharding(ir, inputs, ranks)
     stored = tensors(ir, plan, inputs.embedding_tp)
     drafts = speculation(inputs)
+    links = network(inputs, ranks, chips, factors, ir)
+    rows.know(
+        *(
+            row
+            for of in (chips, dtypes, factors, plan)
+            for section in of.sections
+            for row in section.figures()
+        ),
+        *(row for section in stored.on_rank for row in section.figures()),
+        *(*factors.factors.values(), *ranks.rows(), ranks.continuous),
+        *(() if ranks.disaggregated is None else (ranks.disaggregated,)),
+        *(() if drafts is None else drafts.section.figures()),
+    )
     return Workers(
         inputs=inputs,
         ranks=ranks,
@@ -144,8 +157,8 @@ def workers(
         efficiency=factors,
         plan=plan,
         tensors=stored,
-        network=network(inputs, ranks, chips, factors, ir),
-        memory=memory(ir, inputs, ranks, known, chips, dtypes, factors, plan, stored, rows, drafts),
+        network=links,
+        memory=memory(ir, inputs, known, dtypes, factors, plan, stored, rows, drafts),
         speculation=drafts,
         rows=rows.in_space(""),
     )
@@ -153,7 +166,7 @@ def workers(
 
 def of_decode(prefill_workers: Workers) -> Workers:
     """Decode workers: the same figures with inputs of their own, and all requests of the deployment."""
-    inputs, of_prefill = prefill_workers.inputs, prefill_workers.memory.requests
+    inputs, of_prefill = prefill_workers.inputs, prefill_workers.rows["memory.requests"]
     own = inputs.of_decode()
     requests = Quantity(
         f"{DECODE}{of_prefill.id}",

@@ -86,7 +86,7 @@ def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any
     there = [device for device in found.devices if values[device.inputs.count] > 0]
     listed = []
     for device in there:
-        place, memory = device.number - 1, device.workers.memory
+        place = device.number - 1
         stages = {phase: stages[place] for phase, stages in found.stages.items()}
         first = int(sum(values[one.layers] for one in found.devices[:place])) + 1
         count = int(values[device.layers])
@@ -103,8 +103,8 @@ def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any
                     if (cell := getattr(device.inputs, name)) is not None
                 },
                 "which_layers": [first, first + count - 1] if count else None,
-                "memory_used_bytes": float(values[memory.used]),
-                "memory_usable_bytes": float(values[memory.usable]),
+                "memory_used_bytes": float(values[device.workers.rows["memory.used"]]),
+                "memory_usable_bytes": float(values[device.workers.rows["memory.usable"]]),
                 "memory_bandwidth_bytes_per_s": float(values[device.workers.hardware.memory_bandwidth]),
                 "prefill_s": float(values[stages["prefill"].time]),
                 "decode_s": float(values[stages["decode"].time]),

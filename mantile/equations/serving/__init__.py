@@ -156,11 +156,13 @@ def _load(
         loop.step,
         steps,
         setting.interleaved * setting.efficiency["interference"],
-        loop.prompts.delay * (1 + setting.memory.redone),
-        setting.prompt.service + setting.interleaved * setting.memory.redone * loop.prompts.delay,
+        loop.prompts.delay * (1 + setting.decode_workers.rows["memory.redone"]),
+        setting.prompt.service
+        + setting.interleaved * setting.decode_workers.rows["memory.redone"] * loop.prompts.delay,
         waits,
     )
-    settled = concurrency(setting.inputs, setting.memory, setting.decoding.batch, rates, before_decode, steps)
+    full_batch = setting.decode_workers.rows["memory.batch"]
+    settled = concurrency(setting.inputs, full_batch, setting.decoding.batch, rates, before_decode, steps)
     return opened(setting.inputs, rates, settled.default), settled
 
 

@@ -176,7 +176,9 @@ def pipeline(rows: Rows, ir: ModelGraph, known: Frameworks, workers: Workers, pr
         "prefill_chunks",
         "Chunks of a pass",
         "1",
-        where(continuous > 0, maximum(1, workers.prompt * ONE_REQUEST / workers.memory.step_tokens), 1),
+        where(
+            continuous > 0, maximum(1, workers.prompt * ONE_REQUEST / workers.rows["memory.step_tokens"]), 1
+        ),
         "the last may be a part; a static batch is prefilled in one pass",
     )
     host = next(block for block in prefill.blocks if block.id == "host")

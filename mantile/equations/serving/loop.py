@@ -134,19 +134,27 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
     """Prompts of the other requests of the batch: what each costs, and how many there are."""
     inputs, stops, stages = setting.inputs, setting.scheduler.first, setting.prompt.stages
     others = rows(
-        "others", "Other requests in the batch", "1", maximum(0, setting.memory.batch / ONE_REQUEST - 1)
+        "others",
+        "Other requests in the batch",
+        "1",
+        maximum(0, setting.decode_workers.rows["memory.batch"] / ONE_REQUEST - 1),
     )
     per_step = rows(
         "prompts_per_step",
         "Prompts in a full step",
         "1",
-        setting.prefill_workers.memory.step_tokens / (setting.prefill_workers.prompt * ONE_REQUEST),
+        setting.prefill_workers.rows["memory.step_tokens"] / (setting.prefill_workers.prompt * ONE_REQUEST),
     )
     per_token = rows(
         "prompts_per_token",
         "Prompts of others per step of a request",
         "1",
-        (others + setting.memory.batch / ONE_REQUEST * setting.memory.redone)
+        (
+            others
+            + setting.decode_workers.rows["memory.batch"]
+            / ONE_REQUEST
+            * setting.decode_workers.rows["memory.redone"]
+        )
         * setting.emitted
         / inputs.output_tokens,
         "each of them prefills once while the request lives, and all again that lose their places",
@@ -163,7 +171,7 @@ def prompts(rows: Rows, setting: Setting) -> Prompts:
         "prompts_at_most",
         "Most prompts in a step",
         "1",
-        minimum(per_step, setting.memory.batch / ONE_REQUEST),
+        minimum(per_step, setting.decode_workers.rows["memory.batch"] / ONE_REQUEST),
         "as many as there are, and as the token budget allows",
     )
     together = rows(

@@ -8,7 +8,6 @@ from mantile.equations.decode import Decoding
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
-from mantile.equations.memory import Memory
 from mantile.equations.scheduler import Scheduler, interleaved
 from mantile.equations.serving.alone import Prompt
 from mantile.equations.serving.stages import DecodeStep
@@ -40,11 +39,6 @@ class Setting:
     def emitted(self) -> Node:
         """Tokens of a request that a decode step gives, on average."""
         return self.decode_workers.emitted
-
-    @property
-    def memory(self) -> Memory:
-        """Memory of the workers that hold the batch."""
-        return self.decode_workers.memory
 
     @property
     def efficiency(self) -> Efficiency:

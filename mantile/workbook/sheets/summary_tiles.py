@@ -105,7 +105,7 @@ def _fit_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             unit=possible.unit,
             form=style.FRONT["yes"],
             second="Room for KV cache",
-            other=equations.decode_workers.memory.capacity_sequences,
+            other=equations.decode_workers.rows["memory.capacity_sequences"],
             other_form=style.FRONT["sequences"],
         ),
         _metric(
