@@ -28,7 +28,7 @@ from mantile.equations.fullest import Fullest, make_devices
 from mantile.equations.gain import Gain, gain
 from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.inputs import Workload, follows, workload
-from mantile.equations.kv_cache import kept_of
+from mantile.equations.kv_cache import features_of_caches
 from mantile.equations.link import LinkTable, link_table
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.machines import machines
@@ -284,7 +284,8 @@ def build_graph(
     several = request_classes(classes)
     rows = Equations(
         _features(disaggregated, open_loop, caches_prefixes, stated, GroupedMatMul in ir.operations())
-        | frozenset({"growing_cache"} if any(map(kept_of, ir.modules)) else {})
+        | frozenset({"vision_tower"} if ir.tower() else {})
+        | frozenset(features_of_caches(ir))
         | frozenset({"devices"} if devices else {})
         | frozenset({"capacity"} if demand is not None else {})
         | (frozenset() if several is None else several.features)

@@ -1,15 +1,62 @@
 # What lies in the memory of the fullest accelerator, and how many sequences its KV cache holds.
 #
 # A request gets its place with room for its whole output, or for what it is now. Requests of a full cache are of
-# all ages: on average half of the output is there. Layers, caches and stages stand in memory.py and kv_cache.py,
-# as they follow from the architecture.
+# all ages: on average half of the output is there. Stages stand in memory.py. What there is of kinds of layers,
+# caches and states follows from the architecture: kv_cache.py says it.
 
 define of_framework(figures) = index(figures, match(inputs.framework, framework.name))
 define share_of_memory = index(framework.memory_share, match(inputs.framework, framework.name))
   | when not memory_share
 define share_of_memory = engine.share_of | when memory_share
+define kept_now = held_length | when not prefixes
+define kept_now = own_tokens | when prefixes
+define kept_at_end = sequence_length | when not prefixes
+define kept_at_end = own_length | when prefixes
+define token_groups = inputs.cp | when not decode_CP
+define token_groups = inputs.cp * inputs.dcp | when decode_CP
+define shared_tokens = prefix.shared | when not class_prefixes
+define shared_tokens = prefix.once | when class_prefixes
 define tokens_checked = constant.tokens_per_step | when not speculation
 define tokens_checked = speculation.checked | when speculation
+
+[memory] Weights of a layer | of a rank
+when routed_experts
+multiple_hidden  Multiple of the hidden size [channel] = of_framework(framework.pads_hidden)
+multiple_expert  Multiple of the expert size on a rank [channel] = of_framework(framework.pads_expert)
+padded_hidden  Padded against its size, hidden size [1]
+            = round_up(model.hidden_size / multiple_hidden) * multiple_hidden / model.hidden_size
+            ; of experts in mxfp4
+padded_expert  Padded against its size, expert size on a rank [1]
+            = round_up(expert_width / multiple_expert) * multiple_expert / expert_width
+            ; of experts in mxfp4
+expert_padding  Experts as stored against their size [1]
+            = where(hardware.experts.dtype == 'mxfp4', padded_hidden * padded_expert, 1)
+            ; kernels of mxfp4 pad them
+
+each class of weights
+weights.{class}  {title}, of a layer ({words}) [B] = `tensors.{class}` * {bytes}
+
+each class of padded weights
+weights.{class}  {title}, of a layer ({words}) [B] = `tensors.{class}` * {bytes} * expert_padding
+
+each kind of layer
+layer_weights.{kind}  Weights of a{name} layer [B] = {weights}
+
+host_embedding  Embedding on the host [B]
+            = tensors.embedding * embedding_bytes * where(of_framework(framework.embedding) == 'host', 1, 0)
+            ; where the framework reads it there
+embedding_weights  Weights of the embedding [B]
+            = tensors.embedding * embedding_bytes - (1 - model.tied_embeddings) * host_embedding
+            ; 0 where the framework reads it on the host, unless it is the LM head too
+head_weights  Weights of the LM head (weights of the LM head) [B]
+            = tensors.head * hardware.head.bytes + tensors.final_vectors * vector_bytes + where(inputs.pp > 1,
+            model.tied_embeddings * embedding_weights, 0)
+            ; the last of several stages needs a copy of a tied embedding
+when vision_tower
+vision_weights  Weights of the vision tower [B] = tensors.vision * vector_bytes / inputs.tp
+            ; in 16 bit, on the first stage
+first_weights  Weights of embedding and vision tower (weights of the first stage's start) [B]
+            = embedding_weights + vision_weights
 
 [memory] KV admission | how a request gets its place
 admission   KV admission in use [1]
@@ -21,6 +68,103 @@ held_share  Share of the output that has room (share of the output with room) [1
 sequence_length  Length of a finished request [token/request] = inputs.input_tokens + inputs.output_tokens
 held_length  Tokens that a running request has room for (tokens with room) [token/request]
             = inputs.input_tokens + held_share * inputs.output_tokens
+
+[memory] KV cache of a request | of a layer and rank; states of recurrent layers included
+when cache_policy
+cache_policy  KV cache policy in use [1]
+            = where(inputs.cache_policy == 'default', of_framework(framework.cache_policy),
+            inputs.cache_policy)
+when windows_saved
+windows_saved  Layers with a window keep no more than it [flag] = where(cache_policy == 'saved', 1, 0)
+window_step  Tokens of a pass that a window keeps beside its own [token/request]
+            = of_framework(framework.prompt_batch) / one_request
+            ; where prompts are taken in passes of fixed size
+when latents_saved
+latents_saved  Latents are kept as they are [flag] = where(cache_policy == 'full', 0, 1)
+when prefixes
+own_tokens  Tokens with room, without what all share [token/request] = held_length - prefix.shared
+own_length  Length of a finished request, without what all share [token/request]
+            = sequence_length - prefix.shared
+
+# A window keeps what is in it, of all that requests share too.
+each reach without limit
+cached_tokens  Tokens a rank keeps of a request [token/request] = kept_now / token_groups
+
+each window
+when not windows_saved
+cached_tokens.{limit}  Tokens a rank keeps of a request, {words} [token/request]
+            = where({length} > 0, min(held_length, {length}), kept_now) / token_groups
+when windows_saved
+cached_tokens.{limit}  Tokens a rank keeps of a request, {words} [token/request]
+            = where({length} * windows_saved > 0, min(held_length, {length} + window_step), kept_now) /
+            token_groups
+
+each reach without limit
+tokens_to_come  Tokens it keeps at the end beside them [token/request]
+            = kept_at_end / token_groups - cached_tokens
+
+each window
+when not windows_saved
+tokens_to_come.{limit}  Tokens it keeps at the end beside them, {words} [token/request]
+            = where({length} > 0, min(sequence_length, {length}), kept_at_end) / token_groups -
+            cached_tokens.{limit}
+when windows_saved
+tokens_to_come.{limit}  Tokens it keeps at the end beside them, {words} [token/request]
+            = where({length} * windows_saved > 0, min(sequence_length, {length} + window_step), kept_at_end) /
+            token_groups - cached_tokens.{limit}
+
+each cache
+kv_bytes_per_token.{module}  KV bytes per token of a layer, {label}
+            (KV bytes per token of a layer, {label}) [B/token] = channels.{module} * {bytes}
+
+each cache of latents
+kv_bytes_per_token.{module}  KV bytes per token of a layer, {label}
+            (KV bytes per token of a layer, {label}) [B/token]
+            = where(latents_saved > 0, channels.{module}, expanded.{module}) * {bytes}
+
+kv_bytes_per_token  KV bytes per token (KV bytes per token) [B/token] = in_layers
+each recurrence
+state_values.{module}  State values per rank, {label} (state values per rank) [channel] = state.{module}
+conv_channels.{module}  Convolution channels per rank, {label} (convolution channels per rank) [channel]
+            = conv.{module}
+layer_state.{module}  State of a layer and request, {label} (state of a layer and request) [B/request]
+            = (state_values.{module} * state_bytes + conv_channels.{module} * ({kernel} - 1) * conv_bytes) /
+            one_request ; the convolution keeps its last inputs
+
+each cache of a module
+kv_bytes_per_request.{module}  KV bytes per request of a layer, {label} [B/request]
+            = kv_bytes_per_token.{module} * cached_tokens{limit}
+
+each reach
+kv_to_come{limit}  KV bytes that a request still gets{words} [B/request]
+            = tokens_to_come{limit} * in_layers_of{limit} ; in all layers, on a rank
+
+when prefixes
+prefix_bytes_per_token  KV bytes of a token of a prefix on a rank [B/token]
+            = in_layers_of_prefix * plan.layers / model.layers / token_groups
+            ; on the fullest stage, in layers that look back without limit
+shared_prefix  KV cache of what all requests share [B]
+            = one_request * shared_tokens * prefix_bytes_per_token ; once
+
+each kind of layer
+layer_kv.{kind}  KV cache and states of a request in a{name} layer [B/request] = {kv}
+
+[memory] Drafter | on a rank of the last stage | when speculation
+each drafter
+draft_layer  Weights of a prediction layer [B]
+            = {weights} + joined * model.hidden_size * model.hidden_size * vector_bytes
+            ; a layer like the model's own, and what joins its inputs, in 16 bit
+
+draft_model  Weights of a draft model [B] = inputs.draft_parameters * billion * vector_bytes / inputs.tp
+            ; in 16 bit
+draft_weights  Weights behind the layers, drafter included [B]
+            = head_weights + speculation.by_layer * draft_layer + speculation.by_model * draft_model
+            ; on the last stage
+draft_kept  Cache of a draft model for a token [B/token]
+            = speculation.by_model * inputs.draft_kv_channels * hardware.kv_bytes / inputs.tp
+each drafter
+draft_kv    Cache of the drafter for a request [B/request]
+            = speculation.by_layer * {kv} + draft_kept * held_length / inputs.cp
 
 [memory] Working memory | per accelerator
 when not disaggregated

@@ -1,47 +1,39 @@
-"""Weights of layers, of the ends of a model, and of stages; what projections hold of a token. The rest of the
-memory of the fullest accelerator stands in memory.eq.
+"""Which layers, classes of weights and stages there are, and the widest projections.
+
+Rows of the memory of a rank stand in memory.eq, but for those of stages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mantile.equations.adapters import Adapters, adapters
-from mantile.equations.constant import (
-    BILLION,
-    JOINED,
-    VECTOR_BYTES,
-)
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.engine import share
 from mantile.equations.formats import Formats
 from mantile.equations.framework import Frameworks
 from mantile.equations.inputs import Workload
-from mantile.equations.kinds_of_layers import by_kind, kinds_of
-from mantile.equations.kv_cache import Caches, kv_bytes, policy
+from mantile.equations.kinds_of_layers import kinds_of
+from mantile.equations.kv_cache import Caches, caches, kept_of, make_caches
 from mantile.equations.plan import Sharding, Stages, scope
-from mantile.equations.speculation import Speculation
-from mantile.equations.tables import Equations
-from mantile.equations.tensors import VECTORS, RankWeights, Tensors
+from mantile.equations.tables import Equations, Space
+from mantile.equations.tensors import Tensors
 from mantile.graph.quantity import (
     Input,
     Node,
     Quantity,
     Section,
     as_node,
-    equal,
     expression,
     is_named,
     maximum,
-    round_up,
     span,
     sum_of,
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Module
-from mantile.library.profiles import ON_HOST
+from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Module, Recurrence
 
 
 @dataclass(frozen=True)
@@ -75,192 +67,110 @@ def memory(
     plan: Sharding,
     tensors: Tensors,
     rows: Equations,
-    drafts: Speculation | None = None,
 ) -> Memory:
     """What a rank holds.
 
     Args:
         rows: know hardware, factors and shards; get layers and stages.
     """
-    stored = weights(ir, inputs, known, formats, plan, tensors)
-    caches = kv_bytes(ir, inputs, formats, plan, rows, policy(ir, inputs, known))
-    drafter = None if drafts is None else drafting(ir, inputs, formats, stored, caches, rows, drafts)
-    carried = adapters(ir, inputs, plan, stored.layers)
+    keep = make_caches(rows, ir, formats, plan)
+    make_weights(rows, ir, formats, tensors, plan)
+    layers: Mapping[Input, Quantity] = _by_kind(rows, ir, "memory.layer_weights")
+    kept = caches(rows, ir, keep)
+    carried = adapters(ir, inputs, plan, layers)
     if carried is not None:
-        stored = replace(stored, layers=carried.layers)
-    on_stages = stages(inputs, plan.stages, stored, caches, drafter)
+        layers = carried.layers
+    ends = (
+        rows["memory.first_weights" if "vision_tower" in rows.features else "memory.embedding_weights"],
+        rows["memory.draft_weights" if "speculation" in rows.features else "memory.head_weights"],
+    )
+    of_drafter = rows["memory.draft_kv"] if "speculation" in rows.features else None
+    on_stages = stages(inputs, plan.stages, layers, ends, kept, of_drafter)
     told = share(inputs, efficiency, known)
     sections = (
-        stored.section,
+        *rows.sections("memory", "Weights of a layer"),
         *(() if carried is None else (carried.section,)),
-        *rows.sections("memory", "KV admission"),
-        caches.section,
-        *(() if drafter is None else (drafter.section,)),
+        *rows.sections("memory", "KV admission", "KV cache of a request", "Drafter"),
         on_stages.section,
         *(() if told.section is None else (told.section,)),
     )
     of_token = Rows("memory")
     rows.know_as("memory.widest", widest(widths(of_token, ir, plan)))
     rows.know(*of_token.quantities(), *(figure for section in sections for figure in section.figures()))
-    if caches.to_come is not None:
-        rows.know_as("memory.to_come", caches.to_come)
     if plan.heads is None:
         rows.know_as("plan.heads", as_node(0))
     return Memory(
         stage_weights=on_stages.weights,
         stage_kv=on_stages.kv,
-        caches=caches,
-        of_layers=stored.layers,
-        ends=(stored.start, stored.head if drafter is None else drafter.weights),
+        caches=kept,
+        of_layers=layers,
+        ends=ends,
         adapters=carried,
         sections=(*sections, *rows.sections("memory", "Working memory", "Capacity", "Memory used")),
     )
 
 
-@dataclass(frozen=True)
-class _Weights:
-    """Bytes of weights on a rank: of a layer of each kind, before the first layer, and behind the last."""
-
-    layers: Mapping[Input, Quantity]
-    start: Quantity
-    head: Quantity
-    section: Section
+EXPERTS = "experts"
 
 
-def weights(
-    ir: ModelGraph,
-    inputs: Workload,
-    known: Frameworks,
-    formats: Formats,
-    plan: Sharding,
-    tensors: Tensors,
-) -> _Weights:
-    """Bytes of weights on a rank."""
-    rows = Rows("memory")
-    padded = padding(rows, ir, inputs, known, formats, plan)
-    members: dict[Input, list[Node]] = {kind.count: [] for kind in ir.layers}
+def make_weights(rows: Equations, ir: ModelGraph, formats: Formats, tensors: Tensors, plan: Sharding) -> None:
+    """Make the rows of weights: of each class, of each kind of layer, of what drafts."""
+    ends = (tensors.embedding, tensors.head, tensors.final_vectors, tensors.vision)
+    rows.know(*(figure for figure in ends if figure is not None))
+    rows.know_as("memory.embedding_bytes", formats.stored.get("embedding", formats.stored["head"]).bytes)
+    for module in ir.modules:
+        work = module.operation
+        if isinstance(work, GroupedMatMul) and work.outputs is ir.facts["hidden_size"]:
+            rows.know_as("memory.expert_width", plan.on_rank(work.inputs, module))
+            break
+    members: dict[Input, list[str]] = {kind.count: [] for kind in ir.layers}
+    plain, padded = list[Space](), list[Space]()
     for of_layer in tensors.of_layers:
-        size = rows(
-            f"weights.{of_layer.parameters.id.removeprefix('tensors.')}",
-            f"{of_layer.title}, of a layer",
-            "B",
-            of_layer.parameters * _bytes_per_weight(of_layer, formats)
-            if padded is None or of_layer.weights != EXPERTS
-            else of_layer.parameters * formats.stored[EXPERTS].bytes * padded,
-            called=of_layer.words,
-        )
+        rows.know(of_layer.parameters)
+        stored = formats.stored.get(of_layer.weights)
+        name = of_layer.parameters.id.removeprefix("tensors.")
+        facts = {"class": name, "title": of_layer.title, "words": of_layer.words}
+        facts["bytes"] = "vector_bytes" if stored is None else stored.bytes.id
+        (padded if of_layer.weights == EXPERTS else plain).append(Space(facts=facts))
         for kind in kinds_of(ir, of_layer.layers):
-            members[kind].append(size)
-    layers = by_kind(rows, ir, "layer_weights", "Weights of a", "B", members)
-    start, head = end_weights(rows, ir, inputs, known, formats, tensors)
-    return _Weights(layers, start, head, rows.section("Weights of a layer", "of a rank"))
-
-
-EXPERTS, MXFP4 = "experts", "mxfp4"
-
-
-def padding(
-    rows: Rows, ir: ModelGraph, inputs: Workload, known: Frameworks, formats: Formats, plan: Sharding
-) -> Quantity | None:
-    """What experts take against their size where kernels pad them; None for a model without experts."""
-    back = next(
-        (
-            (module, module.operation)
-            for module in ir.modules
-            if isinstance(module.operation, GroupedMatMul)
-            and module.operation.outputs is ir.facts["hidden_size"]
+            members[kind].append(f"`memory.weights.{name}`")
+    rows.make_in("class of weights", *plain)
+    rows.make_in("class of padded weights", *padded)
+    several = len(ir.layers) > 1
+    rows.make_in(
+        "kind of layer",
+        *(
+            Space(
+                facts={
+                    "kind": ".".join(kind.blocks),
+                    "name": f" {kind.name}" if several else "",
+                    "weights": " + ".join(members[kind.count]) or "0",
+                    "kv": " + ".join(map(_kept_in, filter(_keeps, kind.modules))) or "0",
+                }
+            )
+            for kind in ir.layers
         ),
-        None,
     )
-    if back is None or EXPERTS not in formats.stored:
-        return None
-    of_hidden, of_width = (
-        rows(f"multiple_{name}", f"Multiple of the {words}", "channel", known.of(multiples, inputs.framework))
-        for name, words, multiples in (
-            ("hidden", "hidden size", known.pads_hidden),
-            ("expert", "expert size on a rank", known.pads_expert),
-        )
-    )
-    of_expert, hidden = plan.on_rank(back[1].inputs, back[0]), ir.facts["hidden_size"]
-    ratios = [
-        rows(
-            f"padded_{name}",
-            f"Padded against its size, {words}",
-            "1",
-            round_up(size / multiple) * multiple / size,
-            "of experts in mxfp4",
-        )
-        for name, words, size, multiple in (
-            ("hidden", "hidden size", hidden, of_hidden),
-            ("expert", "expert size on a rank", of_expert, of_width),
-        )
-    ]
-    return rows(
-        "expert_padding",
-        "Experts as stored against their size",
-        "1",
-        where(equal(formats.stored[EXPERTS].dtype, MXFP4), ratios[0] * ratios[1], 1),
-        "kernels of mxfp4 pad them",
-    )
+    names = [".".join(layer.blocks) for layer in ir.drafting]
+    of_drafter = {
+        "weights": " + ".join(f"memory.layer_weights.{name}" for name in names),
+        "kv": f"({' + '.join(f'memory.layer_kv.{name}' for name in names)})",
+    }
+    rows.make_in("drafter", Space(facts=of_drafter))
 
 
-def _bytes_per_weight(of_layer: RankWeights, formats: Formats) -> Node:
-    return VECTOR_BYTES if of_layer.weights == VECTORS else formats.stored[of_layer.weights].bytes
+def _keeps(module: Module) -> bool:
+    return isinstance(module.operation, Recurrence) or kept_of(module) is not None
 
 
-def end_weights(
-    rows: Rows,
-    ir: ModelGraph,
-    inputs: Workload,
-    known: Frameworks,
-    formats: Formats,
-    tensors: Tensors,
-) -> tuple[Quantity, Quantity]:
-    """What the first stage holds before its layers, and the last behind them."""
-    of_head = formats.stored["head"].bytes
-    of_embedding = formats.stored.get("embedding", formats.stored["head"]).bytes
-    on_host = where(equal(known.of(known.embeddings, inputs.framework), ON_HOST), 1, 0)
-    host = rows(
-        "host_embedding",
-        "Embedding on the host",
-        "B",
-        tensors.embedding * of_embedding * on_host,
-        "where the framework reads it there",
-    )
-    embedding = rows(
-        "embedding_weights",
-        "Weights of the embedding",
-        "B",
-        tensors.embedding * of_embedding - (1 - ir.facts["tied_embeddings"]) * host,
-        "0 where the framework reads it on the host, unless it is the LM head too",
-    )
-    head = rows(
-        "head_weights",
-        "Weights of the LM head",
-        "B",
-        tensors.head * of_head
-        + tensors.final_vectors * VECTOR_BYTES
-        + where(inputs.pp > 1, ir.facts["tied_embeddings"] * embedding, 0),
-        "the last of several stages needs a copy of a tied embedding",
-        called="weights of the LM head",
-    )
-    if tensors.vision is None:
-        return embedding, head
-    vision = rows(
-        "vision_weights",
-        "Weights of the vision tower",
-        "B",
-        tensors.vision * VECTOR_BYTES / inputs.tp,
-        "in 16 bit, on the first stage",
-    )
-    start = rows(
-        "first_weights",
-        "Weights of embedding and vision tower",
-        "B",
-        embedding + vision,
-        called="weights of the first stage's start",
-    )
-    return start, head
+def _kept_in(module: Module) -> str:
+    """The row of what a module keeps of a request."""
+    state = isinstance(module.operation, Recurrence)
+    return f"memory.{'layer_state' if state else 'kv_bytes_per_request'}.{module.id}"
+
+
+def _by_kind(rows: Equations, ir: ModelGraph, name: str) -> dict[Input, Quantity]:
+    return {kind.count: rows[f"{name}.{'.'.join(kind.blocks)}"] for kind in ir.layers}
 
 
 @dataclass(frozen=True)
@@ -272,83 +182,34 @@ class _OnStages:
     section: Section
 
 
-@dataclass(frozen=True)
-class _Drafter:
-    """What drafts, on a rank of the last stage: bytes of weights, LM head included, and of a cache."""
-
-    weights: Quantity
-    kv: Quantity
-    section: Section
-
-
-def drafting(
-    ir: ModelGraph,
-    inputs: Workload,
-    formats: Formats,
-    stored: _Weights,
-    caches: Caches,
-    texts: Equations,
-    drafts: Speculation,
-) -> _Drafter:
-    """What drafts: a layer like the model's own with what joins its inputs, or another model in 16 bit."""
-    assert inputs.draft_parameters is not None and inputs.draft_kv_channels is not None
-    rows, hidden = Rows("memory"), ir.facts["hidden_size"]
-    of_layer = rows(
-        "draft_layer",
-        "Weights of a prediction layer",
-        "B",
-        sum_of([stored.layers[layer.count] for layer in ir.drafting])
-        + JOINED * hidden * hidden * VECTOR_BYTES,
-        "a layer like the model's own, and what joins its inputs, in 16 bit",
-    )
-    of_model = rows(
-        "draft_model",
-        "Weights of a draft model",
-        "B",
-        inputs.draft_parameters * BILLION * VECTOR_BYTES / inputs.tp,
-        "in 16 bit",
-    )
-    weights = rows(
-        "draft_weights",
-        "Weights behind the layers, drafter included",
-        "B",
-        stored.head + drafts.by_layer * of_layer + drafts.by_model * of_model,
-        "on the last stage",
-    )
-    kept = rows(
-        "draft_kept",
-        "Cache of a draft model for a token",
-        "B/token",
-        drafts.by_model * inputs.draft_kv_channels * formats.kv_bytes / inputs.tp,
-    )
-    kv = rows(
-        "draft_kv",
-        "Cache of the drafter for a request",
-        "B/request",
-        drafts.by_layer * sum_of([caches.layers[layer.count] for layer in ir.drafting])
-        + kept * texts["memory.held_length"] / inputs.cp,
-    )
-    return _Drafter(weights, kv, rows.section("Drafter", "on a rank of the last stage"))
-
-
 def stages(
-    inputs: Workload, assigned: Stages, stored: _Weights, caches: Caches, drafter: _Drafter | None = None
+    inputs: Workload,
+    assigned: Stages,
+    layers: Mapping[Input, Quantity],
+    ends: tuple[Quantity, Quantity],
+    caches: Caches,
+    of_drafter: Quantity | None,
 ) -> _OnStages:
-    """What a rank holds on each pipeline stage, and on the fullest."""
+    """What a rank holds on each pipeline stage, and on the fullest.
+
+    Args:
+        layers: weights of a layer of each kind; `ends` those before the first layer, and behind the last.
+        of_drafter: what drafts keep of a request.
+    """
     parts, rows = Rows("memory"), Rows("memory")
-    of_weights: list[Node] = _in_layers(parts, assigned, "stage_weights", "B", stored.layers)
+    of_weights: list[Node] = _in_layers(parts, assigned, "stage_weights", "B", layers)
     of_kv: list[Node] = _in_layers(parts, assigned, "stage_kv", "B/request", caches.layers)
-    last = stored.head if drafter is None else drafter.weights
-    of_weights = _on_last(assigned, of_weights, last)
+    start, behind = ends
+    of_weights = _on_last(assigned, of_weights, behind)
     if inputs.devices:
         of_weights = [
-            size + where(is_first, stored.start, 0)
+            size + where(is_first, start, 0)
             for is_first, size in zip(assigned.first, of_weights, strict=True)
         ]
     else:
-        of_weights[0] = of_weights[0] + stored.start
-    if drafter is not None:
-        of_kv = _on_last(assigned, of_kv, drafter.kv)
+        of_weights[0] = of_weights[0] + start
+    if of_drafter is not None:
+        of_kv = _on_last(assigned, of_kv, of_drafter)
     rows.add(*parts.rows)
     on_stages = tuple(
         rows(f"stage_weights.{stage}", f"Weights of a rank on stage {stage}", "B", size)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ _INPUT = re.compile(r"(?P<value>-?[\d.]+(?:e-?\d+)?|'[^']*')(?: in (?P<low>\S+) 
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.(?:\w+|\*))+")
 _FAMILY = re.compile(r"\.(\d+|\*)(?=\.|$)")
 _PLACED = re.compile(r"(\S+)(?: without (\S+))?")
-_DASH = "__dash__"  # in names that stand in `backticks`, for Python
+_SIGNS_OF_IDS = {"-": "__dash__", "+": "__plus__"}  # in names that stand in `backticks`, for Python
 _ALIAS = re.compile(r"define (\w+) = (.+?)(?: \| when (.+))?")
 _IT = re.compile(r"\bit\b")
 # What the source of an input begins with.
@@ -75,6 +76,7 @@ class Line:
         when: features of which all must be there; with "not " in front, none.
         over: whether it is laid over a row.
         without: of rows made elsewhere, one that stands on another sheet.
+        each: the spaces in which it is made, of a block that is made once; empty: once.
     """
 
     place: str
@@ -84,6 +86,7 @@ class Line:
     when: tuple[str, ...] = ()
     over: bool = False
     without: str = ""
+    each: str = ""
 
 
 @dataclass(frozen=True)
@@ -177,14 +180,16 @@ class Equations:
                 self._make(block, Space())
 
     def make_in(self, name: str, *spaces: Space) -> None:
-        """Make the blocks that are made several times, in spaces of a name."""
+        """Make the blocks, and rows of blocks, that are made several times, in spaces of a name."""
         self._spaces[name] = spaces
         for block in self._blocks():
-            for space in spaces if block.each == name else ():
-                self._make(block, space)
+            for space in spaces:
+                self._make(block, space, "" if block.each == name else name)
 
-    def _make(self, block: Block, space: Space) -> None:
+    def _make(self, block: Block, space: Space, each: str = "") -> None:
         for line in filter(self._holds, block.lines):
+            if line.each != each or (each and block.each):
+                continue
             identifier = space.filled(line.id)
             if line.over:
                 filled = {name: space.filled(part) for name, part in line.parts.items()}
@@ -293,19 +298,25 @@ class Equations:
         return self._spaces.get(block.each, ()) if block.each else (Space(),)
 
     def _placed(self, block: Block, space: Space) -> Iterator[Named]:
-        for line in filter(self._holds, block.lines):
-            if line.over:
-                continue
-            if "*" in line.id:
-                yield from (figure for figure in self.family(line.id) if figure.id != line.without)
-            else:
-                identifier = space.prefix + space.filled(line.id)
-                if identifier not in self and not line.parts:  # of another subject
-                    identifier = identifier.replace(f"{line.subject}.", "", 1)
-                    if space.prefix and identifier not in self:
-                        continue
-                if (figure := self.figure(identifier)).id == identifier:
-                    yield figure
+        for each, lines in groupby(filter(self._holds, block.lines), lambda line: line.each):
+            rows = [line for line in lines if not line.over]
+            for made_in in self._spaces.get(each, ()) if each else (space,):
+                for line in rows:
+                    yield from self._of_line(line, made_in)
+
+    def _of_line(self, line: Line, space: Space) -> Iterator[Named]:
+        """What stands at a line of a block; nothing where a space has the row of all."""
+        identifier = space.filled(line.id)
+        if "*" in identifier:
+            yield from (figure for figure in self.family(identifier) if figure.id != line.without)
+            return
+        identifier = f"{space.prefix}{identifier}"
+        if identifier not in self and not line.parts:  # of another subject
+            identifier = identifier.replace(f"{line.subject}.", "", 1)
+            if space.prefix and identifier not in self:
+                return
+        if (figure := self.figure(identifier)).id == identifier:
+            yield figure
 
     def family(self, pattern: str) -> tuple[Named, ...]:
         """All rows of which the ids are alike but for one part, in order."""
@@ -486,21 +497,25 @@ def read(text: str, file: str) -> Subject:
     families: list[dict[str, str]] = [{}]
     when: tuple[str, ...] = ()
     of_file: tuple[str, ...] = ()
+    each = ""
     rows: list[tuple[str, str]] = []
 
     def end_of_rows() -> None:
         for _, given, lines in blocks[-heads:]:
             for values in families:
-                lines += (_line(_filled(line, given | values), place, subject, when) for place, line in rows)
+                lines += (
+                    replace(_line(_filled(line, given | values), place, subject, when), each=each)
+                    for place, line in rows
+                )
         rows.clear()
 
     for number, line in [*_joined(text), (0, "")]:
         place = f"{file}:{number}"
-        if rows and (not line or line.startswith(("for ", "when ", "["))):
+        if rows and (not line or line.startswith(("for ", "when ", "each ", "["))):
             end_of_rows()
             families = [{}]
         if not line:
-            families, when = [{}], ()
+            families, when, each = [{}], (), ""
         elif line.startswith("define "):
             alias = _ALIAS.fullmatch(line)
             if alias is None:
@@ -511,6 +526,8 @@ def read(text: str, file: str) -> Subject:
         elif line.startswith("when "):
             when = _names(line.removeprefix("when "))
             of_file = of_file if heads else when
+        elif line.startswith("each "):
+            each = line.removeprefix("each ")
         elif line.startswith("for "):
             families = [outer | inner for outer in families for inner in _families(line, place)]
         elif line.startswith("["):
@@ -653,18 +670,30 @@ def _parsed(text: str) -> ast.expr:
 
     quoted = re.split(r"('[^']*')", text)
     quoted[::2] = [
-        _DOTTED.sub(in_brackets, re.sub("`(.+?)`", lambda name: name[1].replace("-", _DASH), part))
+        _DOTTED.sub(in_brackets, re.sub("`(.+?)`", lambda name: _for_python(name[1]), part))
         for part in quoted[::2]
     ]
     return ast.parse("".join(quoted).strip(), mode="eval").body
 
 
+def _for_python(identifier: str) -> str:
+    for sign, word in _SIGNS_OF_IDS.items():
+        identifier = identifier.replace(sign, word)
+    return identifier
+
+
+def _as_id(name: str) -> str:
+    for sign, word in _SIGNS_OF_IDS.items():
+        name = name.replace(word, sign)
+    return name
+
+
 def _name(tree: ast.expr) -> str:
     match tree:
         case ast.Name(id=name):
-            return name.replace(_DASH, "-")
+            return _as_id(name)
         case ast.Attribute(value=value, attr=name):
-            return f"{_name(value)}.{name.replace(_DASH, '-')}"
+            return f"{_name(value)}.{_as_id(name)}"
         case ast.Subscript(value=value, slice=ast.Constant(value=int(number))):
             return f"{_name(value)}.{number}"
         case ast.Subscript(value=value, slice=ast.Slice()):

@@ -158,7 +158,7 @@ def workers(
         plan=plan,
         tensors=stored,
         network=links,
-        memory=memory(ir, inputs, known, dtypes, factors, plan, stored, rows, drafts),
+        memory=memory(ir, inputs, known, dtypes, factors, plan, stored, rows),
         speculation=drafts,
         rows=rows.in_space(""),
     )
