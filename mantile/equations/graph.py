@@ -33,6 +33,7 @@ from mantile.equations.link import LinkTable, link_table
 from mantile.equations.load import Concurrency, StepTimes, step_times
 from mantile.equations.machines import machines
 from mantile.equations.measured import Measured, measured
+from mantile.equations.memory import features_of_weights
 from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
 from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import Nearest, nearest
@@ -284,8 +285,7 @@ def build_graph(
     several = request_classes(classes)
     rows = Equations(
         _features(disaggregated, open_loop, caches_prefixes, stated, GroupedMatMul in ir.operations())
-        | frozenset({"vision_tower"} if ir.tower() else {})
-        | frozenset(features_of_caches(ir))
+        | frozenset((*features_of_weights(ir), *features_of_caches(ir)))
         | frozenset({"devices"} if devices else {})
         | frozenset({"capacity"} if demand is not None else {})
         | (frozenset() if several is None else several.features)

@@ -20,7 +20,7 @@ define tokens_checked = constant.tokens_per_step | when not speculation
 define tokens_checked = speculation.checked | when speculation
 
 [memory] Weights of a layer | of a rank
-when routed_experts
+when padded_experts
 multiple_hidden  Multiple of the hidden size [channel] = of_framework(framework.pads_hidden)
 multiple_expert  Multiple of the expert size on a rank [channel] = of_framework(framework.pads_expert)
 padded_hidden  Padded against its size, hidden size [1]

@@ -5,7 +5,7 @@ Rows of the memory of a rank stand in memory.eq, but for those of stages.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mantile.equations.adapters import Adapters, adapters
@@ -113,16 +113,31 @@ def memory(
 EXPERTS = "experts"
 
 
+def features_of_weights(ir: ModelGraph) -> Iterator[str]:
+    """What an architecture stores, by the names of `when`."""
+    if _back(ir) is not None:
+        yield "padded_experts"
+    if ir.tower():
+        yield "vision_tower"
+
+
+def _back(ir: ModelGraph) -> tuple[Module, GroupedMatMul] | None:
+    """The matrices of experts back to the hidden size, which kernels pad; None in a model without."""
+    for module in ir.modules:
+        work = module.operation
+        if isinstance(work, GroupedMatMul) and work.outputs is ir.facts["hidden_size"]:
+            return (module, work) if EXPERTS in ir.weight_classes() else None
+    return None
+
+
 def make_weights(rows: Equations, ir: ModelGraph, formats: Formats, tensors: Tensors, plan: Sharding) -> None:
     """Make the rows of weights: of each class, of each kind of layer, of what drafts."""
     ends = (tensors.embedding, tensors.head, tensors.final_vectors, tensors.vision)
     rows.know(*(figure for figure in ends if figure is not None))
     rows.know_as("memory.embedding_bytes", formats.stored.get("embedding", formats.stored["head"]).bytes)
-    for module in ir.modules:
-        work = module.operation
-        if isinstance(work, GroupedMatMul) and work.outputs is ir.facts["hidden_size"]:
-            rows.know_as("memory.expert_width", plan.on_rank(work.inputs, module))
-            break
+    back = _back(ir)
+    if back is not None:
+        rows.know_as("memory.expert_width", plan.on_rank(back[1].inputs, back[0]))
     members: dict[Input, list[str]] = {kind.count: [] for kind in ir.layers}
     plain, padded = list[Space](), list[Space]()
     for of_layer in tensors.of_layers:
@@ -131,7 +146,7 @@ def make_weights(rows: Equations, ir: ModelGraph, formats: Formats, tensors: Ten
         name = of_layer.parameters.id.removeprefix("tensors.")
         facts = {"class": name, "title": of_layer.title, "words": of_layer.words}
         facts["bytes"] = "vector_bytes" if stored is None else stored.bytes.id
-        (padded if of_layer.weights == EXPERTS else plain).append(Space(facts=facts))
+        (padded if of_layer.weights == EXPERTS and back is not None else plain).append(Space(facts=facts))
         for kind in kinds_of(ir, of_layer.layers):
             members[kind].append(f"`memory.weights.{name}`")
     rows.make_in("class of weights", *plain)
