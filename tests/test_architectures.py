@@ -196,7 +196,7 @@ def test_one_rank_holds_the_whole_checkpoint(make: Make, one_of_each: str) -> No
     assert values[made.figure("tensors.parameters")] == counted["total"] - counted["vision"]
     assert values[made.equations.model.parameters] == counted["total"] - counted["vision"]
     assert values[made.equations.model.active_parameters] == counted["active"] - counted["vision"]
-    assert values[made.equations.prefill_workers.memory.weights] == 2 * counted["total"]
+    assert values[made.equations.prefill_workers.rows["memory.weights"]] == 2 * counted["total"]
 
 
 def test_one_rank_computes_every_product_once(make: Make, one_of_each: str) -> None:

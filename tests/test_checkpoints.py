@@ -50,7 +50,7 @@ SIXTEEN_BIT = (2.0, 2.0)
 
 def weights(made: Estimate) -> float:
     """Bytes of all weights of a model on one accelerator; layers that predict tokens are not among them."""
-    return float(made.values()[made.equations.prefill_workers.memory.weights])
+    return float(made.values()[made.equations.prefill_workers.rows["memory.weights"]])
 
 
 def expected(name: str) -> tuple[float, float]:

@@ -66,7 +66,7 @@ def test_a_card_of_exo_is_a_model_that_we_ship(name: str) -> None:
     assert model.architecture.value("hidden_size") == width
     made = ask(model=name, accelerator="m3-ultra")
     assert made.values()[made.equations.ir.total_layers] == layers
-    held = made.values()[made.equations.prefill_workers.memory.weights]
+    held = made.values()[made.equations.prefill_workers.rows["memory.weights"]]
     assert held == pytest.approx(stored, rel=0.05), f"{held / stored - 1:+.1%}"
 
 

@@ -102,7 +102,9 @@ def held(made: Estimate) -> float:
     """Bytes of all weights, on the accelerator and on the host, where llama.cpp reads the embedding."""
     values, on_host = made.values(), made.figure("memory.host_embedding")
     tied = made.equations.ir.facts["tied_embeddings"].value
-    return float(values[made.equations.prefill_workers.memory.weights] + (0 if tied else values[on_host]))
+    return float(
+        values[made.equations.prefill_workers.rows["memory.weights"]] + (0 if tied else values[on_host])
+    )
 
 
 @pytest.mark.parametrize("tied", [False, True])

@@ -157,7 +157,7 @@ def first_parts_are_files(graph: EstimateGraph) -> set[str]:
 
 
 def test_the_first_part_of_an_id_is_a_file(one_of_each: str, library: Library) -> None:
-    """So that a newcomer holding a cell finds its formula: memory.used is made in equations/memory.py.
+    """So that a newcomer holding a cell finds its formula: memory.used is made in equations/memory.eq.
 
     Of many formulas the file is a folder: equations/serving/.
     """

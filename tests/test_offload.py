@@ -84,7 +84,7 @@ def test_the_first_device_holds_what_others_leave() -> None:
     wanted = [
         graph.devices.devices[0].layers,
         graph.figures["devices.words"],
-        graph.fullest.host,
+        graph.fullest["startup.host"],
     ]
     fewer = Program(wanted).run(made.inputs(0) | {"inputs.device2_layers": 10})
     assert fewer[wanted[0]] == 38 and "38 layers run on Core" in fewer[wanted[1]]

@@ -467,14 +467,25 @@ def test_a_full_cache_fits() -> None:
     Whatever the lengths, with and without a host.
     """
     made = ask(model="deepseek-r1", accelerator="b200-sxm", attention_dp=8, ep=8, concurrency=50_000)
-    held = made.equations.prefill_workers.memory
-    program = Program([held.fits, held.used, held.usable, held.batch, held.requests])
+    held = made.equations.prefill_workers.rows
+    program = Program(
+        [
+            held["memory.fits"],
+            held["memory.used"],
+            held["memory.usable"],
+            held["memory.batch"],
+            held["memory.requests"],
+        ]
+    )
     for tokens in range(1000, 50_000, 463):
         for host in (0, 20):
             values = program.run(made.inputs(0) | {"inputs.input_tokens": tokens, "inputs.offload_kv": host})
-            assert values[held.batch] < values[held.requests]
-            assert values[held.used] == pytest.approx(values[held.usable], rel=1e-9), (tokens, host)
-            assert values[held.fits] == 1, (tokens, host)
+            assert values[held["memory.batch"]] < values[held["memory.requests"]]
+            assert values[held["memory.used"]] == pytest.approx(values[held["memory.usable"]], rel=1e-9), (
+                tokens,
+                host,
+            )
+            assert values[held["memory.fits"]] == 1, (tokens, host)
 
 
 WORKLOADS: dict[str, tuple[Any, ...]] = {

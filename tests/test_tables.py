@@ -206,7 +206,7 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
         devices,
     ).rows
     assert not {identifier for identifier in rows._over if identifier not in rows}
-    homes = {"messages": {"prefill", "decode"}, "link": {"transfer_link"}}  # in place of the subject
+    homes = {"messages": {"prefill", "decode"}, "link": {"transfer_link"}, "memory": {"runtime"}}
     for subject in subjects():
         for part in ("", "Hardware", "Prefill", "Operations", "Decode"):
             for section in rows.sections(subject, part=part):
@@ -290,3 +290,54 @@ def test_operations_are_those_of_the_graph(shop: Any) -> None:
     )
     made = Quantity("shop.more", "M", "USD", maximum(apple, 0) ** 2 / apple)
     assert Program([made]).run({})[made] == Program([read_["shop.more"]]).run({})[read_["shop.more"]] == 3
+
+
+SPACES = """
+[shop] Stalls | rows of each | each stall
+weight   Weight [kg] = stall.weight
+price    Price [USD] = stall.rent
+sum      Sum [USD/kg] = price / weight
+over {space}shop.sum = it + it | when sale
+cell.{n}.{n}  Cell [USD] = stall.rent
+stall.rent
+
+[shop] Aside | made once | aside
+cells    Cells [USD] = sum([cell.*.*])
+"""
+
+
+def test_a_space_has_rows_again(shop: Any) -> None:
+    """What follows from nothing of its own is that of all; names of rows elsewhere stand in a block too."""
+    rows = shop(SPACES, "sale")
+    rows.know(defined("stall.weight", "Weight", "kg", 2), defined("b.stall.weight", "Weight", "kg", 4))
+    again = [Space(facts={"n": "1"}), Space("b.", ", b", facts={"n": "1"}, shares=True)]
+    rows.make_in("stall", *again)
+    own, shared = rows.in_space("b.")["shop.sum"], rows.in_space("b.")["shop.price"]
+    assert (own.id, own.label, own.name) == ("b.shop.sum", "Sum, b", "")
+    assert shared is rows["shop.price"]
+    values = Program([own, rows["shop.sum"], rows["shop.cells"]]).run({})
+    assert (values[own], values[rows["shop.sum"]], values[rows["shop.cells"]]) == (5, 10, 10)
+    ids = [[figure.id for figure in section.figures()] for section in rows.sections("shop")]
+    assert ids == [
+        ["shop.weight", "shop.price", "shop.sum", "shop.cell.1.1", "stall.rent"],
+        ["b.shop.weight", "b.shop.sum"],
+    ]
+    assert rows.in_space("b.").sections("shop")[0].title == "Stalls, b"
+
+
+def test_rows_of_a_block_are_made_for_each(shop: Any) -> None:
+    """For all that Python says there is; an id may have signs that Python's grammar has not."""
+    each = "each fruit\nprice.{n}  Price, {n} [USD] = stall.rent\n\n"
+    text = f"[shop] A\n{each}sum  Sum [USD] = `price.a+b` + price.c\n"
+    rows = shop(text)
+    rows.make_in("fruit", Space(facts={"n": "a+b"}), Space(facts={"n": "c"}))
+    ids = [figure.id for figure in rows.sections("shop")[0].figures()]
+    assert ids == ["shop.price.a+b", "shop.price.c", "shop.sum"]
+    assert Program([rows["shop.sum"]]).run({})[rows["shop.sum"]] == 20
+
+
+def test_an_id_comes_before_a_name_of_the_own_subject(shop: Any) -> None:
+    rows = shop(
+        "[shop] A\nstall.rent  Rent [USD] = stall.rent\ntwice  Twice [USD] = shop.stall.rent + stall.rent\n"
+    )
+    assert Program([rows["shop.twice"]]).run({})[rows["shop.twice"]] == 20

@@ -316,7 +316,7 @@ def test_the_fullest_accelerator_of_both_kinds_of_workers_is_shown(tp: tuple[int
     one = estimate(parse_scenario(ASKED | apart, "test"))
     values = one.values()
     used = {
-        name: float(values[workers.memory.used])
+        name: float(values[workers.rows["memory.used"]])
         for name, workers in zip(("prefill", "decode"), one.equations.workers, strict=True)
     }
     assert max(used, key=used.__getitem__) == fuller

@@ -36,7 +36,7 @@ used.{name}  {title}, as multiplied [parameter] = ({products}) * {layers}
 [checks] Weights as held | each held matrix
 held.{name}  {title}, as held [parameter] = {parameters} * {layers}
 
-[checks] KV bytes of a token | each cache
+[checks] KV bytes of a token | each checked cache
 kv_of_ranks.{name}  {label}, on the ranks of an attention group [B/token] = {bytes} * {tp} * {layers}
 kv_of_model.{name}  {label}, of the model with copies [B/token] = {width} * {kept_bytes} * {layers}
 

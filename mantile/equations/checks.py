@@ -313,7 +313,7 @@ def _make_model(rows: Equations, estimate: Checked, parts: _Parts) -> None:
     rows.make_in("multiplied matrix", *(Space(facts=facts) for facts in used))
     rows.make_in("held matrix", *(Space(facts=facts) for facts in held))
     caches = [cache for cache in workers.memory.caches.growing if cache.module.layers is not None]
-    rows.make_in("cache", *(Space(facts=_of_cache(rows, cache, workers)) for cache in caches))
+    rows.make_in("checked cache", *(Space(facts=_of_cache(rows, cache, workers)) for cache in caches))
     expanded = [Space(facts=_expanded(rows, cache, workers)) for cache in caches if cache.expanded]
     rows.make_in("expanded cache", *expanded)
     kinds = {kind.count.id.removeprefix("model."): kind for kind in ir.layers}
@@ -463,7 +463,9 @@ def checks(rows: Equations, found: Sequence[Check], pools: Sequence[Workers]) ->
     ):
         rows.know_as(name, span(figures))
     rows.know_as("memory_label", labels[-1])
-    rows.know_as("on_hosts", sum_of([pool.memory.host_weights + pool.memory.host_kv for pool in pools]))
+    rows.know_as(
+        "on_hosts", sum_of([pool.rows["memory.host_weights"] + pool.rows["memory.host_kv"] for pool in pools])
+    )
     every = tuple(_checks(rows))
     served = "checks.state" in rows
     verdict = rows.of("checks")

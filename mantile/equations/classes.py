@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mantile.equations.prefix import ClassHeads
 from mantile.equations.tables import Equations, Space
 from mantile.graph.quantity import Input, Quantity, Section
 from mantile.library.fields import ScenarioField
@@ -110,13 +109,6 @@ def followed(rows: Equations) -> Iterator[tuple[str, Quantity]]:
     yield "input_spread", rows[f"classes.{spread}"]
     if "class_think_times" in rows.features:
         yield "think_time", rows["classes.think_time"]
-
-
-def heads(rows: Equations) -> ClassHeads | None:
-    """What prompts of all classes have at their head; None where no class caches any."""
-    if "class_prefixes" not in rows.features:
-        return None
-    return ClassHeads(rows["classes.shared_once"], rows["classes.head"])
 
 
 def of_mixture(rows: Equations) -> tuple[Section, ...]:

@@ -330,7 +330,7 @@ def _configuration(graph: EstimateGraph, values: Sequence[Mapping[Node, Any]], r
 def _memory(graph: EstimateGraph) -> tuple[Line, ...]:
     memory, load = graph.fullest, graph.figures.get("load.state")
     suffix = ", fullest" if len(graph.workers) > 1 else ""
-    share = memory.used / maximum(1, memory.usable)
+    share = memory["memory.used"] / maximum(1, memory["memory.usable"])
     used = f"Used per accelerator{suffix}"
     return (
         _metric(graph, MEMORY_PER_ACCELERATOR, key="memory_used", label=used),

@@ -49,8 +49,8 @@ def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
         "most",
         "Requests that decode where prompts fill every step",
         "request",
-        workers.memory.step_tokens
-        / (workers.prompt * (1 + workers.memory.redone))
+        workers.rows["memory.step_tokens"]
+        / (workers.prompt * (1 + workers.rows["memory.redone"]))
         * inputs.output_tokens
         / workers.emitted,
         "so many prompts enter in a step, and so many steps each stays",
@@ -59,7 +59,7 @@ def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
         "batch",
         "Requests that decode at a time",
         "request",
-        _of_slots(workers.memory.batch, mixed, most),
+        _of_slots(workers.rows["memory.batch"], mixed, most),
         "fewer than the batch where prompts fill every step: the others wait for their prefill",
         called="requests that decode",
     )

@@ -17,7 +17,7 @@ model runs on the device that has that end. All that follows from a pass, follow
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mantile.equations.constant import GIGA, NO_BOUND, SLIVER
 from mantile.equations.devices_away import Moved, moved
@@ -54,7 +54,11 @@ PREFIX = "devices."
 OF_FIRST = Space(f"{PREFIX}1.", ", device 1", called=False)
 """The first device, with what only it needs; its other rows are those of the deployment."""
 _HOPS = ("Stage to stage", "Links")
-_PARKED = ("memory.parked_places", "memory.parked_share")
+_OF_ALL = frozenset(
+    f"memory.{name}"
+    for name in ("capacity_sequences", "batch", "redone", "swapped", "parked_places", "parked_share")
+)
+"""Rows that devices have in common; nothing of a device follows from who is parked."""
 SPLITS = ("even", "memory", "bandwidth")
 """Ways to split layers that a formula can follow; the engine finds the solved split."""
 
@@ -195,7 +199,7 @@ def unlike(
         chip.bound(capacity, into)
         for chip, capacity, into in zip(chips, capacities, [*away[1:], None], strict=True)
     ]
-    sequences = base.memory.capacity_sequences
+    sequences = base.rows["memory.capacity_sequences"]
     of_all = Quantity(
         sequences.id,
         sequences.label,
@@ -332,7 +336,7 @@ class _Chips:
             base.plan.stages.fullest: held,
         }
         holding = GraphRewrite(self.own, (), self.prefix, self.suffix, self.figures)
-        room = holding.rewrite(base.memory.capacity_sequences)
+        room = holding.rewrite(base.rows["memory.capacity_sequences"])
         self.own = dict(holding.rewritten) | self.own
         self.extra.append(room)
         return room
@@ -359,16 +363,16 @@ class _Chips:
         self, settled: Workers, ways: Mapping[str, Quantity], capacity: Quantity, link: Link | None
     ) -> Device:
         """The device, with the batch of the deployment in its memory."""
-        memory, stages = settled.memory, settled.plan.stages
+        stages = settled.plan.stages
         rank = self.rewrite.rewrite(self.base.ranks.stage)
         replica = self._row("plan.ranks_per_replica", "Ranks of a replica", "rank", 1 * rank)
         pins: dict[Node, Node] = {
             figure: figure
-            for figure in (memory.batch, memory.capacity_sequences, memory.redone, memory.swapped)
+            for section in settled.memory.sections
+            for figure in section.figures()
+            if figure.id in _OF_ALL
         }
         figures = [figure for section in settled.sections() for figure in section.figures()]
-        # who is parked is that of all devices too, and nothing of a device follows from it
-        pins |= {figure: figure for figure in figures if figure.id in _PARKED}
         if self.number == 1:
             self.known.know(replica)
             self.messages = self._messages(*self.known.sections("network", *_HOPS, prefix=""))
@@ -382,7 +386,7 @@ class _Chips:
             (*figures, *settled.ranks.rows(), *settled.plan.copied.values()),
         )
         place = self.number - 1
-        made = rewrite.rewrite(settled)
+        made = replace(rewrite.rewrite(settled), rows=settled.rows.rows.in_space(self.prefix))
         self.extra += [replica, made.ranks.deployment]
         placed = {figure.id for section in made.sections() for figure in section.figures()}
         placed |= {row.id for row in self.messages.values() if isinstance(row, Quantity)}

@@ -61,7 +61,10 @@ def other_splits(
             "flag",
             where(
                 all_of(
-                    *(size <= on.device.workers.memory.limit for size, on in zip(used, held, strict=True))
+                    *(
+                        size <= on.device.workers.rows["memory.limit"]
+                        for size, on in zip(used, held, strict=True)
+                    )
                 ),
                 1,
                 0,
@@ -231,7 +234,7 @@ def _used(rows: Rows, on: _Held) -> Node:
     memory, number = on.device.workers.memory, on.device.number
     start, head = memory.ends
     sizes: list[Node] = [
-        count * (memory.of_layers[kind] + memory.rank_requests * memory.caches.layers[kind])
+        count * (memory.of_layers[kind] + on.device.workers.rows["memory.seats"] * memory.caches.layers[kind])
         for kind, count in on.kinds.items()
     ]
     label = f"Layers and caches, device {number}"
@@ -246,6 +249,12 @@ def _used(rows: Rows, on: _Held) -> Node:
         f"{number}.beside",
         f"Beside layers and caches, device {number}",
         "B",
-        where(on.layers > 0, memory.activations + memory.logits + memory.reserve, 0),
+        where(
+            on.layers > 0,
+            on.device.workers.rows["memory.activations"]
+            + on.device.workers.rows["memory.logits"]
+            + on.device.workers.rows["memory.reserve"],
+            0,
+        ),
     )
     return layers + ends + beside

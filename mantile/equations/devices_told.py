@@ -157,16 +157,16 @@ def device_told(device: Device, before: Quantity) -> DeviceTold:
 
 def box_told(devices: Devices, device: Device, before: Quantity) -> BoxTold:
     """A device in the picture; `before` are the layers of the devices before it."""
-    hardware, memory, count = device.workers.hardware, device.workers.memory, device.inputs.count
+    hardware, count = device.workers.hardware, device.inputs.count
     box = BoxTold(
         name=where(count > 1, join(text(count), " × ", hardware.name), hardware.name),
         layers=where(device.layers > 0, join("layers ", _named(device, before)), NO_LAYERS),
         figures=join(
             text(in_unit(hardware.memory_bandwidth, "GB/s")),
             " GB/s · ",
-            rounded(in_unit(memory.used, "GB"), 1),
+            rounded(in_unit(device.workers.rows["memory.used"], "GB"), 1),
             " of ",
-            rounded(in_unit(memory.usable, "GB"), 1),
+            rounded(in_unit(device.workers.rows["memory.usable"], "GB"), 1),
             " GB",
         ),
     )

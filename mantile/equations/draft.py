@@ -144,8 +144,8 @@ def _of_step(
     all_of_it = tuple(
         figure for part in (*(block.section for block in blocks), host) for figure in part.figures()
     )
-    one: dict[Quantity, Node] = {drafts.checked: TOKENS_PER_STEP, drafts.check_time: as_node(0)}
-    one |= {figure: figure for figure in vars(workers.memory).values() if isinstance(figure, Quantity)}
+    one: dict[Named, Node] = {drafts.checked: TOKENS_PER_STEP, drafts.check_time: as_node(0)}
+    one |= {figure: figure for section in workers.memory.sections for figure in section.figures()}
     again = GraphRewrite(one, (), AGAIN, ", one token", all_of_it)  # with the batch there is
     head_time = again.rewrite(next(block for block in blocks if block.id == "lm_head").layer_time)
     alone_members, alone_sums = _rewritten(again, members, sums)

@@ -4,7 +4,7 @@
 # days, by framework. A rate of the days before some day did not hold for those after it, so the middle of the
 # range stays where it is and only its ends move, with the root of the months between.
 
-define of_framework(column) = sum_where(column, changed.framework, inputs.framework)
+define of_changes(column) = sum_where(column, changed.framework, inputs.framework)
 
 when drift
 
@@ -14,16 +14,16 @@ changed.count
 changed.last
 changed.p10
 changed.p90
-configurations  Configurations measured on several days [number] = of_framework(changed.count)
+configurations  Configurations measured on several days [number] = of_changes(changed.count)
             ; with the framework
 newest      Newest run of the framework [date]
-            = where(configurations > 0, of_framework(changed.last), 'not known')
+            = where(configurations > 0, of_changes(changed.last), 'not known')
             ; of those that estimates were compared with
 months      Age of the evidence on the engine's day [month]
             = if_known((inputs.engine_date - newest) / days_per_month, newest)
             ; below 0: the engine is older than the evidence
-down        Change of TPOT, tenth percentile [1] = of_framework(changed.p10)
-up          Change of TPOT, ninetieth percentile [1] = of_framework(changed.p90)
+down        Change of TPOT, tenth percentile [1] = of_changes(changed.p10)
+up          Change of TPOT, ninetieth percentile [1] = of_changes(changed.p90)
 root        Root of the months between [1] = (min(abs(number_of(months)), drift_longest) / one_month)**half
             ; no two days of a configuration lie further apart than the limit
 for end | side | here | there | farther | sign in p10 | below | down | up | min | -;

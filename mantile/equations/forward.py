@@ -246,18 +246,22 @@ def host(phase: Phase, workers: Workers) -> Block:
 
     The KV cache of a request that is stopped goes there once, and once back: of each step its share.
     """
-    memory, inputs, rate = workers.memory, workers.inputs, workers.efficiency["host_bytes"]
+    inputs, rate = workers.inputs, workers.efficiency["host_bytes"]
     rows = Rows(f"{phase.id}.host", ", host memory")
-    of_stage: Node = memory.host_weights
+    of_stage: Node = workers.rows["memory.host_weights"]
     if phase.decode:
-        of_stage = of_stage + memory.host_kv * phase.requests / memory.batch
+        of_stage = of_stage + workers.rows["memory.host_kv"] * phase.requests / workers.rows["memory.batch"]
     read: Node = of_stage * inputs.pp
     if phase.decode:
         swapped = rows(
             "swapped",
             "Bytes of stopped requests in a step",
             "B",
-            memory.swapped * inputs.pp * phase.rank_requests * workers.emitted / inputs.output_tokens,
+            workers.rows["memory.swapped"]
+            * inputs.pp
+            * phase.rank_requests
+            * workers.emitted
+            / inputs.output_tokens,
             "a request is in as many steps as it has output tokens",
         )
         read = read + swapped

@@ -6,7 +6,7 @@ in the KV cache.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from mantile.equations.things import things
 from mantile.graph.quantity import Input, Node, Section, count_where, defined, index, join, match, span
@@ -125,6 +125,11 @@ class Frameworks:
         }
         note = "what each does unless something else is asked for"
         return things("Defaults of frameworks", facts, note, [figure.source for figure in self.names])
+
+    @property
+    def columns(self) -> tuple[tuple[Input, ...], ...]:
+        """What they do by default: a figure for each of them, subject by subject."""
+        return tuple(getattr(self, item.name) for item in fields(self))
 
     def of(self, figures: tuple[Input, ...], framework: Node) -> Node:
         """The figure of a framework."""

@@ -43,9 +43,11 @@ def gain(workers: Workers, decoding: Decoding, step: Pass) -> Gain | None:
     drafts, plain = workers.speculation, step.plain
     if drafts is None or plain is None:
         return None
-    rows, memory = Rows("gain"), workers.memory
+    rows = Rows("gain")
     ends = Rows("gain")
-    most = ends("most", "Most requests in a batch", "request", maximum(1, memory.capacity_sequences))
+    most = ends(
+        "most", "Most requests in a batch", "request", maximum(1, workers.rows["memory.capacity_sequences"])
+    )
     more = drafts.emitted / TOKENS_PER_STEP * plain / step.time
     speedup = rows(
         "speedup", "Gain of drafts", "1", where(drafts.on > 0, more, 1), "tokens per second of a step"
@@ -54,7 +56,9 @@ def gain(workers: Workers, decoding: Decoding, step: Pass) -> Gain | None:
     figures = tuple(figure for section in step.sections for figure in section.figures())
 
     def at(requests: Node, id_prefix: str, suffix: str) -> tuple[Quantity, Section]:
-        batches = dict.fromkeys((memory.batch, memory.allowed, decoding.batch), requests)
+        batches = dict.fromkeys(
+            (workers.rows["memory.batch"], workers.rows["memory.allowed"], decoding.batch), requests
+        )
         again = GraphRewrite(batches, (), id_prefix, suffix, figures)
         name = f"saved_{id_prefix.split('.')[1]}"
         found = _saved(rows, name, suffix, drafts, again.rewrite(plain), again.rewrite(step.time))

@@ -10,7 +10,7 @@ from typing import cast
 from mantile.equations import constant
 from mantile.equations.capacity import DemandCells, demand_cells
 from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, make_sides, standing
-from mantile.equations.classes import Classes, followed, heads, mix, of_mixture, request_classes
+from mantile.equations.classes import Classes, followed, mix, of_mixture, request_classes
 from mantile.equations.collectives import kinds_of_messages, know_passes
 from mantile.equations.correction import corrections
 from mantile.equations.decode import Decoding, decode
@@ -25,14 +25,16 @@ from mantile.equations.evidence import evidence, evidence_features
 from mantile.equations.fallback import COLUMN_IN_USE
 from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks, kinds_of_schedulers
-from mantile.equations.fullest import Fullest, fullest
+from mantile.equations.fullest import Fullest, make_devices
 from mantile.equations.gain import Gain, gain
 from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.handover import hand_over
 from mantile.equations.inputs import Workload, follows, workload
+from mantile.equations.kv_cache import features_of_caches
 from mantile.equations.link import LinkTable, link_table
 from mantile.equations.machines import machines
 from mantile.equations.measured import measured
+from mantile.equations.memory import features_of_weights
 from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
 from mantile.equations.mixed import operations_of, steps_of
 from mantile.equations.model import ModelSize, model
@@ -83,6 +85,9 @@ PARTS = {
 }
 """The parts of workings of sheets that have several, in the order a reader meets them."""
 
+_PARTS = ("used", "usable", "weights", "kv", "activations", "logits", "reserve", "free", "outside")
+_CHOSEN = (*(f"memory.{name}" for name in _PARTS), "hardware.memory_capacity")
+
 PROFILED = ("library.", "system.", "efficiency.")
 """What ids of figures begin with that profiles state."""
 
@@ -124,7 +129,6 @@ class EstimateGraph:
     typed: TypedInputs
     assumed: SharedCells
     paid: SharedCells
-    fullest: Fullest
     model: ModelSize
     prefill: Pass
     decode: Pass
@@ -173,6 +177,11 @@ class EstimateGraph:
     @property
     def all_workers(self) -> tuple[Workers, ...]:
         return self.workers if self.devices is None else (*self.workers, *self.devices.sets)
+
+    @cached_property
+    def fullest(self) -> Fullest:
+        """Rows of the fullest accelerator."""
+        return Fullest(self.rows)
 
     @property
     def inputs(self) -> Workload:
@@ -271,6 +280,7 @@ def build_graph(
     rows = Equations(
         _features(disaggregated, open_loop, caches_prefixes, stated)
         | _of_model(ir)
+        | frozenset((*features_of_weights(ir), *features_of_caches(ir)))
         | frozenset({"devices"} if devices else {})
         | frozenset({FEATURE} if runs else {})
         | frozenset({"correction"} if library.correction is not None else {})
@@ -294,9 +304,9 @@ def build_graph(
     rows.know(*inputs.named().values())
     known = frameworks(library)
     rows.know(*kinds_of_schedulers())
-    rows.know_as("framework.scheduler", known.of(known.schedulers, inputs.framework))
-    rows.know_as("framework.pipeline_batch", known.of(known.pipeline_batches, inputs.framework))
-    prefill_workers = workers(ir, library, known, inputs, ranks, rows, heads(rows))
+    for column in known.columns:
+        rows.know_as(f"framework.{column[0].id.rpartition('.')[2]}", span(column))
+    prefill_workers = workers(ir, library, known, inputs, ranks, rows)
     rows.know(*prefill_workers.machine())
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
@@ -307,9 +317,8 @@ def build_graph(
         inputs.set_default("max_requests", bounds.max_requests)
         if bounds.block is not None:
             inputs.set_default("prefix_block", bounds.block)
-    prompts = prefill_workers.memory.heads
-    if prompts is not None and prompts.hit_rate is not None:
-        inputs.set_default("prefix_hit_rate", prompts.hit_rate)
+    if "prefix.hit_default" in rows:
+        inputs.set_default("prefix_hit_rate", rows["prefix.hit_default"])
     if prefill_workers.speculation is not None:
         inputs.set_default("acceptance_length", prefill_workers.speculation.length)
     if several is None:
@@ -319,13 +328,20 @@ def build_graph(
     found = unlike(ir, library, inputs, prefill_workers, rows)
     if found is not None:
         prefill_workers, parts = found
+        rows.know_again(*(row for section in prefill_workers.sections() for row in section.figures()))
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     rows.know(*decode_workers.machine())
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
     pools = sets if parts is None else parts.sets
-    memory = fullest(pools)
     of_devices = tuple(_device(number, devices) for number in range(1, devices + 1))
     rows.make_in("pool", *map(_space, pools if devices else sets))
+    of_ranks = {each.rows.prefix: _of_ranks(each) for each in (*sets, *pools)}
+    rows.make_in("rank", *of_ranks.values())
+    rows.know(
+        *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
+        *(row for of in (*sets, *pools) for row in of.ranks.rows()),
+    )
+    make_devices(rows, devices)
     rows.make_in("device", *of_devices)
     rows.make_in("device, the last first", *of_devices[::-1])
     rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
@@ -333,11 +349,7 @@ def build_graph(
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers, rows)
     if parts is not None:
         prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
-    rows.know(
-        *_by_id((*size.sections, *prefill_pass.sections)).values(),
-        *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
-        *(row for of in (*sets, *pools) for row in of.ranks.rows()),
-    )
+    rows.know(*_by_id((*size.sections, *prefill_pass.sections)).values())
     decoding = decode(decode_workers, ir, rows.node("riding"))
     decode_pass = forward(decoding.phase, ir, decode_workers, rows)
     if parts is not None:
@@ -355,7 +367,7 @@ def build_graph(
         hand_over(rows, prefill_workers, decode_workers, table)
         if inputs.handover_bandwidth is not None:
             inputs.set_default("handover_bandwidth", rows["serving.transfer_known"])
-        apart = in_decode(rows, decoding, decode_pass, decode_workers.memory.batch)
+        apart = in_decode(rows, decoding, decode_pass, decode_workers.rows["memory.batch"])
         decoding, decode_pass = apart.decoding, apart.step
     rows.know(*_by_id(decode_pass.sections).values())
     bring = gain(decode_workers, decoding, decode_pass)
@@ -364,6 +376,9 @@ def build_graph(
     if rows.features & {"sessions", "request_rate"}:
         asked_by = "in_loop_of_sessions" if "sessions" in rows.features else "load.concurrency"
         inputs.set_default("concurrency", cast(Quantity, rows.node(asked_by)))
+    for name in () if parts is None else _CHOSEN:
+        rows.know_as(f"devices.{name}", span([of.rows[name] for of in pools]))
+    full = Fullest(rows)
     for part, column in prefill_workers.hardware.offers.items():
         rows.know_as(f"library.price.{part}", span(column))
     of_cost_part = (
@@ -379,7 +394,7 @@ def build_graph(
     unequal = () if parts is None else pools
     lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, pass_of_floor, unequal))
     worked_out = (
-        *((memory.section,) if memory.section else ()),
+        *rows.sections("fullest"),
         *prefill_pass.sections,
         *decode_pass.sections,
         *(() if bring is None else bring.sections),
@@ -440,15 +455,15 @@ def build_graph(
                 "ttft": served.ttft,
                 "e2e": served.e2e,
                 "prefill": rows["serving.prefill_through"],
-                "weights": (decode_workers.memory if parts is None else memory).weights,
-                "kv_tokens": memory.kv_tokens,
-                "peak_memory": memory.peak,
+                "weights": (decode_workers.rows if parts is None else full)["memory.weights"],
+                "kv_tokens": full["startup.kv_tokens"],
+                "peak_memory": full["startup.peak"],
             },
             {
                 name: (rows[f"evidence.{name}.p10"], rows[f"evidence.{name}.p90"])
                 for name in ("tpot", "ttft", "e2e")
             }
-            | dict(memory.ranges),
+            | full.ranges,
             decode_workers.ranks.replica,
         )
     runs_on, of_machines = machines(sets, parts)
@@ -467,7 +482,6 @@ def build_graph(
         typed=typed,
         assumed=assumed,
         paid=of_cost,
-        fullest=memory,
         model=size,
         prefill=prefill_pass,
         decode=decode_pass,
@@ -541,6 +555,18 @@ def _space(workers: Workers) -> Space:
     number = begins.split(".")[1] if begins else "1"
     of = f"inputs.device{number}_" if begins else ""
     return Space(begins, f", device {number}", of, {"own": f"devices.{number}."})
+
+
+def _of_ranks(workers: Workers) -> Space:
+    """Where what is said of a rank of some accelerators is made."""
+    prefix = workers.rows.prefix
+    if prefix == DECODE:
+        return Space(DECODE, ", decode", "inputs.decode_", {"seen": "hardware.memory_seen"}, shares=True)
+    if not prefix:
+        return Space(facts={"seen": "hardware.memory_seen"})
+    number = prefix.removesuffix(".").rpartition(".")[2]
+    own = {"seen": "hardware.memory_visible_used"}
+    return Space(prefix, f", device {number}", f"inputs.device{number}_", own, shares=True)
 
 
 def _device(number: int, last: int) -> Space:
@@ -637,12 +663,15 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                     lambda workers: (
                         *workers.plan.sections,
                         *workers.tensors.on_rank,
+                        *workers.rows.sections("prefix", "Prefixes"),
                         *workers.memory.sections,
+                        *workers.rows.sections("startup"),
+                        *workers.rows.sections("prefix", "Prefix cache"),
                     )
                 ),
                 "Memory",
             ),
-            *((graph.fullest.section,) if graph.fullest.section else ()),
+            *graph.rows.sections("fullest"),
         ),
         "Network": (
             *_network(graph),
@@ -764,19 +793,22 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *_figures(sheets, "Prefill", "Decode", "Serving", "Cost", CALIBRATION),
             *_figures(sheets, *({"Finance"} & {*sheets})),
             *(check.result for check in graph.checks.checks),
-            *(graph.fullest.section.figures() if graph.fullest.section else ()),
             graph.typed.faults.message,
             graph.typed.of_money.message,
             *(of.faults.message for of in graph.shared_cells),
             *(item.used for item in graph.typed.inputs),
-            *(workers.memory.fits for workers in graph.pools),
+            *(workers.rows["memory.fits"] for workers in graph.pools),
             *(shown for workers in graph.pools for shown in (workers.hardware.name, workers.hardware.link)),
             graph.prefill_workers.efficiency.profile,
-            graph.decode_workers.memory.free,
+            graph.decode_workers.rows["memory.free"],
             *(kind.peak.wide for workers in graph.workers for kind in workers.formats.classes.values()),
-            graph.decode_workers.memory.outside,
-            *graph.decode_workers.memory.startup.section.figures(),
-            *graph.prefill_workers.memory.startup.section.figures(),
+            graph.decode_workers.rows["memory.outside"],
+            *(
+                figure
+                for subject in ("startup", "fullest")
+                for section in graph.rows.sections(subject)
+                for figure in section.figures()
+            ),
             *(before for workers in graph.workers for before in workers.plan.stages.before),
         )
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mantile.equations.devices import Devices
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, Section, equal, join, where
+from mantile.graph.quantity import Input, Node, Quantity, Section, equal, join, where
 from mantile.graph.rows import Rows
 
 NONE = "–"
@@ -53,3 +53,13 @@ def machines(workers: Sequence[Workers], devices: Devices | None) -> tuple[Quant
 
 def _counted(workers: Workers, count: Quantity) -> Node:
     return join(count, " × ", workers.hardware.name)
+
+
+def ram_of_machine(ram: Quantity, ranks: int) -> Quantity:
+    """Main memory of a machine on which so many ranks of a server stand.
+
+    Args:
+        ram: of a rank.
+    """
+    count = Input("startup.ranks_of_machine", "Ranks on a machine", "number", ranks, shared=True, fixed=True)
+    return Quantity("startup.ram_of_machine", "Main memory of a machine", "B", ram * count, "of its ranks")

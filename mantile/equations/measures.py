@@ -123,7 +123,7 @@ EVIDENCE = Metric(
 def headroom(graph: EstimateGraph) -> Quantity:
     """The share of usable memory that stays free on the fullest accelerator."""
     memory = graph.fullest
-    share = where(memory.usable > 0, 1 - memory.used / memory.usable, NOT_KNOWN)
+    share = where(memory["memory.usable"] > 0, 1 - memory["memory.used"] / memory["memory.usable"], NOT_KNOWN)
     return Quantity(HEADROOM.id, HEADROOM.label, HEADROOM.unit, share)
 
 

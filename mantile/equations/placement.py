@@ -135,7 +135,7 @@ def title(workers: Workers, prefix: str, start: str) -> Quantity:
         " × replicas ",
         text(inputs.dp),
         "; ",
-        rounded(in_unit(workers.memory.used, "GB"), 1),
+        rounded(in_unit(workers.rows["memory.used"], "GB"), 1),
         " GB used on the fullest accelerator",
     )
     return Quantity(f"{prefix}.title", "Title", "1", body)
@@ -274,8 +274,8 @@ def _held_of_stages(workers: Workers, prefix: str) -> tuple[Quantity, ...]:
             f"Weights and KV cache on an accelerator of stage {number}",
             "GB",
             converted(
-                maximum(0, weights - memory.host_weights)
-                + maximum(0, memory.rank_requests * cache - memory.host_kv),
+                maximum(0, weights - workers.rows["memory.host_weights"])
+                + maximum(0, workers.rows["memory.seats"] * cache - workers.rows["memory.host_kv"]),
                 "B",
                 "GB",
             ),
@@ -285,8 +285,12 @@ def _held_of_stages(workers: Workers, prefix: str) -> tuple[Quantity, ...]:
 
 
 def _used_of_stages(workers: Workers, prefix: str, held: Sequence[Quantity]) -> tuple[Quantity, ...]:
-    memory, numbers = workers.memory, workers.plan.stages.numbers
-    working = converted(memory.activations + memory.logits + memory.reserve, "B", "GB")
+    numbers = workers.plan.stages.numbers
+    working = converted(
+        workers.rows["memory.activations"] + workers.rows["memory.logits"] + workers.rows["memory.reserve"],
+        "B",
+        "GB",
+    )
     return tuple(
         Quantity(
             f"{prefix}.stage_used.{place}",
@@ -562,18 +566,29 @@ def _experts(lines: _Lines, ranks: _Ranks) -> None:
 
 def _memory(lines: _Lines, ranks: _Ranks) -> None:
     """What the slices take."""
-    memory = lines.workers.memory
-    working = converted(memory.activations + memory.logits + memory.reserve, "B", "GB")
+    workers, memory = lines.workers, lines.workers.memory
+    working = converted(
+        workers.rows["memory.activations"] + workers.rows["memory.logits"] + workers.rows["memory.reserve"],
+        "B",
+        "GB",
+    )
     weights = [
         converted(
-            used * maximum(0, index(span(memory.stage_weights), stage + 1) - memory.host_weights), "B", "GB"
+            used
+            * maximum(0, index(span(memory.stage_weights), stage + 1) - workers.rows["memory.host_weights"]),
+            "B",
+            "GB",
         )
         for used, stage in zip(ranks.used, ranks.stage, strict=True)
     ]
     cache = [
         converted(
             used
-            * maximum(0, memory.rank_requests * index(span(memory.stage_kv), stage + 1) - memory.host_kv),
+            * maximum(
+                0,
+                workers.rows["memory.seats"] * index(span(memory.stage_kv), stage + 1)
+                - workers.rows["memory.host_kv"],
+            ),
             "B",
             "GB",
         )

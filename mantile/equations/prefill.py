@@ -69,7 +69,7 @@ def prefill(workers: Workers, ir: ModelGraph) -> Phase:
     scoped = tokens_by_scope(rows, tokens, on_rank, workers, ir)
     in_norms = norm_tokens(rows, on_rank, workers)
     contexts = context(rows, ir, lambda span, row: prompt_context(span, row, workers))
-    batch = workers.memory.prompt_batch
+    batch = workers.rows["memory.prompt_batch"]
     passes = rows(
         "passes",
         "Passes over the weights",
@@ -96,7 +96,6 @@ def prefill(workers: Workers, ir: ModelGraph) -> Phase:
 
 def requests(rows: Rows, workers: Workers) -> Quantity:
     """Prompts in the pass."""
-    memory = workers.memory
     return rows(
         "requests",
         "Prompts in the pass",
@@ -105,10 +104,10 @@ def requests(rows: Rows, workers: Workers) -> Quantity:
             workers.ranks.continuous > 0,
             minimum(
                 workers.inputs.attention_dp * ONE_REQUEST,
-                memory.allowed,
-                maximum(1, memory.capacity_sequences),
+                workers.rows["memory.allowed"],
+                maximum(1, workers.rows["memory.capacity_sequences"]),
             ),
-            memory.batch,
+            workers.rows["memory.batch"],
         ),
         "continuous batching prefills one prompt for each attention group, static batching the whole batch",
     )
@@ -119,16 +118,17 @@ def prompt_context(span: AttentionSpan, row: SpanRows, workers: Workers) -> tupl
 
     Where the head of the prompt was found, all pairs of the prompt but those of its head.
     """
-    prompt, found = workers.inputs.input_tokens, workers.memory.prefix
+    prompt = workers.inputs.input_tokens
     of_prompt, why = mean_context(span, row, prompt)
-    if found is None:
+    if "prefixes" not in workers.rows.features:
         return of_prompt, why
+    found = workers.rows["prefix.found"]
     whole = row("context_whole", "Mean of the whole prompt", of_prompt, why)
-    before = row("head", "Head of the prompt that is found", maximum(ONE_TOKEN / ONE_REQUEST, found.found))
+    before = row("head", "Head of the prompt that is found", maximum(ONE_TOKEN / ONE_REQUEST, found))
     of_head = row(
         "context_head", "Mean of the head that is found", mean_context(span, row.of("head"), before)[0]
     )
-    return (whole * prompt - of_head * found.found) / found.computed, "of what is not found"
+    return (whole * prompt - of_head * found) / workers.rows["prefix.computed"], "of what is not found"
 
 
 def mean_context(span: AttentionSpan, row: SpanRows, prompt: Node) -> tuple[Node, str]:

@@ -86,7 +86,7 @@ prefill_stage_chunk  Time of a chunk on the fullest stage [s]
             prefill_stage_fixed, prefill_chunk)
 prefill_busy  Time a prefill pass occupies the pipeline [s] = prefill_chunks * prefill_stage_chunk
             ; a stage works on a chunk while the next works on the one before
-prefill_at_once  Prompt tokens in the pipeline at once [token] = framework.pipeline_batch
+prefill_at_once  Prompt tokens in the pipeline at once [token] = of_framework(framework.pipeline_batch)
             ; 0: as many as there are
 prefill_fills  Times the pipeline is filled for a prompt [1]
             = where(prefill_at_once > 0, min(prefill_chunks, max(1, prompt_tokens * one_request /

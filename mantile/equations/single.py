@@ -22,7 +22,7 @@ def single(workers: Workers, batch: Quantity, step: Pass) -> Pass:
         step: of the batch.
     """
     figures = [figure for section in step.sections for figure in section.figures()]
-    alone = dict.fromkeys((workers.memory.batch, workers.memory.allowed, batch), ONE_REQUEST)
+    alone = dict.fromkeys((workers.rows["memory.batch"], workers.rows["memory.allowed"], batch), ONE_REQUEST)
     rewrite = GraphRewrite(alone, (), SINGLE, ", one request", tuple(figures))
     single_pass = rewrite.rewrite(step)
     needed = [

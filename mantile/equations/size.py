@@ -14,5 +14,5 @@ from mantile.graph.quantity import Quantity
 
 def needed(graph: EstimateGraph) -> Quantity:
     """Memory that is taken on all accelerators together, in B: that of the fullest on each."""
-    each, count = graph.fullest.used, ACCELERATORS.of(graph.figures)
+    each, count = graph.fullest["memory.used"], ACCELERATORS.of(graph.figures)
     return Quantity("size.memory", "Memory of all accelerators together", "B", each * count)

@@ -231,10 +231,9 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
         "in_full", "The answer in full", join(f"{model} on ", graph.machines, ": ", told_first, *why)
     )
     parts = (*parts, in_full)
-    found = graph.prefill_workers.memory.prefix
     hits: list[Node | str] = []
-    if found is not None:
-        hits = [percent(found.hit_rate, 0), " of them found in a cache, "]
+    if "prefixes" in graph.rows.features:
+        hits = [percent(graph.rows["prefix.hit_rate"], 0), " of them found in a cache, "]
     drafts, kind, bring = graph.prefill_workers.speculation, inputs.speculation, graph.gain
     drafted: list[Node | str] = []
     if drafts is not None and kind is not None and bring is not None:
@@ -280,9 +279,9 @@ def tiles(graph: EstimateGraph) -> dict[str, Tile]:
     """The texts of the tiles."""
     serving, inputs = graph.serving, graph.inputs
     memory = graph.fullest
-    used = percent(memory.used / maximum(1, memory.usable), 0)
-    usable = percent(memory.usable / maximum(1, memory.capacity), 1)
-    in_gb = rounded(in_unit(memory.capacity, "GB"), 1)
+    used = percent(memory["memory.used"] / maximum(1, memory["memory.usable"]), 0)
+    usable = percent(memory["memory.usable"] / maximum(1, memory["hardware.memory_capacity"]), 1)
+    in_gb = rounded(in_unit(memory["hardware.memory_capacity"], "GB"), 1)
     accelerators = text(graph.rows["serving.accelerators"])
     return {
         "fits": _tile(
@@ -350,19 +349,19 @@ def memory_use(graph: EstimateGraph) -> MemoryUse:
     """The memory of the fullest accelerator."""
     memory = graph.fullest
     parts = (
-        ("weights", in_unit(memory.weights, "GB")),
-        ("KV cache", in_unit(memory.kv, "GB")),
-        ("activations", converted(memory.activations + memory.logits, "B", "GB")),
-        ("runtime", in_unit(memory.reserve, "GB")),
-        ("free", in_unit(memory.free, "GB")),
-        ("reserve", in_unit(memory.outside, "GB")),
+        ("weights", in_unit(memory["memory.weights"], "GB")),
+        ("KV cache", in_unit(memory["memory.kv"], "GB")),
+        ("activations", converted(memory["memory.activations"] + memory["memory.logits"], "B", "GB")),
+        ("runtime", in_unit(memory["memory.reserve"], "GB")),
+        ("free", in_unit(memory["memory.free"], "GB")),
+        ("reserve", in_unit(memory["memory.outside"], "GB")),
     )
     title = join(
-        rounded(in_unit(memory.used, "GB"), 1),
+        rounded(in_unit(memory["memory.used"], "GB"), 1),
         " of ",
-        rounded(in_unit(memory.capacity, "GB"), 1),
+        rounded(in_unit(memory["hardware.memory_capacity"], "GB"), 1),
         " GB used: room for ",
-        text(graph.decode_workers.memory.capacity_sequences),
+        text(graph.decode_workers.rows["memory.capacity_sequences"]),
         " sequences",
     )
     return MemoryUse(_title("memory", title), tuple(_memory_part(name, amount) for name, amount in parts))
@@ -520,10 +519,10 @@ def _tile(name: str, line: Node, definition: Node | None = None) -> Tile:
 
 def _memory_tile(graph: EstimateGraph) -> Tile:
     """KV cache, the range of what is in use after the start, and main memory of a machine."""
-    kv, fullest = graph.fullest.kv, graph.fullest
+    kv, fullest = graph.fullest["memory.kv"], graph.fullest
     low, high = (rounded(in_unit(end, "GB"), 1) for end in fullest.ranges["peak_memory"])
     likely = _text("tile.memory_used.range", "Range of a tile", join("80\u00a0%: ", low, " to ", high, " GB"))
-    on_host = text(in_unit(fullest.host, "GB"))
+    on_host = text(in_unit(fullest["startup.host"], "GB"))
     words = join("fullest one; after the start ", likely, "; host memory ", on_host, " GB")
     tile = _tile("memory_used", join("KV cache ", rounded(in_unit(kv, "GB"), 1), " GB"), words)
     return replace(tile, range=likely)

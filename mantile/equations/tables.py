@@ -136,6 +136,8 @@ class Space:
         within: what names of rows are looked for behind first, where its ids begin otherwise.
         called: whether sentences call its rows by their labels without the suffix.
         home: what stands in ids in place of the subject, where a pass has rows of several subjects.
+        shares: whether it has rows of the space without prefix again: what follows from nothing that it has
+            to itself is that of all, and sentences keep the suffix.
     """
 
     prefix: str = ""
@@ -146,6 +148,7 @@ class Space:
     within: str = ""
     called: bool = True
     home: str = ""
+    shares: bool = False
 
     @property
     def place(self) -> str:
@@ -269,7 +272,8 @@ class Equations:
             identifier = space.id(line)
             self._ask(space.filled(line.parts.get("body", "")))
             if line.over:
-                self._over.setdefault(space.filled(line.id), []).append(line)
+                filled = {name: space.filled(part) for name, part in line.parts.items()}
+                self._over.setdefault(space.filled(line.id), []).append(replace(line, parts=filled))
             elif line.parts and not (line.stated and space.place and identifier in self._rows):
                 if identifier in self._rows:
                     raise EquationError(f"{line.place}: {identifier} stands in {self.place(identifier)} too")
@@ -341,6 +345,10 @@ class Equations:
         twin._names = {subject: dict(names) for subject, names in self._names.items()}
         return twin
 
+    def know_again(self, *figures: Named) -> None:
+        """Make figures known in place of those with their ids that were made before."""
+        self._known |= {figure.id: figure for figure in figures if figure.id in self._known}
+
     def know_as(self, name: str, node: Node) -> None:
         """Make known what a name stands for, which depends on what the scenarios ask for."""
         self._nodes[name] = node
@@ -388,6 +396,10 @@ class Equations:
         """The rows of a subject by their names in it."""
         return OfSubject(self, subject)
 
+    def in_space(self, prefix: str) -> OfSpace:
+        """The rows of a space by their ids without its prefix."""
+        return OfSpace(self, prefix)
+
     def node(self, name: str) -> Node:
         """What a defined name stands for."""
         found = self._find(name, Line("", "", name, {}), Space())
@@ -423,7 +435,7 @@ class Equations:
                     continue
                 rows = tuple(self._placed(block, space))
                 title = f"{space.filled(block.title)}{space.suffix}"
-                at = places.setdefault(f"{title}: {space}", len(found))
+                at = places.setdefault(f"{title}: {space.place or space.facts}", len(found))
                 if at == len(found):
                     found.append(Section(title, rows, block.note, block.total))
                 else:  # a head that came before
@@ -488,7 +500,17 @@ class Equations:
             elif "*" in identifier:
                 yield from (figure for figure in self.family(identifier) if figure.id != line.without)
             else:
-                yield self.figure(space.id(line))
+                yield from self._of_line(line, space)
+
+    def _of_line(self, line: Line, space: Space) -> Iterator[Named]:
+        """The row at a line of a block; none where a space has that of all."""
+        identifier = space.id(line)
+        if identifier not in self and not line.parts:  # of another subject
+            identifier = identifier.replace(f"{line.subject}.", "", 1)
+            if space.prefix and identifier not in self:
+                return
+        if (figure := self.figure(identifier)).id == identifier:
+            yield figure
 
     def ids_of(self, subject: str) -> tuple[str, ...]:
         """The ids of a subject, in order."""
@@ -496,15 +518,9 @@ class Equations:
 
     def family(self, pattern: str) -> tuple[Named, ...]:
         """All rows of which the ids are alike but for one part, in order."""
-        start, _, end = pattern.partition("*")
-        return tuple(
-            self.figure(name)
-            for name in self._names.get(pattern.partition(".")[0], ())
-            if name.startswith(start)
-            and name.endswith(end)
-            and len(name) > len(start) + len(end)
-            and "." not in name[len(start) : len(name) - len(end)]
-        )
+        alike = re.compile(re.escape(pattern).replace(r"\*", "[^.]+"))
+        names = self._names.get(pattern.partition(".")[0], ())
+        return tuple(self.figure(name) for name in names if alike.fullmatch(name))
 
     def _all(self) -> list[str]:
         return [name for names in self._names.values() for name in names]
@@ -512,15 +528,29 @@ class Equations:
     def _made(self, identifier: str, line: Line, space: Space) -> Named:
         parts = line.parts
         label, source = space.filled(parts["label"]), parts["source"]
-        called = space.filled(parts["called"]) or (lowered(label) if space.suffix and space.called else "")
+        called = space.filled(parts["called"]) or (
+            lowered(label) if space.suffix and space.called and not space.shares else ""
+        )
         label, unit, note = f"{label}{space.suffix}", space.filled(parts["unit"]), space.filled(parts["note"])
         if parts["sign"] == ":=":
             stated = _INPUT.fullmatch(parts["body"])
             if stated is None:
                 raise EquationError(f"{line.place}: expected := NUMBER, 'TEXT', or NUMBER in LOW to HIGH")
             return _input(identifier, label, unit, note, source, called, stated)
-        body = self._laid_over([line, *self._over.get(identifier, ())], space)
-        return Quantity(identifier, label, unit, q.as_node(body), note, source, called, bool(parts["factor"]))
+        body = q.as_node(self._laid_over([line, *self._over.get(identifier, ())], space))
+        if self._is_shared(identifier, line, space, body):
+            return self[identifier.removeprefix(space.prefix)]
+        return Quantity(identifier, label, unit, body, note, source, called, bool(parts["factor"]))
+
+    def _is_shared(self, identifier: str, line: Line, space: Space, body: Node) -> bool:
+        """Whether a row of a space follows from nothing that the space has to itself."""
+        shared = identifier.removeprefix(space.prefix)
+        if not (space.shares and space.prefix) or self._rows.get(shared, (None,))[0] is not line:
+            return False
+        own = (space.prefix, space.inputs or space.prefix)
+        if any(isinstance(part, Input | Quantity) and part.id.startswith(own) for part in q.expression(body)):
+            return False
+        return repr(body) == repr(self[shared].body)
 
     def _laid_over(self, lines: Sequence[Line], space: Space) -> Any:
         """The expression of a row with what is laid over it, the last outermost; `it` is the one below."""
@@ -592,10 +622,12 @@ class Equations:
 
     def _find(self, name: str, line: Line, space: Space) -> Any:
         """A figure by its name in a line: of the own subject, of another, or a constant."""
-        own = f"{line.subject}."
-        names = [f"{own}{name}", name, f"constant.{name}"]
+        names = [f"{line.subject}.{name}", name]
+        if "." in name:
+            names.reverse()  # an id, before what another subject has that is called alike
         if within := space.within or space.prefix:
-            names = [f"{within}{own}{name}", names[0], f"{within}{name}", *names[1:]]
+            names = [candidate for each in names for candidate in (f"{within}{each}", each)]
+        names.append(f"constant.{name}")
         if space.home:
             names.insert(0, f"{space.home}.{name}")
         if space.inputs and name.startswith(_INPUTS):
@@ -640,6 +672,31 @@ class OfSubject:
 
     def all(self, pattern: str) -> tuple[Named, ...]:
         return self.rows.family(f"{self.subject}.{pattern}")
+
+
+class OfSpace:
+    """The rows that some accelerators have to themselves, and those that all share, by ids without a prefix.
+
+    Example:
+        found = rows.in_space("decode.")
+        found["startup.peak"]
+    """
+
+    def __init__(self, rows: Equations, prefix: str = "") -> None:
+        self.rows, self.prefix = rows, prefix
+
+    def __getitem__(self, identifier: str) -> Quantity:
+        own = f"{self.prefix}{identifier}"
+        return self.rows[own if own in self.rows else identifier]
+
+    @property
+    def features(self) -> frozenset[str]:
+        """What the scenarios ask for."""
+        return self.rows.features
+
+    def sections(self, subject: str, *titles: str) -> tuple[Section, ...]:
+        """The blocks of a subject that are made there, or some."""
+        return self.rows.sections(subject, *titles, prefix=self.prefix)
 
 
 @cache

@@ -157,13 +157,13 @@ def domains_told(workers: Workers) -> Node:
 
 def accelerators_told(workers: Workers) -> Node:
     """What an accelerator is, and how full its memory, in words."""
-    hardware, memory = workers.hardware, workers.memory
+    hardware = workers.hardware
     return join(
         hardware.name,
         " · ",
         text(in_unit(hardware.memory_bandwidth, "GB/s")),
         " GB/s · ",
-        rounded(in_unit(memory.used, "GB"), 1),
+        rounded(in_unit(workers.rows["memory.used"], "GB"), 1),
         " of ",
         rounded(in_unit(hardware.memory_capacity, "GB"), 1),
         " GB",

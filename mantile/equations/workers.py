@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mantile.equations.efficiency import Efficiency, efficiency
 from mantile.equations.formats import Formats, formats
@@ -13,10 +13,9 @@ from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.memory import Memory, memory
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
-from mantile.equations.prefix import ClassHeads
 from mantile.equations.speculation import Speculation, checked, emitted, speculation
 from mantile.equations.support import Support, support
-from mantile.equations.tables import Equations
+from mantile.equations.tables import Equations, OfSpace
 from mantile.equations.tensors import Tensors, tensors
 from mantile.graph.quantity import Named, Node, Quantity, Section, all_of, join, maximum, text, where
 from mantile.graph.rewrite import GraphRewrite
@@ -29,7 +28,11 @@ DECODE = "decode."
 
 @dataclass(frozen=True)
 class Workers:
-    """Accelerators, how a model is spread over them, and what lies in their memory."""
+    """Accelerators, how a model is spread over them, and what lies in their memory.
+
+    Args:
+        rows: those that stand as text, with what these accelerators have to themselves.
+    """
 
     inputs: Workload
     ranks: Ranks
@@ -41,6 +44,7 @@ class Workers:
     tensors: Tensors
     memory: Memory
     speculation: Speculation | None
+    rows: OfSpace
 
     @property
     def checked(self) -> Node:
@@ -55,8 +59,7 @@ class Workers:
     @property
     def prompt(self) -> Node:
         """Tokens of a prompt to work out: those that no cache holds."""
-        found = self.memory.prefix
-        return self.inputs.input_tokens if found is None else found.computed
+        return self.rows["prefix.computed"] if "prefixes" in self.rows.features else self.inputs.input_tokens
 
     @property
     def prefix(self) -> str:
@@ -132,19 +135,25 @@ def workers(
     inputs: Workload,
     ranks: Ranks,
     rows: Equations,
-    of_classes: ClassHeads | None = None,
 ) -> Workers:
-    """The accelerators that prefill, or do everything.
-
-    Args:
-        of_classes: what prompts of classes of requests have at their head; None where none caches.
-    """
+    """The accelerators that prefill, or do everything."""
     chips = hardware(library, inputs)
     dtypes = formats(library, inputs, chips, ir)
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
     plan = sharding(ir, inputs, ranks)
     stored = tensors(ir, plan, inputs.embedding_tp)
     drafts = speculation(rows)
+    rows.know(
+        *(
+            row
+            for of in (chips, dtypes, factors, plan)
+            for section in of.sections
+            for row in section.figures()
+        ),
+        *(row for section in stored.on_rank for row in section.figures()),
+        *(*factors.factors.values(), *ranks.rows(), ranks.continuous),
+        *(() if ranks.disaggregated is None else (ranks.disaggregated,)),
+    )
     return Workers(
         inputs=inputs,
         ranks=ranks,
@@ -154,14 +163,15 @@ def workers(
         efficiency=factors,
         plan=plan,
         tensors=stored,
-        memory=memory(ir, inputs, ranks, known, chips, dtypes, factors, plan, stored, drafts, of_classes),
+        memory=memory(ir, inputs, known, dtypes, factors, plan, stored, rows),
         speculation=drafts,
+        rows=rows.in_space(""),
     )
 
 
 def of_decode(prefill_workers: Workers) -> Workers:
     """Decode workers: the same figures with inputs of their own, and all requests of the deployment."""
-    inputs, of_prefill = prefill_workers.inputs, prefill_workers.memory.requests
+    inputs, of_prefill = prefill_workers.inputs, prefill_workers.rows["memory.requests"]
     own = inputs.of_decode()
     requests = Quantity(
         f"{DECODE}{of_prefill.id}",
@@ -178,4 +188,4 @@ def of_decode(prefill_workers: Workers) -> Workers:
         ", decode",
         (*figures, *prefill_workers.ranks.rows(), *prefill_workers.plan.copied.values()),
     )
-    return rewrite.rewrite(prefill_workers)
+    return replace(rewrite.rewrite(prefill_workers), rows=prefill_workers.rows.rows.in_space(DECODE))

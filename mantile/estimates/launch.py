@@ -9,7 +9,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from mantile.equations.startup import ram_of_machine
+from mantile.equations.machines import ram_of_machine
 from mantile.estimates.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.library.columns import columns
@@ -269,7 +269,7 @@ def _server(estimate: Estimate, role: str) -> Server:
     assert line is not None
     line.require_plan(table)
     per_machine = size // machines * local
-    ram = ram_of_machine(workers.memory.startup.ram, per_machine)
+    ram = ram_of_machine(workers.rows["startup.ram"], per_machine)
     return Server(
         role=role,
         table=table,

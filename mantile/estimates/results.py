@@ -87,7 +87,7 @@ def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any
     there = [device for device in found.devices if values[device.inputs.count] > 0]
     listed = []
     for device in there:
-        place, memory = device.number - 1, device.workers.memory
+        place = device.number - 1
         stages = {phase: stages[place] for phase, stages in found.stages.items()}
         first = int(sum(values[one.layers] for one in found.devices[:place])) + 1
         count = int(values[device.layers])
@@ -104,8 +104,8 @@ def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any
                     if (cell := getattr(device.inputs, name)) is not None
                 },
                 "which_layers": [first, first + count - 1] if count else None,
-                "memory_used_bytes": float(values[memory.used]),
-                "memory_usable_bytes": float(values[memory.usable]),
+                "memory_used_bytes": float(values[device.workers.rows["memory.used"]]),
+                "memory_usable_bytes": float(values[device.workers.rows["memory.usable"]]),
                 "memory_bandwidth_bytes_per_s": float(values[device.workers.hardware.memory_bandwidth]),
                 "prefill_s": float(values[stages["prefill"].time]),
                 "decode_s": float(values[stages["decode"].time]),
@@ -195,22 +195,22 @@ def _capacity(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any
 def _memory(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     """Bytes of the fullest accelerator by part, tokens of a KV cache, main memory of a machine."""
     fullest = graph.fullest
-    ranges = {**fullest.ranges, "ram_peak": fullest.host_range}
+    ranges = {**fullest.ranges, "ram_peak": (fullest["startup.host.p10"], fullest["startup.host.p90"])}
     return {
-        "kv_capacity_tokens": float(values[fullest.kv_tokens]),
-        "requests_at_full_length": float(values[fullest.requests]),
-        "peak_memory_bytes": float(values[fullest.peak]),
-        "ram_peak_bytes": float(values[fullest.host]),
+        "kv_capacity_tokens": float(values[fullest["startup.kv_tokens"]]),
+        "requests_at_full_length": float(values[fullest["startup.requests"]]),
+        "peak_memory_bytes": float(values[fullest["startup.peak"]]),
+        "ram_peak_bytes": float(values[fullest["startup.host"]]),
         "memory_range_80": {
             name: {end.id.rpartition(".")[2]: float(values[end]) for end in ends}
             for name, ends in ranges.items()
         },
         "memory_parts": {
-            "weights": float(values[fullest.weights]),
-            "kv_cache": float(values[fullest.kv]),
-            "activations": float(values[fullest.activations]),
-            "logits": float(values[fullest.logits]),
-            "runtime": float(values[fullest.reserve]),
+            "weights": float(values[fullest["memory.weights"]]),
+            "kv_cache": float(values[fullest["memory.kv"]]),
+            "activations": float(values[fullest["memory.activations"]]),
+            "logits": float(values[fullest["memory.logits"]]),
+            "runtime": float(values[fullest["memory.reserve"]]),
         },
     }
 

@@ -137,7 +137,7 @@ class _Splits:
         ]
         alike = {
             (
-                values[devices[place].workers.memory.limit],
+                values[devices[place].workers.rows["memory.limit"]],
                 *(values[row] for phase in graph.devices.of_layer.values() for row in phase[place].values()),
             )
             for place in self.present
@@ -149,8 +149,11 @@ class _Splits:
             "time": E2E.worked_out(graph.figures),
         }
         for place in self.present:
-            memory = devices[place].workers.memory
-            self.wanted |= {f"used{place}": memory.used, f"limit{place}": memory.limit}
+            workers = devices[place].workers
+            self.wanted |= {
+                f"used{place}": workers.rows["memory.used"],
+                f"limit{place}": workers.rows["memory.limit"],
+            }
         self.program = Program(self.wanted.values())
         self.fits: dict[Split, bool] = {}
         self.ranks: dict[Split, tuple[float, float, float]] = {}

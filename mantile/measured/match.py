@@ -74,13 +74,13 @@ class Batch:
         """The quantities that predict metrics, by the field of a run's metrics. Where no length is said to
         vary, all requests have the mean TPOT."""
         graph = self.equations
-        memory = graph.decode_workers.memory
+        rows = graph.decode_workers.rows
         others: dict[str, Node] = {
             "tpot_p50": graph.figures.get("serving.tpot_median", graph.serving.tpot),
             "prefill": graph.rows["serving.prefill_through"],
-            "weights": memory.weights,
-            "kv_tokens": memory.startup.kv_tokens,
-            "peak_memory": memory.startup.peak,
+            "weights": rows["memory.weights"],
+            "kv_tokens": rows["startup.kv_tokens"],
+            "peak_memory": rows["startup.peak"],
         }
         return {
             compared.field: others[compared.name]

@@ -317,7 +317,7 @@ class Search:
         held = plans.assign(concurrency=_running(plans)) if self.searches_load else plans
         room = KV_CAPACITY_SEQUENCES.worked_out(graph.figures)
         wanted: dict[str, Node] = {"reason": graph.rows["checks.reason"], "room": room}
-        wanted |= {"tokens": graph.decode_workers.memory.startup.kv_tokens} if self.space.contexts else {}
+        wanted |= {"tokens": graph.decode_workers.rows["startup.kv_tokens"]} if self.space.contexts else {}
         values = self.evaluator.run(held, wanted)
         rooms = np.minimum(np.maximum(1, np.floor(numbers(values["room"]))), MOST_IN_FLIGHT)
         reasons = np.array([str(reason) for reason in values["reason"]], dtype=object)

@@ -127,14 +127,14 @@ def _of_throughput(graph: EstimateGraph, ttft: Table, figures: Figures) -> list[
 
 
 def _of_memory(graph: EstimateGraph, figures: Figures) -> list[Part]:
-    memory, factors = graph.decode_workers.memory, graph.decode_workers.efficiency.factors
-    requests = as_node(figures.of(memory.batch))
+    workers, factors = graph.decode_workers, graph.decode_workers.efficiency.factors
+    requests = as_node(figures.of(workers.rows["memory.batch"]))
     return [
-        Part(memory.weights, as_node(figures.of(graph.model.parameters))),
-        Part(memory.kv, requests),
-        Part(memory.logits, requests),
-        Part(memory.activations, as_node(figures.of(memory.step_tokens))),
-        Part(memory.reserve, as_node(figures.of(factors["runtime_reserve"]))),
+        Part(workers.rows["memory.weights"], as_node(figures.of(graph.model.parameters))),
+        Part(workers.rows["memory.kv"], requests),
+        Part(workers.rows["memory.logits"], requests),
+        Part(workers.rows["memory.activations"], as_node(figures.of(workers.rows["memory.step_tokens"]))),
+        Part(workers.rows["memory.reserve"], as_node(figures.of(factors["runtime_reserve"]))),
     ]
 
 

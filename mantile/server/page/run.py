@@ -230,7 +230,7 @@ def _memory_tile(found: Answer) -> Tile:
     results = found.results
     used, capacity = results["memory_per_accelerator_bytes"], results["memory_capacity_bytes"]
     graph, values = found.estimate.equations, found.estimate.values()
-    free = float(values[graph.fullest.free])
+    free = float(values[graph.fullest["memory.free"]])
     shown, unit = parts(scaled(used, "B"))
     band = results["memory_range_80"]["peak_memory"]
     return Tile(
@@ -242,7 +242,7 @@ def _memory_tile(found: Answer) -> Tile:
         f"with what is taken for the KV cache in advance, 80\u00a0%: {parts(scaled(band['p10'], 'B'))[0]} to "
         f"{scaled(band['p90'], 'B')}",
         f"fullest GPU; dotted: its {scaled(capacity, 'B')}",
-        ("Free for KV cache", scaled(max(free, 0.0), "B"), graph.fullest.free.id),
+        ("Free for KV cache", scaled(max(free, 0.0), "B"), graph.fullest["memory.free"].id),
     )
 
 
@@ -330,14 +330,14 @@ def memory(found: Answer) -> dict[str, Any]:
     """The fullest accelerator: what lies in it, and what is free."""
     results, values = found.results, found.estimate.values()
     fullest = found.estimate.equations.fullest
-    capacity = float(values[fullest.capacity])
+    capacity = float(values[fullest["hardware.memory_capacity"]])
     named = {
-        "weights": ("weights", fullest.weights),
-        "kv": ("KV cache", fullest.kv),
-        "activations": ("activations", fullest.activations),
-        "runtime": ("runtime", fullest.reserve),
-        "free": ("free", fullest.free),
-        "outside": ("left to others", fullest.outside),
+        "weights": ("weights", fullest["memory.weights"]),
+        "kv": ("KV cache", fullest["memory.kv"]),
+        "activations": ("activations", fullest["memory.activations"]),
+        "runtime": ("runtime", fullest["memory.reserve"]),
+        "free": ("free", fullest["memory.free"]),
+        "outside": ("left to others", fullest["memory.outside"]),
     }
     sizes = {key: float(values[figure]) for key, (_, figure) in named.items()}
     rows = [(words, scaled(sizes[key], "B"), figure.id, key) for key, (words, figure) in named.items()]
@@ -347,7 +347,7 @@ def memory(found: Answer) -> dict[str, Any]:
             f"main memory of a machine; likely {parts(scaled(ends['p10'], 'B'))[0]} to "
             f"{scaled(ends['p90'], 'B')}",
             scaled(results["ram_peak_bytes"], "B"),
-            fullest.host.id,
+            fullest["startup.host"].id,
             "outside",
         )
     )

@@ -105,7 +105,7 @@ def _table(book: EstimateBook, sheet: Sheet, found: Devices, top: int) -> int:
     row = top
     whole, tenth = style.table("whole"), style.table("ms2")
     for row, device in enumerate(found.devices, top + 1):
-        place, memory = device.number - 1, device.workers.memory
+        place = device.number - 1
         decode, prefill = (found.stages[phase][place] for phase in ("decode", "prefill"))
         told = device_told(device, before[place])
         sheet.set_formula(row, _NAME, device.workers.hardware.name, style.ROW_LABEL)
@@ -114,8 +114,8 @@ def _table(book: EstimateBook, sheet: Sheet, found: Devices, top: int) -> int:
             (told.count, whole),
             (told.layers, whole.but(bold=True)),
             (told.which, whole.but(align="right")),
-            (book.displayed(memory.used, "GB"), tenth),
-            (book.displayed(memory.usable, "GB"), tenth),
+            (book.displayed(device.workers.rows["memory.used"], "GB"), tenth),
+            (book.displayed(device.workers.rows["memory.usable"], "GB"), tenth),
             *((book.displayed(decode.parts[part], "ms"), tenth) for part in _PARTS),
             (book.displayed(decode.time, "ms"), tenth.but(bold=True)),
             (book.displayed(prefill.time, "ms"), tenth),

@@ -105,7 +105,7 @@ def _fit_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             unit=possible.unit,
             form=style.FRONT["yes"],
             second="Room for KV cache",
-            other=equations.decode_workers.memory.capacity_sequences,
+            other=equations.decode_workers.rows["memory.capacity_sequences"],
             other_form=style.FRONT["sequences"],
         ),
         _metric(
@@ -115,7 +115,7 @@ def _fit_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             key="memory",
             label=MEMORY_PER_ACCELERATOR.label,
             second="of which weights",
-            other=equations.fullest.weights,
+            other=equations.fullest["memory.weights"],
             other_form=_headline_form(MEMORY_PER_ACCELERATOR),
             other_unit=MEMORY_PER_ACCELERATOR.display_unit,
         ),
