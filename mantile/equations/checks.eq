@@ -36,13 +36,13 @@ used.{name}  {title}, as multiplied [parameter] = ({products}) * {layers}
 [checks] Weights as held | each held matrix
 held.{name}  {title}, as held [parameter] = {parameters} * {layers}
 
-[checks] KV bytes of a token | each checked cache
-kv_of_ranks.{name}  {label}, on the ranks of an attention group [B/token] = {bytes} * {tp} * {layers}
-kv_of_model.{name}  {label}, of the model with copies [B/token] = {width} * {kept_bytes} * {layers}
-
 [checks] Latents that a framework may expand | each expanded cache
 kv_width.{name}  Channels of {of} that all TP ranks keep [channel]
             = where({as_they_are} > 0, {latent}, {expanded})
+
+[checks] KV bytes of a token | each checked cache
+kv_of_ranks.{name}  {label}, on the ranks of an attention group [B/token] = {bytes} * {tp} * {layers}
+kv_of_model.{name}  {label}, of the model with copies [B/token] = {width} * {kept_bytes} * {layers}
 
 [checks] Layers of a kind | each kind of layers
 layers_on_stages.{name}  Layers on all stages, {kind} [layer] = sum([{stages}])

@@ -331,7 +331,7 @@ def _make_model(rows: Equations, estimate: Checked, parts: _Parts) -> None:
 
     modules = [cache.module.id for cache in caches]
     sums = {
-        name: f"sum([{all_of_kind(name, modules)}])" if modules else "0"
+        name: f"sum(*[{all_of_kind(name, modules)}])" if modules else "0"
         for name in ("kv_of_ranks", "kv_of_model")
     }
     facts = {
