@@ -22,7 +22,7 @@ import mantile
 from mantile.cli import app, main
 from mantile.cli.flags import flagged
 from mantile.cli.output.tables import new_table, open_console
-from mantile.equations.tables import FOLDER
+from mantile.equations.text import FOLDER, read, subjects
 
 CASE = ("--accelerator", "h100-sxm", "--input-tokens", "1024", "--output-tokens", "128", "--concurrency", "8")
 SCENARIO = """\
@@ -925,6 +925,24 @@ def test_lint(run: Any, workbook: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert "no findings" in ran.out
     monkeypatch.setattr("mantile.workbook.lint.lint", lambda file: [])  # found once is enough
     assert run("lint", str(workbook), "--json").data == {"findings": []}
+
+
+def test_the_text_of_the_equations_is_checked(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = run("lint", "--model", "--json")
+    assert ran.status == 0 and ran.data["findings"] == [] and ran.data["rows"] > 10_000
+    of_files = dict(subjects())
+    goodput = (
+        (FOLDER / "goodput.eq").read_text("utf-8").replace("serving.requests_per_s", "serving.request_per_s")
+    )
+    of_files["goodput"] = read(f"define spare(x) = x\n{goodput}", "goodput.eq")
+    for module in ("lint_text", "tables"):
+        monkeypatch.setattr(f"mantile.equations.{module}.subjects", lambda: of_files)
+    ran = run("lint", "--model", "--json")
+    findings = json.loads(ran.out)["findings"]
+    assert ran.status == 1 and "goodput.eq: nobody uses spare(...)" in findings
+    line = "goodput.eq:19: no row serving.request_per_s; did you mean serving.requests_per_s?"
+    assert any(finding.startswith(line) for finding in findings)
+    assert "rows of" in run("lint", "--model").out
 
 
 @pytest.mark.exhaustive

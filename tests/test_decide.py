@@ -574,6 +574,18 @@ def test_a_decision_needs_its_plans() -> None:
     assert isinstance(found().decided, Decided)
 
 
+def test_a_base_that_is_none_of_the_plans_keeps_what_it_states(tmp_path: Path) -> None:
+    """Cells follow the plan taken only where both say the same: the file recalculates to what it shows."""
+    fields: dict[str, Any] = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "concurrency": 1}
+    fields |= {"input_tokens": 9, "output_tokens": 9, "tp": 4, "decision": {"objective": "tpot_s"}}
+    plans = [{"name": "one", "tp": 2, "framework": "vllm"}, {"name": "two", "tp": 1, "framework": "sglang"}]
+    made = estimate(parse_scenario(fields | {"framework": "vllm", "variants": plans}, "plans"))
+    followed = {figure.id for figure in EstimateBook(made).taken_inputs}
+    assert "inputs.framework" in followed and "inputs.tp" not in followed
+    report = verify(made.to_excel(tmp_path / "plans.xlsx"))
+    assert report.ok
+
+
 @pytest.mark.exhaustive
 def test_two_plans_are_not_compared_where_nothing_is_wanted() -> None:
     """No objective is no difference of 0 %."""

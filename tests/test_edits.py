@@ -92,7 +92,7 @@ CHANGED, AS_GENERATED = "changed since generation", "as generated"
 @pytest.mark.parametrize(
     ("typed", "counts", "sentence"),
     [
-        ({}, [0, 0], "No input was edited."),
+        ({}, [0, 0], "No input of a scenario was edited."),
         (
             {("inputs.tp", 1): 2},
             [0, 1],
@@ -192,7 +192,7 @@ def test_a_figure_that_is_no_input_is_not_denied(book: EstimateBook) -> None:
         inputs = [values | {figure.id: figure.value * factor} for values in book.generated_inputs()]
         values = book.values(inputs)[ACROSS]
         sentence, status = (values[checks[cell].expression] for cell in ((7, 0), (5, 5)))
-        assert sentence.endswith(f"No input was edited.{said}") and status == (
+        assert sentence.endswith(f"No input of a scenario was edited.{said}") and status == (
             CHANGED if said else AS_GENERATED
         )
 

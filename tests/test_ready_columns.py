@@ -240,7 +240,7 @@ def test_a_name_alone_is_an_edit_and_the_only_one(book: EstimateBook) -> None:
     assert [of["stamp.edit.all"] for of in found[:4]] == [0, 0, 1, 0]
     assert found[ACROSS]["signature.edited"] == 1
     assert found[ACROSS]["checks.master"] == 1
-    assert "No input was edited. A ready column was named." in found[ACROSS]["checks.inputs"]
+    assert "No input of a scenario was edited. A ready column was named." in found[ACROSS]["checks.inputs"]
     assert "typed over" not in found[ACROSS]["checks.inputs"]
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from mantile.equations import tables
 from mantile.equations.graph import build_graph
-from mantile.equations.tables import EquationError, Equations, Space, read, subjects
+from mantile.equations.tables import Equations, Space
+from mantile.equations.text import EquationError, read, subjects
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, defined, maximum
 from mantile.ir.build import build_ir

@@ -105,16 +105,25 @@ def _verify_bundle(file: Path, keys: dict[bytes, str] | None, as_json: bool) -> 
         raise typer.Exit(1)
 
 
-@app.command(group="Workbooks", examples=("mantile lint run.xlsx",))
+@app.command(group="Workbooks", examples=("mantile lint run.xlsx", "mantile lint --model"))
 def lint(
     file: OptionalWorkbook = None,
     rules: Annotated[bool, typer.Option("--rules", help="List the rules; no FILE is read.")] = False,
+    model: Annotated[
+        bool, typer.Option("--model", help="Check the text of the equations; no FILE is read.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check a workbook against the rules of professional modelling. Exit status 1 if any is broken."""
-    if (file is None) != rules:
-        raise InputError("expected a FILE to check, or --rules alone to list the rules")
-    if file is None:
+    """Check a workbook against the rules of professional modelling, or the text of the equations. Exit status
+    1 if any is broken.
+    """
+    if (file is not None) + rules + model != 1:
+        raise InputError(
+            "expected a FILE to check, --rules alone to list the rules, or --model alone for the equations"
+        )
+    if model:
+        _lint_model(as_json)
+    elif file is None:
         _list_rules(as_json)
     else:
         _lint(file, as_json)
@@ -129,6 +138,27 @@ def _list_rules(as_json: bool) -> None:
         print_json({"rules": [{"rule": name, "meaning": meaning} for name, meaning in RULES.items()]})
     else:
         print_rules(RULES)
+
+
+def _lint_model(as_json: bool) -> None:
+    from mantile.cli.output.tables import open_console, print_json, working
+    from mantile.equations.lint_text import lint_text
+    from mantile.library.profiles import load_library
+
+    with working("making every row of the equations"):
+        found = lint_text(load_library())
+    if as_json:
+        print_json(vars(found) | {"findings": [*found.findings]})
+    else:
+        console = open_console()
+        for finding in found.findings:
+            console.print(finding, markup=False)
+        console.print(
+            f"{found.rows:,} rows of {found.files} files in {found.structures} structures: "
+            + ("see above" if found.findings else "every name is somebody's, no circle, no id stands twice")
+        )
+    if found.findings:
+        raise typer.Exit(1)
 
 
 def _lint(file: Path, as_json: bool) -> None:

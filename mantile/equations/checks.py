@@ -654,9 +654,8 @@ def _invalid_inputs(checked: Checks, others: Sequence[Faults], scenarios: int, r
         for kind in kinds
     ]
     told += [(in_scenario(of.count, 0), join(in_scenario(of.message, 0), ". ")) for of in others]
-    fine = where(
-        sum_of([count for count, _ in told]) > 0, "", "Every input is filled, of its type and in its range. "
-    )
+    filled = "Each input of the scenarios is filled, of its type and in its range. "
+    fine = where(sum_of([count for count, _ in told]) > 0, "", filled)
     return join(fine, *(where(count > 0, words, "") for count, words in told))
 
 
@@ -670,7 +669,7 @@ def _edited(edited: Quantity, changes: Node, scenarios: int, named: Quantity | N
     """
     each = [in_scenario(edited, scenario) for scenario in range(scenarios)]
     none = [equal(words, NO_EDIT) for words in each]
-    yield where(all_of(*none), "No input was edited.", "")
+    yield where(all_of(*none), "No input of a scenario was edited.", "")
     if named is not None:
         new = sum_across(named, scenarios, "names of all scenarios")
         changes = changes - new

@@ -15,7 +15,7 @@ from typing import Literal
 from mantile.equations.constant import LONG, TIMES_FROM, TOKENS_PER_STEP
 from mantile.equations.display import Currency, Shown, number_in, time_in_words
 from mantile.equations.fullest import FULLEST
-from mantile.equations.tables import read
+from mantile.equations.text import read
 from mantile.equations.workers import DECODE
 from mantile.graph.operations import format_text, table_format
 from mantile.graph.quantity import NOT_KNOWN, Input, Named, Quantity, all_of, is_number, where

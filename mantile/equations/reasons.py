@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from mantile.equations.tables import subjects
+from mantile.equations.text import subjects
 
 INPUTS, STRUCTURE, PLAN = "Inputs", "Structure", "Plan"
 FEASIBILITY, PLAUSIBILITY, ALERTS = "Feasibility", "Plausibility", "Alerts"

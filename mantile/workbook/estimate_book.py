@@ -228,18 +228,23 @@ class EstimateBook(Book):
     def taken_inputs(self) -> tuple[Input, ...]:
         """Inputs that differ among the plans of a decision: the base has those of the plan that is taken.
 
-        None without a decision.
+        Not those of which the base states something else. None without a decision.
         """
-        estimate = self.estimate
-        if estimate.scenario.decision is None:
+        estimate, decision = self.estimate, self.estimate.scenario.decision
+        if decision is None:
             return ()
-        plans = [estimate.inputs(column) for column in range(1, self.columns)]
+        base, *plans = (estimate.inputs(column) for column in range(self.columns))
         stated = [
             figure
             for figure in estimate.equations.inputs.named().values()
             if all(figure.id in of for of in plans)
         ]
-        return tuple(figure for figure in stated if len({of[figure.id] for of in plans}) > 1)
+        return tuple(
+            figure
+            for figure in stated
+            if len({of[figure.id] for of in plans}) > 1
+            and base.get(figure.id) == plans[decision.take - 1][figure.id]
+        )
 
     @property
     def side_by_side(self) -> int:
