@@ -176,8 +176,10 @@ requests    Requests per replica [request]
             inputs.attention_dp * one_request), max(1, inputs.concurrency / inputs.dp))
             ; prefill workers hold a prompt for every attention group
 
+mixer_*.*.*
 mixer_*.*
 mixer_*
+ffn_*.*.*
 ffn_*.*
 ffn_*
 activation_width  Channels in memory per token (channels in memory) [channel]
