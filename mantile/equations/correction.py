@@ -164,9 +164,10 @@ def _frameworks(known: Correction, one: Corrected) -> Iterator[Input]:
     counts = Counter[str]()
     for group in one.groups if one.everywhere else ():
         counts[group.framework] += group.runs
-    for number, (framework, count) in enumerate(sorted(counts.items()), 1):
+    for number, framework in enumerate(sorted(counts), 1):
         yield _stated(known, one, f"framework.{number}", "framework", "1", framework)
-        yield _stated(known, one, f"framework_runs.{number}", "framework_runs", "number", count)
+    for number, framework in enumerate(sorted(counts), 1):
+        yield _stated(known, one, f"framework_runs.{number}", "framework_runs", "number", counts[framework])
 
 
 def _table(rows: Equations, known: Correction, one: Corrected, along: Along) -> Iterator[Input]:

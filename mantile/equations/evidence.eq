@@ -44,7 +44,7 @@ like_seen   Model and format were measured with the framework [flag]
 when kinds_seen, devices
 unlike.*
 unlike      Accelerators that are not as the first [rank] = sum([unlike.*])
-over evidence.alike_runs = where(unlike <= 0, it, 0)
+over evidence.alike_runs = it * where(unlike <= 0, 1, 0)
 
 when kinds_seen
 alike_runs  Measured runs of the pair, for the like of this case [number]
@@ -52,7 +52,7 @@ alike_runs  Measured runs of the pair, for the like of this case [number]
             inputs.prompts_per_slot > 0, decode.memory.host_weights + decode.memory.host_kv <= 0), pair_runs,
             0)
             ; 0 where this kind of model, format, batching or client was not measured, nor a part elsewhere
-over evidence.alike_runs = where(speculation.on <= 0, it, 0) | when speculation
+over evidence.alike_runs = it * where(speculation.on <= 0, 1, 0) | when speculation
 
 when apart_ranges
 apart

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from mantile.equations.forward import Pass
 from mantile.equations.roofline import Block
 from mantile.equations.tables import Equations, Space
-from mantile.graph.quantity import Node, Quantity, defined
+from mantile.graph.quantity import Node, defined
 from mantile.graph.sentence import lowered
 from mantile.ir.modules import GroupedMatMul, MatMul
 
@@ -97,14 +97,21 @@ def _space(
         features.add("launched")
     products = MatMul | GroupedMatMul
     if step is not None and block.module is not None and isinstance(block.module.operation, products):
-        assert block.compute is not None and step.compute is not None
-        facts |= {"prefill": _begins(block.compute), "decode": _begins(step.compute)}
+        for of, one in (("prefill", block), ("decode", step)):
+            facts[of] = f"{of}_of.{number}{block.id}"
+            _know_product(rows, facts[of], one)
         features.add("product")
     return Space(facts=facts, features=frozenset(features))
 
 
-def _begins(compute: Quantity) -> str:
-    return compute.id.removesuffix(".compute_time")
+def _know_product(rows: Equations, name: str, block: Block) -> None:
+    """Name what a product of weights takes."""
+    assert block.reads is not None and block.bytes is not None
+    assert block.compute is not None and block.memory is not None
+    rows.know_as(f"{name}.weight_bytes", block.reads)
+    rows.know_as(f"{name}.bytes", block.bytes)
+    rows.know_as(f"{name}.compute_time", block.compute)
+    rows.know_as(f"{name}.memory_time", block.memory)
 
 
 def _without(spaces: Iterable[Space], feature: str) -> list[Space]:
