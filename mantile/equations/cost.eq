@@ -81,7 +81,8 @@ active      Share of its power range that an accelerator draws while it runs [1]
 when sessions
 busy_by_sessions  Share of the time in which a session waits for its answer [1]
             = where(all(sessions.lead > 0, sessions.waiting < 1), 1 - exp(inputs.sessions / inputs.decode_dp /
-            one_request * ln(1 - sessions.waiting)), 1) ; one at least of a replica; 1 where the load is another
+            one_request * ln(1 - sessions.waiting)), 1)
+            ; one at least of a replica; 1 where the load is another
 over cost.busy = busy_by_sessions
 
 busy        Share of the time in which something runs [1] = 1

@@ -1,5 +1,5 @@
-# The memory of the fullest accelerator, where workers or devices have accelerators of their own: that of which
-# the largest share of usable memory is taken. Where all are alike, it is that of any.
+# The memory of the fullest accelerator, where workers or devices have accelerators of their own: that of
+# which the largest share of usable memory is taken. Where all are alike, it is that of any.
 
 [fullest] Fullest accelerator | of both workers | when disaggregated
 memory.of_prefill  Prefill workers are fuller [flag]

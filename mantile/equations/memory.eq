@@ -1,8 +1,8 @@
 # What lies in the memory of the fullest accelerator, and how many sequences its KV cache holds.
 #
-# A request gets its place with room for its whole output, or for what it is now. Requests of a full cache are of
-# all ages: on average half of the output is there. Stages stand in memory.py. What there is of kinds of layers,
-# caches and states follows from the architecture: kv_cache.py says it.
+# A request gets its place with room for its whole output, or for what it is now. Requests of a full cache are
+# of all ages: on average half of the output is there. Stages stand in memory.py. What there is of kinds of
+# layers, caches and states follows from the architecture: kv_cache.py says it.
 
 define of_framework(figures) = index(figures, match(inputs.framework, framework.name))
 define share_of_memory = index(framework.memory_share, match(inputs.framework, framework.name))
@@ -198,7 +198,8 @@ runtime.scores
 runtime.step_logits
 beside_step  Scores or logits of a step [B] = max(runtime.scores, runtime.step_logits)
             ; one after the other
-activations  Activations [B] = max(step_tokens * activation_width * result_bytes + beside_step, runtime.sampler)
+activations  Activations [B]
+            = max(step_tokens * activation_width * result_bytes + beside_step, runtime.sampler)
             ; a full step, or sampling behind it
 logits_per_request  Logits per request [B/request] = tokens_checked * plan.vocabulary * logit_bytes
 runtime.context
@@ -249,10 +250,10 @@ capacity_sequences  KV capacity in sequences (KV capacity) [request] = rank_sequ
 allowed     Requests that the engine would run [request]
             = where(inputs.max_requests > 0, min(requests, inputs.max_requests), requests)
 
-# Requests that are stopped where memory runs out. A simulation, request by request, stops the newest where the
-# KV cache is full: 0.02 prompts a request where the output is a tenth of the prompt, 0.6 where it is as long, 3.5
-# where it is five times as long. They are prefilled again, or their KV cache is parked on the host as far as
-# there is room.
+# Requests that are stopped where memory runs out. A simulation, request by request, stops the newest where
+# the KV cache is full: 0.02 prompts a request where the output is a tenth of the prompt, 0.6 where it is as
+# long, 3.5 where it is five times as long. They are prefilled again, or their KV cache is parked on the host
+# as far as there is room.
 output_ratio  Output against the prompt [1] = inputs.output_tokens / inputs.input_tokens
 kv_asked    Requests against KV capacity [1]
             = allowed / one_request / max(smallest, capacity_sequences / one_request)

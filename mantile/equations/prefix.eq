@@ -1,10 +1,10 @@
 # What prompts find of themselves in a cache: tokens that are not worked out again, and where they come from.
 #
-# Prefixes are found from the first token on, in whole blocks, and at least one token of a prompt is worked out.
-# What all requests share lies in the KV cache once. Other prefixes lie where the batch leaves room, then on the
-# host, then on disk, and requests come back to each of them equally often: the share of them that has room is
-# the share that is found. Left out: recurrent states, which are taken to be kept with a prefix; latents of a
-# prefix that are expanded once more for its prompt.
+# Prefixes are found from the first token on, in whole blocks, and at least one token of a prompt is worked
+# out. What all requests share lies in the KV cache once. Other prefixes lie where the batch leaves room, then
+# on the host, then on disk, and requests come back to each of them equally often: the share of them that has
+# room is the share that is found. Left out: recurrent states, which are taken to be kept with a prefix;
+# latents of a prefix that are expanded once more for its prompt.
 
 when prefixes
 

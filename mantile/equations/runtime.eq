@@ -28,7 +28,8 @@ sampler     Sampling at the start [B]
             = efficiency.sampler_copies * seats * tokens_per_step * model.vocabulary * logit_bytes
             ; all columns of the vocabulary, on the rank that samples
 
-[runtime] Beside the channels of a step | scores that attention writes down, or logits of all its tokens | aside
+[runtime] Beside the channels of a step
+  | scores that attention writes down, or logits of all its tokens | aside
 scores      Scores of attention [B]
             = efficiency.scores_held * plan.heads * memory.step_tokens / one_token * (seats *
             memory.sequence_length / one_token) * score_bytes

@@ -7,7 +7,8 @@
 mixed
 prefill-first
 whole-prompts
-in_use      Scheduler in use [1] = where(inputs.scheduler == 'default', of_framework(framework.scheduler), inputs.scheduler)
+in_use      Scheduler in use [1]
+            = where(inputs.scheduler == 'default', of_framework(framework.scheduler), inputs.scheduler)
 place       Place of the scheduler [number]
             = match(in_use, [scheduler.mixed, `scheduler.prefill-first`, `scheduler.whole-prompts`])
 first       Decode stops for prompts (prefill first) [flag] = where(in_use == 'prefill-first', 1, 0)

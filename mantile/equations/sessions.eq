@@ -39,7 +39,8 @@ estimate_0  Requests in flight of the sessions, estimate 0 [request] = (lowest *
 # with too many requests in flight, and the highest with too few, or the one above the former where there is
 # none.
 for n | e2e | high | high_e2e | low | low_e2e | next | after in
-  1 | sessions.1.serving.e2e | every | sessions.all.serving.e2e | every | sessions.all.serving.e2e | estimate_1 | , estimate 1;
+  1 | sessions.1.serving.e2e | every | sessions.all.serving.e2e | every | sessions.all.serving.e2e
+  | estimate_1 | , estimate 1;
   2 | sessions.2.serving.e2e | upper_1 | upper_e2e_1 | lower_1 | lower_e2e_1 | estimate_2 | , estimate 2;
   3 | sessions.3.serving.e2e | upper_2 | upper_e2e_2 | lower_2 | lower_e2e_2 | in_flight |
 [sessions] Requests in flight of sessions{after} | on a line between two points | again sessions.{n}

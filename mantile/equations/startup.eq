@@ -15,7 +15,8 @@ kv_tokens   Tokens for which the KV cache of a rank has room (KV capacity in tok
             = requests * memory.sequence_length ; in requests of this length, as engines print it
 kv_cache    KV cache after the start [B] = where(filled(framework.kv_pool), memory.kv_room, memory.kv)
             ; all of the room, where the engine takes it at once
-peak        Memory in use after the start [B] = memory.weights + memory.activations + memory.reserve + kv_cache
+peak        Memory in use after the start [B]
+            = memory.weights + memory.activations + memory.reserve + kv_cache
 holds       Room against one request [1] = where(filled(framework.kv_pool), requests / one_request, 1)
             ; 1 where the engine takes as much as requests need
 starts      The server starts [flag] = where(all(peak <= {seen} + slack, holds >= 1), 1, 0)
@@ -41,7 +42,8 @@ over {space}startup.ram = where(shared > 0, memory.used, on_host.1 + on_host.2)
 
 ram         Main memory of a rank [B] = where(shared > 0, memory.used, on_rank(efficiency.host_process))
             ; its processes and what lies on the host for it; all that it holds where memory is shared
-host_ranks  Ranks on a machine [rank] = min(plan.accelerators, hardware.host_accelerators) / accelerators_per_rank
+host_ranks  Ranks on a machine [rank]
+            = min(plan.accelerators, hardware.host_accelerators) / accelerators_per_rank
 host        Main memory of a machine [B] = ram * host_ranks ; of all ranks on it
 host.p10    Main memory of a machine, p10 [B]
             = where(shared > 0, peak.p10, ram - efficiency.host_process * (1 - ram_process_p10)) * host_ranks
