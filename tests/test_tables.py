@@ -12,7 +12,7 @@ from mantile.equations.graph import build_graph
 from mantile.equations.tables import Equations, Space
 from mantile.equations.text import FOLDER, EquationError, read, subjects
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Quantity, defined, maximum
+from mantile.graph.quantity import Input, Quantity, ancestors, defined, maximum
 from mantile.ir.build import build_ir
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
@@ -195,7 +195,7 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     of_class, needed = draw.choice([({}, ""), ({"turns": 2}, ""), ({"think_time": 9.0}, "sessions")])
     a, b = (RequestClass(name=name, **SAID, **of_class) for name in "ab")
     stated = {name for name in ("sessions", "launches", "speculation", "experts") if draw.random() < 0.5}
-    rows = build_graph(
+    graph = build_graph(
         build_ir(load_model(draw.choice(["llama-3.1-8b", "qwen3-30b-a3b"]))),
         library,
         not devices and draw.random() < 0.5,
@@ -205,7 +205,10 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
         (a, b) if of_class or draw.random() < 0.5 else (),
         draw.choice([None, ask().scenario.capacity]),
         devices,
-    ).rows
+    )
+    rows, figures = graph.rows, graph.figures
+    behind = [node for node in ancestors(*figures.values()) if isinstance(node, Quantity)]
+    assert all(figures.get(node.id, node) is node for node in behind), "two rows of one id"
     assert not {identifier for identifier in rows._over if identifier not in rows}
     homes = {"messages": {"prefill", "decode"}, "link": {"transfer_link"}, "memory": {"runtime"}}
     for subject in subjects():

@@ -358,7 +358,6 @@ def build_graph(
         parts = other_splits(ir, prefill_workers, parts, decoding, work)
         parts = replace(parts, passes={**parts.passes, "words": (held_in_words(parts, ranks.counted),)})
         rows.know(*_by_id(section for sections in parts.passes.values() for section in sections).values())
-    steps_of(rows, prefill_pass, decode_pass)
     operations_of(rows, "operations", prefill_pass)
     operations_of(rows, "decode_operations", decode_pass)
     table = link_table(library) if disaggregated else None
@@ -370,6 +369,7 @@ def build_graph(
         apart = in_decode(rows, decoding, decode_pass, decode_workers.rows["memory.batch"])
         decoding, decode_pass = apart.decoding, apart.step
     rows.know(*_by_id(decode_pass.sections).values())
+    steps_of(rows, prefill_pass, decode_pass)
     bring = gain(decode_workers, decoding, decode_pass)
     single_pass = single(decode_workers, decoding.batch, decode_pass) if open_loop else None
     served = serving(rows, single_pass)
