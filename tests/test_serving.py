@@ -21,7 +21,7 @@ from mantile.equations.mixed import operations_of, steps_of
 from mantile.equations.tables import Equations
 from mantile.estimates.estimate import Estimate
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input
+from mantile.graph.quantity import Input, span
 from mantile.ir.build import build_ir
 from mantile.library.errors import InputError
 from mantile.library.models import load_model, model_ids
@@ -143,8 +143,8 @@ class Closed:
         rows.know(*constant.ALL, *side.inputs.named().values(), *side.ranks.rows(), *kinds_of_schedulers())
         rows.know(*(figure for section in sections for figure in section.figures()))
         known = frameworks(made.library)
-        rows.know_as("framework.scheduler", known.of(known.schedulers, side.inputs.framework))
-        rows.know_as("framework.pipeline_batch", known.of(known.pipeline_batches, side.inputs.framework))
+        for column in known.columns:
+            rows.know_as(f"framework.{column[0].id.rpartition('.')[2]}", span(column))
         steps_of(rows, equations.prefill, equations.decode)
         operations_of(rows, "operations", equations.prefill)
         for name, figure in {

@@ -316,4 +316,4 @@ def test_an_estimate_that_rounding_alone_makes_too_low_is_not_too_low() -> None:
     for found, too_low in ((100 * (1 + 1e-14), 0), (100.001, 1)):
         given = {"sessions.estimate_1": 100.0, "sessions.found_2": found}
         fixed = {figure: Literal(given[figure.id]) for figure in (at, made.figure("sessions.estimate_1"))}
-        assert evaluate(GraphRewrite(fixed, (), "", "", ()).rewrite(few_of_2.body)) == too_low
+        assert evaluate(GraphRewrite(fixed, (), "", "", (few_of_2.body,)).rewrite(few_of_2.body)) == too_low

@@ -583,23 +583,24 @@ def _by_id(sections: Iterable[Section]) -> dict[str, Named]:
 def _sheets(graph: EstimateGraph) -> Sheets:
     """All blocks, by sheet or part; those of rows made again by the sheet of what they were made from."""
     sheets = _blocks(graph)
-    originals = {name: _figures(sheets, name) for name in sheets}
+    for name in sheets:
+        place = 0
+        while place < len(sheets[name]):
+            section = sheets[name][place]
+            parts = tuple(_by_sheet(section, sheets)) if section.again else (section,)
+            sheets[name] = (*sheets[name][:place], *parts, *sheets[name][place + 1 :])
+            place += len(parts)
+    return sheets
 
-    def expanded(section: Section) -> Iterator[Section]:
-        if not section.again:
-            yield section
-            return
-        rows = {row.id: again for row, again in zip(section.originals, section.figures(), strict=True)}
-        for name, figures in originals.items():
-            again = tuple(rows[figure.id] for figure in figures if figure.id in rows)
-            if again:
-                note = f"rows of {name}, made again for that load"
-                yield Section(f"{section.title}: {name}", cast(tuple[Quantity, ...], again), note)
 
-    return {
-        name: tuple(part for section in blocks for part in expanded(section))
-        for name, blocks in sheets.items()
-    }
+def _by_sheet(section: Section, sheets: Sheets) -> Iterator[Section]:
+    """A block of rows made again, in the order of what they were made from."""
+    rows = {row.id: again for row, again in zip(section.originals, section.figures(), strict=True)}
+    for name in sheets:
+        again = tuple(rows[figure.id] for figure in _figures(sheets, name) if figure.id in rows)
+        if again:
+            note = f"rows of {name}, made again for that load"
+            yield Section(f"{section.title}: {name}", cast(tuple[Quantity, ...], again), note)
 
 
 def _joined(sheets: Sheets) -> Sheets:
