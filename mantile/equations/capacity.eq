@@ -9,7 +9,7 @@ define in_hundredths(x) = where(is_number(x), rounded(number_of(x), 2), 'not kno
 define replicas_for(requests) = round_up(requests / (rate * asked.busiest) * (1 - checks.tolerance))
 define of_replica(one) = if_known(one * accelerators / accelerators_per_rank, one)
 define of_workers(one, other) = one * accelerators_prefill + other * accelerators_decode
-define of_both(one, other) = if_known(of_workers(one, other) / accelerators_per_rank, one, other)
+define of_all_workers(one, other) = if_known(of_workers(one, other) / accelerators_per_rank, one, other)
 define clear(share) = choose(1 + where(is_number(share), 1, 0) + where(all(number_of(share) > 0,
   number_of(share) <= 1), 1, 0), 'not known', 'no break-even', share)
 define worth(factor, late) = ((late * factor + flow.2) * factor + flow.1) * factor + flow.0
@@ -200,9 +200,9 @@ over capacity.units = where(inputs.disaggregated > 0, 1, it)
 over capacity.machine_library
             = if_known(of_workers(cost.machine, decode.cost.machine) / accelerators_per_rank / accelerators,
             cost.machine, decode.cost.machine)
-over capacity.idle = of_both(cost.building_idle, decode.cost.building_idle)
-over capacity.full = of_both(cost.building_full, decode.cost.building_full)
-over capacity.provided = of_both(cost.provisioned, decode.cost.provisioned)
+over capacity.idle = of_all_workers(cost.building_idle, decode.cost.building_idle)
+over capacity.full = of_all_workers(cost.building_full, decode.cost.building_full)
+over capacity.provided = of_all_workers(cost.provisioned, decode.cost.provisioned)
 
 when devices
 over capacity.machine_library

@@ -8,11 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from mantile.equations.decode import Decoding
-from mantile.equations.forward import Pass
-from mantile.equations.tables import Equations, Space
+from mantile.equations.forward import Pass, times_of_experts
+from mantile.equations.tables import Equations
 from mantile.graph.quantity import Node, Quantity, Section, ancestors, where
 from mantile.graph.rewrite import GraphRewrite
-from mantile.ir.modules import GroupedMatMul
 
 PREFIX = "disaggregated"
 
@@ -42,7 +41,7 @@ def in_decode(rows: Equations, decoding: Decoding, step: Pass, batch: Quantity) 
     apart = rows.fork()
     apart.know(*(figure for section in step.sections for figure in section.figures()))
     copies = _Copies(apart, decoding, step, batch)
-    apart.make_in("experts_of_few", *_experts(apart, step))
+    apart.make_in("experts_of_few", *times_of_experts(apart, step, "experts_of_few", "one."))
     apart.make_again(f"{PREFIX}.all", ", all in decode", copies.at_all)
     apart.make_again(f"{PREFIX}.one", ", few in decode", copies.at(apart[f"{PREFIX}.few"], "one", "few"))
     for number in (1, 2):
@@ -70,19 +69,6 @@ def in_decode(rows: Equations, decoding: Decoding, step: Pass, batch: Quantity) 
     entering = replace(entering, rows=(*entering.rows[:place], together, *entering.rows[place:]))
     settled_step = replace(settled_step, sections=(entering, *settled_step.sections[1:]))
     return InDecode(settled.rewrite(decoding), settled_step, sections)
-
-
-def _experts(rows: Equations, step: Pass) -> list[Space]:
-    """The grouped products of a decode step with few requests."""
-    found = []
-    for block in step.blocks:
-        if block.module is None or not isinstance(block.module.operation, GroupedMatMul):
-            continue
-        assert block.memory is not None and block.repeats is not None
-        rows.know_as(f"experts_of_few.{block.id}.layers", block.repeats)
-        facts = {"time": f"one.{block.memory.id}", "layers": f"experts_of_few.{block.id}.layers"}
-        found.append(Space(facts=facts))
-    return found
 
 
 class _Copies:

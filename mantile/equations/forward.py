@@ -17,7 +17,7 @@ from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope
 from mantile.equations.recurrence import recurrence
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
-from mantile.equations.tables import Equations
+from mantile.equations.tables import Equations, Space
 from mantile.equations.vision import vision
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
@@ -218,6 +218,23 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers, rows: Equations) -> 
             use.section,
         ),
     )
+
+
+def times_of_experts(rows: Equations, step: Pass, name: str, prefix: str = "") -> list[Space]:
+    """For each grouped product of a pass, its time in memory and its layers, for sums over all.
+
+    Args:
+        name: of the spaces.
+        prefix: of the pass in ids.
+    """
+    found = []
+    for each in step.blocks:
+        if each.module is not None and isinstance(each.module.operation, GroupedMatMul):
+            assert each.memory is not None and each.repeats is not None
+            layers = f"{name}.{each.id}.layers"
+            rows.know_as(layers, each.repeats)
+            found.append(Space(facts={"time": f"{prefix}{each.memory.id}", "layers": layers}))
+    return found
 
 
 def block(phase: Phase, module: Module, workers: Workers) -> Block:

@@ -134,19 +134,21 @@ class Equations:
     _names: dict[str, dict[str, None]] = field(default_factory=dict)
     _making: list[str] = field(default_factory=list)
     _walked: set[Node] = field(default_factory=set)
-    _following: dict[Input, None] = field(default_factory=dict)
+    _following: dict[Node, None] = field(default_factory=dict)
     _again: dict[str, Again] = field(default_factory=dict)
     _asked: dict[str, dict[str, None]] = field(default_factory=dict)
     _rewrites: dict[str, GraphRewrite] = field(default_factory=dict)
+    _blocks: list[Block] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for subject in subjects().values():
+            self._blocks += filter(self._holds, subject.blocks)
             self._aliases |= {line.id: line for line in subject.names if self._holds(line)}
             self._again |= {again.line.id: again for again in subject.agains if self._holds(again.line)}
         said = [line.parts["body"] for line in self._aliases.values()]
         for body in (*said, *(by for again in self._again.values() for _, by in again.replaced)):
             self._ask(body)
-        for block in self._blocks():
+        for block in self._blocks:
             if not block.each:
                 self._make(block.lines, Space())
 
@@ -156,7 +158,7 @@ class Equations:
         Rows within blocks of other spaces are made behind those: name these first.
         """
         self._spaces[name] = spaces
-        for block in self._blocks():
+        for block in self._blocks:
             if block.each == name:
                 for space in spaces:
                     self._make(block.lines, space)
@@ -228,16 +230,19 @@ class Equations:
         for figure in figures:
             self._keep(figure)
         for node in ancestors(*figures, *self._following, without=self._walked):
+            if not isinstance(node, (Input, Quantity)):  # quicker than a union, and asked for every node
+                continue
             self._keep(node)
-            if isinstance(node, Input) and node.default is not None:
-                self._following[node] = None  # something else later
+            if isinstance(node, Input) and node.default is not None and node.follows is None:
+                self._following[node] = None  # it is stated later
             else:
+                self._following.pop(node, None)
                 self._walked.add(node)
 
-    def _keep(self, node: Node) -> None:
-        if isinstance(node, Input | Quantity) and node.id not in self._known:
-            self._known[node.id] = node
-            self._name(node.id)
+    def _keep(self, figure: Named) -> None:
+        if figure.id not in self._known:
+            self._known[figure.id] = figure
+            self._name(figure.id)
 
     def fork(self) -> Equations:
         """The rows as they are so far; rows made or known there stay there."""
@@ -324,7 +329,7 @@ class Equations:
         """
         found: list[Section] = []
         places: dict[str, int] = {}
-        for block in self._blocks():
+        for block in self._blocks:
             if block.subject != subject or block.aside:
                 continue
             if block.title not in titles and (titles or block.part != part):
@@ -368,15 +373,11 @@ class Equations:
 
     def places(self, subject: str) -> Iterator[tuple[Block, Space, str]]:
         """Block, space and id of each row of a subject in order, without making it."""
-        for block in self._blocks():
+        for block in self._blocks:
             for space in self._spaces_of(block.each) if block.subject == subject else ():
                 for line in block.lines:
                     if line.parts and not line.over and self._holds(line, space):
                         yield block, space, space.prefix + space.filled(line.id)
-
-    def _blocks(self) -> Iterator[Block]:
-        for subject in subjects().values():
-            yield from filter(self._holds, subject.blocks)
 
     def _holds(self, part: Block | Line, space: Space | None = None) -> bool:
         features = self.features if space is None else self.features | space.features
@@ -420,9 +421,9 @@ class Equations:
 
     def family(self, pattern: str) -> tuple[Named, ...]:
         """All rows of which the ids are alike but for one part, in order."""
-        alike = re.compile(re.escape(pattern).replace(r"\*", "[^.]+"))
+        start, alike = pattern.partition("*")[0], re.compile(re.escape(pattern).replace(r"\*", "[^.]+"))
         names = self._names.get(pattern.partition(".")[0], ())
-        return tuple(self.figure(name) for name in names if alike.fullmatch(name))
+        return tuple(self.figure(name) for name in names if name.startswith(start) and alike.fullmatch(name))
 
     def _all(self) -> list[str]:
         return [name for names in self._names.values() for name in names]

@@ -142,7 +142,7 @@ def read(text: str, file: str) -> Subject:
         for _, given, lines in blocks[-heads:]:
             for values in families:
                 written = ((place, filled(filled(line, values), given)) for place, line in rows)
-                lines += (replace(_line(line, place, subject, when), each=each) for place, line in written)
+                lines += (_line(line, place, subject, when, each) for place, line in written)
         rows.clear()
 
     for number, line in [*_joined(text), (0, "")]:
@@ -275,23 +275,23 @@ def filled(line: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\{(\w+)([+-]\d+)?\}", value, line) if values else line
 
 
-def _line(line: str, place: str, subject: str, when: tuple[str, ...]) -> Line:
+def _line(line: str, place: str, subject: str, when: tuple[str, ...], each: str) -> Line:
     if line.startswith("over "):
         name, sign, rest = line.removeprefix("over ").partition(" = ")
         body, _, more = rest.partition(" | when ")
         if not sign:
             raise EquationError(f"{place}: expected over ROW = EXPRESSION, found {line}")
-        return Line(
-            place, subject, name.strip(), {"body": body}, (*when, *(_names(more) if more else ())), over=True
-        )
+        asked = (*when, *(_names(more) if more else ()))
+        return Line(place, subject, name.strip(), {"body": body}, asked, over=True, each=each)
     found = _ROW.fullmatch(line)
     if found is not None:
         parts = {name: part or "" for name, part in found.groupdict().items()}
-        return Line(place, subject, f"{subject}.{found['id']}", parts, when)
+        return Line(place, subject, f"{subject}.{found['id']}", parts, when, each=each)
     found = _PLACED.fullmatch(line)
     if found is None:
         raise EquationError(f"{place}: expected id, label, [unit] = expression, found {line}")
-    return Line(place, subject, f"{subject}.{found[1]}", {}, when, without=f"{subject}.{found[2] or ''}")
+    without = f"{subject}.{found[2] or ''}"
+    return Line(place, subject, f"{subject}.{found[1]}", {}, when, without=without, each=each)
 
 
 @cache

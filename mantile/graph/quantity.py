@@ -710,14 +710,14 @@ def ancestors(*nodes: Node, without: Collection[Node] = ()) -> Iterator[Node]:
     Args:
         without: nodes that are left out, with what only they follow from.
     """
-    met: set[Node] = set(without)
+    met: set[Node] = set()
     above: list[Node] = []  # nodes whose precedents are under way
     stack: list[Node | None] = list(reversed(nodes))  # None: all that the last one above is made of is done
     while stack:
         node = stack.pop()
         if node is None:
             yield above.pop()
-        elif node not in met:
+        elif node not in met and node not in without:
             met.add(node)
             parts = node.arguments if type(node) is Apply else children(node)  # most nodes are of this kind
             if parts:

@@ -6,10 +6,9 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from mantile.equations.classes import told
-from mantile.equations.forward import Pass
-from mantile.equations.tables import Equations, Space
+from mantile.equations.forward import Pass, times_of_experts
+from mantile.equations.tables import Equations
 from mantile.graph.quantity import Quantity, Section, precedents
-from mantile.ir.modules import GroupedMatMul
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ def serving(rows: Equations, single: Pass | None) -> Serving:
     """
     if single is not None:
         rows.know(*(figure for section in single.sections for figure in section.figures()))
-        rows.make_in("experts_of_one", *_experts(rows, single))
+        rows.make_in("experts_of_one", *times_of_experts(rows, single, "experts_of_one"))
     *blocks, throughput = rows.sections("serving")
     step, others, per_token, *blocks = blocks
     slots, load, in_flight = _split(rows.sections("load"), "Load")
@@ -65,19 +64,6 @@ def serving(rows: Equations, single: Pass | None) -> Serving:
             *rows.sections("goodput"),
         ),
     )
-
-
-def _experts(rows: Equations, single: Pass) -> list[Space]:
-    """The grouped products of a decode step with one request."""
-    found = []
-    for block in single.blocks:
-        if block.module is None or not isinstance(block.module.operation, GroupedMatMul):
-            continue
-        assert block.memory is not None and block.repeats is not None
-        rows.know_as(f"experts_of_one.{block.id}.layers", block.repeats)
-        facts = {"time": block.memory.id, "layers": f"experts_of_one.{block.id}.layers"}
-        found.append(Space(facts=facts))
-    return found
 
 
 def _split(sections: tuple[Section, ...], title: str) -> tuple[tuple[Section, ...], ...]:
