@@ -167,6 +167,11 @@ def test_version_and_help(run: Any) -> None:
         assert run(command, "--help").status == 0
 
 
+def test_a_workbook_of_a_plan_that_does_not_fit_says_that_once(run: Any) -> None:
+    built = run("build", "llama-3.3-70b", *CASE, "-o", "run.xlsx").out.splitlines()[1]
+    assert built.split(", ")[0] == "  TP1: times and rates not known" and "does not fit (" in built
+
+
 def test_public_names() -> None:
     for name in mantile.__all__:
         assert getattr(mantile, name) is not None
