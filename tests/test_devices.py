@@ -803,10 +803,19 @@ def test_formulas_of_devices_are_short_and_refer_upward() -> None:
             assert not below or sheet.sections.get(row) == ANSWERS, (row, below)
 
 
-def test_drafts_on_devices_have_rows_of_their_own() -> None:
-    """What the drafter takes on each device stands on a sheet, so a workbook can be made."""
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [
+        ("llama-3.1-8b", {"speculation": "eagle", "acceptance_rate": 0.5, "concurrency": 4}),
+        ("llama-3.1-8b", {"speculation": "n-gram", "request_rate": 2, "prefix_hit_rate": 0.3}),
+        ("mixtral-8x7b", {"request_rate": 0.2}),
+    ],
+    ids=["drafts", "drafts, prefixes and a rate", "experts and a rate"],
+)
+def test_workbooks_of_devices_hold_all_their_rows(model: str, asked: dict[str, Any], tmp_path: Path) -> None:
+    """What a drafter takes on each device stands on a sheet, and so does what a lone request reads there."""
     devices = [{"accelerator": "h100-sxm"}, {"accelerator": "a100-80gb-sxm"}]
-    asked = BASE | {"model": "llama-3.1-8b", "concurrency": 4, "devices": devices, "speculation": "eagle"}
-    book = lay_out(mt.estimate(mt.Scenario(**asked), library=few(("h100-sxm", "a100-80gb-sxm"))))
-    for number in (1, 2):
-        assert book.estimate.figure(f"devices.{number}.draft.decode.batch") in book.addresses
+    scenario = mt.Scenario(**(BASE | {"model": model, "concurrency": None, "devices": devices} | asked))
+    made = mt.estimate(scenario, library=few(("h100-sxm", "a100-80gb-sxm")))
+    book = made.to_excel(tmp_path / "devices.xlsx")
+    assert mt.verify(book).ok

@@ -133,8 +133,8 @@ def test_a_circle_is_found_wherever_the_import_stands() -> None:
 ELSEWHERE = {
     "tensor": "equations/tensors.py",
     "floor": "floors.py",
-    "all_slots": "equations/load.py",
-    "estimate": "equations/load.py",
+    "all_slots": "equations/load.eq",
+    "estimate": "equations/load.eq",
 }
 
 
@@ -157,10 +157,7 @@ def first_parts_are_files(graph: EstimateGraph) -> set[str]:
 
 
 def test_the_first_part_of_an_id_is_a_file(one_of_each: str, library: Library) -> None:
-    """So that a newcomer holding a cell finds its formula: memory.used is made in equations/memory.eq.
-
-    Of many formulas the file is a folder: equations/serving/.
-    """
+    """So that a newcomer holding a cell finds its formula: memory.used is made in equations/memory.eq."""
     first_parts_are_files(build_graph(build_ir(load_model(one_of_each)), library))
 
 

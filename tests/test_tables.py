@@ -17,6 +17,7 @@ from mantile.ir.build import build_ir
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
 from mantile.library.request_classes import RequestClass
+from mantile.library.scenario_fields import STATED_FIELDS
 from tests.test_demand import ask
 
 SAID: dict[str, Any] = {"input_tokens": 900, "output_tokens": 90, "input_spread": 0.1, "output_spread": 0}
@@ -194,7 +195,7 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     devices = draw.choice([0, 0, 2])
     of_class, needed = draw.choice([({}, ""), ({"turns": 2}, ""), ({"think_time": 9.0}, "sessions")])
     a, b = (RequestClass(name=name, **SAID, **of_class) for name in "ab")
-    stated = {name for name in ("sessions", "launches", "speculation", "experts") if draw.random() < 0.5}
+    stated = set(draw.sample(sorted(set(STATED_FIELDS.values()) - {"devices", "links"}), 4))
     graph = build_graph(
         build_ir(load_model(draw.choice(["llama-3.1-8b", "qwen3-30b-a3b"]))),
         library,
@@ -314,7 +315,7 @@ def test_a_space_has_rows_again(shop: Any) -> None:
     """What follows from nothing of its own is that of all; names of rows elsewhere stand in a block too."""
     rows = shop(SPACES, "sale")
     rows.know(defined("stall.weight", "Weight", "kg", 2), defined("b.stall.weight", "Weight", "kg", 4))
-    again = [Space(facts={"n": "1"}), Space("b.", ", b", facts={"n": "1"}, shares=True)]
+    again = [Space(facts={"n": "1"}), Space("b.", ", b", facts={"n": "1"}, shares=True, called=False)]
     rows.make_in("stall", *again)
     own, shared = rows.in_space("b.")["shop.sum"], rows.in_space("b.")["shop.price"]
     assert (own.id, own.label, own.name) == ("b.shop.sum", "Sum, b", "")

@@ -142,11 +142,16 @@ def _list_rules(as_json: bool) -> None:
 
 def _lint_model(as_json: bool) -> None:
     from mantile.cli.output.tables import open_console, print_json, working
-    from mantile.equations.lint_text import lint_text
+    from mantile.equations.text import EquationError
     from mantile.library.profiles import load_library
 
     with working("making every row of the equations"):
-        found = lint_text(load_library())
+        try:
+            from mantile.equations.lint_text import lint_text
+
+            found = lint_text(load_library())
+        except EquationError as error:  # a file that cannot be read
+            raise InputError(str(error)) from error
     if as_json:
         print_json(vars(found) | {"findings": [*found.findings]})
     else:
@@ -155,7 +160,11 @@ def _lint_model(as_json: bool) -> None:
             console.print(finding, markup=False)
         console.print(
             f"{found.rows:,} rows of {found.files} files in {found.structures} structures: "
-            + ("see above" if found.findings else "every name is somebody's, no circle, no id stands twice")
+            + (
+                "see above"
+                if found.findings
+                else "every row can be made, all names are known, no circle, no id twice"
+            )
         )
     if found.findings:
         raise typer.Exit(1)

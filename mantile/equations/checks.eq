@@ -47,19 +47,22 @@ kv_of_model.{name}  {label}, of the model with copies [B/token] = {width} * {kep
 [checks] Layers of a kind | each kind of layers
 layers_on_stages.{name}  Layers on all stages, {kind} [layer] = sum([{stages}])
 
-[checks] The model on the ranks | each model
-multiplied  Matrix weights on a rank, as multiplied [parameter] = sum([{used}])
-held_weights  Matrix weights on a rank, as held [parameter] = sum([{held}])
+[checks] The model on the ranks
+multiplied  Matrix weights on a rank, as multiplied [parameter]
+            = sum([`checks.used.{name}` each multiplied matrix])
+held_weights  Matrix weights on a rank, as held [parameter] = sum([`checks.held.{name}` each held matrix])
 memory_sum  Memory used, headroom and rest [B]
             = decode.memory.used + decode.memory.headroom + decode.memory.outside
-kv_of_ranks  KV bytes of a token on all ranks [B/token] = {kv_of_ranks}
-kv_of_model  KV bytes of a token, with copies [B/token] = {kv_of_model}
+kv_of_ranks  KV bytes of a token on all ranks [B/token]
+            = sum(*[`checks.kv_of_ranks.{name}` each checked cache])
+kv_of_model  KV bytes of a token, with copies [B/token]
+            = sum(*[`checks.kv_of_model.{name}` each checked cache])
 when TP_padding
 kv_padded   KV bytes of a token, with copies and padding [B/token]
             = where(decode.hardware.padding > 0, max(kv_of_ranks, kv_of_model), kv_of_model)
             ; padded heads are in no model: what the ranks hold counts
 
-layers_on_stages  Layers on all stages [layer] = {layers_on_stages}
+layers_on_stages  Layers on all stages [layer] = sum(*[`checks.layers_on_stages.{name}` each kind of layers])
 when routed_experts
 for message in dispatch; combine
 tokens_{message}  Tokens of {message}, all ranks [token]
@@ -192,10 +195,12 @@ message     The first of them, in words [1] = where(typed.faults > 0, typed.mess
 plan_checks
 invalid     Inputs that cannot be, and plan checks that do not hold [flag]
             = plan_checks - plan_holds + faults
-held        Feasible in memory [1] = where(on_hosts > 0, 'fits_with_offload', 'fits')
+held        Feasible in memory [1]
+            = where(sum(*[checks.{of}host_used each checked pool]) > 0, 'fits_with_offload', 'fits')
             ; offload if anything lies on the host
-has_room    By memory, as a flag [flag] = where(min(*checks_of_memory) > 0, 1, 0)
-room        By memory [1] = where(min(*checks_of_memory) > 0, held, 'insufficient_memory')
+has_room    By memory, as a flag [flag]
+            = where(min(*[check.{OF}MEMORY_EXCEEDED each checked pool]) > 0, 1, 0)
+room        By memory [1] = where(has_room > 0, held, 'insufficient_memory')
 cause.fixed  Which cells cannot be but for inputs [1]
             = where(typed.dimensions.faults > 0, 'DIMENSION_INVALID', 'FIGURE_INVALID')
             ; where there are such

@@ -326,21 +326,6 @@ def _make_model(rows: Equations, estimate: Checked, parts: _Parts) -> None:
         ),
     )
 
-    def all_of_kind(name: str, kinds: Iterable[str]) -> str:
-        return ", ".join(_name(f"checks.{name}.{kind}") for kind in kinds)
-
-    modules = [cache.module.id for cache in caches]
-    sums = {
-        name: f"sum(*[{all_of_kind(name, modules)}])" if modules else "0"
-        for name in ("kv_of_ranks", "kv_of_model")
-    }
-    facts = {
-        "used": all_of_kind("used", (matrix["name"] for matrix in used)),
-        "held": all_of_kind("held", (matrix["name"] for matrix in held)),
-        "layers_on_stages": all_of_kind("layers_on_stages", kinds).replace(", ", " + "),
-    }
-    rows.make_in("model", Space(facts=facts | sums))
-
 
 def _name(identifier: str) -> str:
     """An id as expressions have it."""
@@ -447,25 +432,21 @@ def _checks(rows: Equations, asked: Callable[[Reason], bool] = lambda reason: Tr
             yield Check(rows[identifier], of)
 
 
-def checks(rows: Equations, found: Sequence[Check], pools: Sequence[Workers]) -> Checks:
+def checks(rows: Equations, found: Sequence[Check]) -> Checks:
     """All checks of one scenario, and the verdict."""
     plan = [check for check in found if check.group == PLAN]
     memory = [check for check in found if check.reason == "MEMORY_EXCEEDED"]
     codes = tuple(_word("code", "Code", check, check.code) for check in plan)
     labels = tuple(_word("label", "Check", check, check.label) for check in (*plan, memory[0]))
-    count = defined("checks.plan_checks", "Fixed: plan checks", "flag", len(plan), "fixed side of a check")
+    count = defined("checks.plan_checks", "Number of plan checks", "flag", len(plan), "fixed side of a check")
     rows.know(*codes, *labels, count)
     for name, figures in (
         ("checks_of_plan", [check.result for check in plan]),
-        ("checks_of_memory", [check.result for check in memory]),
         ("plan_codes", codes),
         ("plan_labels", labels[:-1]),
     ):
         rows.know_as(name, span(figures))
     rows.know_as("memory_label", labels[-1])
-    rows.know_as(
-        "on_hosts", sum_of([pool.rows["memory.host_weights"] + pool.rows["memory.host_kv"] for pool in pools])
-    )
     every = tuple(_checks(rows))
     served = "checks.state" in rows
     verdict = rows.of("checks")

@@ -26,10 +26,6 @@ from mantile.ir.modules import (
     Module,
 )
 
-NO_WAY = "no way"
-"""In place of the time of what the links do not allow."""
-_OF_LAYER = "Messages of a layer"
-
 
 @dataclass(frozen=True)
 class Messages:

@@ -16,7 +16,7 @@ when correction
 [correction] Correction | physics × multiplier, beside the results: nothing else is worked out from it
 version
 digest
-key         Accelerator and framework [1] = join(inputs.decode_accelerator, '/', inputs.decode_framework)
+key         Accelerator and framework [1] = measured_pair
 applies     Correction applies [flag] = inputs.continuous
             ; fitted to runs with continuous batches, without drafts, whose workers prefill and decode
 over correction.applies = it * (1 - inputs.disaggregated) | when disaggregated

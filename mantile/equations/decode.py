@@ -33,10 +33,6 @@ class Decoding:
     most: Quantity
     microbatches: Quantity
 
-    def of_slots(self, slots: Node) -> Node:
-        """Requests that decode where so many slots are taken."""
-        return _of_slots(slots, self.mixed, self.most)
-
 
 def decode(workers: Workers, ir: ModelGraph, mixed: Node) -> Decoding:
     """One token for every request of a micro-batch, or as many as a step checks.

@@ -126,6 +126,9 @@ def _pass_of(device: Device, work: Pass, listed: list[Named], blocks: list[Quant
     phase = work.phase
     entering = (phase.requests, phase.tokens, phase.rank_requests, phase.passes, phase.coverage)
     pins: dict[Node, Node] = {figure: figure for figure in entering if figure is not None}
+    of_device = device.workers.rows
+    if "prefixes" in of_device.features:  # what a step of the drafter follows from too
+        pins |= {of_device.rows[name]: of_device[name] for name in ("prefix.computed", "prefix.found")}
     rewrite = GraphRewrite(
         {**device.rewrite.rewritten, **pins},
         (),
@@ -524,6 +527,7 @@ def _sections(devices: Devices, whole: Pass, times: _Stages, listed: Sequence[Na
     sections = []
     for device in devices.devices:
         begin = tuple(f"{device.prefix}{part}{whole.phase.id}." for part in ("", AGAIN))
+        begin += (f"{device.prefix}{AGAIN}speculation.",) if whole.phase.decode else ()
         own = [node for node in needed if node.id.startswith(begin)]
         own.sort(key=lambda node: places.get(node.id.removeprefix(device.prefix), -1))
         sections.append(

@@ -41,7 +41,7 @@ def in_decode(rows: Equations, decoding: Decoding, step: Pass, batch: Quantity) 
     apart = rows.fork()
     apart.know(*(figure for section in step.sections for figure in section.figures()))
     copies = _Copies(apart, decoding, step, batch)
-    apart.make_in("experts_of_few", *times_of_experts(apart, step, "experts_of_few", "one."))
+    times_of_experts(apart, step, "experts_of_few", "one.")
     apart.make_again(f"{PREFIX}.all", ", all in decode", copies.at_all)
     apart.make_again(f"{PREFIX}.one", ", few in decode", copies.at(apart[f"{PREFIX}.few"], "one", "few"))
     for number in (1, 2):

@@ -13,7 +13,7 @@ define seen_pair = evidence.pair_runs | when not kinds_seen
 define at_level(ratios) = index(ratios, level)
 
 [evidence] Accelerators of device {n} | each other device | aside
-unlike.{n}  Accelerators that are not as the first, device {n} [rank]
+unlike.{n}  Accelerators of device {n} that differ from device 1 [rank]
             = where(inputs.device{n}_accelerator == inputs.accelerator, 0, plan.counted.{n})
 
 [evidence] Evidence | 80 % of the measured runs that were not fitted lie between p10 and p90
@@ -43,7 +43,7 @@ like_seen   Model and format were measured with the framework [flag]
             = where(all(family_runs > 0, format_runs > 0), 1, 0)
 when kinds_seen, devices
 unlike.*
-unlike      Accelerators that are not as the first [rank] = sum([unlike.*])
+unlike      Accelerators that differ from device 1 [rank] = sum([unlike.*])
 over evidence.alike_runs = it * where(unlike <= 0, 1, 0)
 
 when kinds_seen

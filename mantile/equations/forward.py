@@ -220,8 +220,8 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers, rows: Equations) -> 
     )
 
 
-def times_of_experts(rows: Equations, step: Pass, name: str, prefix: str = "") -> list[Space]:
-    """For each grouped product of a pass, its time in memory and its layers, for sums over all.
+def times_of_experts(rows: Equations, step: Pass, name: str, prefix: str = "") -> None:
+    """For each grouped product of a pass, on each device, its time in memory and its layers, for sums.
 
     Args:
         name: of the spaces.
@@ -230,11 +230,17 @@ def times_of_experts(rows: Equations, step: Pass, name: str, prefix: str = "") -
     found = []
     for each in step.blocks:
         if each.module is not None and isinstance(each.module.operation, GroupedMatMul):
-            assert each.memory is not None and each.repeats is not None
-            layers = f"{name}.{each.id}.layers"
-            rows.know_as(layers, each.repeats)
-            found.append(Space(facts={"time": f"{prefix}{each.memory.id}", "layers": layers}))
-    return found
+            of_devices = [device.blocks[each.id] for device in step.devices]
+            for number, (own, layers) in enumerate(of_devices or [(each, each.repeats)]):
+                assert own.memory is not None and layers is not None
+                facts = {
+                    "time": f"{name}.{each.id}.{number}.time",
+                    "layers": f"{name}.{each.id}.{number}.layers",
+                }
+                rows.know_as(facts["time"], own.memory)
+                rows.know_as(facts["layers"], layers)
+                found.append(Space(facts=facts | {"time": f"{prefix}{facts['time']}"}))
+    rows.make_in(name, *found)
 
 
 def block(phase: Phase, module: Module, workers: Workers) -> Block:

@@ -62,6 +62,6 @@ memory.alike.{n}.{m}  Ranks of devices like device {n}, part {m} [accelerator]
             = where(all(plan.counted.{m} > 0, {of}accelerator == {other}accelerator,
             {of}system == {other}system), devices.{m}.plan.accelerators, 0)
 
-[fullest] Machine of a device | each device behind the first | aside
+[fullest] Machine of a device | each other device | aside
 for end in ; .p10; .p90
 over fullest.startup.host{end} = max(it, devices.{n}.startup.host{end} * memory.together.{n})

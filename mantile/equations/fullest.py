@@ -45,6 +45,5 @@ def make_devices(rows: Equations, count: int) -> None:
     of = {n: f"inputs.device{n}_" if n > 1 else "inputs." for n in numbers}
     each = {n: Space(facts={"n": str(n), "machine": machine[n]}) for n in numbers}
     rows.make_in("fullest device", *each.values())
-    rows.make_in("device behind the first", *(each[n] for n in numbers if n > 1))
     pairs = ({"n": str(n), "m": str(m), "of": of[n], "other": of[m]} for n in numbers for m in numbers)
     rows.make_in("pair of devices", *(Space(facts=facts) for facts in pairs))

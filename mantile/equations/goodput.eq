@@ -6,11 +6,10 @@
 when not classes
 for time | label in ttft | TTFT; tpot | TPOT; e2e | end to end
 {time}_far  Limit of {label}, standard deviations above the median [1]
-            = min(far, max(-far, ln(max(smallest, inputs.{time}_limit / serving.{time}_median)) /
-            max(smallest, serving.{time}_deviation))) ; of the logarithm
+            = far_from(inputs.{time}_limit, serving.{time}_median, serving.{time}_deviation)
+            ; of the logarithm
 {time}_share  Share of requests within the limit of {label} [1]
-            = where(inputs.{time}_limit > 0, 1 / (1 + exp(-{time}_far * (normal_line + normal_cube *
-            {time}_far * {time}_far))), 1) ; no limit: all
+            = within(inputs.{time}_limit, {time}_far) ; no limit: all
 
 share       Share of requests within all limits [1] = min(ttft_share * tpot_share, e2e_share)
             ; who is late to the first token is late to the last

@@ -304,8 +304,7 @@ def build_graph(
     rows.know(*inputs.named().values())
     known = frameworks(library)
     rows.know(*kinds_of_schedulers())
-    for column in known.columns:
-        rows.know_as(f"framework.{column[0].id.rpartition('.')[2]}", span(column))
+    rows.know_table("framework", {column[0].id.rpartition(".")[2]: column for column in known.columns})
     prefill_workers = workers(ir, library, known, inputs, ranks, rows)
     rows.know(*prefill_workers.machine())
     for name, default in prefill_workers.formats.defaults.items():
@@ -328,7 +327,7 @@ def build_graph(
     found = unlike(ir, library, inputs, prefill_workers, rows)
     if found is not None:
         prefill_workers, parts = found
-        rows.know_again(*(row for section in prefill_workers.sections() for row in section.figures()))
+        rows.know(*(row for section in prefill_workers.sections() for row in section.figures()))
     decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
     rows.know(*decode_workers.machine())
     sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
@@ -379,8 +378,7 @@ def build_graph(
     for name in () if parts is None else _CHOSEN:
         rows.know_as(f"devices.{name}", span([of.rows[name] for of in pools]))
     full = Fullest(rows)
-    for part, column in prefill_workers.hardware.offers.items():
-        rows.know_as(f"library.price.{part}", span(column))
+    rows.know_table("library.price", prefill_workers.hardware.offers)
     of_cost_part = (
         *rows.sections("offer"),
         *rows.sections("cost", "Assumed of machines"),
@@ -441,7 +439,7 @@ def build_graph(
     rows.know(
         *_by_id((*typed.sections, *(of.section for of in (size.typed, assumed, of_cost)))).values(),
     )
-    verdict = checks(rows, found_checks, pools)
+    verdict = checks(rows, found_checks)
     possible, payable = rows["checks.possible"], rows["checks.payable"]
     shown = dict(headlines(by_id, possible, payable, inputs.output_tokens))
     tables = evidence(rows, library.evidence, ir.family)
@@ -561,12 +559,14 @@ def _of_ranks(workers: Workers) -> Space:
     """Where what is said of a rank of some accelerators is made."""
     prefix = workers.rows.prefix
     if prefix == DECODE:
-        return Space(DECODE, ", decode", "inputs.decode_", {"seen": "hardware.memory_seen"}, shares=True)
+        return Space(
+            DECODE, ", decode", "inputs.decode_", {"seen": "hardware.memory_seen"}, called=False, shares=True
+        )
     if not prefix:
         return Space(facts={"seen": "hardware.memory_seen"})
     number = prefix.removesuffix(".").rpartition(".")[2]
     own = {"seen": "hardware.memory_visible_used"}
-    return Space(prefix, f", device {number}", f"inputs.device{number}_", own, shares=True)
+    return Space(prefix, f", device {number}", f"inputs.device{number}_", own, called=False, shares=True)
 
 
 def _device(number: int, last: int) -> Space:

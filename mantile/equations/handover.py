@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from mantile.equations.kv_cache import limit_of, suffix_of
 from mantile.equations.link import LinkTable, know_links, way
 from mantile.equations.tables import Equations, Space
 from mantile.equations.workers import Workers
-from mantile.ir.modules import FULL
 
 LINK = "serving.transfer_link"
 
@@ -16,26 +16,18 @@ def hand_over(rows: Equations, prefill_workers: Workers, decode_workers: Workers
     Args:
         table: of links, for machines whose systems state no network.
     """
-    limits: dict[str, Space] = {}
     caches = []
     for cache in prefill_workers.memory.caches.growing:
         module = cache.module
         if module.layers is None:
             continue
-        reach = getattr(module.operation, "span", FULL)
-        limit = reach.length if reach.kind in ("sliding", "chunked") else None
-        name = "" if limit is None else limit.id.removeprefix("model.")
-        tokens = f"transfer_tokens{'.' * bool(name)}{name}"
-        words = "" if limit is None else limit.label.lower()
-        facts = {"limit": name, "words": words}
-        limits.setdefault(name, Space(facts=facts, features=frozenset({"limited" if name else "unlimited"})))
         at = f"handed.{module.id}"
         rows.know_as(f"{at}.width", cache.channels)
         rows.know_as(f"{at}.kept", prefill_workers.formats.kept_bytes(module.operation))
         rows.know_as(f"{at}.layers", module.layers)
+        tokens = f"transfer_tokens{suffix_of(limit_of(module))}"
         facts = {"m": module.id, "name": module.label, "tokens": tokens, "handed": at}
         caches.append(Space(facts=facts))
-    rows.make_in("handed_tokens", *limits.values())
     rows.make_in("handed", *caches)
     know_links(rows, table, prefill_workers.hardware.accelerators)
     rows.make_in("way", way(LINK, "", prefill_workers.prefix, decode_workers.prefix))

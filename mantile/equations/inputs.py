@@ -231,13 +231,6 @@ class Workload:
         """Ranks among which the tokens of a request's KV cache are divided."""
         return self.cp if self.dcp is None else self.cp * self.dcp
 
-    @property
-    def by_sessions(self) -> Node:
-        """Whether the load is that of sessions: a request rate stands in place of them."""
-        assert self.sessions is not None
-        asked = self.sessions > 0
-        return asked if self.request_rate is None else all_of(asked, self.request_rate <= 0)
-
     def named(self) -> dict[str, Input]:
         """The inputs there are, by name, in the order of the table; those of unlike devices behind them."""
         inputs = {name: getattr(self, name) for name in INPUT_NAMES}

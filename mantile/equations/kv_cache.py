@@ -86,7 +86,7 @@ def kept_of(module: Module) -> tuple[Node, AttentionSpan] | None:
     return (work.key, AttentionSpan("full")) if isinstance(work, Indexer) else None
 
 
-def _limit(module: Module) -> Input | None:
+def limit_of(module: Module) -> Input | None:
     """The length behind which tokens need not be kept; None where all must be."""
     kept = kept_of(module)
     return kept[1].length if kept is not None and kept[1].kind in ("sliding", "chunked") else None
@@ -96,7 +96,7 @@ def features_of_caches(ir: ModelGraph) -> Iterator[str]:
     """What an architecture keeps, by the names of `when`."""
     if any(kept_of(module) is not None for module in ir.modules):
         yield "growing_cache"
-    windows = any(_limit(module) is not None for module in ir.modules)
+    windows = any(limit_of(module) is not None for module in ir.modules)
     saved = {"windows_saved": windows, "latents_saved": LatentAttention in ir.operations()}
     if ir.saves_cache and any(saved.values()):
         yield from ("cache_policy", *(name for name, is_there in saved.items() if is_there))
@@ -119,7 +119,7 @@ def make_caches(rows: Equations, ir: ModelGraph, formats: Formats, plan: Shardin
         rows.know_as(f"memory.channels.{module.id}", plan.on_rank(kept[0], module))
         bytes_kept = formats.kept_bytes(work)
         assert isinstance(bytes_kept, Input | Quantity)
-        space = Space(facts=facts | {"bytes": bytes_kept.id, "limit": _suffix(_limit(module))})
+        space = Space(facts=facts | {"bytes": bytes_kept.id, "limit": suffix_of(limit_of(module))})
         of_module.append(space)
         if _may_expand(rows, module) and isinstance(work, LatentAttention):
             rows.know_as(f"memory.expanded.{module.id}", plan.on_rank(work.expanded, module))
@@ -130,20 +130,20 @@ def make_caches(rows: Equations, ir: ModelGraph, formats: Formats, plan: Shardin
     rows.make_in("cache of latents", *latents)
     rows.make_in("cache of a module", *of_module)
     rows.make_in("recurrence", *states)
-    limits = dict.fromkeys(map(_limit, keep))
+    limits = dict.fromkeys(map(limit_of, keep))
     windows = [limit for limit in limits if limit is not None]
     rows.know(*windows)
     rows.make_in("reach without limit", *(Space() for limit in limits if limit is None))
     rows.make_in(
         "window",
         *(
-            Space(facts={"limit": _suffix(limit)[1:], "length": limit.id, "words": limit.label.lower()})
+            Space(facts={"limit": suffix_of(limit)[1:], "length": limit.id, "words": limit.label.lower()})
             for limit in windows
         ),
     )
     words = {limit: "" if limit is None else f", {limit.label.lower()}" for limit in limits}
     rows.make_in(
-        "reach", *(Space(facts={"limit": _suffix(limit), "words": words[limit]}) for limit in limits)
+        "reach", *(Space(facts={"limit": suffix_of(limit), "words": words[limit]}) for limit in limits)
     )
     return keep
 
@@ -156,7 +156,7 @@ def _may_expand(rows: Equations, module: Module) -> bool:
     )
 
 
-def _suffix(limit: Input | None) -> str:
+def suffix_of(limit: Input | None) -> str:
     return "" if limit is None else f".{limit.id.removeprefix('model.')}"
 
 
@@ -165,11 +165,11 @@ def caches(rows: Equations, ir: ModelGraph, keep: tuple[Module, ...]) -> Caches:
     growing = tuple(_cache(rows, module) for module in keep)
     rows.know_as("memory.in_layers", sum_of([cache.in_layers for cache in growing] or [as_node(0)]))
     to_come, of_prefix = list[Node](), list[Node]()
-    for limit in dict.fromkeys(map(_limit, keep)):
-        of_limit = sum_of([cache.in_layers for cache in growing if _limit(cache.module) is limit])
-        rows.know_as(f"memory.in_layers_of{_suffix(limit)}", of_limit)
+    for limit in dict.fromkeys(map(limit_of, keep)):
+        of_limit = sum_of([cache.in_layers for cache in growing if limit_of(cache.module) is limit])
+        rows.know_as(f"memory.in_layers_of{suffix_of(limit)}", of_limit)
         of_prefix.append(of_limit if limit is None else where(limit > 0, 0, of_limit))
-        to_come.append(rows[f"memory.kv_to_come{_suffix(limit)}"])
+        to_come.append(rows[f"memory.kv_to_come{suffix_of(limit)}"])
     rows.know_as("memory.in_layers_of_prefix", sum_of(of_prefix or [as_node(0)]))
     if to_come:
         rows.know_as("memory.to_come", sum_of(to_come))

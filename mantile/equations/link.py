@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from mantile.equations.library import FactKind, text_rows
 from mantile.equations.tables import Equations, Space
-from mantile.graph.quantity import Input, Section, defined, span
+from mantile.graph.quantity import Input, Section, defined
 from mantile.library.links import INFERRED, NO_PORT
 from mantile.library.profiles import Library
 
@@ -110,12 +110,9 @@ def link_table(library: Library) -> LinkTable:
 
 def know_links(rows: Equations, table: LinkTable, accelerators: tuple[Input, ...]) -> None:
     """Make the kinds of links known, and the ports of accelerators."""
-    rows.know_as("library.accelerators", span(accelerators))
-    rows.know_as("link.kinds", span(table.kinds))
-    for fact, figures in table.facts.items():
-        rows.know_as(f"link.{fact}", span(figures))
-    for family, figures in table.ports.items():
-        rows.know_as(f"link.port.{family}", span(figures))
+    rows.know_table("library", {"accelerators": accelerators})
+    rows.know_table("link", {"kinds": table.kinds} | table.facts)
+    rows.know_table("link.port", table.ports)
 
 
 def way(home: str, suffix: str, here: str, there: str, cell: str = "") -> Space:

@@ -1,23 +1,70 @@
-"""Whether every name in the text of the equations is somebody's, whatever scenarios ask for together."""
+"""Whether every name in the text of the equations is somebody's, and every row can be made."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from mantile.equations.graph import build_graph
-from mantile.equations.text import EquationError, subjects
+from mantile.equations.text import EquationError, Line, subjects
 from mantile.ir.build import build_ir
+from mantile.library.capacity import CapacityAsked
+from mantile.library.correction import load_correction
+from mantile.library.evidence import EvidenceBase
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
+from mantile.library.request_classes import RequestClass
 from mantile.library.scenario_fields import STATED_FIELDS
 
 _ALL = frozenset(STATED_FIELDS.values()) - {"devices"}
-_STRUCTURES = {  # by name: model, workers apart, a request rate, prefixes, what else is stated, devices
-    "nothing stated": ("llama-3.1-8b", False, False, False, frozenset[str](), 0),
-    "all stated": ("qwen3-30b-a3b", False, True, True, _ALL, 0),
-    "all stated, decode workers apart": ("qwen3-30b-a3b", True, True, True, _ALL, 0),
-    "devices that are not alike": ("llama-3.1-8b", False, True, False, frozenset({"devices"}), 2),
+_STATED = {"open_loop": True, "caches_prefixes": True, "stated": _ALL}
+_DEMAND = {"demand": CapacityAsked(requests_per_day=1_000_000)}
+_LENGTHS: dict[str, Any] = {
+    "input_tokens": 900,
+    "output_tokens": 90,
+    "input_spread": 0.1,
+    "output_spread": 0.0,
+}
+
+
+def _classes(**own: Any) -> dict[str, Any]:
+    return {"classes": tuple(RequestClass(name=name, **_LENGTHS, **own) for name in ("chat", "search"))}
+
+
+_MODELS = (
+    *("deepseek-r1", "gpt-oss-120b", "jamba-v0.1", "mamba-codestral-7b", "minimax-m3-nvfp4@1", "olmo-2-7b"),
+    *("qwen3-30b-a3b", "qwen3-next-80b", "qwen3-vl-8b"),
+)
+_DENSE = "llama-3.1-8b"
+_STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a model, and what is asked of it
+    "nothing stated, nothing measured, corrected by kind": (_DENSE, {}),
+    "nothing stated, nothing measured, decode workers apart": (_DENSE, {"disaggregated": True}),
+    "all stated": ("qwen3-30b-a3b", _STATED),
+    **{f"{model}, decode workers apart": (model, _STATED | {"disaggregated": True}) for model in _MODELS},
+    "devices that are not alike": (_DENSE, {"stated": frozenset({"devices"}), "devices": 2} | _DEMAND),
+    "devices, links and drafts": (
+        _DENSE,
+        {"stated": frozenset({"devices", "links", "speculation", "launches"}), "devices": 6}
+        | {"caches_prefixes": True},
+    ),
+    "mixture of experts on devices, drafts": (
+        "mixtral-8x7b",
+        {
+            "stated": frozenset({"devices", "speculation"}),
+            "devices": 2,
+            "open_loop": True,
+            "caches_prefixes": True,
+        },
+    ),
+    "capacity, decode workers apart": (_DENSE, {"disaggregated": True, "open_loop": True} | _DEMAND),
+    "capacity of sessions in classes": (
+        _DENSE,
+        {"caches_prefixes": True, "stated": frozenset({"sessions"})}
+        | _DEMAND
+        | _classes(turns=2, think_time=9.0),
+    ),
+    "classes": (_DENSE, _classes()),
 }
 
 
@@ -27,7 +74,8 @@ class Linted:
 
     Args:
         rows: that were made, of all structures.
-        findings: what cannot be read or made, with file and line; names that nobody uses.
+        findings: with file and line, what cannot be read or made, and rows of no structure; names that nobody
+            uses.
     """
 
     files: int
@@ -43,25 +91,47 @@ def lint_text(library: Library) -> Linted:
         lint_text(load_library()).findings
     """
     made, findings = 0, [*_unused()]
-    for name, (model, apart, rate, prefixes, stated, devices) in _STRUCTURES.items():
+    places = set[str]()
+    shipped = load_correction()
+    by_kind = tuple(one.model_copy(update={"everywhere": False}) for one in shipped.metrics)
+    corrected = library.model_copy(update={"correction": shipped})
+    bands = tuple(band for band in EvidenceBase().bands if band.level != "apart")
+    of_kinds = {
+        "correction": shipped.model_copy(update={"metrics": by_kind}),
+        "evidence": EvidenceBase(bands=bands),
+    }
+    unknown = library.model_copy(update=of_kinds)
+    for name, (model, asked) in _STRUCTURES.items():
         try:
-            ir = build_ir(load_model(model))
-            rows = build_graph(ir, library, apart, rate, prefixes, stated, (), None, devices).rows
-            for subject, text in subjects().items():
-                for part in {block.part for block in text.blocks}:
-                    found = rows.sections(subject, part=part)
-                    made += sum(len(section.figures()) for section in found)
+            rows = build_graph(
+                build_ir(load_model(model)),
+                corrected if asked.keys() - {"disaggregated"} else unknown,
+                **asked,
+            ).rows
+            places |= rows.make_all()
+            made += len(rows)
         except EquationError as error:
             findings.append(f"{error} ({name})")
+    missed = {line.place: line.id for line in _lines() if line.place not in places}
+    findings += (f"{place}: no structure makes {identifier}" for place, identifier in missed.items())
     return Linted(len(subjects()), len(_STRUCTURES), made, tuple(findings))
+
+
+def _lines() -> Iterator[Line]:
+    """All rows of the text, what is laid over them, and names, but for checks made with a workbook."""
+    for subject in subjects().values():
+        yield from subject.names
+        for block in subject.blocks:
+            if "workbook" not in block.when:
+                yield from (line for line in block.lines if line.parts)
 
 
 def _unused() -> Iterator[str]:
     """Names for expressions with parameters that no line asks for."""
-    said = []
+    said = list[str]()
     for subject in subjects().values():
-        lines = (*subject.names, *(line for block in subject.blocks for line in block.lines))
-        said += [line.parts.get("body", "") for line in lines]
+        said += [line.parts.get("body", "") for block in subject.blocks for line in block.lines]
+        said += [line.parts.get("body", "") for line in subject.names]
         said += [body for _, body in subject.macros.values()]
     for subject in subjects().values():
         for name in subject.macros:

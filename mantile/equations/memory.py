@@ -1,6 +1,6 @@
 """Which layers, classes of weights and stages there are, and the widest projections.
 
-Rows of the memory of a rank stand in memory.eq, but for those of stages.
+Rows of the memory of a rank stand in memory.eq, but for stages and widths.
 """
 
 from __future__ import annotations

@@ -8,13 +8,12 @@ from mantile.equations.constant import (
     ONE_TOKEN,
     RESULT_BYTES,
     SATURATED,
-    SMALLEST,
 )
 from mantile.equations.linear import bytes_per_weight, channels_on_rank
 from mantile.equations.phase import Phase
 from mantile.equations.roofline import Block, Work, operation, rows_of
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, logarithm, maximum, minimum, where
+from mantile.graph.quantity import Node, Quantity, logarithm, minimum, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, ModelGraph, Module
 
@@ -69,15 +68,6 @@ def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quan
         "a layer waits for it; of n draws the highest lies about sqrt(ln n) deviations above their mean",
         called="coverage on the busiest rank",
     )
-
-
-def coverage_growth(share: Quantity, spread: Node) -> Node:
-    """How much the share of the experts touched grows per relative growth of the tokens.
-
-    T x its derivative by T.
-    """
-    untouched = maximum(SMALLEST, 1 - share)
-    return -spread * untouched * logarithm(untouched)
 
 
 def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Workers) -> Block:

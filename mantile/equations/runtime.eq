@@ -15,10 +15,10 @@ define share_of_all = share_told * hardware.memory_seen - engine.taken | when ot
 large       Accelerator against a large one [1]
             = where(hardware.generation == 'ampere', 0, hardware.memory_seen / large_chip)
             ; from 1 on more requests run at once; A100 is left out
-small_seats  Requests at once unless it is told [request] = of_framework(framework.seats_small)
-large_seats  Requests at once unless it is told, large accelerator [request]
+small_seats  Requests at once by default [request] = of_framework(framework.seats_small)
+large_seats  Requests at once by default, large accelerator [request]
             = of_framework(framework.seats_large)
-default_seats  Requests that run at once unless it is told [request]
+default_seats  Requests that run at once by default [request]
             = where(large >= 1, large_seats, small_seats) ; on this accelerator
 seats       Requests with which sampling is tried [request]
             = where(inputs.max_requests > 0, min(memory.step_tokens / tokens_per_step, inputs.max_requests /

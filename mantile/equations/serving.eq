@@ -128,14 +128,12 @@ prefill_others  Prompts of all others at a prefill worker [s]
 # The way of a prompt's KV cache to a decode worker. Layers that follow prefill one by one are hidden behind
 # the layers after them, so no longer than prefill takes, and never the last.
 [serving] KV transfer | from prefill to decode workers | part Prefill | when disaggregated
-when unlimited
-each handed_tokens
+each reach without limit
 transfer_tokens  Tokens handed over [token/request] = inputs.input_tokens
 
-when limited
-each handed_tokens
+each window
 transfer_tokens.{limit}  Tokens handed over, {words} [token/request]
-            = where(model.{limit} > 0, min(model.{limit}, inputs.input_tokens), inputs.input_tokens)
+            = where({length} > 0, min({length}, inputs.input_tokens), inputs.input_tokens)
 
 each handed
 transfer.{m}  KV cache of a prompt, {name} [B]

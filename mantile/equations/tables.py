@@ -26,7 +26,7 @@ from mantile.graph.sentence import lowered
 DECODE, _INPUTS = "decode.", "inputs."
 _INPUT = re.compile(r"(?P<value>-?[\d.]+(?:e[+-]?\d+)?|'[^']*')(?: in (?P<low>\S+) to (?P<high>\S+))?")
 _IT = re.compile(r"\bit\b")
-_EACH = re.compile(r"\[([^\[\]]+) each (\w+)\]")
+_EACH = re.compile(r"\[([^\[\]]+) each ([\w ,]+)\]")
 # What the source of an input begins with.
 _STATED = ("assumed", "measured", "fitted", "datasheet", "secondary")
 _CALLS: dict[str, Callable[..., Node]] = {
@@ -62,8 +62,8 @@ class Space:
         prefix: what its ids begin with; names of rows are looked for behind it first.
         suffix: what its labels end in.
         inputs: what ids of inputs begin with that it has to itself.
-        facts: by name, what stands in {braces} in its lines: {space} the prefix, {own} that of what it has to
-            itself even where its ids have none.
+        facts: by name, what stands in {braces} in its lines; {space} is what ids begin with, {own} the prefix
+            of what it has to itself even where its ids have none.
         features: what stands behind `when` there, beside what scenarios ask for.
         within: what names of rows are looked for behind first, where its ids begin otherwise.
         called: whether sentences call its rows by their labels without the suffix.
@@ -143,7 +143,12 @@ class Equations:
     def __post_init__(self) -> None:
         for subject in subjects().values():
             self._blocks += filter(self._holds, subject.blocks)
-            self._aliases |= {line.id: line for line in subject.names if self._holds(line)}
+            for line in filter(self._holds, subject.names):
+                if line.id in self._aliases:
+                    raise EquationError(
+                        f"{line.place}: {line.id} stands in {self._aliases[line.id].place} too"
+                    )
+                self._aliases[line.id] = line
             self._again |= {again.line.id: again for again in subject.agains if self._holds(again.line)}
         said = [line.parts["body"] for line in self._aliases.values()]
         for body in (*said, *(by for again in self._again.values() for _, by in again.replaced)):
@@ -252,10 +257,6 @@ class Equations:
         twin._names = {subject: dict(names) for subject, names in self._names.items()}
         return twin
 
-    def know_again(self, *figures: Named) -> None:
-        """Make figures known in place of those with their ids that were made before."""
-        self._known |= {figure.id: figure for figure in figures if figure.id in self._known}
-
     def know_as(self, name: str, node: Node) -> None:
         """Make known what a name stands for, which depends on what the scenarios ask for."""
         self._nodes[name] = node
@@ -299,6 +300,17 @@ class Equations:
         """File and line of a row, as `serving.eq:112`; empty where it is not of the text."""
         return self._rows[identifier][0].place if identifier in self._rows else ""
 
+    def make_all(self) -> frozenset[str]:
+        """Make every row of the text; the places in it of these, of what is laid over them, and of names."""
+        for identifier in self._rows:
+            self.figure(identifier)
+        lines = [*(line for line, _ in self._rows.values()), *self._aliases.values()]
+        lines += (line for identifier, over in self._over.items() if identifier in self for line in over)
+        return frozenset(line.place for line in lines)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
     def of(self, subject: str) -> OfSubject:
         """The rows of a subject by their names in it."""
         return OfSubject(self, subject)
@@ -335,6 +347,8 @@ class Equations:
             if block.title not in titles and (titles or block.part != part):
                 continue
             if block.again:
+                if block.again not in self._again:
+                    raise EquationError(f"{block.lines[0].place}: nothing is made again as {block.again}")
                 title = self._again[block.again].suffix.removeprefix(", ").capitalize()
                 found.append(Section(title, (), again=block.again))
             for space in self._spaces_of(block.each):
@@ -431,9 +445,7 @@ class Equations:
     def _made(self, identifier: str, line: Line, space: Space) -> Named:
         parts = line.parts
         label, source = space.filled(parts["label"]), parts["source"]
-        called = space.filled(parts["called"]) or (
-            lowered(label) if space.suffix and space.called and not space.shares else ""
-        )
+        called = space.filled(parts["called"]) or (lowered(label) if space.suffix and space.called else "")
         label, unit, note = f"{label}{space.suffix}", space.filled(parts["unit"]), space.filled(parts["note"])
         if parts["sign"] == ":=":
             stated = _INPUT.fullmatch(parts["body"])
@@ -614,8 +626,10 @@ def _input(
     identifier: str, label: str, unit: str, note: str, source: str, called: str, stated: re.Match[str]
 ) -> Input:
     """A figure that stands in the text itself; one with a range may be edited."""
-    value: Any = ast.literal_eval(stated["value"])
-    low, high = stated["low"], stated["high"]
+    try:
+        value, low, high = (None if end is None else ast.literal_eval(end) for end in stated.groups())
+    except (SyntaxError, ValueError) as error:
+        raise EquationError(f"{identifier}: expected := NUMBER in LOW to HIGH, found {stated[0]}") from error
     status = source.partition(" ")[0].removesuffix(":")
     return Input(
         id=identifier,
@@ -627,8 +641,8 @@ def _input(
         status=status if status in _STATED else "defined",
         shared=True,
         fixed=low is None,
-        minimum=None if low is None else ast.literal_eval(low),
-        maximum=None if high is None else ast.literal_eval(high),
+        minimum=low,
+        maximum=high,
         name=called,
     )
 

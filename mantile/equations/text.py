@@ -124,7 +124,8 @@ def read(text: str, file: str) -> Subject:
     """What stands in a file.
 
     Raises:
-        EquationError: for a line that is neither head, row, `for`, `each`, `when`, `over` nor `define`.
+        EquationError: for a line that is neither head, row, `for`, `each`, `when`, `over`, `again` nor
+            `define`.
     """
     subject = file.removesuffix(".eq")
     macros: dict[str, tuple[tuple[str, ...], str]] = {}
@@ -207,7 +208,8 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _head(line: str, place: str, subject: str) -> Block:
-    """Title, note and conditions of `[subject] Title | note | when a | each pool | part Decode | total`."""
+    """Title, note and conditions of `[subject] Title | note | when a | each pool | again name | part Decode |
+    aside | total`."""
     found = re.fullmatch(r"\[(\w+)\] (.+)", line)
     if found is None or found[1] != subject:
         raise EquationError(f"{place}: expected [{subject}] and a title, found {line}")

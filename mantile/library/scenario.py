@@ -282,8 +282,8 @@ class Scenario(Case):
                 raise ValueError(f"{name} is missing")
         if self.device_count and self.disaggregated:
             raise ValueError(
-                "devices: expected no decode workers beside devices that are not alike; put each of the two "
-                "into a file of its own"
+                "devices: expected no decode workers beside different devices; put each of the two into a "
+                "file of its own"
             )
         for where, case in (("", self), *((f"variants.{n}.", one) for n, one in enumerate(self.variants))):
             for name in AWAY:

@@ -393,7 +393,7 @@ def print_built(estimate: Estimate, path: Path) -> None:
         )
         fits = "fits" if result["fits"] else "does not fit"
         known = result[metrics.OUTPUT_TOKENS_PER_S.key] is not None
-        speed = f"TTFT {ttft}, TPOT {tpot}, {rate}" if known else "times and rates not known"
+        speed = f"TTFT {ttft}, TPOT {tpot}, {rate}" if known else "latency and throughput not known"
         console.print(f"  {result['name']}: {speed}, {fits} ({used} of {capacity} per accelerator)")
     _print_profiles(console, estimate)
     print_checks(console, results)

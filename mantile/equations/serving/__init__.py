@@ -35,7 +35,7 @@ def serving(rows: Equations, single: Pass | None) -> Serving:
     """
     if single is not None:
         rows.know(*(figure for section in single.sections for figure in section.figures()))
-        rows.make_in("experts_of_one", *times_of_experts(rows, single, "experts_of_one"))
+        times_of_experts(rows, single, "experts_of_one")
     *blocks, throughput = rows.sections("serving")
     step, others, per_token, *blocks = blocks
     slots, load, in_flight = _split(rows.sections("load"), "Load")
