@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mantile.equations import tables
+from mantile.equations import tables, text
 from mantile.equations.graph import build_graph
 from mantile.equations.tables import Equations, Space
 from mantile.equations.text import FOLDER, EquationError, read, subjects
@@ -346,3 +347,24 @@ def test_an_id_comes_before_a_name_of_the_own_subject(shop: Any) -> None:
         "[shop] A\nstall.rent  Rent [USD] = stall.rent\ntwice  Twice [USD] = shop.stall.rent + stall.rent\n"
     )
     assert Program([rows["shop.twice"]]).run({})[rows["shop.twice"]] == 20
+
+
+def test_a_wheel_holds_the_subjects_until_a_text_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "one.eq"
+    file.write_text("[one] Title\na  A [1] := 1\n", "utf-8")
+    monkeypatch.setattr(text, "FOLDER", tmp_path)
+    text.subjects.cache_clear()
+    (tmp_path / text.COMPILED).write_bytes(text.compile_subjects())
+    text.subjects.cache_clear()
+    with monkeypatch.context() as without_reader:
+        without_reader.setattr(text, "read", None)
+        assert [line.id for line in text.subjects()["one"].blocks[0].lines] == ["one.a"]
+    file.write_text("[one] Title\nb  B [1] := 1\n", "utf-8")
+    text.subjects.cache_clear()
+    try:
+        assert [line.id for line in text.subjects()["one"].blocks[0].lines] == ["one.b"]
+    finally:
+        monkeypatch.undo()
+        text.subjects.cache_clear()

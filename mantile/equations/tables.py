@@ -24,6 +24,7 @@ from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.sentence import lowered
 
 DECODE, _INPUTS = "decode.", "inputs."
+_TOTALS = {"": 0, "subtotal": Section.SUBTOTAL, "total": Section.TOTAL}
 _INPUT = re.compile(r"(?P<value>-?[\d.]+(?:e[+-]?\d+)?|'[^']*')(?: in (?P<low>\S+) to (?P<high>\S+))?")
 _IT = re.compile(r"\bit\b")
 _EACH = re.compile(r"\[([^\[\]]+) each ([\w ,]+)\]")
@@ -358,7 +359,7 @@ class Equations:
                 title = f"{space.filled(block.title)}{space.suffix}"
                 at = places.setdefault(f"{title}: {space.place or space.facts}", len(found))
                 if at == len(found):
-                    found.append(Section(title, rows, block.note, block.total))
+                    found.append(Section(title, rows, block.note, _TOTALS[block.total]))
                 else:  # a head that came before
                     found[at] = replace(found[at], rows=(*found[at].rows, *rows))
         return tuple(section for section in self._with_again(found) if section.rows)
