@@ -9,7 +9,7 @@ row or the function. The file is NAME.eq, or NAME.py where there is no text. Exc
     ----------------------   -----------------------------------------------------------------------
     hardware                 hardware.py: accelerator and system in use; about data types: formats.py
     efficiency               efficiency.py; which profile holds: fallback.py; efficiency.fraction and
-                               efficiency.rate: rates.py; the factors there are: factors.py
+                               efficiency.rate: rates.py; the factors there are: factors.table
     model                    model.py; facts and dimensions: mantile/ir
     tensor                   tensors.py
     ir, layers               of that name: what IR and Layers show; order of layers: order.py

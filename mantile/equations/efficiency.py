@@ -18,7 +18,6 @@ from mantile.equations.factors import (
     RANKS,
     Condition,
     FactorKind,
-    subject,
 )
 from mantile.equations.fallback import Fallback, LibraryFigures, Sources
 from mantile.equations.formats import CLASSES, Formats, class_label
@@ -152,7 +151,7 @@ def efficiency(
     blocks: dict[str, list[Row]] = {}
     for kind in _kinds(ir, inputs, ranks):
         in_use[kind.name], rows = _factor(kind, fallback, conditions)
-        blocks.setdefault(subject(kind), []).extend(rows)
+        blocks.setdefault(kind.subject, []).extend(rows)
     derived = rates(
         {name: factor.main for name, factor in in_use.items()},
         _by_user(in_use),
