@@ -27,7 +27,6 @@ from mantile.equations.forward import Pass, forward
 from mantile.equations.framework import Frameworks, frameworks, kinds_of_schedulers
 from mantile.equations.fullest import Fullest, make_devices
 from mantile.equations.gain import Gain, gain
-from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.handover import hand_over
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.kv_cache import features_of_caches
@@ -137,7 +136,6 @@ class EstimateGraph:
     apart: InDecode | None
     serving: Serving
     cost: tuple[Section, ...]
-    grid: CostGrid
     evidence: tuple[Section, ...]
     nearest: tuple[Section, ...]
     floors: Floors
@@ -490,7 +488,6 @@ def build_graph(
         links=table if parts is None else parts.table,
         serving=served,
         cost=of_cost_part,
-        grid=cost_grid(inputs.utilisation, rows, of_cost_part, payable),
         evidence=tables,
         nearest=nearest(rows, library, ir, sets, runs),
         floors=lowest,
@@ -705,7 +702,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Cost": (
             *graph.cost,
             *graph.rows.sections("evidence", "Range of costs and power"),
-            *graph.grid.sections,
+            *graph.rows.sections("grid"),
             _headlines(graph, of_cost=True),
         ),
         **({} if graph.capacity is None else {"Finance": graph.rows.sections("capacity")}),

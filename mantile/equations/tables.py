@@ -293,8 +293,10 @@ class Equations:
                 circle = " <- ".join([*self._making[self._making.index(identifier) :], identifier])
                 raise EquationError(f"{self.place(identifier)}: a circle: {circle}")
             self._making.append(identifier)
-            self._known[identifier] = self._made(identifier, *self._rows[identifier])
-            self._making.pop()
+            try:
+                self._known[identifier] = self._made(identifier, *self._rows[identifier])
+            finally:
+                self._making.pop()
         return self._known[identifier]
 
     def place(self, identifier: str) -> str:
