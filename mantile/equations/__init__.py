@@ -17,8 +17,8 @@ row or the function. The file is NAME.eq, or NAME.py where there is no text. Exc
                                of module linear.py, moe.py, attention.py, recurrence.py, elementwise.py,
                                vision.py on roofline.py; messages: messages.eq. A table in prefill.py
                                says which function for which id.
-    single                   single.py: decode, once more for one request
-    all_slots, estimate      load.eq: figures once more at other loads
+    single, all_slots,
+      estimate               load.eq: figures once more at other loads
     floor                    mantile/floors.py
 
 What decode workers have to themselves has "decode." before it: decode.memory.batch is memory.batch of decode

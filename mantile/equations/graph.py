@@ -23,10 +23,9 @@ from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.engine import Limits, Settings, limits, settings
 from mantile.equations.evidence import evidence, evidence_features
 from mantile.equations.fallback import COLUMN_IN_USE
-from mantile.equations.forward import Pass, forward
+from mantile.equations.forward import Pass, forward, times_of_experts
 from mantile.equations.framework import Frameworks, frameworks, kinds_of_schedulers
 from mantile.equations.fullest import Fullest, make_devices
-from mantile.equations.gain import Gain, gain
 from mantile.equations.handover import hand_over
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.kv_cache import features_of_caches
@@ -43,7 +42,6 @@ from mantile.equations.plan import in_cache
 from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.serving import Serving, serving
-from mantile.equations.single import single
 from mantile.equations.tables import Equations, Space
 from mantile.equations.typed import (
     ASSUMPTIONS,
@@ -102,10 +100,9 @@ class EstimateGraph:
         input_sections: blocks of what is asked; `typed` what the cells of inputs hold.
         assumed: what the cells of assumptions hold that times and memory follow from; `paid` of those from
             which only power and cost follow.
-        decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
+        decode: a step of the running batch.
         decoding: what that step works on.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
-        gain: what drafts bring; None where no scenario speculates.
         classes: of requests; None where a scenario has none.
         evidence: tables of the measured runs that stand behind ranges.
         measured: cells for measured values, by the field of a scenario's `measured`.
@@ -132,7 +129,6 @@ class EstimateGraph:
     prefill: Pass
     decode: Pass
     decoding: Decoding
-    single: Pass | None
     apart: InDecode | None
     serving: Serving
     cost: tuple[Section, ...]
@@ -140,7 +136,6 @@ class EstimateGraph:
     nearest: tuple[Section, ...]
     floors: Floors
     measured: Mapping[str, Input]
-    gain: Gain | None
     checks: Checks
     machines: Quantity
     of_machines: Section
@@ -367,9 +362,8 @@ def build_graph(
         decoding, decode_pass = apart.decoding, apart.step
     rows.know(*_by_id(decode_pass.sections).values())
     steps_of(rows, prefill_pass, decode_pass)
-    bring = gain(decode_workers, decoding, decode_pass)
-    single_pass = single(decode_workers, decoding.batch, decode_pass) if open_loop else None
-    served = serving(rows, single_pass)
+    times_of_experts(rows, decode_pass, "experts_of_one", "single.")
+    served = serving(rows)
     if rows.features & {"sessions", "request_rate"}:
         asked_by = "in_loop_of_sessions" if "sessions" in rows.features else "load.concurrency"
         inputs.set_default("concurrency", cast(Quantity, rows.node(asked_by)))
@@ -386,14 +380,12 @@ def build_graph(
         *rows.sections("break_even"),
     )
     inputs.set_default("pue", rows["cost.pue_from" if devices else "cost.pue_default"])
-    pass_of_floor = single_pass or decode_pass
     unequal = () if parts is None else pools
-    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, pass_of_floor, unequal))
+    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, rows, unequal))
     worked_out = (
         *rows.sections("fullest"),
         *prefill_pass.sections,
         *decode_pass.sections,
-        *(() if bring is None else bring.sections),
         *rows.sections("serving", part="Prefill"),
         *served.sections,
         *of_cost_part,
@@ -482,7 +474,6 @@ def build_graph(
         prefill=prefill_pass,
         decode=decode_pass,
         decoding=decoding,
-        single=single_pass,
         apart=apart,
         devices=parts,
         links=table if parts is None else parts.table,
@@ -492,7 +483,6 @@ def build_graph(
         nearest=nearest(rows, library, ir, sets, runs),
         floors=lowest,
         measured=measured(rows, shown),
-        gain=bring,
         checks=verdict,
         headlines=shown,
         per_day=per_day(by_id, payable),
@@ -682,8 +672,8 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *_of_pass(graph, graph.decode),
             *_on_devices(graph, "splits"),
             *_on_devices(graph, "words"),
-            *(() if graph.single is None else graph.single.sections),
-            *(() if graph.gain is None else graph.gain.sections),
+            *graph.rows.sections("load", part="Decode"),
+            *graph.rows.sections("gain"),
             *graph.rows.sections("serving", part="Decode"),
         ),
         "Serving": (

@@ -37,8 +37,10 @@ define before_decode = all_slots.load.wait_steady + all_slots.serving.prefill_th
 define share_growth(share) = -decode.efficiency.routing_spread * max(smallest, 1 - share) * ln(max(smallest, 1
   - share))
 
-# With all slots taken, and at an estimate of how many are: how long prompts hold up the slowest stage of a
-# pipeline is taken against the paces of stages with all slots taken.
+# With one request, with all slots taken, and at an estimate of how many are: how long prompts hold up the
+# slowest stage of a pipeline is taken against the paces of stages with all slots taken.
+again single | , one request | decode.memory.batch = one_request; decode.memory.allowed
+            = one_request; decode.batch = one_request
 again all_slots | , all slots taken | decode.memory.batch = load.most; decode.memory.allowed
             = load.most; decode.batch = load.most_decoding; inputs.concurrency = load.seats
 again estimate.1 | , estimate 0 | decode.batch = load.estimate_0; decode.memory.batch
@@ -46,6 +48,8 @@ again estimate.1 | , estimate 0 | decode.batch = load.estimate_0; decode.memory.
             = all_slots.serving.decode_pace.*; serving.decode_pace = all_slots.serving.decode_pace
 again estimate.2 | , estimate 1 | decode.batch = load.estimate_1
 again estimate.3 | , estimate 2 | decode.batch = load.estimate_2
+
+[load] One request | part Decode | again single
 
 [load] Batch slots | what follows from a request rate by Little's law
 most        Most requests in a batch [request]

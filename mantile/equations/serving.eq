@@ -7,6 +7,8 @@
 
 define emitted = constant.tokens_per_step | when not speculation
 define emitted = speculation.emitted | when speculation
+define requests_of_floor = decode.requests | when not request_rate
+define requests_of_floor = single.decode.requests | when request_rate
 define step_used = serving.decode_step | when not request_rate
 define step_used = serving.step_in_use | when request_rate
 define stall_used = serving.stall | when not request_rate
