@@ -10,15 +10,11 @@ when speculation
 define without(plain) = speculation.emitted / tokens_per_step * plain
 define saved_in(plain, step) = speculation.on * (without(plain) - step)
 
-again gain.one | , one request | decode.memory.batch = one_request; decode.memory.allowed = one_request;
-            decode.batch = one_request
 again gain.most | , most requests | decode.memory.batch = gain.most; decode.memory.allowed = gain.most;
             decode.batch = gain.most
 
 [gain] Most requests | that memory holds
 most        Most requests in a batch [request] = max(1, decode.memory.capacity_sequences)
-
-[gain] One request | again gain.one
 
 [gain] Most requests | again gain.most
 
@@ -27,7 +23,7 @@ speedup     Gain of drafts [1] = where(speculation.on > 0, without(decode.draft.
             ; tokens per second of a step
 saved       Time that drafts save in a step [s] = saved_in(decode.draft.plain, decode.time)
 saved_one   Time that drafts save in a step, one request [s]
-            = saved_in(gain.one.decode.draft.plain, gain.one.decode.time)
+            = saved_in(single.decode.draft.plain, single.decode.time)
 saved_most  Time that drafts save in a step, most requests [s]
             = saved_in(gain.most.decode.draft.plain, gain.most.decode.time)
 start       Saved with fewer requests [s] = where(saved < 0, saved_one, saved)

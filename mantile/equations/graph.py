@@ -672,7 +672,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *_of_pass(graph, graph.decode),
             *_on_devices(graph, "splits"),
             *_on_devices(graph, "words"),
-            *graph.rows.sections("load", part="Decode"),
+            *graph.rows.sections("serving", part="One request"),
             *graph.rows.sections("gain"),
             *graph.rows.sections("serving", part="Decode"),
         ),

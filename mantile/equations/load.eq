@@ -11,9 +11,6 @@ define of_one = load.single | when launches
 define fewer = serving.decode_step - of_one | when not routed_experts
 define fewer = serving.decode_step - of_one - load.reading * (decode.coverage_busiest -
   single.decode.coverage_busiest) | when routed_experts
-define more = all_slots.serving.decode_step - serving.decode_step | when not routed_experts
-define more = all_slots.serving.decode_step - serving.decode_step - load.reading *
-  (all_slots.decode.coverage_busiest - decode.coverage_busiest) | when routed_experts
 define slope_below = load.slope | when not routed_experts
 define slope_below = load.slope + load.slope_experts | when routed_experts
 define slope_beyond = load.slope_above | when not routed_experts
@@ -37,10 +34,8 @@ define before_decode = all_slots.load.wait_steady + all_slots.serving.prefill_th
 define share_growth(share) = -decode.efficiency.routing_spread * max(smallest, 1 - share) * ln(max(smallest, 1
   - share))
 
-# With one request, with all slots taken, and at an estimate of how many are: how long prompts hold up the
-# slowest stage of a pipeline is taken against the paces of stages with all slots taken.
-again single | , one request | decode.memory.batch = one_request; decode.memory.allowed
-            = one_request; decode.batch = one_request
+# With all slots taken, and at an estimate of how many are: how long prompts hold up the slowest stage of a
+# pipeline is taken against the paces of stages with all slots taken.
 again all_slots | , all slots taken | decode.memory.batch = load.most; decode.memory.allowed
             = load.most; decode.batch = load.most_decoding; inputs.concurrency = load.seats
 again estimate.1 | , estimate 0 | decode.batch = load.estimate_0; decode.memory.batch
@@ -48,8 +43,6 @@ again estimate.1 | , estimate 0 | decode.batch = load.estimate_0; decode.memory.
             = all_slots.serving.decode_pace.*; serving.decode_pace = all_slots.serving.decode_pace
 again estimate.2 | , estimate 1 | decode.batch = load.estimate_1
 again estimate.3 | , estimate 2 | decode.batch = load.estimate_2
-
-[load] One request | part Decode | again single
 
 [load] Batch slots | what follows from a request rate by Little's law
 most        Most requests in a batch [request]
@@ -95,8 +88,12 @@ slope_experts  Time to read more experts, per further request [s]
 
 slope       Step time per further request [s] = max(0, fewer) / max(1, decode.batch / one_request - 1)
             ; the reading of routed experts apart
+all_longer  Step with all slots taken, longer than that of the batch [s]
+            = all_slots.serving.decode_step - serving.decode_step
+over load.all_longer = it - reading * (all_slots.decode.coverage_busiest - decode.coverage_busiest)
+  | when routed_experts
 slope_above  Step time per request beyond the batch [s]
-            = where(most_decoding > decode.batch, max(0, more) / max(1, (most_decoding - decode.batch) /
+            = where(most_decoding > decode.batch, max(0, all_longer) / max(1, (most_decoding - decode.batch) /
             one_request), 0) ; none where the batch has all that may decode; routed experts apart
 fixed       Step time without requests [s] = serving.decode_step - slope_below * (decode.batch / one_request)
 fixed_above  Step time without requests, beyond the batch [s]

@@ -184,6 +184,11 @@ decode_host_of_one  Time of the host to start the operations of a decode step of
             = where(inputs.enforce_eager == 'on', decode_operations * decode.efficiency.eager_mode_launch, 0)
             ; one by one; 0 where a graph holds them
 
+again single | , one request | decode.memory.batch = one_request; decode.memory.allowed = one_request;
+            decode.batch = one_request
+
+[serving] One request | part One request | again single
+
 [serving] Launches of a decode step | without graphs | part Decode | when launches
 beyond_graphs  The batch is larger than the largest graph [flag]
             = where(all(inputs.graph_max_batch > 0, decode.rank_requests > inputs.graph_max_batch), 1, 0)

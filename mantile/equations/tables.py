@@ -211,8 +211,9 @@ class Equations:
                 for left, right in again.replaced
                 for figure, by in self._pairs(left, right, again.line)
             }
-            roots = (figure for asked in self._asked[name] for figure in self._named(asked, again.line))
-            self._rewrites[name] = GraphRewrite(replaced, (), f"{name}.", again.suffix, tuple(roots))
+            asked = self._asked.get(name, ())
+            roots = tuple(figure for row in asked for figure in self._named(row, again.line))
+            self._rewrites[name] = GraphRewrite(replaced, (), f"{name}.", again.suffix, roots)
         return self._rewrites[name]
 
     def _pairs(self, left: str, right: str, line: Line) -> Iterator[tuple[Named, str]]:
