@@ -182,6 +182,19 @@ def test_rows_of_a_space_are_found_behind_what_its_ids_lack(shop: Any) -> None:
     assert rows.node("shop.south.price.0.05") is price
 
 
+def test_a_space_within_another_looks_behind_what_it_says(shop: Any) -> None:
+    """Names are looked for where the inner space says; figures that stand apart are added one by one."""
+    text = "[shop] Prices | each day\neach stall\n{day}.{name}  Price [USD] = stall.rent\n\n"
+    rows = shop(f"{text}[shop] All\nall  All [USD] = added(*[shop.{{day}}.a each day]) ; of a\n")
+    rows.know(defined("a.stall.rent", "Rent of a", "USD", 7))
+    rows.make_in("day", Space(facts={"day": "mon"}), Space(facts={"day": "tue"}))
+    rows.make_in("stall", Space(facts={"name": "a"}, within="a."), Space(facts={"name": "b"}))
+    found = Program([rows["shop.mon.a"], rows["shop.mon.b"], rows["shop.all"]]).run({})
+    assert [found[rows[f"shop.{name}"]] for name in ("mon.a", "all")] == [7, 14]
+    assert rows["shop.mon.b"].body is rows.figure("stall.rent")
+    assert repr(rows["shop.all"].body) == repr(rows["shop.mon.a"] + rows["shop.tue.a"])
+
+
 def test_a_row_stands_under_a_head() -> None:
     with pytest.raises(EquationError, match=r"shop.eq:1: a row before the first"):
         read("a  A [1] = 1\n", "shop.eq")

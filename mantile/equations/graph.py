@@ -15,7 +15,7 @@ from mantile.equations.collectives import kinds_of_messages, know_passes
 from mantile.equations.correction import corrections
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import OF_FIRST, Devices, unlike
-from mantile.equations.devices_passes import on_devices
+from mantile.equations.devices_passes import know_ends, on_devices
 from mantile.equations.devices_splits import other_splits
 from mantile.equations.devices_told import held_in_words
 from mantile.equations.dimensions import dimensions
@@ -346,10 +346,15 @@ def build_graph(
     decode_pass = forward(decoding.phase, ir, decode_workers, rows)
     if parts is not None:
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
-        work = {"prefill": prefill_pass, "decode": decode_pass}
-        parts = other_splits(ir, prefill_workers, parts, decoding, work)
-        parts = replace(parts, passes={**parts.passes, "words": (held_in_words(parts, ranks.counted),)})
         rows.know(*_by_id(section for sections in parts.passes.values() for section in sections).values())
+        rows.know(*_by_id((*prefill_pass.sections, *decode_pass.sections)).values())
+        know_ends(rows, prefill_pass, decode_pass)
+        others = {
+            "splits": (other_splits(prefill_workers, parts),),
+            "words": (held_in_words(parts, ranks.counted),),
+        }
+        parts = replace(parts, passes={**parts.passes, **others})
+        rows.know(*_by_id(others["words"]).values())
     operations_of(rows, "operations", prefill_pass)
     operations_of(rows, "decode_operations", decode_pass)
     table = link_table(library) if disaggregated else None

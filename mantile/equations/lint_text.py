@@ -11,6 +11,7 @@ from mantile.equations.text import EquationError, Line, subjects
 from mantile.ir.build import build_ir
 from mantile.library.capacity import CapacityAsked
 from mantile.library.correction import load_correction
+from mantile.library.device import AWAY
 from mantile.library.evidence import EvidenceBase
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
@@ -51,7 +52,7 @@ _STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a model, and 
     "mixture of experts on devices, drafts": (
         "mixtral-8x7b",
         {
-            "stated": frozenset({"devices", "speculation"}),
+            "stated": frozenset({"devices", "speculation", *AWAY.values()}),
             "devices": 2,
             "open_loop": True,
             "caches_prefixes": True,

@@ -40,7 +40,7 @@ _CALLS: dict[str, Callable[..., Node]] = {
     )
 }
 _CALLS |= {"abs": q.absolute, "all": q.all_of, "exp": q.exponential, "ln": q.logarithm}
-_CALLS |= {"max": q.maximum, "min": q.minimum, "sum": q.sum_range}
+_CALLS |= {"max": q.maximum, "min": q.minimum, "sum": q.sum_range, "added": lambda *parts: q.sum_of(parts)}
 _SIGNS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -109,6 +109,7 @@ class Space:
             suffix=f"{self.suffix}{outer.suffix}",
             facts=outer.facts | self.facts,
             features=outer.features | self.features,
+            within=self.within or outer.within,
         )
 
 
