@@ -45,6 +45,18 @@ cut       Cut [1] := 0.5 ; of the price
 over shop.sum = it * cut | when sale, not holiday
 """
 
+OF_PASSES = (
+    "messages",
+    "roofline",
+    "linear",
+    "attention",
+    "moe",
+    "recurrence",
+    "elementwise",
+    "vision",
+    "lora",
+)
+
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -225,7 +237,8 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     behind = [node for node in ancestors(*figures.values()) if isinstance(node, Quantity)]
     assert all(figures.get(node.id, node) is node for node in behind), "two rows of one id"
     assert not {identifier for identifier in rows._over if identifier not in rows}
-    homes = {"messages": {"prefill", "decode"}, "link": {"transfer_link"}, "memory": {"runtime"}}
+    homes = {"link": {"transfer_link"}, "memory": {"runtime"}}
+    homes |= {subject: {"prefill", "decode"} for subject in OF_PASSES}
     for subject in subjects():
         for part in ("", "Hardware", "Prefill", "Operations", "Decode"):
             for section in rows.sections(subject, part=part):
@@ -312,7 +325,7 @@ def test_operations_are_those_of_the_graph(shop: Any) -> None:
 
 
 SPACES = """
-[shop] Stalls | rows of each | each stall
+[shop] Stalls | rows of each, {n} | each stall
 weight   Weight [kg] = stall.weight
 price    Price [USD] = stall.rent
 sum      Sum [USD/kg] = price / weight
@@ -341,7 +354,8 @@ def test_a_space_has_rows_again(shop: Any) -> None:
         ["shop.weight", "shop.price", "shop.sum", "shop.cell.1.1", "stall.rent"],
         ["b.shop.weight", "b.shop.sum"],
     ]
-    assert rows.in_space("b.").sections("shop")[0].title == "Stalls, b"
+    of_b = rows.in_space("b.").sections("shop")[0]
+    assert (of_b.title, of_b.note) == ("Stalls, b", "rows of each, 1")
 
 
 def test_rows_of_a_block_are_made_for_each(shop: Any) -> None:

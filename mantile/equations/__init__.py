@@ -13,12 +13,11 @@ row or the function. The file is NAME.eq, or NAME.py where there is no text. Exc
     model                    model.py; facts and dimensions: mantile/ir
     tensor                   tensors.py
     ir, layers               of that name: what IR and Layers show; order of layers: order.py
-    prefill, decode          of that name and phase.py: what enters a pass; then forward.py, and for each kind
-                               of module linear.py, moe.py, attention.py, recurrence.py, elementwise.py,
-                               vision.py on roofline.py; messages: messages.eq. A table in prefill.py
-                               says which function for which id.
-    single, all_slots,
-      estimate               load.eq: figures once more at other loads
+    prefill, decode          of that name and phase.py: what enters a pass; then forward.py. Rows of a module
+                               by its kind: linear.eq, moe.eq, attention.eq, recurrence.eq, elementwise.eq,
+                               vision.eq, lora.eq, all on roofline.eq; messages: messages.eq
+    single                   serving.eq: decode, once more for one request
+    all_slots, estimate      load.eq: figures once more at other loads
     floor                    mantile/floors.py
 
 What decode workers have to themselves has "decode." before it: decode.memory.batch is memory.batch of decode

@@ -41,6 +41,7 @@ from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.plan import in_cache
 from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
+from mantile.equations.roofline import make_modules
 from mantile.equations.serving import Serving, serving
 from mantile.equations.tables import Equations, Space
 from mantile.equations.typed import (
@@ -338,6 +339,7 @@ def build_graph(
     rows.make_in("device, the last first", *of_devices[::-1])
     rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
     cells = None if demand is None else demand_cells(demand, rows)
+    make_modules(rows, ir, prefill_workers, disaggregated)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers, rows)
     if parts is not None:
         prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
