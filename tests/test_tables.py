@@ -207,6 +207,18 @@ def test_a_space_within_another_looks_behind_what_it_says(shop: Any) -> None:
     assert repr(rows["shop.all"].body) == repr(rows["shop.mon.a"] + rows["shop.tue.a"])
 
 
+def test_places_of_rows_are_those_of_lines_made_several_times_too(shop: Any) -> None:
+    """In the order of the sheet; a figure that is stated for each has facts in it."""
+    text = "[shop] Prices\nrent  Rent [USD] := 5\neach fruit\n{fruit}.price  Price [USD] := {usd}\n\n"
+    rows = shop(f"{text}dear  The dearest price [USD] = max(shop.*.price)\n")
+    rows.make_in(
+        "fruit", *(Space(facts={"fruit": name, "usd": usd}) for name, usd in (("fig", "3"), ("pear", "2")))
+    )
+    names = ["shop.rent", "shop.fig.price", "shop.pear.price", "shop.dear"]
+    assert [identifier for *_, identifier in rows.places("shop")] == names
+    assert Program([rows["shop.dear"]]).run({})[rows["shop.dear"]] == 3
+
+
 def test_a_row_stands_under_a_head() -> None:
     with pytest.raises(EquationError, match=r"shop.eq:1: a row before the first"):
         read("a  A [1] = 1\n", "shop.eq")

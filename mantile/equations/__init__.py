@@ -8,8 +8,8 @@ row or the function. The file is NAME.eq, or NAME.py where there is no text. Exc
     first part of the id     file
     ----------------------   -----------------------------------------------------------------------
     hardware                 hardware.py: accelerator and system in use; about data types: formats.py
-    efficiency               efficiency.py; which profile holds: fallback.py; efficiency.fraction and
-                               efficiency.rate: rates.py; the factors there are: factors.table
+    efficiency               efficiency.eq: what is reached; the factors: efficiency.py, those there are:
+                               factors.table, which profile holds: fallback.py
     model                    model.py; facts and dimensions: mantile/ir
     tensor                   tensors.py
     ir, layers               of that name: what IR and Layers show; order of layers: order.py

@@ -68,7 +68,14 @@ from mantile.graph.quantity import (
     precedents,
     span,
 )
-from mantile.ir.modules import GroupedMatMul, ModelGraph, Recurrence
+from mantile.ir.modules import (
+    Attention,
+    GroupedMatMul,
+    Indexer,
+    LatentAttention,
+    ModelGraph,
+    Recurrence,
+)
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
 from mantile.library.request_classes import RequestClass
@@ -515,6 +522,10 @@ def _of_model(ir: ModelGraph) -> frozenset[str]:
     """What a model has, by the names that blocks of equations have for it."""
     has = {
         "routed_experts": GroupedMatMul in ir.operations(),
+        "plain_attention": Attention in ir.operations(),
+        "latent_attention": LatentAttention in ir.operations(),
+        "cache_read": bool({Attention, Indexer} & ir.operations()),
+        "attention_kernels": bool({Attention, Indexer} & ir.operations()) or ir.vision is not None,
         "recurrent_states": any(isinstance(module.operation, Recurrence) for module in ir.modules),
         "images": ir.vision is not None,
         "heads": any(width.split == "heads" for width in ir.widths),

@@ -394,9 +394,9 @@ class Equations:
         """Block, space and id of each row of a subject in order, without making it."""
         for block in self._blocks:
             for space in self._spaces_of(block.each) if block.subject == subject else ():
-                for line in block.lines:
-                    if line.parts and not line.over and self._holds(line, space):
-                        yield block, space, space.prefix + space.filled(line.id)
+                for line, inner in self._lines(block, space):
+                    if line.parts:
+                        yield block, inner, inner.prefix + inner.filled(line.id)
 
     def _holds(self, part: Block | Line, space: Space | None = None) -> bool:
         features = self.features if space is None else self.features | space.features
@@ -405,15 +405,17 @@ class Equations:
     def _spaces_of(self, each: str) -> tuple[Space, ...]:
         return self._spaces.get(each, ()) if each else (Space(),)
 
-    def _placed(self, block: Block, outer: Space) -> Iterator[Named]:
+    def _lines(self, block: Block, outer: Space) -> Iterator[tuple[Line, Space]]:
+        """The lines of rows of a block in order, each with the space in which it is made."""
         for each, together in groupby(block.lines, lambda line: line.each):
-            lines = tuple(together)
-            for space in self._spaces_of(each) if each else (outer,):
-                yield from self._placed_lines(lines, space.inside(outer) if each else outer)
+            lines = [line for line in together if not line.over]
+            for space in self._spaces_of(each) if each else (Space(),):
+                within = space.inside(outer) if each else outer
+                yield from ((line, within) for line in lines if self._holds(line, within))
 
-    def _placed_lines(self, lines: Iterable[Line], space: Space) -> Iterator[Named]:
-        for line in lines:
-            if line.over or not self._holds(line, space) or (line.stated and space.place):
+    def _placed(self, block: Block, outer: Space) -> Iterator[Named]:
+        for line, space in self._lines(block, outer):
+            if line.stated and space.place:
                 continue
             identifier = space.filled(line.id)
             column = self._nodes.get(identifier)
@@ -453,7 +455,7 @@ class Equations:
         called = space.filled(parts["called"]) or (lowered(label) if space.suffix and space.called else "")
         label, unit, note = f"{label}{space.suffix}", space.filled(parts["unit"]), space.filled(parts["note"])
         if parts["sign"] == ":=":
-            stated = _INPUT.fullmatch(parts["body"])
+            stated = _INPUT.fullmatch(space.filled(parts["body"]))
             if stated is None:
                 raise EquationError(f"{line.place}: expected := NUMBER, 'TEXT', or NUMBER in LOW to HIGH")
             return _input(identifier, label, unit, note, source, called, stated)

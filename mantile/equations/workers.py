@@ -139,19 +139,18 @@ def workers(
     """The accelerators that prefill, or do everything."""
     chips = hardware(library, inputs)
     dtypes = formats(library, inputs, chips, ir)
-    factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
+    rows.know(
+        *(row for of in (chips, dtypes) for section in of.sections for row in section.figures()),
+        *(*ranks.rows(), ranks.continuous),
+    )
+    factors = efficiency(library, inputs, ranks, chips, dtypes, ir, rows)
     plan = sharding(ir, inputs, ranks)
     stored = tensors(ir, plan, inputs.embedding_tp)
     drafts = speculation(rows)
     rows.know(
-        *(
-            row
-            for of in (chips, dtypes, factors, plan)
-            for section in of.sections
-            for row in section.figures()
-        ),
+        *(row for of in (factors, plan) for section in of.sections for row in section.figures()),
         *(row for section in stored.on_rank for row in section.figures()),
-        *(*factors.factors.values(), *ranks.rows(), ranks.continuous),
+        *factors.factors.values(),
         *(() if ranks.disaggregated is None else (ranks.disaggregated,)),
     )
     return Workers(
