@@ -46,7 +46,7 @@ def lora(phase: Phase, ir: ModelGraph, workers: Workers) -> Block | None:
     parameters: Node = held.products
     multiplied: Node = held.products * phase.rank_tokens
     if held.of_experts is not None:
-        assert workers.plan.experts is not None and phase.coverage is not None
+        assert phase.coverage is not None
         read_there = rows(
             "of_experts",
             "Parameters of an adapter beside experts that are touched",
@@ -54,7 +54,7 @@ def lora(phase: Phase, ir: ModelGraph, workers: Workers) -> Block | None:
             held.of_experts * phase.coverage,
         )
         parameters = parameters + read_there
-        chosen = phase.scoped["experts"] * ir.facts["experts_per_token"] / workers.plan.experts.per_rank
+        chosen = phase.scoped["experts"] * ir.facts["experts_per_token"] / workers.rows["plan.experts"]
         multiplied = multiplied + rows(
             "by_experts", "Tokens through adapters of experts", "parameter*token", held.of_experts * chosen
         )

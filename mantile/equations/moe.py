@@ -30,8 +30,6 @@ def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quan
     if not routed:
         return None
     per_token, count = routed[0].per_token, routed[0].count
-    ranks = workers.plan.experts
-    assert ranks is not None
     if not isinstance(tokens, Quantity):
         tokens = rows("pass_tokens", "Tokens in one pass", "token", tokens)
     missed = 1 - per_token / count
@@ -56,7 +54,7 @@ def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quan
         "coverage_deviation",
         "Deviation of that share between ranks",
         "1",
-        (share * untouched / ranks.per_rank) ** HALF,
+        (share * untouched / workers.rows["plan.experts"]) ** HALF,
         "as of independent draws",
         called="deviation of the coverage",
     )
@@ -64,7 +62,7 @@ def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quan
         "coverage_busiest",
         "Share of its experts that the busiest rank reads",
         "1",
-        minimum(1, share + deviation * logarithm(ranks.ranks.groups) ** HALF),
+        minimum(1, share + deviation * logarithm(workers.rows["plan.expert_groups"]) ** HALF),
         "a layer waits for it; of n draws the highest lies about sqrt(ln n) deviations above their mean",
         called="coverage on the busiest rank",
     )
@@ -73,7 +71,7 @@ def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quan
 def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Workers) -> Block:
     """One of the two grouped products of a layer; the launch of the pair is shared between them."""
     efficiency, plan, formats = workers.efficiency, workers.plan, workers.formats.classes["experts"]
-    assert phase.coverage is not None and plan.experts is not None
+    assert phase.coverage is not None
     rows = rows_of(phase, module)
     inputs, outputs = channels_on_rank(rows, module, product, plan)
     routed = rows(
@@ -91,7 +89,10 @@ def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Worke
         called="parameters of an expert",
     )
     touched = rows(
-        "touched", "Experts touched on the busiest rank", "expert", phase.coverage * plan.experts.per_rank
+        "touched",
+        "Experts touched on the busiest rank",
+        "expert",
+        phase.coverage * workers.rows["plan.experts"],
     )
     weights = rows(
         "weight_bytes",
@@ -106,7 +107,7 @@ def experts(phase: Phase, module: Module, product: GroupedMatMul, workers: Worke
         inputs * formats.activation_bytes + outputs * RESULT_BYTES,
         called="bytes of a row",
     )
-    sends = plan.experts.ranks.sends_tokens > 0
+    sends = workers.rows["plan.sends_tokens"] > 0
     fastest = where(sends, efficiency["moe_sent_flops"], efficiency["moe_flops"])
     multiplied = rows(
         "row_product", "Product of a row", "s", FLOPS_PER_MAC * ONE_TOKEN * parameters / fastest

@@ -118,26 +118,26 @@ def tokens_by_scope(
 ) -> dict[Scope, Quantity]:
     """Tokens that a rank works on, by the ranks a module is spread over; adds rows for experts."""
     scopes = {scope(module) for module in ir.modules}
-    plan = workers.plan
+    routed = "routed_experts" in workers.rows.features
     scoped: dict[Scope, Quantity] = {"attention": on_rank, "stage": tokens}
-    if scopes & {"stage", "shared"} and plan.experts is not None:
+    if scopes & {"stage", "shared"} and routed:
         scoped["stage"] = scoped["shared"] = rows(
             "shared_tokens",
             "Tokens of a rank in dense FFNs and shared experts",
             "token",
-            where(plan.experts.ranks.sends_tokens > 0, on_rank, tokens),
+            where(workers.rows["plan.sends_tokens"] > 0, on_rank, tokens),
         )
     own = workers.inputs.own_ffns
     if own is not None:
         scoped["stage"] = scoped["shared"] = rows(
             "ffn_tokens", "Tokens of a rank in dense FFNs", "token", where(own, on_rank, scoped["stage"])
         )
-    if "experts" in scopes and plan.experts is not None:
+    if "experts" in scopes and routed:
         scoped["experts"] = rows(
             "expert_tokens",
             "Tokens of a rank's experts",
             "token",
-            tokens / plan.experts.ranks.groups,
+            tokens / workers.rows["plan.expert_groups"],
             "experts are chosen evenly",
         )
     return scoped
@@ -145,4 +145,4 @@ def tokens_by_scope(
 
 def norm_tokens(rows: Rows, on_rank: Quantity, workers: Workers) -> Quantity:
     """Tokens of a rank in the norms between mixer and FFN."""
-    return rows("norm_tokens", "Tokens of a rank in norms", "token", on_rank / workers.plan.sequence)
+    return rows("norm_tokens", "Tokens of a rank in norms", "token", on_rank / workers.rows["plan.sequence"])

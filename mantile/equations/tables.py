@@ -39,7 +39,7 @@ _CALLS: dict[str, Callable[..., Node]] = {
     )
 }
 _CALLS |= {"abs": q.absolute, "all": q.all_of, "exp": q.exponential, "ln": q.logarithm}
-_CALLS |= {"max": q.maximum, "min": q.minimum, "sum": q.sum_range}
+_CALLS |= {"max": q.maximum, "min": q.minimum, "sum": q.sum_range, "plus": lambda *parts: q.sum_of(parts)}
 _SIGNS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -253,6 +253,7 @@ class Equations:
         """The rows as they are so far; rows made or known there stay there."""
         twin = copy(self)
         twin._known, twin._nodes = dict(self._known), dict(self._nodes)
+        twin._rows, twin._spaces = dict(self._rows), dict(self._spaces)
         twin._walked, twin._following = set(self._walked), dict(self._following)
         twin._names = {subject: dict(names) for subject, names in self._names.items()}
         return twin
@@ -391,7 +392,7 @@ class Equations:
             for space in self._spaces_of(block.each) if block.subject == subject else ():
                 for line in block.lines:
                     if line.parts and not line.over and self._holds(line, space):
-                        yield block, space, space.prefix + space.filled(line.id)
+                        yield block, space, space.id(line)
 
     def _holds(self, part: Block | Line, space: Space | None = None) -> bool:
         features = self.features if space is None else self.features | space.features

@@ -140,18 +140,14 @@ def workers(
     chips = hardware(library, inputs)
     dtypes = formats(library, inputs, chips, ir)
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
-    plan = sharding(ir, inputs, ranks)
+    rows.know(*ranks.rows())
+    plan = sharding(ir, inputs, rows)
     stored = tensors(ir, plan, inputs.embedding_tp)
     drafts = speculation(rows)
     rows.know(
-        *(
-            row
-            for of in (chips, dtypes, factors, plan)
-            for section in of.sections
-            for row in section.figures()
-        ),
+        *(row for of in (chips, dtypes, factors) for section in of.sections for row in section.figures()),
         *(row for section in stored.on_rank for row in section.figures()),
-        *(*factors.factors.values(), *ranks.rows(), ranks.continuous),
+        *(*factors.factors.values(), ranks.continuous),
         *(() if ranks.disaggregated is None else (ranks.disaggregated,)),
     )
     return Workers(
