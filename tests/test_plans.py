@@ -23,7 +23,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from live import few
 
-from mantile.equations.placement import placement
+from mantile.equations.placement import Placement
 from mantile.estimates import results
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
@@ -801,7 +801,7 @@ def test_slices_of_all_accelerators_are_the_whole_model(name: str) -> None:
     """Every column, head, row and expert of a stage lies on as many ranks as it has copies."""
     model, most = built(name), 64
     (workers,), facts = model.made.equations.workers, model.ir.facts
-    lines = {line.name: line.figures for line in placement(workers, model.ir, "p", most).lines}
+    lines = {line.name: line.figures for line in Placement(workers, "placement", most).lines}
     program = Program([figure for figures in lines.values() for figure in figures])
     total = int(model.made.values()[model.ir.total_layers])
     sizes = {

@@ -407,3 +407,27 @@ def test_a_wheel_holds_the_subjects_until_a_text_changes(
     finally:
         monkeypatch.undo()
         text.subjects.cache_clear()
+
+
+def test_parts_are_added_one_by_one(shop: Any) -> None:
+    """Of one part it is the part itself; "not" is a part of an id."""
+    rows = shop(
+        "[shop] A\nprice.a  P [USD] := 3\nprice.not.a  P [USD] = added(*[stall.rent * {n} each two])\n"
+        "one  One [USD] = added(price.not.a)\nnone  None [USD] = added(*[stall.rent each none])\n"
+    )
+    rows.make_in("two", Space(facts={"n": "1"}), Space(facts={"n": "stall.rent"}))
+    rent, both = rows.figure("stall.rent"), rows["shop.price.not.a"]
+    assert repr(both.body) == repr(rent * 1 + rent * rent)
+    assert rows["shop.one"].body is both and Program([rows["shop.none"]]).run({})[rows["shop.none"]] == 0
+
+
+def test_a_fork_has_spaces_of_its_own(shop: Any) -> None:
+    """Rows that it makes stand there alone, and again in the next."""
+    rows = shop("[shop] Stalls | each stall | aside\nprice  Price [USD] = rent\n")
+    for number in (1, 2):
+        fork, home = rows.fork(), f"stalls.{number}"
+        fork.know(defined(f"{home}.rent", "Rent", "USD", number))
+        fork.make_in("stall", Space(home=home))
+        ((_, _, identifier),) = fork.places("shop")
+        assert Program([fork[identifier]]).run({})[fork[identifier]] == number
+        assert identifier == f"{home}.price" and identifier not in rows

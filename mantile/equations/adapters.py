@@ -107,8 +107,7 @@ def _sides(rows: Rows, module: Module, plan: Sharding) -> Quantity:
     rows.add(matrices)
     channels: Node = matrices * plan.on_rank(work.inputs, module) + plan.on_rank(work.outputs, module)
     if isinstance(work, GroupedMatMul):
-        assert plan.experts is not None
-        channels = plan.experts.per_rank * channels
+        channels = plan.on_rank(work.count, module) * channels
     return rows(f"sides.{module.id}", f"Channels in and out on a rank, {module.label}", "channel", channels)
 
 

@@ -356,8 +356,7 @@ def _multiplied(matrix: RankWeights, workers: Workers, decode: Pass) -> Iterator
         if module.tensors and not any(tensor.matrix for tensor in module.tensors):
             continue  # a table, such as one of embeddings
         if isinstance(work, GroupedMatMul) and matrix.of_class == "experts":
-            assert workers.plan.experts is not None
-            yield f"{_id(workers.plan.experts.per_rank)} * {_parameters(block)}"
+            yield f"{workers.rows['plan.experts'].id} * {_parameters(block)}"
         elif isinstance(work, MatMul) and work.weights == matrix.of_class:
             yield _parameters(block)
 

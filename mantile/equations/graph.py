@@ -38,7 +38,7 @@ from mantile.equations.mixed import operations_of, steps_of
 from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import FEATURE, nearest
 from mantile.equations.override import OVERRIDE, Overridable
-from mantile.equations.plan import in_cache
+from mantile.equations.plan import features_of_plan
 from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.roofline import make_modules
@@ -281,7 +281,7 @@ def build_graph(
     rows = Equations(
         _features(disaggregated, open_loop, caches_prefixes, stated)
         | _of_model(ir)
-        | frozenset((*features_of_weights(ir), *features_of_caches(ir)))
+        | frozenset((*features_of_plan(ir), *features_of_weights(ir), *features_of_caches(ir)))
         | frozenset({"devices"} if devices else {})
         | frozenset({FEATURE} if runs else {})
         | frozenset({"correction"} if library.correction is not None else {})
@@ -528,9 +528,6 @@ def _of_model(ir: ModelGraph) -> frozenset[str]:
         "attention_kernels": bool({Attention, Indexer} & ir.operations()) or ir.vision is not None,
         "recurrent_states": any(isinstance(module.operation, Recurrence) for module in ir.modules),
         "images": ir.vision is not None,
-        "heads": any(width.split == "heads" for width in ir.widths),
-        "kv_heads": any(width.split == "kv heads" for width in ir.widths),
-        "kv_copies": any(width.split == "kv heads" and in_cache(ir, width.total) for width in ir.widths),
         "max_positions": "max_positions" in ir.facts,
         "config": ir.model.architecture.unread is not None,
         "remarks": bool(ir.remarks()),

@@ -425,7 +425,7 @@ def _over(ranks: Node, words: str, behind: str = "") -> Node:
 def split(module: Module, workers: Workers) -> Node:
     """How the ranks of some workers share a module, in words."""
     plan, work = workers.plan, module.operation
-    if isinstance(work, GroupedMatMul) and plan.experts is not None:
+    if isinstance(work, GroupedMatMul):
         return _of_experts(work, workers)
     ranks = plan.over.get(scope(module), workers.inputs.tp)
     inputs = [work.inputs] if isinstance(work, MatMul) else []
@@ -436,7 +436,7 @@ def split(module: Module, workers: Workers) -> Node:
     splits = plan.splits_of(*outputs, *(size for tensor in module.tensors for size in tensor.shape))
     if not splits:
         if isinstance(work, Elementwise) and work.kind == "norm":
-            return _over(plan.sequence, "tokens")
+            return _over(workers.rows["plan.sequence"], "tokens")
         return as_node("whole on each rank")
     if "kv heads" in splits and plan.kv_copies is not None:
         copies = where(plan.kv_copies > 1, join(", KV × ", rounded(plan.kv_copies, 0)), "")
@@ -451,10 +451,8 @@ def split(module: Module, workers: Workers) -> Node:
 
 def _of_experts(work: GroupedMatMul, workers: Workers) -> Node:
     """Experts over groups of ranks, and the columns of one over the ranks that share it."""
-    experts = workers.plan.experts
-    assert experts is not None
-    groups, tp = experts.ranks.groups, experts.ranks.tp
-    some = where(groups > 1, join(text(experts.per_rank), " of "), "all ")
+    groups, tp, held = (workers.rows[f"plan.{name}"] for name in ("expert_groups", "expert_tp", "experts"))
+    some = where(groups > 1, join(text(held), " of "), "all ")
     return join(some, text(work.count), where(tp > 1, join(", each ÷ ", text(tp)), ""))
 
 

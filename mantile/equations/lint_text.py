@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.graph import build_graph
+from mantile.equations.placement import BAND, Placement
 from mantile.equations.text import EquationError, Line, subjects
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
@@ -116,11 +117,12 @@ def lint_text(library: Library) -> Linted:
     unknown = library.model_copy(update=of_kinds)
     for name, (model, asked) in _STRUCTURES.items():
         try:
-            rows = build_graph(
+            graph = build_graph(
                 build_ir(_in_several_types(model) if "several data types" in name else load_model(model)),
                 corrected if asked.keys() - {"disaggregated"} else unknown,
                 **asked,
-            ).rows
+            )
+            rows = Placement(graph.decode_workers, "placement", BAND, BAND).rows
             places |= rows.make_all()
             made += len(rows)
         except EquationError as error:

@@ -1,8 +1,8 @@
 # What lies in the memory of the fullest accelerator, and how many sequences its KV cache holds.
 #
 # A request gets its place with room for its whole output, or for what it is now. Requests of a full cache are
-# of all ages: on average half of the output is there. Stages stand in memory.py. What there is of kinds of
-# layers, caches and states follows from the architecture: kv_cache.py says it.
+# of all ages: on average half of the output is there. What there is of kinds of layers, caches and states
+# follows from the architecture: kv_cache.py says it.
 
 define of_framework(figures) = index(figures, match(inputs.framework, framework.name))
 define share_of_memory = index(framework.memory_share, match(inputs.framework, framework.name))
@@ -18,6 +18,11 @@ define shared_tokens = prefix.shared | when not class_prefixes
 define shared_tokens = prefix.once | when class_prefixes
 define tokens_checked = constant.tokens_per_step | when not speculation
 define tokens_checked = speculation.checked | when speculation
+# Before the layers of the first stage, and behind those of the last.
+define held_before = embedding_weights | when not vision_tower
+define held_before = first_weights | when vision_tower
+define held_behind = head_weights | when not speculation
+define held_behind = draft_weights | when speculation
 
 [memory] Weights of a layer | of a rank
 when padded_experts
@@ -165,6 +170,44 @@ draft_kept  Cache of a draft model for a token [B/token]
 each drafter
 draft_kv    Cache of the drafter for a request [B/request]
             = speculation.by_layer * {kv} + draft_kept * held_length / inputs.cp
+
+# Of many kinds of layer in parts, to keep formulas short.
+[memory] Stages in memory | 0 beyond the last stage | when many_kinds
+each part of a stage
+stage_weights.{s}.{first}  Part {number} of stage {s}, stage weights [B]
+            = added(*[{on_stages}.{s} * {of_weights} each kind from {first}])
+
+[memory] Stages in memory | when many_kinds
+each part of a stage
+stage_kv.{s}.{first}  Part {number} of stage {s}, stage kv [B/request]
+            = added(*[{on_stages}.{s} * {of_kv} each kind from {first}])
+
+[memory] Stages in memory | 0 beyond the last stage
+for s in 0..7
+stage_weights.{s}  Weights of a rank on stage {s} [B]
+            = added(*[{on_stages}.{s} * {of_weights} each kind in stages])
+over memory.stage_weights.{s} = added(*[memory.stage_weights.{s}.{first} each part of stages])
+            | when many_kinds
+over memory.stage_weights.{s} = it + where(plan.stage.{s} + 1 == inputs.pp, held_behind, 0) | when not devices
+
+over memory.stage_weights.0 = it + held_before | when not devices
+each holder
+over memory.stage_weights.{s} = it + where(plan.last.{s} > 0, held_behind, 0) +
+            where(plan.first.{s} > 0, held_before, 0)
+
+all_weights  Weights of the fullest stage [B] = max([stage_weights.*])
+for s in 0..7
+stage_kv.{s}  KV cache of a request on stage {s} [B/request]
+            = added(*[{on_stages}.{s} * {of_kv} each kind in stages])
+over memory.stage_kv.{s} = added(*[memory.stage_kv.{s}.{first} each part of stages]) | when many_kinds
+over memory.stage_kv.{s} = it + where(plan.stage.{s} + 1 == inputs.pp, draft_kv, 0)
+            | when speculation, not devices
+
+when speculation
+each holder
+over memory.stage_kv.{s} = it + where(plan.last.{s} > 0, draft_kv, 0)
+
+kv_bytes_per_request  KV bytes per request [B/request] = max([stage_kv.*])
 
 [memory] Working memory | per accelerator
 when not disaggregated

@@ -1,6 +1,6 @@
 """Which layers, classes of weights and stages there are, and the widest projections.
 
-Rows of the memory of a rank stand in memory.eq, but for stages and widths.
+Rows of the memory of a rank stand in memory.eq, but for widths.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mantile.equations.framework import Frameworks
 from mantile.equations.inputs import Workload
 from mantile.equations.kinds_of_layers import kinds_of
 from mantile.equations.kv_cache import Caches, caches, kept_of, make_caches
-from mantile.equations.plan import Sharding, Stages, scope
+from mantile.equations.plan import Sharding, scope
 from mantile.equations.tables import Equations, Space
 from mantile.equations.tensors import Tensors
 from mantile.graph.quantity import (
@@ -28,12 +28,11 @@ from mantile.graph.quantity import (
     expression,
     is_named,
     maximum,
-    span,
     sum_of,
-    where,
 )
 from mantile.graph.rows import Rows
 from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Module, Recurrence
+from mantile.library.scenario_fields import MOST_STAGES
 
 
 @dataclass(frozen=True)
@@ -84,24 +83,21 @@ def memory(
         rows["memory.first_weights" if "vision_tower" in rows.features else "memory.embedding_weights"],
         rows["memory.draft_weights" if "speculation" in rows.features else "memory.head_weights"],
     )
-    of_drafter = rows["memory.draft_kv"] if "speculation" in rows.features else None
-    on_stages = stages(inputs, plan.stages, layers, ends, kept, of_drafter)
+    make_stages(rows, ir, layers)
     told = share(inputs, efficiency, known)
     sections = (
         *rows.sections("memory", "Weights of a layer"),
         *(() if carried is None else (carried.section,)),
         *rows.sections("memory", "KV admission", "KV cache of a request", "Drafter"),
-        on_stages.section,
+        *rows.sections("memory", "Stages in memory"),
         *(() if told.section is None else (told.section,)),
     )
     of_token = Rows("memory")
     rows.know_as("memory.widest", widest(widths(of_token, ir, plan)))
     rows.know(*of_token.quantities(), *(figure for section in sections for figure in section.figures()))
-    if plan.heads is None:
-        rows.know_as("plan.heads", as_node(0))
     return Memory(
-        stage_weights=on_stages.weights,
-        stage_kv=on_stages.kv,
+        stage_weights=tuple(rows[f"memory.stage_weights.{stage}"] for stage in range(MOST_STAGES)),
+        stage_kv=tuple(rows[f"memory.stage_kv.{stage}"] for stage in range(MOST_STAGES)),
         caches=kept,
         of_layers=layers,
         ends=ends,
@@ -115,6 +111,8 @@ EXPERTS = "experts"
 
 def features_of_weights(ir: ModelGraph) -> Iterator[str]:
     """What an architecture stores, by the names of `when`."""
+    if len(ir.layers) > _KINDS:
+        yield "many_kinds"
     if _back(ir) is not None:
         yield "padded_experts"
     if ir.tower():
@@ -188,86 +186,36 @@ def _by_kind(rows: Equations, ir: ModelGraph, name: str) -> dict[Input, Quantity
     return {kind.count: rows[f"{name}.{'.'.join(kind.blocks)}"] for kind in ir.layers}
 
 
-@dataclass(frozen=True)
-class _OnStages:
-    """Bytes of a rank on each stage: weights, and KV cache of a request."""
-
-    weights: tuple[Quantity, ...]
-    kv: tuple[Quantity, ...]
-    section: Section
-
-
-def stages(
-    inputs: Workload,
-    assigned: Stages,
-    layers: Mapping[Input, Quantity],
-    ends: tuple[Quantity, Quantity],
-    caches: Caches,
-    of_drafter: Quantity | None,
-) -> _OnStages:
-    """What a rank holds on each pipeline stage, and on the fullest.
-
-    Args:
-        layers: weights of a layer of each kind; `ends` those before the first layer, and behind the last.
-        of_drafter: what drafts keep of a request.
-    """
-    parts, rows = Rows("memory"), Rows("memory")
-    of_weights: list[Node] = _in_layers(parts, assigned, "stage_weights", "B", layers)
-    of_kv: list[Node] = _in_layers(parts, assigned, "stage_kv", "B/request", caches.layers)
-    start, behind = ends
-    of_weights = _on_last(assigned, of_weights, behind)
-    if inputs.devices:
-        of_weights = [
-            size + where(is_first, start, 0)
-            for is_first, size in zip(assigned.first, of_weights, strict=True)
-        ]
-    else:
-        of_weights[0] = of_weights[0] + start
-    if of_drafter is not None:
-        of_kv = _on_last(assigned, of_kv, of_drafter)
-    rows.add(*parts.rows)
-    on_stages = tuple(
-        rows(f"stage_weights.{stage}", f"Weights of a rank on stage {stage}", "B", size)
-        for stage, size in enumerate(of_weights)
-    )
-    rows("all_weights", "Weights of the fullest stage", "B", maximum(span(on_stages)))
-    kv = tuple(
-        rows(f"stage_kv.{stage}", f"KV cache of a request on stage {stage}", "B/request", size)
-        for stage, size in enumerate(of_kv)
-    )
-    rows("kv_bytes_per_request", "KV bytes per request", "B/request", maximum(span(kv)))
-    section = rows.section("Stages in memory", "0 beyond the last stage")
-    return _OnStages(on_stages, kv, section)
-
-
-def _on_last(assigned: Stages, sizes: list[Node], more: Quantity) -> list[Node]:
-    """The sizes of all stages, with what the last one holds beside its layers."""
-    return [size + where(is_last, more, 0) for is_last, size in zip(assigned.last, sizes, strict=True)]
-
-
 _KINDS = 2
 """Kinds of layer in one formula."""
 
 
-def _in_layers(
-    rows: Rows, assigned: Stages, name: str, unit: str, sizes: Mapping[Input, Quantity]
-) -> list[Node]:
-    """What the layers of each stage come to; of many kinds in parts, to keep formulas short."""
-    totals: list[Node] = []
-    for stage in range(len(assigned.numbers)):
-        parts: list[Node] = [assigned.layers[kind][stage] * size for kind, size in sizes.items()]
-        if len(parts) > _KINDS:
-            parts = [
-                rows(
-                    f"{name}.{stage}.{first}",
-                    f"Part {first // _KINDS + 1} of stage {stage}, {name.replace('_', ' ')}",
-                    unit,
-                    sum_of(parts[first : first + _KINDS]),
-                )
-                for first in range(0, len(parts), _KINDS)
-            ]
-        totals.append(sum_of(parts))
-    return totals
+def make_stages(rows: Equations, ir: ModelGraph, weights: Mapping[Input, Quantity]) -> None:
+    """Make the rows of what a rank holds on each stage; of many kinds in parts, to keep formulas short.
+
+    Args:
+        weights: of a layer of each kind.
+    """
+    rows.know(*weights.values())
+    kinds = [
+        Space(
+            facts={
+                "on_stages": kind.count.id.replace("model.", "plan."),
+                "of_weights": weights[kind.count].id,
+                "of_kv": f"memory.layer_kv.{'.'.join(kind.blocks)}",
+            }
+        )
+        for kind in ir.layers
+    ]
+    rows.make_in("kind in stages", *kinds)
+    firsts = range(0, len(kinds), _KINDS) if len(kinds) > _KINDS else range(0)
+    facts = [{"first": f"{first}", "number": f"{first // _KINDS + 1}"} for first in firsts]
+    for first in firsts:
+        rows.make_in(f"kind from {first}", *kinds[first : first + _KINDS])
+    rows.make_in("part of stages", *(Space(facts=of) for of in facts))
+    rows.make_in(
+        "part of a stage", *(Space(facts={"s": f"{s}"} | of) for s in range(MOST_STAGES) for of in facts)
+    )
 
 
 def widths(rows: Rows, ir: ModelGraph, plan: Sharding) -> dict[str, list[Quantity]]:

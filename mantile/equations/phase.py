@@ -129,7 +129,7 @@ def tokens_name(module: Module, workers: Workers) -> str:
     """The row of a pass that says on how many tokens a rank works in a module."""
     if isinstance(module.operation, Elementwise) and module.operation.kind == "norm":
         return "norm_tokens"
-    of_stage = "tokens" if workers.plan.experts is None else "shared_tokens"
+    of_stage = "shared_tokens" if "routed_experts" in workers.rows.features else "tokens"
     if workers.inputs.own_ffns is not None:
         of_stage = "ffn_tokens"
     names = {"attention": "rank_tokens", "stage": of_stage, "shared": of_stage, "experts": "expert_tokens"}
@@ -141,26 +141,26 @@ def tokens_by_scope(
 ) -> dict[Scope, Quantity]:
     """Tokens that a rank works on, by the ranks a module is spread over; adds rows for experts."""
     scopes = {scope(module) for module in ir.modules}
-    plan = workers.plan
+    routed = "routed_experts" in workers.rows.features
     scoped: dict[Scope, Quantity] = {"attention": on_rank, "stage": tokens}
-    if scopes & {"stage", "shared"} and plan.experts is not None:
+    if scopes & {"stage", "shared"} and routed:
         scoped["stage"] = scoped["shared"] = rows(
             "shared_tokens",
             "Tokens of a rank in dense FFNs and shared experts",
             "token",
-            where(plan.experts.ranks.sends_tokens > 0, on_rank, tokens),
+            where(workers.rows["plan.sends_tokens"] > 0, on_rank, tokens),
         )
     own = workers.inputs.own_ffns
     if own is not None:
         scoped["stage"] = scoped["shared"] = rows(
             "ffn_tokens", "Tokens of a rank in dense FFNs", "token", where(own, on_rank, scoped["stage"])
         )
-    if "experts" in scopes and plan.experts is not None:
+    if "experts" in scopes and routed:
         scoped["experts"] = rows(
             "expert_tokens",
             "Tokens of a rank's experts",
             "token",
-            tokens / plan.experts.ranks.groups,
+            tokens / workers.rows["plan.expert_groups"],
             "experts are chosen evenly",
         )
     return scoped
@@ -168,7 +168,7 @@ def tokens_by_scope(
 
 def norm_tokens(rows: Rows, on_rank: Quantity, workers: Workers) -> Quantity:
     """Tokens of a rank in the norms between mixer and FFN."""
-    return rows("norm_tokens", "Tokens of a rank in norms", "token", on_rank / workers.plan.sequence)
+    return rows("norm_tokens", "Tokens of a rank in norms", "token", on_rank / workers.rows["plan.sequence"])
 
 
 def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quantity | None:
@@ -183,8 +183,6 @@ def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quan
     if not routed:
         return None
     per_token, count = routed[0].per_token, routed[0].count
-    ranks = workers.plan.experts
-    assert ranks is not None
     if not isinstance(tokens, Quantity):
         tokens = rows("pass_tokens", "Tokens in one pass", "token", tokens)
     missed = 1 - per_token / count
@@ -209,7 +207,7 @@ def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quan
         "coverage_deviation",
         "Deviation of that share between ranks",
         "1",
-        (share * untouched / ranks.per_rank) ** HALF,
+        (share * untouched / workers.rows["plan.experts"]) ** HALF,
         "as of independent draws",
         called="deviation of the coverage",
     )
@@ -217,7 +215,7 @@ def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quan
         "coverage_busiest",
         "Share of its experts that the busiest rank reads",
         "1",
-        minimum(1, share + deviation * logarithm(ranks.ranks.groups) ** HALF),
+        minimum(1, share + deviation * logarithm(workers.rows["plan.expert_groups"]) ** HALF),
         "a layer waits for it; of n draws the highest lies about sqrt(ln n) deviations above their mean",
         called="coverage on the busiest rank",
     )

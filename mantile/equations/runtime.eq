@@ -10,6 +10,8 @@ define memory_left = hardware.memory_seen | when not other_models
 define memory_left = runtime.seen | when other_models
 define share_of_all = share_told * hardware.memory_seen | when not other_models
 define share_of_all = share_told * hardware.memory_seen - engine.taken | when other_models
+define heads_held = plan.heads | when attention_heads
+define heads_held = 0 | when not attention_heads
 
 [runtime] Sampling when the engine starts | logits of all requests that may run at once | aside
 large       Accelerator against a large one [1]
@@ -31,7 +33,7 @@ sampler     Sampling at the start [B]
 [runtime] Beside the channels of a step
   | scores that attention writes down, or logits of all its tokens | aside
 scores      Scores of attention [B]
-            = efficiency.scores_held * plan.heads * memory.step_tokens / one_token * (seats *
+            = efficiency.scores_held * heads_held * memory.step_tokens / one_token * (seats *
             memory.sequence_length / one_token) * score_bytes
             ; of a step against all that the KV cache may hold; 0 with flash attention
 step_logits  Logits of a step [B]

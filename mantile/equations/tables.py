@@ -256,6 +256,7 @@ class Equations:
         """The rows as they are so far; rows made or known there stay there."""
         twin = copy(self)
         twin._known, twin._nodes = dict(self._known), dict(self._nodes)
+        twin._rows, twin._spaces = dict(self._rows), dict(self._spaces)
         twin._walked, twin._following = set(self._walked), dict(self._following)
         twin._names = {subject: dict(names) for subject, names in self._names.items()}
         return twin
@@ -396,7 +397,7 @@ class Equations:
             for space in self._spaces_of(block.each) if block.subject == subject else ():
                 for line, inner in self._lines(block, space):
                     if line.parts:
-                        yield block, inner, inner.prefix + inner.filled(line.id)
+                        yield block, inner, inner.id(line)
 
     def _holds(self, part: Block | Line, space: Space | None = None) -> bool:
         features = self.features if space is None else self.features | space.features

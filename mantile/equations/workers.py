@@ -144,11 +144,11 @@ def workers(
         *(*ranks.rows(), ranks.continuous),
     )
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir, rows)
-    plan = sharding(ir, inputs, ranks)
+    plan = sharding(ir, inputs, rows)
     stored = tensors(ir, plan, inputs.embedding_tp)
     drafts = speculation(rows)
     rows.know(
-        *(row for of in (factors, plan) for section in of.sections for row in section.figures()),
+        *(row for section in factors.sections for row in section.figures()),
         *(row for section in stored.on_rank for row in section.figures()),
         *factors.factors.values(),
         *(() if ranks.disaggregated is None else (ranks.disaggregated,)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mantile.equations.forward import Pass
-from mantile.equations.placement import placement, shown
+from mantile.equations.placement import Placement, shown
 from mantile.estimates.estimate import Estimate
 from mantile.estimates.shards import shards
 from mantile.estimates.topology import topology
@@ -39,8 +39,9 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
     results = estimate.results(column)
     sides: list[dict[str, Any]] = []
     for workers in () if equations.devices is not None else equations.workers:
-        places = placement(workers, equations.ir, "plan", shown(workers, values))
-        figures = [figure for line in places.lines for figure in line.figures]
+        places = Placement(workers, "placement", shown(workers, values))
+        lines = places.lines
+        figures = [figure for line in lines for figure in line.figures]
         shown_values = Program(figures).run(estimate.inputs(column))
         sides.append(
             {
@@ -56,7 +57,7 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
                     {"number": index}
                     | {
                         NAMES.get(line.name, line.name): _plain(shown_values[line.figures[index]])
-                        for line in places.lines
+                        for line in lines
                     }
                     for index in range(len(places.accelerators))
                 ],

@@ -258,10 +258,10 @@ def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
     now = (graph.serving.tpot_parts[0], graph.prefill.time, graph.rows["checks.possible"])
     held: list[Node] = [device.layers for device in found.devices]
     splits: list[tuple[str, Sequence[Quantity], list[Node]]] = [("as it is now", now, held)]
-    for way, words in SPLIT_WORDS.items():
+    for way, said in SPLIT_WORDS.items():
         of_way = [graph.rows[f"devices.other.{way}.{name}"] for name in ("step", "through", "fits")]
         held = [graph.rows[f"{device.prefix}{way}"] for device in found.devices]
-        splits.append((f"split {words}", of_way, held))
+        splits.append((f"split {said}", of_way, held))
     for at, (name, (step, through, fits), layers) in enumerate(splits, row + 1):
         sheet.set_text(at, _NAME, name, style.ROW_LABEL.but(bold=at == row + 1))
         possible, words = split_told(fits, layers)

@@ -12,16 +12,11 @@ from xlsxwriter.utility import xl_col_to_name
 from mantile.equations.display import LETTERS, number_in
 from mantile.equations.placement import (
     BAND,
-    Further,
     Line,
     Placement,
     SentMessage,
-    beyond,
-    further,
     messages,
-    placement,
     room,
-    title,
 )
 from mantile.equations.topology import (
     BUSIEST,
@@ -67,20 +62,20 @@ def plan_part(book: EstimateBook, sheet: Sheet, row: int) -> None:
     note = "Live: change a degree of parallelism on Summary and the grid recolours. Slices are from – to."
     sheet.blocks.append((row, row + 1))
     row, equations = add_part(sheet, row, "Plan", note, len(sheet.widths) - 1), book.estimate.equations
-    behind: list[tuple[int, Further]] = []
+    behind: list[tuple[int, Placement]] = []
     rules: dict[str, str] = {}
     for scenario in range(min(len(book.asked.columns), book.side_by_side)):
         drawn = _Drawn(book, sheet, scenario)
         for workers in equations.workers:
-            row, places, more = _grid(book, sheet, row, scenario, workers)
+            row, places = _grid(book, sheet, row, scenario, workers)
             rules |= {line.label: line.rule for line in places.lines if not line.memory}
             row = drawn.picture(row, workers, places.accelerators[:DOMAINS_SHOWN])
-            if more is not None:
-                behind.append((scenario, more))
+            if places.further:
+                behind.append((scenario, places))
         row = _messages(book, sheet, row, scenario)
     row = _rules(sheet, row, rules)
-    for scenario, more in behind:
-        row = _further(book, sheet, row, scenario, more)
+    for scenario, places in behind:
+        row = _further(book, sheet, row, scenario, places)
 
 
 def _columns(sheet: Sheet, pixels: float) -> int:
@@ -115,26 +110,24 @@ def _start(book: EstimateBook, scenario: int, workers: Workers) -> tuple[str, st
 
 def _grid(
     book: EstimateBook, sheet: Sheet, row: int, scenario: int, workers: Workers
-) -> tuple[int, Placement, Further | None]:
-    """The first eight accelerators of some workers in a scenario: the row after, they, and others."""
+) -> tuple[int, Placement]:
+    """The first eight accelerators of some workers in a scenario: the row after, and what they hold."""
     equations = book.estimate.equations
     name, start = _start(book, scenario, workers)
-    prefix = f"placement.{name}"
-    look = style.Style(size=12, bold=True, colour=style.NAVY)
-    book.add_quantity(sheet, row, 0, title(workers, prefix, start), look, scenario=scenario)
-    sheet.heights[row] = 26
     values = book.estimate_values[scenario]
-    places, most = placement(workers, equations.ir, prefix, BAND), room(workers, equations.rows, values)
-    more = further(workers, equations.ir, prefix, start, most - 1) if most > BAND else None
-    last = places.accelerators[-1] if more is None else more.numbers[-1]
+    last = room(workers, equations.rows, values) - 1
+    places = Placement(workers, f"placement.{name}", BAND, last, start)
+    look = style.Style(size=12, bold=True, colour=style.NAVY)
+    book.add_quantity(sheet, row, 0, places["title"], look, scenario=scenario)
+    sheet.heights[row] = 26
     look = style.Style(size=9.5, colour=style.GREY, align="right")
     right = len(sheet.widths) - 1
-    book.add_quantity(sheet, row, right, beyond(workers, last, prefix), look, scenario=scenario)
+    book.add_quantity(sheet, row, right, places["beyond"], look, scenario=scenario)
     mark_beginning(sheet, row, right, "!", style.ALERT)
     capacity = number_in(float(values[workers.hardware.memory_capacity]), "B", "GB")
     row = _band(book, sheet, row + 1, scenario, places, capacity)
     sheet.heights[row] = 6
-    return row + 1, places, more
+    return row + 1, places
 
 
 def _band(
@@ -366,46 +359,46 @@ class _Drawn:
         sheet.set_formula(row, self.state, state(time, self.times), look, scenario=self.scenario)
 
 
-def _further(book: EstimateBook, sheet: Sheet, row: int, scenario: int, more: Further) -> int:
+def _further(book: EstimateBook, sheet: Sheet, row: int, scenario: int, places: Placement) -> int:
     """Accelerators behind the first eight, eight side by side, in short; the row after them.
 
     What each stage holds stands above them. Nothing is seen of what is not in use.
     """
-    book.add_quantity(sheet, row, 0, more.title, style.SECTION_HEAD, scenario=scenario)
+    book.add_quantity(sheet, row, 0, places["further"], style.SECTION_HEAD, scenario=scenario)
     last_column, step = _last(sheet), _columns(sheet, _HELD)
     sheet.set_style(row, 1, last_column, style.SECTION_HEAD)
     sheet.heights[row] = 22
     top = row + 1
     first_stage = top + 5  # the row of stages of accelerators 8 to 15, on which all of it stands
     sheet.set_text(top, 0, "held by each of a stage", _SHORT_HEAD)
-    for number, column in zip(range(len(more.layers)), _gpus(sheet), strict=False):
+    for number, column in zip(places.stages, _gpus(sheet), strict=False):
         sheet.set_text(top, column, f"stage {number}", _SHORT_HEAD.but(indent=1))
     sheet.set_style(top, 1, last_column, _SHORT_HEAD)
     text = _CELL.but(form=style.FRONT["text"])
     for below, (label, figures, look) in enumerate(
         (
-            ("Layers", more.layers, text),
-            ("Weights, KV cache, GB", more.held, _MEMORY),
-            ("Used, GB", more.used, _MEMORY),
+            ("Layers", places.of_stages("stage_layers"), text),
+            ("Weights, KV cache, GB", places.of_stages("stage_held"), _MEMORY),
+            ("Used, GB", places.of_stages("stage_used"), _MEMORY),
         ),
         top + 1,
     ):
         _short(book, sheet, below, scenario, label, figures, look)
     _quiet(sheet, (top, 0, top + 3, last_column), f"$C${first_stage + 1}<0")
     at = top + 4
-    for first in range(0, len(more.numbers), BAND):
+    for first in range(0, len(places.further), BAND):
         band = slice(first, first + BAND)
         sheet.set_text(at, 0, "slice of GPU", _SHORT_HEAD)
         look = _SHORT_HEAD.but(align="left", indent=1)
-        for column, accelerator in zip(_gpus(sheet), more.numbers[band], strict=False):
+        for column, accelerator in zip(_gpus(sheet), places.further[band], strict=False):
             book.add_constant(sheet, at, column, accelerator, look)
         sheet.set_style(at, 1, last_column, _SHORT_HEAD)
         lines = [
-            ("Pipeline stage", more.stage, _CELL),
-            ("Replica, group, TP rank", more.place, text),
+            ("Pipeline stage", places.of_further("stage_in_use"), _CELL),
+            ("Replica, group, TP rank", places.of_further("place_in_use"), text),
         ]
-        if more.experts:
-            lines.append(("Experts", more.experts, text))
+        if experts := places.of_further("experts_in_use"):
+            lines.append(("Experts", experts, text))
         for below, (label, figures, look) in enumerate(lines, at + 1):
             _short(book, sheet, below, scenario, label, figures[band], look)
         last, stage = at + len(lines), _own(sheet, at + 1, step)
