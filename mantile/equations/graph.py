@@ -641,7 +641,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                     lambda workers: (
                         *workers.hardware.sections,
                         *workers.formats.sections,
-                        *workers.support.sections,
+                        *workers.support,
                     )
                 ),
                 "Hardware",
@@ -802,7 +802,11 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *(shown for workers in graph.pools for shown in (workers.hardware.name, workers.hardware.link)),
             graph.prefill_workers.efficiency.profile,
             graph.decode_workers.rows["memory.free"],
-            *(kind.peak.wide for workers in graph.workers for kind in workers.formats.classes.values()),
+            *(
+                workers.rows[f"hardware.{name}.wide_format"]
+                for workers in graph.workers
+                for name in workers.formats.classes
+            ),
             graph.decode_workers.rows["memory.outside"],
             *(
                 figure

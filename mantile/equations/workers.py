@@ -14,10 +14,10 @@ from mantile.equations.memory import Memory, memory
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
 from mantile.equations.speculation import Speculation, checked, emitted, speculation
-from mantile.equations.support import Support, support
+from mantile.equations.support import support
 from mantile.equations.tables import Equations, OfSpace
 from mantile.equations.tensors import Tensors, tensors
-from mantile.graph.quantity import Named, Node, Quantity, Section, all_of, join, maximum, text, where
+from mantile.graph.quantity import Named, Node, Quantity, Section, all_of, join, maximum, span, text, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
@@ -38,7 +38,7 @@ class Workers:
     ranks: Ranks
     hardware: Hardware
     formats: Formats
-    support: Support
+    support: tuple[Section, ...]
     efficiency: Efficiency
     plan: Sharding
     tensors: Tensors
@@ -77,7 +77,7 @@ class Workers:
         return (
             *self.hardware.sections,
             *self.formats.sections,
-            *self.support.sections,
+            *self.support,
             *self.efficiency.sections,
             *self.plan.sections,
             *self.tensors.on_rank,
@@ -138,18 +138,15 @@ def workers(
 ) -> Workers:
     """The accelerators that prefill, or do everything."""
     chips = hardware(library, inputs)
-    dtypes = formats(library, inputs, chips, ir)
+    rows.know(*(row for section in chips.sections for row in section.figures()))
+    rows.know_as("framework.pair", span(chips.pairs.names))
+    dtypes = formats(library, inputs, ir, rows)
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
     plan = sharding(ir, inputs, ranks)
     stored = tensors(ir, plan, inputs.embedding_tp)
     drafts = speculation(rows)
     rows.know(
-        *(
-            row
-            for of in (chips, dtypes, factors, plan)
-            for section in of.sections
-            for row in section.figures()
-        ),
+        *(row for of in (factors, plan) for section in of.sections for row in section.figures()),
         *(row for section in stored.on_rank for row in section.figures()),
         *(*factors.factors.values(), *ranks.rows(), ranks.continuous),
         *(() if ranks.disaggregated is None else (ranks.disaggregated,)),
@@ -159,7 +156,7 @@ def workers(
         ranks=ranks,
         hardware=chips,
         formats=dtypes,
-        support=support(library, inputs, ranks, chips, dtypes),
+        support=support(library, rows, chips.sources),
         efficiency=factors,
         plan=plan,
         tensors=stored,

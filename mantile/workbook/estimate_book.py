@@ -21,7 +21,7 @@ from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.device import DEVICE_FIELDS
 from mantile.library.scenario import Measured
-from mantile.library.scenario_fields import SAME, SCENARIO_FIELDS, own_name
+from mantile.library.scenario_fields import SCENARIO_FIELDS, own_name
 from mantile.workbook import style
 from mantile.workbook.book import Book, Cell, Document, Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
@@ -92,10 +92,8 @@ class EstimateBook(Book):
         if name in ("accelerator", "system"):
             return span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])
         field = SCENARIO_FIELDS.get(name)
-        if field is None or field.role != "weights" or not types.of_weights:
-            return None
-        above = (types.same,) if entry.choices[:1] == (SAME,) else ()
-        return span((*above, *types.ids[: types.of_weights]))
+        listed = () if field is None or field.role != "weights" else types.listed(entry)
+        return span(listed) if listed else None
 
     def store_places(self, entries: Iterable[tuple[Input, Input]]) -> None:
         """Store words for the places of inputs.

@@ -209,9 +209,8 @@ def _list(
 ) -> tuple[Input, ...]:
     """The texts of the library that an input is chosen from; none where its line lists them."""
     field = SCENARIO_FIELDS.get(own_name(name))
-    if field is not None and field.role == "weights" and types.of_weights and len(entry.choices) > 1:
-        ids = types.ids[: types.of_weights]
-        listed = (types.same, *ids) if types.same.value in entry.choices else ids
+    if field is not None and field.role == "weights" and len(entry.choices) > 1:
+        listed = types.listed(entry)
         if tuple(item.value for item in listed) == entry.choices:
             return listed
     return library.get(own_name(name), ())
