@@ -4,7 +4,7 @@
 
 define is_sixteen(key) = max(where(key == library.peak_key.bf16, 1, 0),
   where(key == library.peak_key.fp16, 1, 0))
-define multiplies(what) = count_where(framework.pair, join(inputs.framework, '/', what))
+define multiplies(what) = count_where(framework.pairs, join(inputs.framework, '/', what))
 define peak_of(key) = index([peak_bf16, peak_fp16, peak_fp8, peak_int8, peak_fp4],
   match(key, [library.peak_key.*]))
 define beside_own(field, other) = where(inputs.weights_dtype == model.weights_dtype, field, other)
@@ -27,7 +27,7 @@ sixteen_format  Format of 16-bit products [1]
 sixteen_peak  Dense peak of 16-bit products (16-bit peak) [FLOP/s]
             = where(all(activations_sixteen_bit > 0, activation_peak > 0), activation_peak, fallback_peak)
 quantised_in_int8  Quantised weights are multiplied in int8 [flag]
-            = count_where(framework.pair, join(inputs.framework, '/quantised', '/int8'))
+            = count_where(framework.pairs, join(inputs.framework, '/quantised', '/int8'))
             ; what the framework does where that is faster
 int8_is_faster  and the accelerator is faster in it [flag]
             = where(peak_int8 > sixteen_peak, quantised_in_int8, 0)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from mantile.equations.efficiency import Efficiency, efficiency
 from mantile.equations.formats import Formats, formats
-from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware, hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.memory import Memory, memory
@@ -131,7 +130,6 @@ def _without_degrees(workers: Workers, only: Callable[[Node, Node | str], Node])
 def workers(
     ir: ModelGraph,
     library: Library,
-    known: Frameworks,
     inputs: Workload,
     ranks: Ranks,
     rows: Equations,
@@ -139,7 +137,7 @@ def workers(
     """The accelerators that prefill, or do everything."""
     chips = hardware(library, inputs)
     rows.know(*(row for section in chips.sections for row in section.figures()))
-    rows.know_as("framework.pair", span(chips.pairs.names))
+    rows.know_as("framework.pairs", span(chips.pairs.names))
     dtypes = formats(library, inputs, ir, rows)
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
     plan = sharding(ir, inputs, ranks)
@@ -160,7 +158,7 @@ def workers(
         efficiency=factors,
         plan=plan,
         tensors=stored,
-        memory=memory(ir, inputs, known, dtypes, factors, plan, stored, rows),
+        memory=memory(ir, inputs, dtypes, plan, stored, rows),
         speculation=drafts,
         rows=rows.in_space(""),
     )

@@ -15,6 +15,7 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.decide import TAKE
 from mantile.equations.display import LETTERS, SIDE_BY_SIDE, Currency, as_known, in_unit
+from mantile.equations.engine import NAMES
 from mantile.equations.ready_columns import NAME, READY
 from mantile.equations.typed import NONE, Typed
 from mantile.estimates.estimate import Estimate
@@ -84,9 +85,10 @@ class EstimateBook(Book):
         devices = self.estimate.equations.devices
         if devices is not None and name in DEVICE_FIELDS and DEVICE_FIELDS[name].listed == "links":
             return span(devices.table.kinds)
-        settings = self.estimate.equations.settings
-        if settings is not None and name in settings.choices:
-            return span(settings.choices[name])
+        if name in NAMES:
+            names = self.estimate.equations.rows.node(f"engine.{NAMES[name]}")
+            assert isinstance(names, Span)
+            return names
         workers = self.estimate.equations.prefill_workers
         hardware, types = workers.hardware, workers.formats.types
         if name in ("accelerator", "system"):
