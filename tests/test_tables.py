@@ -212,6 +212,7 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     assert all(figures.get(node.id, node) is node for node in behind), "two rows of one id"
     assert not {identifier for identifier in rows._over if identifier not in rows}
     homes = {"messages": {"prefill", "decode"}, "link": {"transfer_link"}, "memory": {"runtime"}}
+    homes["hardware"] = {"peak_key"}
     for subject in subjects():
         for part in ("", "Hardware", "Prefill", "Operations", "Decode"):
             for section in rows.sections(subject, part=part):

@@ -239,7 +239,7 @@ def _pools(estimate: Checked) -> Iterator[Space]:
             "of": of,
             "OF": f"{name.upper()}_" if name else "",
             "held": held,
-            "pads": pool.hardware.framework_pads.id,
+            "pads": "hardware.framework_pads" if pool.inputs.tp_padding is None else "hardware.padding",
             "copies": copies,
             "same_cache": copies if pool.inputs.dcp is None else f"checks.{of}same_cache",
         }

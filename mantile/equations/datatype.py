@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from mantile.equations.library import FactKind, text_rows
+from mantile.equations.library import FactKind, stated_rows
 from mantile.equations.things import things
 from mantile.graph.quantity import Input, Section, defined
 from mantile.library.profiles import Library
@@ -108,37 +108,37 @@ def datatypes(library: Library, tied: bool) -> DataTypes:
             )
             for kind in kinds
         ),
-        families=text_rows(
+        families=stated_rows(
             "datatype",
             FactKind("family", "Family", "1", "of formats that frameworks read with the same programs"),
             {kind.id: kind.family or kind.id for kind in kinds},
         ),
-        peak=text_rows(
+        peak=stated_rows(
             "datatype",
             FactKind("peak", "Peak used", "1", "peak its products run at"),
             {kind.id: kind.peak for kind in kinds},
         ),
-        kernels_bf16=text_rows(
+        kernels_bf16=stated_rows(
             "datatype",
             FactKind("kernels_bf16", "Kernels with 16-bit activations", "1", _KERNELS),
             {kind.id: kind.kernels_bf16 for kind in kinds},
         ),
-        kernels_native=text_rows(
+        kernels_native=stated_rows(
             "datatype",
             FactKind("kernels_native", "Kernels with native activations", "1", _KERNELS),
             {kind.id: kind.kernels_native for kind in kinds},
         ),
-        activations=text_rows(
+        activations=stated_rows(
             "datatype",
             FactKind("activations", "Activations beside such weights", "1", "until a scenario states them"),
             {kind.id: kind.id if "activations" in kind.roles else kind.peak for kind in kinds},
         ),
-        heads=text_rows(
+        heads=stated_rows(
             "datatype",
             FactKind("head", "LM head beside such weights", "1", _ENDS),
             {kind.id: kind.head or "bf16" for kind in kinds},
         ),
-        embeddings=text_rows(
+        embeddings=stated_rows(
             "datatype",
             FactKind("embedding", "Embedding beside such weights", "1", _ENDS),
             {kind.id: kind.embedding or "bf16" for kind in kinds},

@@ -22,7 +22,6 @@ from dataclasses import dataclass, field, replace
 from mantile.equations.constant import GIGA, NO_BOUND, SLIVER
 from mantile.equations.devices_away import Moved, moved
 from mantile.equations.devices_links import Link, follow, links
-from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import DeviceInputs, Workload
 from mantile.equations.link import LinkTable, know_links, link_table
 from mantile.equations.tables import Equations, Space
@@ -180,7 +179,7 @@ def unlike(
         _Chips(number, device, base, pinned, cells, figures, known)
         for number, device in enumerate(inputs.devices, start=1)
     ]
-    ways = splits(rows, ir, inputs, [chip.hardware for chip in chips])
+    ways = splits(rows, ir, inputs, [chip.bandwidth for chip in chips])
     stages = rows(
         "stages",
         "Devices that hold layers",
@@ -188,7 +187,7 @@ def unlike(
         maximum(1, sum_of([where(device.layers > 0, 1, 0) for device in inputs.devices])),
     )
     inputs.set_default("pp", stages)
-    know_links(known, table, base.hardware.accelerators)
+    know_links(known, table)
     joined = links(rows, ir, inputs, base, known)
     away = [chip.moved(listed) for chip in chips]
     capacities = [
@@ -258,18 +257,19 @@ class _Chips:
             }
         private = cells if number > 1 else ()
         chips = GraphRewrite(own, private, self.prefix, self.suffix, figures)
-        visible = chips.rewrite(base.hardware.memory_visible)
+        visible = chips.rewrite(base.rows["hardware.memory_seen"])
         in_gb = self._row(
             "hardware.memory_shown", "Memory that the driver shows, in GB", "GB", visible / GIGA
         )
         follow(device.memory, in_gb)
         used = self._row("hardware.memory_visible_used", "Memory it may use", "B", device.memory * GIGA)
-        own = dict(chips.rewritten) | {base.hardware.memory_visible: used}
+        own = dict(chips.rewritten) | {base.rows["hardware.memory_seen"]: used}
         self.rewrite = GraphRewrite(own, (), self.prefix, self.suffix, figures)
         self.extra: list[Row] = [*([ranks, visible] if number > 1 else []), in_gb]
         # not its memory: that follows from what is found of links and layers
-        self.hardware, _ = self.rewrite.rewrite((base.hardware, base.efficiency))
+        self.rewrite.rewrite((base.hardware, base.efficiency))
         self.rewrite.rewrite(base.ranks.stage)
+        self.bandwidth = self.rewrite.rewrite(base.rows["hardware.memory_bandwidth"])
         self.known = known
         self.messages: dict[Node, Node] = {}
         if number > 1:
@@ -437,7 +437,7 @@ def _of_device(
 
 
 def splits(
-    rows: Rows, ir: ModelGraph, inputs: Workload, chips: Sequence[Hardware]
+    rows: Rows, ir: ModelGraph, inputs: Workload, bandwidths: Sequence[Node]
 ) -> list[dict[str, Quantity]]:
     """Layers of each device by way to split them: evenly, by memory, by bandwidth; and what cells follow.
 
@@ -449,7 +449,7 @@ def splits(
         "even": [where(device.count > 0, 1, 0) for device in devices],
         "memory": [device.count * device.memory for device in devices],
         "bandwidth": [
-            device.count * chip.memory_bandwidth for device, chip in zip(devices, chips, strict=True)
+            device.count * bandwidth for device, bandwidth in zip(devices, bandwidths, strict=True)
         ],
     }
     found: list[dict[str, Quantity]] = [{} for _ in devices]

@@ -22,10 +22,10 @@ from mantile.equations.factors import (
 )
 from mantile.equations.fallback import Fallback, LibraryFigures, Sources
 from mantile.equations.formats import CLASSES, Formats, class_label
-from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.override import Overridable, override_cell, unless_overridden
 from mantile.equations.rates import Rates, rates
+from mantile.equations.tables import Equations
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -137,28 +137,28 @@ class Efficiency:
 
 
 def efficiency(
-    library: Library, inputs: Workload, ranks: Ranks, hardware: Hardware, formats: Formats, ir: ModelGraph
+    library: Library, inputs: Workload, ranks: Ranks, rows: Equations, formats: Formats, ir: ModelGraph
 ) -> Efficiency:
     """The rows of the Efficiency sheet.
 
     Raises:
         InputError: if the global profile lacks a factor, so that a chain would end in nothing.
     """
-    fallback = Fallback(library, inputs, hardware)
+    fallback = Fallback(library, inputs, rows)
     _require_complete(next(profile for profile in fallback.profiles if profile.key == "global"))
     profile = fallback.most_specific()
     conditions = _conditions(inputs, ranks, formats)
     in_use: dict[str, FactorInUse] = {}
     blocks: dict[str, list[Row]] = {}
     for kind in _kinds(ir, inputs, ranks):
-        in_use[kind.name], rows = _factor(kind, fallback, conditions)
-        blocks.setdefault(subject(kind), []).extend(rows)
+        in_use[kind.name], of_factor = _factor(kind, fallback, conditions)
+        blocks.setdefault(subject(kind), []).extend(of_factor)
     derived = rates(
         {name: factor.main for name, factor in in_use.items()},
         _by_user(in_use),
         inputs,
         ranks,
-        hardware,
+        rows,
         formats,
     )
     return Efficiency(
@@ -170,7 +170,7 @@ def efficiency(
             *fallback.sections(),
             Section("Profile", (profile,), "of everything, generations and accelerators", Section.SUBTOTAL),
             Section("Conditions", conditions.rows, "for which some factors differ"),
-            *(Section(title, tuple(rows), _BESIDE) for title, rows in blocks.items()),
+            *(Section(title, tuple(of_factor), _BESIDE) for title, of_factor in blocks.items()),
             derived.fractions,
             derived.rates,
             sources.listed.section,

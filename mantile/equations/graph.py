@@ -378,7 +378,6 @@ def build_graph(
     for name in () if parts is None else _CHOSEN:
         rows.know_as(f"devices.{name}", span([of.rows[name] for of in pools]))
     full = Fullest(rows)
-    rows.know_table("library.price", prefill_workers.hardware.offers)
     of_cost_part = (
         *rows.sections("offer"),
         *rows.sections("cost", "Assumed of machines"),
@@ -799,7 +798,11 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *(of.faults.message for of in graph.shared_cells),
             *(item.used for item in graph.typed.inputs),
             *(workers.rows["memory.fits"] for workers in graph.pools),
-            *(shown for workers in graph.pools for shown in (workers.hardware.name, workers.hardware.link)),
+            *(
+                shown
+                for workers in graph.pools
+                for shown in (workers.rows["hardware.name"], workers.rows["hardware.link"])
+            ),
             graph.prefill_workers.efficiency.profile,
             graph.decode_workers.rows["memory.free"],
             *(kind.peak.wide for workers in graph.workers for kind in workers.formats.classes.values()),

@@ -28,15 +28,15 @@ def machines(workers: Sequence[Workers], devices: Devices | None) -> tuple[Quant
     alike: Quantity | None = None
     held = [*zip(devices.devices, workers[0].ranks.counted, strict=True)]
     for place, (device, count) in enumerate(held):
-        name, number = device.workers.hardware.name, device.number
-        before = None if place == 0 else held[place - 1][0].workers.hardware.name
+        name, number = device.workers.rows["hardware.name"], device.number
+        before = None if place == 0 else held[place - 1][0].workers.rows["hardware.name"]
         more: Node = count
         if before is not None and alike is not None:
             more = count + where(equal(before, name), alike, 0)
         alike = rows(f"alike.{number}", f"Accelerators alike up to device {number}", "accelerator", more)
         last: Node = alike
         if place + 1 < len(held):
-            last = where(equal(held[place + 1][0].workers.hardware.name, name), 0, alike)
+            last = where(equal(held[place + 1][0].workers.rows["hardware.name"], name), 0, alike)
         ended = rows(
             f"ended.{number}", f"Accelerators of a kind that ends there, {number}", "accelerator", last
         )
@@ -52,7 +52,7 @@ def machines(workers: Sequence[Workers], devices: Devices | None) -> tuple[Quant
 
 
 def _counted(workers: Workers, count: Quantity) -> Node:
-    return join(count, " × ", workers.hardware.name)
+    return join(count, " × ", workers.rows["hardware.name"])
 
 
 def ram_of_machine(ram: Quantity, ranks: int) -> Quantity:

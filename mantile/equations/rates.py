@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from mantile.equations.constant import HALF, RANKS_TO_ACCELERATORS
 from mantile.equations.factors import KINDS
 from mantile.equations.formats import Formats, class_label
-from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import CURRENT, EARLY, Ranks, Workload
+from mantile.equations.tables import Equations
 from mantile.graph.quantity import Node, Quantity, Section, equal, maximum, minimum, span, where
 from mantile.graph.rows import Rows
 
@@ -45,7 +45,7 @@ def rates(
     by_user: Mapping[tuple[str, str], Quantity],
     inputs: Workload,
     ranks: Ranks,
-    hardware: Hardware,
+    rows: Equations,
     formats: Formats,
 ) -> Rates:
     """What the factors of a model come to on its hardware.
@@ -54,31 +54,31 @@ def rates(
         factors: by name.
         by_user: by name and the class of matrices or group of ranks that uses it.
     """
-    rows = _Rates(factors, by_user, inputs, ranks, hardware, formats)
+    made = _Rates(factors, by_user, inputs, ranks, rows, formats)
     if inputs.engine_release is not None:
-        rows.release(inputs.engine_release)
-    rows.gemm()
+        made.release(inputs.engine_release)
+    made.gemm()
     if "moe_launch" in factors:
-        rows.experts()
-    rows.attention()
+        made.experts()
+    made.attention()
     if "latent_launch" in factors:
-        rows.latent_attention()
+        made.latent_attention()
     if "state_launch" in factors:
-        rows.states()
-    rows.memory()
-    rows.links()
-    largest = Quantity("efficiency.largest", "Largest fraction", "1", maximum(span(rows.fractions)))
-    smallest = Quantity("efficiency.smallest", "Smallest fraction", "1", minimum(span(rows.fractions)))
+        made.states()
+    made.memory()
+    made.links()
+    largest = Quantity("efficiency.largest", "Largest fraction", "1", maximum(span(made.fractions)))
+    smallest = Quantity("efficiency.smallest", "Smallest fraction", "1", minimum(span(made.fractions)))
     return Rates(
-        by_name=rows.by_name,
+        by_name=made.by_name,
         largest=largest,
         smallest=smallest,
         fractions=Section(
             "Fractions of a peak",
-            (*rows.scales, *rows.fractions, largest, smallest),
+            (*made.scales, *made.fractions, largest, smallest),
             "factor × scale; what the checks look at",
         ),
-        rates=rows.rates.section(REACHED, "fraction × datasheet figure"),
+        rates=made.rates.section(REACHED, "fraction × datasheet figure"),
     )
 
 
@@ -95,12 +95,12 @@ class _Rates:
         by_user: Mapping[tuple[str, str], Quantity],
         inputs: Workload,
         ranks: Ranks,
-        hardware: Hardware,
+        rows: Equations,
         formats: Formats,
     ) -> None:
         self.factors, self.by_user = factors, by_user
-        self.inputs, self.ranks, self.hardware, self.formats = inputs, ranks, hardware, formats
-        self.bandwidth, self.speed = hardware.memory_bandwidth, inputs.compute_speed
+        self.inputs, self.ranks, self.rows, self.formats = inputs, ranks, rows, formats
+        self.bandwidth, self.speed = rows["hardware.memory_bandwidth"], inputs.compute_speed
         self.scales: list[Quantity] = []
         self.fractions: list[Quantity] = []
         self.rates = Rows("efficiency.rate")
@@ -282,15 +282,19 @@ class _Rates:
         self.rate("streaming", "Elementwise bandwidth reached", "B/s", streaming * self.bandwidth)
         self.fraction("memory_usable", "usable memory", self.factors["memory_usable"])
         host = self.fraction("host_link", "host link", self.factors["host_link"])
-        link, known = self.hardware.host_bandwidth, self.hardware.host_memory_bandwidth
+        link, known = self.rows["hardware.host_bandwidth"], self.rows["hardware.host_memory_bandwidth"]
         # Of devices that are not alike each is a machine of its own.
         ranks = self.ranks.stage if self.inputs.devices else self.ranks.deployment
-        accelerators = minimum(ranks, self.hardware.host_accelerators)
+        accelerators = minimum(ranks, self.rows["hardware.host_accelerators"])
         self.rate(
             "host_memory",
             "Bandwidth of host memory for an accelerator",
             "B/s",
-            where(known > 0, known / self.hardware.hosts * RANKS_TO_ACCELERATORS / accelerators, link),
+            where(
+                known > 0,
+                known / self.rows["hardware.hosts_of_domain"] * RANKS_TO_ACCELERATORS / accelerators,
+                link,
+            ),
         )
         self.rate(
             "host_bytes",

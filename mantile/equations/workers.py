@@ -64,7 +64,7 @@ class Workers:
     @property
     def prefix(self) -> str:
         """What ids of its rows begin with."""
-        return self.hardware.tdp.id.removesuffix("hardware.tdp")
+        return self.rows["hardware.tdp"].id.removesuffix("hardware.tdp")
 
     def machine(self) -> Iterator[Named]:
         """What network rows follow from: accelerators, factors, and how ranks work together."""
@@ -137,9 +137,9 @@ def workers(
     rows: Equations,
 ) -> Workers:
     """The accelerators that prefill, or do everything."""
-    chips = hardware(library, inputs)
+    chips = hardware(library, inputs, rows)
     dtypes = formats(library, inputs, chips, ir)
-    factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
+    factors = efficiency(library, inputs, ranks, rows, dtypes, ir)
     plan = sharding(ir, inputs, ranks)
     stored = tensors(ir, plan, inputs.embedding_tp)
     drafts = speculation(rows)

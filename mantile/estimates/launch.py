@@ -248,8 +248,8 @@ def _server(estimate: Estimate, role: str) -> Server:
             f"decode: no document of {table.name} that was read launches prefill and decode apart"
         )
     workers = estimate.equations.decode_workers if role == "decode" else estimate.equations.prefill_workers
-    system = str(estimate.values(0)[workers.hardware.system])
-    domain = int(float(estimate.values(0)[workers.hardware.system_accelerators]))
+    system = str(estimate.values(0)[workers.rows["hardware.system"]])
+    domain = int(float(estimate.values(0)[workers.rows["hardware.accelerators"]]))
     size = _size(wanted)
     machine = cluster().on_a_machine(system, domain)
     machines, across = spread(table, wanted, machine)
@@ -505,7 +505,7 @@ def _most(estimate: Estimate, table: LaunchTable, wanted: Mapping[str, Any]) -> 
         return None
     chip = estimate.library.accelerator(str(wanted["accelerator"]))
     workers = estimate.equations.decode_workers
-    memory = float(estimate.values(0)[workers.hardware.memory_capacity])
+    memory = float(estimate.values(0)[workers.rows["hardware.memory_capacity"]])
     large = memory >= (limits.large_from or 0) * 2**30 and chip.generation != limits.small_on
     return limits.on("large" if large else "small").max_requests
 

@@ -89,8 +89,8 @@ class EstimateBook(Book):
             return span(settings.choices[name])
         workers = self.estimate.equations.prefill_workers
         hardware, types = workers.hardware, workers.formats.types
-        if name in ("accelerator", "system"):
-            return span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])
+        if name in hardware.ids:
+            return span(hardware.ids[name])
         field = SCENARIO_FIELDS.get(name)
         if field is None or field.role != "weights" or not types.of_weights:
             return None

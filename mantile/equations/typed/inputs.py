@@ -109,8 +109,7 @@ def typed_inputs(
         links: the kinds of links between devices.
     """
     library = {
-        "accelerator": hardware.accelerators,
-        "system": hardware.systems,
+        **hardware.ids,
         "framework": known.names,
     } | dict.fromkeys((name for name, field in DEVICE_FIELDS.items() if field.listed == "links"), links)
     entries = {
