@@ -413,7 +413,8 @@ def _with_copies(width: Node, workers: Workers) -> Node:
     """
     if workers.plan.splits_of(width):
         return substitute(width, workers.plan.copied)
-    return width * workers.inputs.tp
+    ranks: Node = workers.inputs.tp
+    return width * ranks
 
 
 # --- the checks and the verdict ----------------------------------------------------------------------------

@@ -467,7 +467,7 @@ def _dtype(name: str, own: Input | None, inputs: Workload) -> Node:
     if name == "router":
         return as_node("bf16")
     if own is None:
-        return inputs.weights_dtype
+        return as_node(inputs.weights_dtype)
     return where(equal(own, SAME), inputs.weights_dtype, own) if SAME in own.choices else own
 
 

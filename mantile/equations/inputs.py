@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from typing import Any
 
 from mantile.equations.constant import RANKS_TO_ACCELERATORS
 from mantile.graph.quantity import (
@@ -104,122 +105,24 @@ class DeviceInputs:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Workload:
-    """The inputs of a scenario. Names are the fields of a scenario file and the `in_` names of a workbook.
+    """The inputs of a scenario: `inputs.tp` by the name of a field, and of the `in_` name of a workbook.
 
     None where the model has no use for an input: experts in a dense model, images without a vision tower; and
     the inputs of decode workers in a workbook where the same accelerators prefill and decode.
+
+    Args:
+        cells: the inputs there are, by name, in the order of the table.
     """
 
-    accelerator: Input
-    system: Input
-    framework: Input
-    tp: Input
-    pp: Input
-    dp: Input
-    ep: Input
-    attention_dp: Input
-    cp: Input
-    framework_support: Input | None = None
-    sequence_parallel: Input
-    weights_dtype: Input
-    activation_dtype: Input
-    kv_dtype: Input
-    head_dtype: Input
-    embedding_dtype: Input | None = None
-    attention_dtype: Input
-    ffn_dtype: Input | None = None
-    experts_dtype: Input | None = None
-    offload_weights: Input
-    offload_kv: Input
-    kv_swap: Input
-    gpu_memory_utilization: Input | None = None
-    mem_fraction_static: Input | None = None
-    memory_taken: Input | None = None
-    lora_adapters: Input | None = None
-    lora_rank: Input | None = None
-    tp_padding: Input | None = None
-    ffn_tp: Input | None = None
-    embedding_tp: Input | None = None
-    dcp: Input | None = None
-    device_split: Input | None = None
-    links: Input | None = None
-    compute_speed: Input
-    network_speed: Input
-    serving: Input | None = None
-    handover_bandwidth: Input | None = None
-    batching: Input
-    input_tokens: Input
-    output_tokens: Input
-    concurrency: Input
-    request_rate: Input | None = None
-    load_duration: Input | None = None
-    sessions: Input | None = None
-    think_time: Input | None = None
-    engine_defaults: Input | None = None
-    token_budget: Input
-    enforce_eager: Input | None = None
-    async_scheduling: Input | None = None
-    graph_max_batch: Input | None = None
-    schedule_policy: Input | None = None
-    attention_backend: Input | None = None
-    moe_backend: Input | None = None
-    max_model_len: Input | None = None
-    prefix_hit_rate: Input | None = None
-    shared_prefix: Input | None = None
-    turns: Input | None = None
-    prefixes: Input | None = None
-    prefix_block: Input | None = None
-    prefix_host: Input | None = None
-    prefix_disk: Input | None = None
-    prefix_disk_bandwidth: Input | None = None
-    speculation: Input | None = None
-    draft_tokens: Input | None = None
-    acceptance_rate: Input | None = None
-    acceptance_decline: Input | None = None
-    acceptance_length: Input | None = None
-    draft_parameters: Input | None = None
-    draft_layers: Input | None = None
-    draft_kv_channels: Input | None = None
-    image_tokens: Input | None = None
-    microbatches: Input
-    max_requests: Input
-    engine_release: Input | None = None
-    engine_date: Input | None = None
-    cache_policy: Input | None = None
-    prompts_per_slot: Input
-    scheduler: Input
-    kv_admission: Input
-    receive_interval: Input
-    batch_wait_steps: Input
-    length_range_ratio: Input
-    p95_output_ratio: Input
-    input_spread: Input
-    output_spread: Input
-    ttft_limit: Input
-    tpot_limit: Input
-    e2e_limit: Input
-    price_basis: Input
-    utilisation: Input
-    electricity_price: Input
-    pue: Input
-    as_of: Input
-    hours_per_day: Input
-    decode_accelerator: Input | None = None
-    decode_system: Input | None = None
-    decode_framework: Input | None = None
-    decode_tp: Input | None = None
-    decode_pp: Input | None = None
-    decode_dp: Input | None = None
-    decode_ep: Input | None = None
-    decode_attention_dp: Input | None = None
-    decode_cp: Input | None = None
-    decode_weights_dtype: Input | None = None
-    decode_token_budget: Input | None = None
-    decode_max_requests: Input | None = None
-    decode_dcp: Input | None = None
+    cells: Mapping[str, Input]
     devices: tuple[DeviceInputs, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in INPUT_NAMES:
+            raise AttributeError(f"no field of scenarios is called {name}")
+        return self.cells.get(name)
 
     @property
     def own_ffns(self) -> Node | None:
@@ -229,20 +132,19 @@ class Workload:
     @property
     def token_groups(self) -> Node:
         """Ranks among which the tokens of a request's KV cache are divided."""
-        return self.cp if self.dcp is None else self.cp * self.dcp
+        groups: Node = self.cp if self.dcp is None else self.cp * self.dcp
+        return groups
 
     def named(self) -> dict[str, Input]:
         """The inputs there are, by name, in the order of the table; those of unlike devices behind them."""
-        inputs = {name: getattr(self, name) for name in INPUT_NAMES}
-        found = {name: entry for name, entry in inputs.items() if entry is not None}
-        return found | {name: entry for device in self.devices for name, entry in device.named().items()}
+        of_devices = (device.named().items() for device in self.devices)
+        return {**self.cells, **{name: entry for named in of_devices for name, entry in named}}
 
     def of_decode(self) -> dict[Input, Input]:
         """The inputs that decode workers have to themselves, by what they stand for elsewhere."""
-        inputs = self.named()
         return {
-            inputs[name.removeprefix(DECODE)]: entry
-            for name, entry in inputs.items()
+            self.cells[name.removeprefix(DECODE)]: entry
+            for name, entry in self.cells.items()
             if name.startswith(DECODE)
         }
 
@@ -339,11 +241,7 @@ def workload(
     away = {name for name, need in AWAY.items() if need in stated}
     if not there_are["experts"]:
         away.discard("experts_away")
-    asked = Workload(
-        **inputs,
-        **decode_inputs,
-        devices=_device_inputs(inputs, library, devices, away),
-    )
+    asked = Workload({**inputs, **decode_inputs}, _device_inputs(inputs, library, devices, away))
     ranks = _ranks(asked)
     return asked, ranks, (*_sections(asked), *(() if classes is None else (classes,)))
 
