@@ -135,6 +135,7 @@ ELSEWHERE = {
     "floor": "floors.py",
     "all_slots": "equations/load.eq",
     "estimate": "equations/load.eq",
+    "system": "equations/library.py",
 }
 
 

@@ -332,14 +332,14 @@ def test_a_space_has_rows_again(shop: Any) -> None:
 
 
 def test_rows_of_a_block_are_made_for_each(shop: Any) -> None:
-    """For all that Python says there is; an id may have signs that Python's grammar has not."""
+    """For all that Python says there is; an id may have signs and words that Python's grammar has not."""
     each = "each fruit\nprice.{n}  Price, {n} [USD] = stall.rent\n\n"
-    text = f"[shop] A\n{each}sum  Sum [USD] = `price.a+b` + price.c\n"
+    text = f"[shop] A\n{each}sum  Sum [USD] = `price.a+b` + price.c + `price.with`\n"
     rows = shop(text)
-    rows.make_in("fruit", Space(facts={"n": "a+b"}), Space(facts={"n": "c"}))
+    rows.make_in("fruit", *(Space(facts={"n": n}) for n in ("a+b", "c", "with")))
     ids = [figure.id for figure in rows.sections("shop")[0].figures()]
-    assert ids == ["shop.price.a+b", "shop.price.c", "shop.sum"]
-    assert Program([rows["shop.sum"]]).run({})[rows["shop.sum"]] == 20
+    assert ids == ["shop.price.a+b", "shop.price.c", "shop.price.with", "shop.sum"]
+    assert Program([rows["shop.sum"]]).run({})[rows["shop.sum"]] == 30
 
 
 def test_an_id_comes_before_a_name_of_the_own_subject(shop: Any) -> None:

@@ -8,6 +8,7 @@ row or the function. The file is NAME.eq, or NAME.py where there is no text. Exc
     first part of the id     file
     ----------------------   -----------------------------------------------------------------------
     hardware                 hardware.eq: accelerator and system in use; about data types: formats.py
+    system                   library.py
     efficiency               efficiency.py; which profile holds: fallback.py; efficiency.fraction and
                                efficiency.rate: rates.py; the factors there are: factors.py
     model                    model.py; facts and dimensions: mantile/ir

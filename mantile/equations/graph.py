@@ -32,7 +32,6 @@ from mantile.equations.handover import hand_over
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.kv_cache import features_of_caches
 from mantile.equations.link import LinkTable, link_table
-from mantile.equations.machines import machines
 from mantile.equations.measured import measured
 from mantile.equations.memory import features_of_weights
 from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
@@ -115,7 +114,7 @@ class EstimateGraph:
             stands beside those of cost.
         devices: those of a pipeline that are not alike; None where accelerators are alike.
         links: between machines; None where a deployment has no use for them.
-        machines: what it runs on, in words, with its rows.
+        machines: what it runs on, in words.
         rows: those that stand as text, by id; `capacity` the cells of a demand, None where nobody asks.
     """
 
@@ -145,7 +144,6 @@ class EstimateGraph:
     gain: Gain | None
     checks: Checks
     machines: Quantity
-    of_machines: Section
     rows: Equations
     headlines: Mapping[Metric, Quantity]
     per_day: tuple[Quantity, ...]
@@ -463,13 +461,11 @@ def build_graph(
             | full.ranges,
             decode_workers.ranks.replica,
         )
-    runs_on, of_machines = machines(sets, parts)
     if cells is not None:
         rows.know(*cells.inputs)
     return EstimateGraph(
         ir=ir,
-        machines=runs_on,
-        of_machines=of_machines,
+        machines=rows[f"machines.words.{devices}" if devices else "machines.words"],
         library=library,
         frameworks=known,
         limits=bounds,
@@ -690,7 +686,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         ),
         "Serving": (
             *graph.serving.sections,
-            graph.of_machines,
+            *graph.rows.sections("machines"),
             *graph.evidence,
             *graph.rows.sections("evidence", "Evidence"),
             *graph.rows.sections("drift"),

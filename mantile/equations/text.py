@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from keyword import kwlist
 from pathlib import Path
 
 from mantile.graph.quantity import Section
@@ -22,7 +23,9 @@ _ROW = re.compile(
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.(?:\w+|\*))+")
 _FAMILY = re.compile(r"\.(\d+|\*)(?=\.|$)")
 _PLACED = re.compile(r"(\S+)(?: without (\S+))?")
-_OTHER = re.compile(r"[^\w.]")  # in names that stand in `backticks`: Python has a number in their place
+_OTHER = re.compile(  # in names that stand in `backticks`: Python has a number in their place
+    rf"[^\w.]|\b(?=(?:{'|'.join(kwlist)})\b)\w"
+)
 _NUMBERED = re.compile(r"__(\d+)__")
 _ALIAS = re.compile(r"define (\w+) = (.+?)(?: \| when (.+))?")
 _TOTALS = {"subtotal": Section.SUBTOTAL, "total": Section.TOTAL}

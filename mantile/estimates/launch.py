@@ -9,7 +9,6 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from mantile.equations.machines import ram_of_machine
 from mantile.estimates.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.library.columns import columns
@@ -269,7 +268,7 @@ def _server(estimate: Estimate, role: str) -> Server:
     assert line is not None
     line.require_plan(table)
     per_machine = size // machines * local
-    ram = ram_of_machine(workers.rows["startup.ram"], per_machine)
+    ram = workers.rows["startup.ram"]
     return Server(
         role=role,
         table=table,
@@ -282,7 +281,7 @@ def _server(estimate: Estimate, role: str) -> Server:
         machines=machines,
         accelerators=per_machine,
         groups=max(1, int(wanted["attention_dp"]) // machines),
-        ram=float(Program([ram]).run(estimate.inputs(0))[ram]),
+        ram=per_machine * float(Program([ram]).run(estimate.inputs(0))[ram]),
         not_expressed=tuple(_not_expressed(estimate, table, line, wanted)),
         left=line.left,
         blanks=tuple(_blanks(estimate, table, line, wanted)),
