@@ -29,7 +29,7 @@ from mantile.equations.fullest import Fullest, make_devices
 from mantile.equations.gain import Gain, gain
 from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.handover import hand_over
-from mantile.equations.inputs import Workload, follows, workload
+from mantile.equations.inputs import Workload, ranks_of, workload
 from mantile.equations.kv_cache import features_of_caches
 from mantile.equations.link import LinkTable, link_table
 from mantile.equations.measured import measured
@@ -289,17 +289,19 @@ def build_graph(
     rows.know(*constant.ALL, TOLERANCE, *ir.facts.values())
     spaces = _machines(disaggregated, devices)
     rows.make_in("machine", *spaces)
+    make_devices(rows, devices)
     know_passes(rows, ir, disaggregated)
     rows.make_in("hop", spaces[0], *([OF_FIRST] if devices else []), *spaces[1:])
     if several is not None:
         mix(rows, several)
     of_classes = None if several is None else several.section
-    inputs, ranks, input_sections = workload(
+    inputs, input_sections = workload(
         library, ir, disaggregated, open_loop, caches_prefixes, stated, of_classes, devices
     )
     for name, figure in () if several is None else followed(rows):
         inputs.set_default(name, figure)
     rows.know(*inputs.named().values())
+    ranks = ranks_of(inputs, rows)
     known = frameworks(library)
     rows.know(*kinds_of_schedulers())
     rows.know_table("framework", {column[0].id.rpartition(".")[2]: column for column in known.columns})
@@ -338,7 +340,6 @@ def build_graph(
         *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
         *(row for of in (*sets, *pools) for row in of.ranks.rows()),
     )
-    make_devices(rows, devices)
     rows.make_in("device", *of_devices)
     rows.make_in("device, the last first", *of_devices[::-1])
     rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
@@ -625,7 +626,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *graph.typed.sections,
             *(of.section for of in graph.shared_cells),
             *(() if graph.classes is None else of_mixture(graph.rows)),
-            follows(graph.inputs, graph.prefill_workers.ranks),
+            *graph.rows.sections("inputs"),
             *map(_ranks, graph.workers),
             *_of_devices(graph, "Inputs"),
         ),

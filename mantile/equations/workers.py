@@ -151,8 +151,7 @@ def workers(
             for row in section.figures()
         ),
         *(row for section in stored.on_rank for row in section.figures()),
-        *(*factors.factors.values(), *ranks.rows(), ranks.continuous),
-        *(() if ranks.disaggregated is None else (ranks.disaggregated,)),
+        *factors.factors.values(),
     )
     return Workers(
         inputs=inputs,
