@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields as dataclass_fields
 from typing import Any
 
 import make_documents
@@ -123,9 +122,11 @@ def test_schema_flag_input_and_page_follow_from_the_table(
         assert part in row
 
 
-def test_inputs_of_a_workbook_are_the_fields_in_the_order_of_the_table() -> None:
-    inputs = tuple(field.name for field in dataclass_fields(Workload))
-    assert inputs == (*INPUT_NAMES, "devices")
+def test_an_input_is_asked_for_by_the_name_of_a_field() -> None:
+    """One that a model has no use for is None; what is no field is refused."""
+    assert all(getattr(Workload({}), name) is None for name in INPUT_NAMES)
+    with pytest.raises(AttributeError, match="no field of scenarios is called ranks"):
+        assert Workload({}).ranks
 
 
 def test_the_default_of_an_input_is_stated_once() -> None:

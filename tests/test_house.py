@@ -136,6 +136,7 @@ ELSEWHERE = {
     "single": "equations/load.eq",
     "all_slots": "equations/load.eq",
     "estimate": "equations/load.eq",
+    "system": "equations/library.py",
 }
 
 

@@ -172,17 +172,16 @@ def alternative(
         cells: where figures stand.
     """
     accelerator, price = inputs
-    guards = choice_typed(
-        inputs, graph.prefill_workers.hardware.accelerators, "alternative", "the alternative"
-    )
+    chips = graph.prefill_workers.hardware.ids["accelerator"]
+    guards = choice_typed(inputs, chips, "alternative", "the alternative")
     used = _used(graph, accelerator, price, guards)
     results = {
         metric.attribute: metric.on(graph.figures, metric.attribute, currency, metric.label)
         for metric in COMPARED
     }
     texts = {
-        "Accelerator": graph.decode_workers.hardware.name,
-        "System": graph.decode_workers.hardware.system,
+        "Accelerator": graph.decode_workers.rows["hardware.name"],
+        "System": graph.decode_workers.rows["hardware.system"],
         "Plan": graph.rows["checks.reason"],
     }
     prices = {f"price{place or ''}": of for place, of in enumerate(graph.rows.each("pool", "cost.price"))}

@@ -234,7 +234,7 @@ def _pools(estimate: Checked) -> Iterator[Space]:
             "of": of,
             "OF": f"{name.upper()}_" if name else "",
             "held": held,
-            "pads": pool.hardware.framework_pads.id,
+            "pads": "hardware.framework_pads" if pool.inputs.tp_padding is None else "hardware.padding",
             "copies": copies,
             "same_cache": copies if pool.inputs.dcp is None else f"checks.{of}same_cache",
         }
@@ -407,7 +407,8 @@ def _with_copies(width: Node, workers: Workers) -> Node:
     """
     if workers.plan.splits_of(width):
         return substitute(width, workers.plan.copied)
-    return width * workers.inputs.tp
+    ranks: Node = workers.inputs.tp
+    return width * ranks
 
 
 # --- the checks and the verdict ----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from mantile.equations.library import FactKind, text_rows
+from mantile.equations.library import FactKind, stated_rows
 from mantile.equations.things import things
 from mantile.graph.quantity import Input, Section, defined
 from mantile.library.profiles import DataType, Library
@@ -104,7 +104,7 @@ def datatypes(library: Library, tied: bool) -> DataTypes:
         for kind in kinds
     )
     texts = {
-        fact: text_rows("datatype", fact, {kind.id: of(kind) for kind in kinds})
+        fact: stated_rows("datatype", fact, {kind.id: of(kind) for kind in kinds})
         for fact, of in _TEXTS
         if not (tied and fact.name == "embedding")
     }

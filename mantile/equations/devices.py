@@ -150,7 +150,7 @@ def unlike(
     for device in inputs.devices:
         follow(device.layers, known[f"{PREFIX}{device.number}.split"])
     inputs.set_default("pp", known["devices.stages"])
-    know_links(known, table, base.hardware.accelerators)
+    know_links(known, table)
     joined = make_links(known, inputs)
     away = [chip.moved(listed) for chip in chips]
     capacities = [
@@ -268,18 +268,19 @@ class _Chips:
             }
         private = cells if number > 1 else ()
         chips = GraphRewrite(own, private, self.prefix, self.suffix, figures)
-        visible = chips.rewrite(base.hardware.memory_visible)
+        visible = chips.rewrite(base.rows["hardware.memory_seen"])
         in_gb = self._row(
             "hardware.memory_shown", "Memory that the driver shows, in GB", "GB", visible / GIGA
         )
         follow(device.memory, in_gb)
         used = self._row("hardware.memory_visible_used", "Memory it may use", "B", device.memory * GIGA)
-        own = dict(chips.rewritten) | {base.hardware.memory_visible: used}
+        own = dict(chips.rewritten) | {base.rows["hardware.memory_seen"]: used}
         self.rewrite = GraphRewrite(own, (), self.prefix, self.suffix, figures)
         self.extra: list[Row] = [*([ranks, visible] if number > 1 else []), in_gb]
         # not its memory: that follows from what is found of links and layers
-        self.hardware, _ = self.rewrite.rewrite((base.hardware, base.efficiency))
+        self.rewrite.rewrite((base.hardware, base.efficiency))
         self.rewrite.rewrite(base.ranks.stage)
+        self.bandwidth = self.rewrite.rewrite(base.rows["hardware.memory_bandwidth"])
         self.known = known
         self.messages: dict[Node, Node] = {}
         if number > 1:

@@ -358,7 +358,7 @@ def _held_against(rows: Rows, devices: Devices, whole: Pass, stages: Sequence[St
         "bandwidth",
         "Bandwidth of the devices that work",
         "B/s",
-        [one.hardware.memory_bandwidth for one in devices.sets],
+        [one.rows["hardware.memory_bandwidth"] for one in devices.sets],
     )
     held = {
         whole.peak: replace(whole.peak, body=1 * peak, note="of each device for the time that it works"),

@@ -86,7 +86,7 @@ def finding(devices: Devices, numbers: Sequence[Input], rate: Quantity, stages: 
         )
     )
     counted = where(stages > 1, " devices; ", " device; ")
-    name = choose(place + 1, *(device.workers.hardware.name for device in devices.devices))
+    name = choose(place + 1, *(device.workers.rows["hardware.name"] for device in devices.devices))
     return join(text(rate), " tokens/s from ", text(stages), counted, name, " takes longest in decode")
 
 
@@ -99,7 +99,7 @@ def held_in_words(devices: Devices, counted: Sequence[Quantity]) -> Section:
     rows = Rows("devices")
     parts: list[Node] = []
     for device, count in zip(devices.devices, counted, strict=True):
-        name = device.workers.hardware.name
+        name = device.workers.rows["hardware.name"]
         said = join(device.layers, " layers run on ", name, *_away_in_words(rows, devices, device), ". ")
         unused = ": it counts neither as an accelerator nor in power and cost. "
         none = rows(
@@ -126,7 +126,7 @@ def _away_in_words(rows: Rows, devices: Devices, device: Device) -> Iterator[Nod
     for name, called in (("experts", "experts"), ("kv", "the KV cache")):
         away = layers_away(name, device.inputs, there.inputs)
         if away is not None:
-            before = there.workers.hardware.name
+            before = there.workers.rows["hardware.name"]
             said = join(f", with {called} of ", minimum(away, device.layers), " layers on ", before)
             yield rows(
                 f"{device.number}.words.{name}",
@@ -149,12 +149,12 @@ def device_told(device: Device, before: Quantity) -> DeviceTold:
 
 def box_told(devices: Devices, device: Device, before: Quantity) -> BoxTold:
     """A device in the picture; `before` are the layers of the devices before it."""
-    hardware, count = device.workers.hardware, device.inputs.count
+    of, count = device.workers.rows, device.inputs.count
     box = BoxTold(
-        name=where(count > 1, join(text(count), " × ", hardware.name), hardware.name),
+        name=where(count > 1, join(text(count), " × ", of["hardware.name"]), of["hardware.name"]),
         layers=where(device.layers > 0, join("layers ", _named(device, before)), NO_LAYERS),
         figures=join(
-            text(in_unit(hardware.memory_bandwidth, "GB/s")),
+            text(in_unit(of["hardware.memory_bandwidth"], "GB/s")),
             " GB/s · ",
             rounded(in_unit(device.workers.rows["memory.used"], "GB"), 1),
             " of ",

@@ -21,7 +21,6 @@ from mantile.equations.factors import (
 )
 from mantile.equations.fallback import Fallback, LibraryFigures, Sources
 from mantile.equations.formats import CLASSES, Formats, class_label
-from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.override import Overridable, override_cell, unless_overridden
 from mantile.equations.tables import Equations, Space
@@ -135,13 +134,7 @@ class Efficiency:
 
 
 def efficiency(
-    library: Library,
-    inputs: Workload,
-    ranks: Ranks,
-    hardware: Hardware,
-    formats: Formats,
-    ir: ModelGraph,
-    rows: Equations,
+    library: Library, inputs: Workload, ranks: Ranks, formats: Formats, ir: ModelGraph, rows: Equations
 ) -> Efficiency:
     """The rows of the Efficiency sheet.
 
@@ -151,7 +144,7 @@ def efficiency(
     Raises:
         InputError: if the global profile lacks a factor, so that a chain would end in nothing.
     """
-    fallback = Fallback(library, inputs, hardware)
+    fallback = Fallback(library, inputs, rows)
     _require_complete(next(profile for profile in fallback.profiles if profile.key == "global"))
     profile = fallback.most_specific()
     conditions = _conditions(formats, rows)
@@ -174,7 +167,7 @@ def efficiency(
             *fallback.sections(),
             Section("Profile", (profile,), "of everything, generations and accelerators", Section.SUBTOTAL),
             conditions.section,
-            *(Section(title, tuple(rows), _BESIDE) for title, rows in blocks.items()),
+            *(Section(title, tuple(of_kind), _BESIDE) for title, of_kind in blocks.items()),
             fractions,
             reached,
             sources.listed.section,

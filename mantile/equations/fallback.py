@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Workload
+from mantile.equations.tables import Equations
 from mantile.equations.things import SourceList
 from mantile.graph.quantity import (
     Input,
@@ -107,7 +107,7 @@ class Fallback:
         stated: what they state of each factor, with the key of the profile.
     """
 
-    def __init__(self, library: Library, inputs: Workload, hardware: Hardware) -> None:
+    def __init__(self, library: Library, inputs: Workload, rows: Equations) -> None:
         self.profiles = sorted(library.efficiency, key=lambda profile: (profile.level.number, profile.id))
         self._columns = {profile.key: column for column, profile in enumerate(self.profiles)}
         self._levels = {profile.key: profile.level.number for profile in self.profiles}
@@ -117,10 +117,10 @@ class Fallback:
                 self.stated[factor.factor].append((profile.key, factor))
         fields: dict[str, Node] = {
             "framework": inputs.framework,
-            "generation": hardware.generation,
+            "generation": rows["hardware.generation"],
             "accelerator": inputs.accelerator,
-            "topology": hardware.topology,
-            "link": hardware.link,
+            "topology": rows["hardware.topology"],
+            "link": rows["hardware.link"],
         }
         self._chain = tuple(
             Quantity(

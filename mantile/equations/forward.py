@@ -434,7 +434,7 @@ def mfu(phase: Phase, blocks: Sequence[Block], workers: Workers, time: Quantity)
         ),
         "attention runs in 16 bit",
     )
-    bandwidth = workers.hardware.memory_bandwidth
+    bandwidth = workers.rows["hardware.memory_bandwidth"]
     compute_used = rows("mfu", "Compute used, MFU", "1", all_flops / (time * peak), called="MFU")
     bandwidth_used = rows("mbu", "Bandwidth used, MBU", "1", read / (time * bandwidth), called="MBU")
     return Use(

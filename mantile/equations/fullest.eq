@@ -47,7 +47,7 @@ for end | label in | ; .p10 | , p10; .p90 | , p90
 startup.host{end}  Main memory of a machine{label}, the one with most [B]
             = devices.1.startup.host{end} * memory.together.1
 
-[fullest] Share of a device | each fullest device | aside
+[fullest] Share of a device | each numbered device | aside
 memory.share.{n}  Share of usable memory, device {n} [1]
             = where(plan.counted.{n} > 0, 1, 0) * where(devices.{n}.memory.usable > 0,
             devices.{n}.memory.used / devices.{n}.memory.usable,

@@ -43,7 +43,11 @@ def make_devices(rows: Equations, count: int) -> None:
     numbers = range(1, count + 1)
     machine = {n: f"devices.{n}." if n > 1 else "" for n in numbers}
     of = {n: f"inputs.device{n}_" if n > 1 else "inputs." for n in numbers}
-    each = {n: Space(facts={"n": str(n), "machine": machine[n]}) for n in numbers}
-    rows.make_in("fullest device", *each.values())
+    for_each = []
+    for n in numbers:
+        ends = frozenset(name for name, end in (("first", 1), ("last", count)) if n == end)
+        around = {"before": machine.get(n - 1, ""), "after": machine.get(n + 1, "")}
+        for_each.append(Space(facts={"n": str(n), "machine": machine[n]} | around, features=ends))
+    rows.make_in("numbered device", *for_each)
     pairs = ({"n": str(n), "m": str(m), "of": of[n], "other": of[m]} for n in numbers for m in numbers)
     rows.make_in("pair of devices", *(Space(facts=facts) for facts in pairs))

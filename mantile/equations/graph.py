@@ -27,10 +27,9 @@ from mantile.equations.forward import Pass, forward, times_of_experts
 from mantile.equations.framework import Frameworks, frameworks, kinds_of_schedulers
 from mantile.equations.fullest import Fullest, make_devices
 from mantile.equations.handover import hand_over
-from mantile.equations.inputs import Workload, follows, workload
+from mantile.equations.inputs import Workload, ranks_of, workload
 from mantile.equations.kv_cache import features_of_caches
 from mantile.equations.link import LinkTable, link_table
-from mantile.equations.machines import machines
 from mantile.equations.measured import measured
 from mantile.equations.memory import features_of_weights
 from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
@@ -118,7 +117,7 @@ class EstimateGraph:
             stands beside those of cost.
         devices: those of a pipeline that are not alike; None where accelerators are alike.
         links: between machines; None where a deployment has no use for them.
-        machines: what it runs on, in words, with its rows.
+        machines: what it runs on, in words.
         rows: those that stand as text, by id; `capacity` the cells of a demand, None where nobody asks.
     """
 
@@ -143,7 +142,6 @@ class EstimateGraph:
     measured: Mapping[str, Input]
     checks: Checks
     machines: Quantity
-    of_machines: Section
     rows: Equations
     headlines: Mapping[Metric, Quantity]
     per_day: tuple[Quantity, ...]
@@ -289,17 +287,19 @@ def build_graph(
     rows.know(*constant.ALL, TOLERANCE, *ir.facts.values())
     spaces = _machines(disaggregated, devices)
     rows.make_in("machine", *spaces)
+    make_devices(rows, devices)
     know_passes(rows, ir, disaggregated)
     rows.make_in("hop", spaces[0], *([OF_FIRST] if devices else []), *spaces[1:])
     if several is not None:
         mix(rows, several)
     of_classes = None if several is None else several.section
-    inputs, ranks, input_sections = workload(
+    inputs, input_sections = workload(
         library, ir, disaggregated, open_loop, caches_prefixes, stated, of_classes, devices
     )
     for name, figure in () if several is None else followed(rows):
         inputs.set_default(name, figure)
     rows.know(*inputs.named().values())
+    ranks = ranks_of(inputs, rows)
     known = frameworks(library)
     rows.know(*kinds_of_schedulers())
     rows.know_table("framework", known.columns)
@@ -333,7 +333,6 @@ def build_graph(
         *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
         *(row for of in (*sets, *pools) for row in of.ranks.rows()),
     )
-    make_devices(rows, devices)
     rows.make_in("device", *of_devices)
     rows.make_in("device, the last first", *of_devices[::-1])
     rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
@@ -376,7 +375,6 @@ def build_graph(
     for name in () if parts is None else _CHOSEN:
         rows.know_as(f"devices.{name}", span([of.rows[name] for of in pools]))
     full = Fullest(rows)
-    rows.know_table("library.price", prefill_workers.hardware.offers)
     of_cost_part = (
         *rows.sections("offer"),
         *rows.sections("cost", "Assumed of machines"),
@@ -460,13 +458,11 @@ def build_graph(
             | full.ranges,
             decode_workers.ranks.replica,
         )
-    runs_on, of_machines = machines(sets, parts)
     if cells is not None:
         rows.know(*cells.inputs)
     return EstimateGraph(
         ir=ir,
-        machines=runs_on,
-        of_machines=of_machines,
+        machines=rows[f"machines.words.{devices}" if devices else "machines.words"],
         library=library,
         frameworks=known,
         workers=sets,
@@ -622,7 +618,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *graph.typed.sections,
             *(of.section for of in graph.shared_cells),
             *(() if graph.classes is None else of_mixture(graph.rows)),
-            follows(graph.inputs, graph.prefill_workers.ranks),
+            *graph.rows.sections("inputs"),
             *map(_ranks, graph.workers),
             *_of_devices(graph, "Inputs"),
         ),
@@ -682,7 +678,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         ),
         "Serving": (
             *graph.serving.sections,
-            graph.of_machines,
+            *graph.rows.sections("machines"),
             *graph.evidence,
             *graph.rows.sections("evidence", "Evidence"),
             *graph.rows.sections("drift"),
@@ -790,7 +786,11 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *(of.faults.message for of in graph.shared_cells),
             *(item.used for item in graph.typed.inputs),
             *(workers.rows["memory.fits"] for workers in graph.pools),
-            *(shown for workers in graph.pools for shown in (workers.hardware.name, workers.hardware.link)),
+            *(
+                shown
+                for workers in graph.pools
+                for shown in (workers.rows["hardware.name"], workers.rows["hardware.link"])
+            ),
             graph.prefill_workers.efficiency.profile,
             graph.decode_workers.rows["memory.free"],
             *(

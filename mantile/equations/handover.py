@@ -29,7 +29,7 @@ def hand_over(rows: Equations, prefill_workers: Workers, decode_workers: Workers
         facts = {"m": module.id, "name": module.label, "tokens": tokens, "handed": at}
         caches.append(Space(facts=facts))
     rows.make_in("handed", *caches)
-    know_links(rows, table, prefill_workers.hardware.accelerators)
+    know_links(rows, table)
     rows.make_in("way", way(LINK, "", prefill_workers.prefix, decode_workers.prefix))
     of_way = [row for section in rows.sections("link", prefix=f"{LINK}.") for row in section.figures()]
     rows.make_in("ports", *(Space(facts={"row": row.id.removeprefix("serving.")}) for row in of_way))

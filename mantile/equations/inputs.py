@@ -6,11 +6,13 @@ stated there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import zip_longest
+from typing import Any
 
-from mantile.equations.constant import RANKS_TO_ACCELERATORS
+from mantile.equations.tables import Equations, Space
 from mantile.graph.quantity import (
     Input,
     LateDefault,
@@ -19,10 +21,6 @@ from mantile.graph.quantity import (
     Quantity,
     Section,
     all_of,
-    equal,
-    minimum,
-    sum_of,
-    where,
 )
 from mantile.ir.modules import ModelGraph
 from mantile.library.dates import serial, today
@@ -49,11 +47,8 @@ from mantile.library.scenario_fields import (
     WORKER_FIELDS,
 )
 
-CONTINUOUS = "continuous"
-DISAGGREGATED = "disaggregated"
 ON = "on"
 CURRENT, LAST, EARLY = "current", "2025-12 to 2026-04", "before 2025-12"
-BASES = SCENARIO_FIELDS["price_basis"].choices
 
 _NOTES = {
     DEPLOYMENT: "the base scenario's main cells are on Summary",
@@ -104,122 +99,24 @@ class DeviceInputs:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Workload:
-    """The inputs of a scenario. Names are the fields of a scenario file and the `in_` names of a workbook.
+    """The inputs of a scenario: `inputs.tp` by the name of a field, and of the `in_` name of a workbook.
 
     None where the model has no use for an input: experts in a dense model, images without a vision tower; and
     the inputs of decode workers in a workbook where the same accelerators prefill and decode.
+
+    Args:
+        cells: the inputs there are, by name, in the order of the table.
     """
 
-    accelerator: Input
-    system: Input
-    framework: Input
-    tp: Input
-    pp: Input
-    dp: Input
-    ep: Input
-    attention_dp: Input
-    cp: Input
-    framework_support: Input | None = None
-    sequence_parallel: Input
-    weights_dtype: Input
-    activation_dtype: Input
-    kv_dtype: Input
-    head_dtype: Input
-    embedding_dtype: Input | None = None
-    attention_dtype: Input
-    ffn_dtype: Input | None = None
-    experts_dtype: Input | None = None
-    offload_weights: Input
-    offload_kv: Input
-    kv_swap: Input
-    gpu_memory_utilization: Input | None = None
-    mem_fraction_static: Input | None = None
-    memory_taken: Input | None = None
-    lora_adapters: Input | None = None
-    lora_rank: Input | None = None
-    tp_padding: Input | None = None
-    ffn_tp: Input | None = None
-    embedding_tp: Input | None = None
-    dcp: Input | None = None
-    device_split: Input | None = None
-    links: Input | None = None
-    compute_speed: Input
-    network_speed: Input
-    serving: Input | None = None
-    handover_bandwidth: Input | None = None
-    batching: Input
-    input_tokens: Input
-    output_tokens: Input
-    concurrency: Input
-    request_rate: Input | None = None
-    load_duration: Input | None = None
-    sessions: Input | None = None
-    think_time: Input | None = None
-    engine_defaults: Input | None = None
-    token_budget: Input
-    enforce_eager: Input | None = None
-    async_scheduling: Input | None = None
-    graph_max_batch: Input | None = None
-    schedule_policy: Input | None = None
-    attention_backend: Input | None = None
-    moe_backend: Input | None = None
-    max_model_len: Input | None = None
-    prefix_hit_rate: Input | None = None
-    shared_prefix: Input | None = None
-    turns: Input | None = None
-    prefixes: Input | None = None
-    prefix_block: Input | None = None
-    prefix_host: Input | None = None
-    prefix_disk: Input | None = None
-    prefix_disk_bandwidth: Input | None = None
-    speculation: Input | None = None
-    draft_tokens: Input | None = None
-    acceptance_rate: Input | None = None
-    acceptance_decline: Input | None = None
-    acceptance_length: Input | None = None
-    draft_parameters: Input | None = None
-    draft_layers: Input | None = None
-    draft_kv_channels: Input | None = None
-    image_tokens: Input | None = None
-    microbatches: Input
-    max_requests: Input
-    engine_release: Input | None = None
-    engine_date: Input | None = None
-    cache_policy: Input | None = None
-    prompts_per_slot: Input
-    scheduler: Input
-    kv_admission: Input
-    receive_interval: Input
-    batch_wait_steps: Input
-    length_range_ratio: Input
-    p95_output_ratio: Input
-    input_spread: Input
-    output_spread: Input
-    ttft_limit: Input
-    tpot_limit: Input
-    e2e_limit: Input
-    price_basis: Input
-    utilisation: Input
-    electricity_price: Input
-    pue: Input
-    as_of: Input
-    hours_per_day: Input
-    decode_accelerator: Input | None = None
-    decode_system: Input | None = None
-    decode_framework: Input | None = None
-    decode_tp: Input | None = None
-    decode_pp: Input | None = None
-    decode_dp: Input | None = None
-    decode_ep: Input | None = None
-    decode_attention_dp: Input | None = None
-    decode_cp: Input | None = None
-    decode_weights_dtype: Input | None = None
-    decode_token_budget: Input | None = None
-    decode_max_requests: Input | None = None
-    decode_dcp: Input | None = None
+    cells: Mapping[str, Input]
     devices: tuple[DeviceInputs, ...] = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in INPUT_NAMES:
+            raise AttributeError(f"no field of scenarios is called {name}")
+        return self.cells.get(name)
 
     @property
     def own_ffns(self) -> Node | None:
@@ -229,20 +126,19 @@ class Workload:
     @property
     def token_groups(self) -> Node:
         """Ranks among which the tokens of a request's KV cache are divided."""
-        return self.cp if self.dcp is None else self.cp * self.dcp
+        groups: Node = self.cp if self.dcp is None else self.cp * self.dcp
+        return groups
 
     def named(self) -> dict[str, Input]:
         """The inputs there are, by name, in the order of the table; those of unlike devices behind them."""
-        inputs = {name: getattr(self, name) for name in INPUT_NAMES}
-        found = {name: entry for name, entry in inputs.items() if entry is not None}
-        return found | {name: entry for device in self.devices for name, entry in device.named().items()}
+        of_devices = (device.named().items() for device in self.devices)
+        return {**self.cells, **{name: entry for named in of_devices for name, entry in named}}
 
     def of_decode(self) -> dict[Input, Input]:
         """The inputs that decode workers have to themselves, by what they stand for elsewhere."""
-        inputs = self.named()
         return {
-            inputs[name.removeprefix(DECODE)]: entry
-            for name, entry in inputs.items()
+            self.cells[name.removeprefix(DECODE)]: entry
+            for name, entry in self.cells.items()
             if name.startswith(DECODE)
         }
 
@@ -261,7 +157,7 @@ class Workload:
 
         Once, while the graph is built, for an input whose field says what it follows from.
         """
-        default = getattr(self, name).default
+        default = self.named()[name].default
         assert isinstance(default, LateDefault), f"{name} follows nothing"
         default.set(figure)
 
@@ -302,8 +198,8 @@ def workload(
     stated: frozenset[str] = frozenset(),
     classes: Section | None = None,
     devices: int = 0,
-) -> tuple[Workload, Ranks, tuple[Section, ...]]:
-    """The inputs, the numbers of ranks they make, and their blocks.
+) -> tuple[Workload, tuple[Section, ...]]:
+    """The inputs, and their blocks.
 
     Inputs that follow what is worked out from others, such as the data type of activations, follow nothing
     yet: whoever builds the graph states it with `Workload.set_default`.
@@ -339,13 +235,8 @@ def workload(
     away = {name for name, need in AWAY.items() if need in stated}
     if not there_are["experts"]:
         away.discard("experts_away")
-    asked = Workload(
-        **inputs,
-        **decode_inputs,
-        devices=_device_inputs(inputs, library, devices, away),
-    )
-    ranks = _ranks(asked)
-    return asked, ranks, (*_sections(asked), *(() if classes is None else (classes,)))
+    asked = Workload({**inputs, **decode_inputs}, _device_inputs(inputs, library, devices, away))
+    return asked, (*_sections(asked), *(() if classes is None else (classes,)))
 
 
 def scenario_input(
@@ -409,9 +300,7 @@ def _listed(field: ScenarioField, library: Library) -> tuple[str, ...]:
 
 
 def _decode_inputs(shared: Mapping[str, Input], library: Library) -> dict[str, Input]:
-    """Inputs of decode workers: each follows the deployment's until somebody types over it. The system
-    follows only on the same accelerator: another one comes in its usual system.
-    """
+    """Inputs of decode workers: each follows the deployment's until somebody types over it."""
     decode = {
         name: scenario_input(
             SCENARIO_FIELDS[name], library, _always(shared[name]), id_prefix=DECODE, label_suffix=", decode"
@@ -419,14 +308,7 @@ def _decode_inputs(shared: Mapping[str, Input], library: Library) -> dict[str, I
         for name in WORKER_FIELDS
         if name in shared
     }
-    same_accelerator = equal(decode["accelerator"], shared["accelerator"])
-    system = Quantity(
-        f"inputs.{DECODE}system_default",
-        "System of decode workers by default",
-        "1",
-        where(same_accelerator, shared["system"], DEFAULT_SYSTEM),
-    )
-    decode["system"] = replace(decode["system"], default=_always(system))
+    decode["system"] = replace(decode["system"], default=LateDefault())
     return {f"{DECODE}{name}": entry for name, entry in decode.items()}
 
 
@@ -465,13 +347,7 @@ def _device_inputs(
             cells |= {name: shared[of] for name, of in OF_FIRST.items()}
         else:
             cells["accelerator"] = replace(cells["accelerator"], default=_always(shared["accelerator"]))
-            usual = Quantity(
-                f"inputs.{DEVICE}{number}_system_default",
-                f"System by default{suffix}",
-                "1",
-                where(equal(cells["accelerator"], shared["accelerator"]), shared["system"], DEFAULT_SYSTEM),
-            )
-            cells["system"] = replace(cells["system"], default=_always(usual))
+            cells["system"] = replace(cells["system"], default=LateDefault())
         others = {}
         for other in own:
             kind, bandwidth, latency = (cells.pop(name) for name in link_fields(number, other))
@@ -484,92 +360,35 @@ def _always(figure: Named) -> Callable[[], Named]:
     return lambda: figure
 
 
-def _ranks(inputs: Workload) -> Ranks:
-    """The numbers of ranks, and what serving and batching are in numbers."""
-    continuous = Quantity(
-        "inputs.continuous",
-        "Batching is continuous",
-        "flag",
-        where(equal(inputs.batching, CONTINUOUS), 1, 0),
-        note="1 for continuous, 0 for static batching",
-        name="continuous",
-    )
-    disaggregated = None
-    if inputs.serving is not None:
-        disaggregated = Quantity(
-            "inputs.disaggregated",
-            "Serving is disaggregated",
-            "flag",
-            where(equal(inputs.serving, DISAGGREGATED), 1, 0),
-            note="1 if prefill and decode have workers of their own",
-            name="disaggregated",
-        )
-    groups = Quantity(
-        "plan.groups",
-        "Attention groups of a stage",
-        "rank",
-        inputs.attention_dp * inputs.cp,
-        name="attention groups",
-        note="each holds the attention weights",
-    )
-    stage = Quantity(
-        "plan.stage_ranks",
-        "Ranks of a stage",
-        "rank",
-        inputs.tp * groups,
-        note="FFNs and experts are spread over all of them",
-    )
-    counted = tuple(_counted(inputs.devices, place, groups) for place in range(len(inputs.devices)))
-    replica = Quantity(
-        "plan.ranks_per_replica",
-        "Ranks of a replica",
-        "rank",
-        sum_of(list(counted)) if counted else stage * inputs.pp,
-    )
-    deployment = Quantity(
-        "plan.accelerators", "Accelerators", "accelerator", replica * inputs.dp * RANKS_TO_ACCELERATORS
-    )
+def ranks_of(inputs: Workload, rows: Equations) -> Ranks:
+    """How many ranks work together; and the systems that other accelerators usually come in."""
+    for name in rows.ids_of("inputs"):
+        if name.endswith("_system_default"):
+            inputs.set_default(name.removeprefix("inputs.").removesuffix("_default"), rows[name])
+    counted = [f"counted.{device.number}" for device in inputs.devices]
+    of_replica = " + ".join(counted) or "stage_ranks * inputs.pp"
+    rows.make_in("spread", Space(home="plan", facts={"of_replica": of_replica}))
+    rows.make_in("counted device", *_counted(inputs.devices))
     return Ranks(
-        continuous=continuous,
-        disaggregated=disaggregated,
-        groups=groups,
-        stage=stage,
-        counted=counted,
-        replica=replica,
-        deployment=deployment,
+        continuous=rows["inputs.continuous"],
+        disaggregated=rows["inputs.disaggregated"] if "disaggregated" in rows.features else None,
+        groups=rows["plan.groups"],
+        stage=rows["plan.stage_ranks"],
+        counted=tuple(rows[f"plan.{name}"] for name in counted),
+        replica=rows["plan.ranks_per_replica"],
+        deployment=rows["plan.accelerators"],
     )
 
 
-def _counted(devices: Sequence[DeviceInputs], place: int, groups: Quantity) -> Quantity:
-    """The ranks of a device; 0 where it holds neither layers nor a part of those of the next device."""
-    device = devices[place]
-    held: list[Node] = [device.layers]
-    for following in devices[place + 1 : place + 2]:
-        parts = (part for part in (following.experts_away, following.kv_away) if part is not None)
-        held += [minimum(part, following.layers) for part in parts]
-    return Quantity(
-        f"plan.counted.{device.number}",
-        f"Ranks of device {device.number} that hold a part of the model",
-        "rank",
-        where(sum_of(held) > 0, device.count * groups, 0),
-        note="without any it counts neither as accelerators nor in power and cost",
-    )
-
-
-def follows(inputs: Workload, ranks: Ranks) -> Section:
-    """What inputs say, in numbers, and what cells of inputs follow until they are typed over."""
-    rows = [ranks.continuous]
-    if ranks.disaggregated is not None:
-        rows.append(ranks.disaggregated)
-    if inputs.decode_system is not None:
-        system_default = inputs.decode_system.follows
-        assert isinstance(system_default, Quantity)
-        rows.append(system_default)
-    for device in inputs.devices[1:]:
-        usual = device.system.follows
-        assert isinstance(usual, Quantity)
-        rows.append(usual)
-    return Section("From inputs", tuple(rows), "what inputs say, in numbers")
+def _counted(devices: Sequence[DeviceInputs]) -> Iterator[Space]:
+    """What each device holds: layers, and parts of those of the next one."""
+    for device, following in zip_longest(devices, devices[1:]):
+        held = [device.layers.id]
+        for part in () if following is None else (following.experts_away, following.kv_away):
+            if part is not None:
+                held.append(f"min({part.id}, {following.layers.id})")
+        facts = {"n": str(device.number), "held": " + ".join(held), "count": device.count.id}
+        yield Space(facts=facts)
 
 
 def _sections(inputs: Workload) -> tuple[Section, ...]:

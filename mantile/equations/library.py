@@ -1,9 +1,11 @@
-"""What profiles state of every accelerator, rows "library.<accelerator>.<fact>", and makers of such rows."""
+"""What profiles state of every accelerator and system, rows "library.<accelerator>.<fact>" and
+"system.<system>.<fact>", and makers of such rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mantile.graph.quantity import NOT_KNOWN, Input, defined
 from mantile.graph.sentence import lowered
@@ -38,6 +40,11 @@ TEXTS = (
     FactKind("name", "Name", "1", "as its maker calls it"),
     FactKind("vendor", "Maker", "1", "of the chip"),
 )
+PEAK_FACTS = tuple(
+    FactKind(f"peak_{name}", f"Dense peak {name}", "TFLOP/s",
+             "without sparsity; 0 where there is no native path; int8 in TOP/s")
+    for name in PEAKS
+)  # fmt: skip
 FACTS = (
     FactKind("memory_capacity", "Memory", "GiB", "as the driver reports it", 0.001),
     FactKind("memory_visible", "Memory for the accelerator", "GiB",
@@ -57,6 +64,51 @@ PRICES = (
     FactKind("price_provisioned_power", "Provisioned power", "W",
              "with host, network and its share of the facility; 0 where nobody states it"),
 )  # fmt: skip
+OWN_PRICES = tuple(
+    FactKind(f"price_{price}_own", f"{basis}: one's own price", "flag", "1 if so")
+    for basis, price in (("Cloud", "cloud"), ("Rental", "rental"), ("Owned", "purchase"))
+)
+USUAL_SYSTEM = FactKind("usual_system", "Usual system", "1", "the system an accelerator usually comes in")
+SYSTEM_TEXTS = (
+    FactKind("of_accelerator", "Accelerator of the system", "1", "which chip it holds"),
+    FactKind("topology", "Topology", "1",
+             "switch, mesh (a link for each pair), pcie, torus, network, or single"),
+    FactKind("link", "Kind of link", "1", "where efficiency profiles tell it from others of its topology"),
+    FactKind("machine", "Class of machine", "1", "server, workstation, laptop or single-board"),
+)  # fmt: skip
+SYSTEM_FLAGS = (
+    FactKind("in_switch_reduction", "The switch can sum", "flag", "1 if so"),
+    FactKind("peer_to_peer", "Accelerators read one another's memory", "flag",
+             "0 where messages go through the host"),
+    FactKind("whole_machine", "Accelerators are whole machines", "flag",
+             "1 where the purchase price holds the host"),
+)  # fmt: skip
+SYSTEM_FACTS = (
+    FactKind("accelerators", "Accelerators in a domain", "accelerator", "that the links below join", 1),
+    FactKind("link_bandwidth", "Link bandwidth", "GB/s",
+             "of an accelerator with all its links in the domain, per direction; 0 without links"),
+    FactKind("pair_bandwidth", "Link of a pair", "GB/s",
+             "between two accelerators of a full mesh, per direction; 0 elsewhere"),
+    FactKind("torus_axes", "Axes of the torus", "axis", "each with two links; 0 elsewhere"),
+    FactKind("domains", "Domains", "domain", "that the network can join; 0 without one"),
+    FactKind("scale_out_bandwidth", "Network bandwidth", "GB/s",
+             "of an accelerator out of its domain, per direction; 0 without a network"),
+    FactKind("node_power", "Power of a domain", "W",
+             "nameplate, with hosts and fans; 0 where nobody states it"),
+    FactKind("hosts", "Hosts of a domain", "host",
+             "each with as many accelerators; 0 where nobody states it: then all accelerators are on one"),
+    FactKind("host_memory", "Host memory", "GiB",
+             "main memory of all hosts of a domain; 0 where nobody states it: then it bounds nothing"),
+    FactKind("host_memory_bandwidth", "Bandwidth of host memory", "GB/s",
+             "of main memory of all hosts of a domain; 0 where nobody states it: then it bounds nothing"),
+)  # fmt: skip
+DISKS = (
+    FactKind("disk", "Disks", "GB",
+             "room on the disks of all hosts of a domain; 0 where nobody states it: then it bounds nothing"),
+    FactKind("disk_bandwidth", "Bandwidth of disks", "GB/s",
+             "read from all disks of a domain; 0 where nobody states it: then it bounds nothing"),
+)  # fmt: skip
+"""Of use only where prefixes are kept on disk."""
 OFFER_PARTS = {
     "key": FactKind("price_key", "Price", "1", "accelerator and basis; what is bought stands for owned"),
     "provider": FactKind("price_provider", "Provider", "1", "who asks the price"),
@@ -69,54 +121,87 @@ OFFER_PARTS = {
     "highest_by": FactKind("price_highest_by", "Who asks the highest price", "1", ""),
 }
 """What is said of a price; in words where nobody knows it."""
-USUAL_SYSTEM = FactKind("usual_system", "Usual system", "1", "the system an accelerator usually comes in")
 
 
-def accelerators(library: Library) -> tuple[Input, ...]:
-    """The ids of the accelerators; the place of an id is the place of its facts in all blocks below."""
-    return tuple(
-        defined(
-            f"library.{chip.id}.id",
-            f"Accelerator, {chip.id}",
-            "1",
-            chip.id,
-            chip.name if chip.name.startswith(chip.vendor) else f"{chip.vendor} {chip.name}",
-            f"version {chip.version}",
-            name="accelerators",
-        )
+@dataclass(frozen=True)
+class Things:
+    """All accelerators, or all systems; the place of an id is the place of its facts in all columns.
+
+    Args:
+        kind: what all of them are called; `prefix` what ids of their facts begin with.
+        facts: of all of them, by kind.
+    """
+
+    kind: str
+    prefix: str
+    ids: tuple[Input, ...]
+    facts: Mapping[FactKind, tuple[Input, ...]]
+
+
+def accelerators(library: Library) -> Things:
+    """What is stated of every accelerator: flags are 1 where the reader stated a price, as with `--price`."""
+    names = {
+        chip.id: chip.name if chip.name.startswith(chip.vendor) else f"{chip.vendor} {chip.name}"
         for chip in library.accelerators
+    }
+
+    def said(chip: Any, kind: FactKind) -> Any:
+        if kind is USUAL_SYSTEM:
+            return library.usual_system(chip.id).id
+        if kind not in (*PRICES, *OWN_PRICES):
+            return getattr(chip, kind.name)
+        basis = kind.name.removeprefix("price_").removesuffix("_own")
+        price = getattr(library.price(chip.id), basis, None)
+        return price if kind in PRICES else int(price is not None and price.provider == OWN_PRICE)
+
+    kinds = (*TEXTS, *PEAK_FACTS, *FACTS, *PRICES, *OWN_PRICES, USUAL_SYSTEM)
+    return _things("accelerators", "library", library.accelerators, names, kinds, said)
+
+
+def systems(library: Library) -> Things:
+    """What is stated of every system: its kind of link is its topology where it has no name of its own."""
+
+    def said(system: Any, kind: FactKind) -> Any:
+        found = getattr(system, kind.name.removeprefix("of_"))
+        if kind.name == "link":
+            return found or system.topology
+        return int(found) if kind.unit == "flag" else found
+
+    names = {system.id: system.name for system in library.systems}
+    kinds = (*SYSTEM_TEXTS, *SYSTEM_FLAGS, *SYSTEM_FACTS, *DISKS)
+    return _things("systems", "system", library.systems, names, kinds, said)
+
+
+def _things(
+    kind: str,
+    prefix: str,
+    profiles: Iterable[Any],
+    names: Mapping[str, str],
+    kinds: Iterable[FactKind],
+    said: Callable[[Any, FactKind], Any],
+) -> Things:
+    """Rows of what is said of each profile."""
+    known = {profile.id: profile for profile in profiles}
+    word = kind.removesuffix("s").capitalize()
+    ids = tuple(
+        defined(
+            f"{prefix}.{key}.id",
+            f"{word}, {key}",
+            "1",
+            key,
+            names[key],
+            f"version {profile.version}",
+            name=kind,
+        )
+        for key, profile in known.items()
     )
-
-
-def texts(library: Library, kind: FactKind) -> tuple[Input, ...]:
-    """A text of every accelerator."""
-    return text_rows("library", kind, {chip.id: getattr(chip, kind.name) for chip in library.accelerators})
-
-
-def usual_systems(library: Library) -> tuple[Input, ...]:
-    """The system that every accelerator usually comes in."""
-    systems = {chip.id: library.usual_system(chip.id).id for chip in library.accelerators}
-    return text_rows("library", USUAL_SYSTEM, systems)
-
-
-def facts(library: Library, kind: FactKind) -> tuple[Input, ...]:
-    """A fact of every accelerator."""
-    return fact_rows("library", kind, {chip.id: getattr(chip, kind.name) for chip in library.accelerators})
-
-
-def prices(library: Library, kind: FactKind) -> tuple[Input, ...]:
-    """A price of every accelerator, or the power that its price is about."""
-    basis = kind.name.removeprefix("price_")
-    values = {chip.id: getattr(library.price(chip.id), basis, None) for chip in library.accelerators}
-    return fact_rows("library", kind, values)
-
-
-def own_prices(library: Library, kind: FactKind) -> tuple[Input, ...]:
-    """1 for every accelerator whose price the reader stated, as with `--price`."""
-    basis = kind.name.removeprefix("price_").removesuffix("_own")
-    facts = {chip.id: getattr(library.price(chip.id), basis, None) for chip in library.accelerators}
-    own = {key: fact is not None and fact.provider == OWN_PRICE for key, fact in facts.items()}
-    return flag_rows("library", kind, own)
+    facts = {
+        fact: (stated_rows if fact.unit in ("1", "flag") else fact_rows)(
+            prefix, fact, {key: said(profile, fact) for key, profile in known.items()}
+        )
+        for fact in kinds
+    }
+    return Things(kind, prefix, ids, facts)
 
 
 def offers(library: Library) -> dict[str, tuple[Input, ...]]:
@@ -128,18 +213,7 @@ def offers(library: Library) -> dict[str, tuple[Input, ...]]:
         if fact.provider != OWN_PRICE
     }
     return {
-        part: tuple(
-            defined(
-                f"library.{key.replace(' ', '.')}.{kind.name}",
-                f"{kind.label}, {key}",
-                kind.unit,
-                said[part],
-                kind.note,
-                "library",
-                name=f"{lowered(kind.label)} in the library",
-            )
-            for key, said in stated.items()
-        )
+        part: stated_rows("library", kind, {key: said[part] for key, said in stated.items()})
         for part, kind in OFFER_PARTS.items()
     }
 
@@ -181,30 +255,14 @@ def peak_keys() -> tuple[Input, ...]:
     )
 
 
-def text_rows(prefix: str, kind: FactKind, values: Mapping[str, str]) -> tuple[Input, ...]:
-    """A text of every profile, by id. `prefix` begins the ids: library, system or datatype."""
+def stated_rows(prefix: str, kind: FactKind, values: Mapping[str, str | float]) -> tuple[Input, ...]:
+    """What is said of every profile, by id. `prefix` begins the ids: library, system or datatype."""
     return tuple(
         defined(
-            f"{prefix}.{key}.{kind.name}",
+            f"{prefix}.{key.replace(' ', '.')}.{kind.name}",
             f"{kind.label}, {key}",
-            "1",
+            kind.unit,
             value,
-            kind.note,
-            "library",
-            name=f"{lowered(kind.label)} in the library",
-        )
-        for key, value in values.items()
-    )
-
-
-def flag_rows(prefix: str, kind: FactKind, values: Mapping[str, bool]) -> tuple[Input, ...]:
-    """1 or 0 of every profile, by id."""
-    return tuple(
-        defined(
-            f"{prefix}.{key}.{kind.name}",
-            f"{kind.label}, {key}",
-            "flag",
-            int(value),
             kind.note,
             "library",
             name=f"{lowered(kind.label)} in the library",

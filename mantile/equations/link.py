@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.library import FactKind, text_rows
+from mantile.equations.library import FactKind, stated_rows
 from mantile.equations.tables import Equations, Space
 from mantile.graph.quantity import Input, Section, defined
 from mantile.library.links import INFERRED, NO_PORT
@@ -98,7 +98,7 @@ def link_table(library: Library) -> LinkTable:
         for fact in FACTS
     }
     ports = {
-        family: text_rows(
+        family: stated_rows(
             "link.port",
             FactKind(family, f"Port, {family}", "1", "kind of link"),
             {chip.id: known.port(chip.id, family) for chip in library.accelerators},
@@ -108,9 +108,8 @@ def link_table(library: Library) -> LinkTable:
     return LinkTable(kinds, facts, ports)
 
 
-def know_links(rows: Equations, table: LinkTable, accelerators: tuple[Input, ...]) -> None:
+def know_links(rows: Equations, table: LinkTable) -> None:
     """Make the kinds of links known, and the ports of accelerators."""
-    rows.know_table("library", {"accelerators": accelerators})
     rows.know_table("link", {"kinds": table.kinds} | table.facts)
     rows.know_table("link.port", table.ports)
 

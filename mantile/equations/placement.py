@@ -155,7 +155,7 @@ def room(workers: Workers, rows: Equations, values: Mapping[Node, Any]) -> int:
     """
     domain, out = (
         float(values[figure])
-        for figure in (workers.hardware.system_accelerators, rows[f"{workers.prefix}network.out"])
+        for figure in (workers.rows["hardware.accelerators"], rows[f"{workers.prefix}network.out"])
     )
     most = MOST_SHOWN if out > 0 else max(int(min(domain, MOST_SHOWN)), int(values[workers.ranks.deployment]))
     return -(-min(MOST_SHOWN, max(BAND, most)) // BAND) * BAND
@@ -164,7 +164,7 @@ def room(workers: Workers, rows: Equations, values: Mapping[Node, Any]) -> int:
 def shown(workers: Workers, values: Mapping[Node, Any]) -> int:
     """How many accelerators to show: the domain and all in use, in full bands, as far as can be read."""
     domain, used = (
-        float(values[figure]) for figure in (workers.hardware.system_accelerators, workers.ranks.deployment)
+        float(values[figure]) for figure in (workers.rows["hardware.accelerators"], workers.ranks.deployment)
     )
     most = min(MOST_SHOWN, max(BAND, int(min(domain, MOST_SHOWN)), int(used)))
     return -(-most // BAND) * BAND

@@ -402,10 +402,10 @@ def roofline(graph: EstimateGraph, values: Mapping[Node, Any]) -> Roofline:
     Args:
         values: as generated; they decide which blocks are large enough to be shown.
     """
-    hardware, efficiency = graph.decode_workers.hardware, graph.decode_workers.efficiency
+    machine, efficiency = graph.decode_workers.rows, graph.decode_workers.efficiency
     classes = graph.decode_workers.formats.classes
     products = next(name for name in ("ffn", "attention") if name in classes)
-    peak, bandwidth = graph.decode.peak, hardware.memory_bandwidth
+    peak, bandwidth = graph.decode.peak, machine["hardware.memory_bandwidth"]
     title = join(
         "Peak ",
         text(in_unit(peak, "TFLOP/s")),

@@ -124,7 +124,7 @@ def domains(workers: Workers, numbers: Sequence[Node], prefix: str) -> list[Doma
     Args:
         numbers: of domains, from 0; `prefix` what ids begin with.
     """
-    ranks, size = workers.ranks, workers.hardware.system_accelerators
+    ranks, size = workers.ranks, workers.rows["hardware.accelerators"]
     in_use = ranks.deployment / RANKS_TO_ACCELERATORS
     found = []
     for place, number in enumerate(numbers):
@@ -151,31 +151,35 @@ def domains(workers: Workers, numbers: Sequence[Node], prefix: str) -> list[Doma
 
 def domains_told(workers: Workers) -> Node:
     """How many domains of which system are in use, in words."""
-    count = round_up(workers.ranks.deployment / RANKS_TO_ACCELERATORS / workers.hardware.system_accelerators)
-    return join(text(count), " in use, ", workers.hardware.system)
+    count = round_up(workers.ranks.deployment / RANKS_TO_ACCELERATORS / workers.rows["hardware.accelerators"])
+    return join(text(count), " in use, ", workers.rows["hardware.system"])
 
 
 def accelerators_told(workers: Workers) -> Node:
     """What an accelerator is, and how full its memory, in words."""
-    hardware = workers.hardware
+    of = workers.rows
     return join(
-        hardware.name,
+        of["hardware.name"],
         " · ",
-        text(in_unit(hardware.memory_bandwidth, "GB/s")),
+        text(in_unit(of["hardware.memory_bandwidth"], "GB/s")),
         " GB/s · ",
-        rounded(in_unit(workers.rows["memory.used"], "GB"), 1),
+        rounded(in_unit(of["memory.used"], "GB"), 1),
         " of ",
-        rounded(in_unit(hardware.memory_capacity, "GB"), 1),
+        rounded(in_unit(of["hardware.memory_capacity"], "GB"), 1),
         " GB",
     )
 
 
 def links_told(rows: Equations, workers: Workers) -> tuple[Node, Node]:
     """The links inside a domain, and the network between domains, with GB/s of an accelerator."""
-    hardware, out = workers.hardware, rows[f"{workers.prefix}network.out"]
-    inside, outside = hardware.link_bandwidth, in_unit(out, "GB/s")
+    of, out = workers.rows, rows[f"{workers.prefix}network.out"]
+    inside, outside = of["hardware.link_bandwidth"], in_unit(out, "GB/s")
     return (
-        where(inside > 0, join(hardware.link, " · ", _rate(in_unit(inside, "GB/s"))), "no link between them"),
+        where(
+            inside > 0,
+            join(of["hardware.link"], " · ", _rate(in_unit(inside, "GB/s"))),
+            "no link between them",
+        ),
         where(out > 0, join("network · ", _rate(outside)), "no network"),
     )
 

@@ -16,7 +16,7 @@ from mantile.equations.speculation import Speculation, checked, emitted, specula
 from mantile.equations.support import support
 from mantile.equations.tables import Equations, OfSpace
 from mantile.equations.tensors import Tensors, tensors
-from mantile.graph.quantity import Named, Node, Quantity, Section, all_of, join, maximum, span, text, where
+from mantile.graph.quantity import Named, Node, Quantity, Section, all_of, join, maximum, text, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
@@ -63,7 +63,7 @@ class Workers:
     @property
     def prefix(self) -> str:
         """What ids of its rows begin with."""
-        return self.hardware.tdp.id.removesuffix("hardware.tdp")
+        return self.rows["hardware.tdp"].id.removesuffix("hardware.tdp")
 
     def machine(self) -> Iterator[Named]:
         """What network rows follow from: accelerators, factors, and how ranks work together."""
@@ -135,14 +135,10 @@ def workers(
     rows: Equations,
 ) -> Workers:
     """The accelerators that prefill, or do everything."""
-    chips = hardware(library, inputs)
-    rows.know(
-        *(row for section in chips.sections for row in section.figures()),
-        *(*ranks.rows(), ranks.continuous),
-    )
-    rows.know_as("framework.pairs", span(chips.pairs.names))
+    chips = hardware(library, inputs, rows)
+    rows.know(*ranks.rows(), ranks.continuous)
     dtypes = formats(library, inputs, ir, rows)
-    factors = efficiency(library, inputs, ranks, chips, dtypes, ir, rows)
+    factors = efficiency(library, inputs, ranks, dtypes, ir, rows)
     plan = sharding(ir, inputs, rows)
     stored = tensors(ir, plan, inputs.embedding_tp)
     drafts = speculation(rows)

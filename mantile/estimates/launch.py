@@ -9,7 +9,6 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from mantile.equations.machines import ram_of_machine
 from mantile.estimates.estimate import Estimate
 from mantile.graph.evaluate import Program
 from mantile.library.columns import columns
@@ -248,8 +247,8 @@ def _server(estimate: Estimate, role: str) -> Server:
             f"decode: no document of {table.name} that was read launches prefill and decode apart"
         )
     workers = estimate.equations.decode_workers if role == "decode" else estimate.equations.prefill_workers
-    system = str(estimate.values(0)[workers.hardware.system])
-    domain = int(float(estimate.values(0)[workers.hardware.system_accelerators]))
+    system = str(estimate.values(0)[workers.rows["hardware.system"]])
+    domain = int(float(estimate.values(0)[workers.rows["hardware.accelerators"]]))
     size = _size(wanted)
     machine = cluster().on_a_machine(system, domain)
     machines, across = spread(table, wanted, machine)
@@ -269,7 +268,7 @@ def _server(estimate: Estimate, role: str) -> Server:
     assert line is not None
     line.require_plan(table)
     per_machine = size // machines * local
-    ram = ram_of_machine(workers.rows["startup.ram"], per_machine)
+    ram = workers.rows["startup.ram"]
     return Server(
         role=role,
         table=table,
@@ -282,7 +281,7 @@ def _server(estimate: Estimate, role: str) -> Server:
         machines=machines,
         accelerators=per_machine,
         groups=max(1, int(wanted["attention_dp"]) // machines),
-        ram=float(Program([ram]).run(estimate.inputs(0))[ram]),
+        ram=per_machine * float(Program([ram]).run(estimate.inputs(0))[ram]),
         not_expressed=tuple(_not_expressed(estimate, table, line, wanted)),
         left=line.left,
         blanks=tuple(_blanks(estimate, table, line, wanted)),
@@ -505,7 +504,7 @@ def _most(estimate: Estimate, table: LaunchTable, wanted: Mapping[str, Any]) -> 
         return None
     chip = estimate.library.accelerator(str(wanted["accelerator"]))
     workers = estimate.equations.decode_workers
-    memory = float(estimate.values(0)[workers.hardware.memory_capacity])
+    memory = float(estimate.values(0)[workers.rows["hardware.memory_capacity"]])
     large = memory >= (limits.large_from or 0) * 2**30 and chip.generation != limits.small_on
     return limits.on("large" if large else "small").max_requests
 

@@ -181,7 +181,7 @@ def _settings(raised: Raised) -> dict[str, str]:
 
 
 def _runs_there(raised: Raised) -> dict[str, str]:
-    vendor = str(raised.values[raised.workers.hardware.vendor])
+    vendor = str(raised.values[raised.workers.rows["hardware.vendor"]])
     others = [one.name for one in raised.graph.library.frameworks if vendor in one.vendors and not one.former]
     help_ = (
         f"{_listed(others)} {'does' if len(others) == 1 else 'do'}" if others else "no framework here does"
@@ -192,7 +192,7 @@ def _runs_there(raised: Raised) -> dict[str, str]:
 def _supported(raised: Raised) -> dict[str, str]:
     """What a framework cannot run by its documents, and who says so."""
     workers, values, figures = raised.workers, raised.values, raised.graph.figures
-    rows, chip = workers.rows, values[workers.hardware.generation]
+    rows, chip = workers.rows, values[workers.rows["hardware.generation"]]
     framework = values[workers.inputs.framework]
     reason = raised.check.reason
     flags: list[tuple[str, str, str]]  # subject, its row, words
@@ -434,7 +434,10 @@ MESSAGES: Mapping[str, Message] = {
         "a replica needs {left} accelerators, {system} joins {right}: lower TP, PP or EP, more "
         "replicas (--dp), or "
         "another --system",
-        lambda raised: {**_sides(raised), "system": str(raised.values[raised.workers.hardware.system])},
+        lambda raised: {
+            **_sides(raised),
+            "system": str(raised.values[raised.workers.rows["hardware.system"]]),
+        },
         {"left": "16", "right": "8", "system": "pcie-l40s"},
     ),
     "NO_LINK_BETWEEN_RANKS": Message(
@@ -588,7 +591,7 @@ MESSAGES: Mapping[str, Message] = {
     ),
     "NO_LINK_BETWEEN_WORKERS": Message(
         "{system} has no way to hand the KV cache over: another --system, or --serving aggregated",
-        lambda raised: {"system": str(raised.values[raised.workers.hardware.system])},
+        lambda raised: {"system": str(raised.values[raised.workers.rows["hardware.system"]])},
         {"system": "pcie-rtx-4090"},
     ),
     "MEMORY_EXCEEDED": Message(

@@ -50,9 +50,9 @@ def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
                 else "prefill"
                 if workers is equations.prefill_workers
                 else "decode",
-                "system": str(values[workers.hardware.system]),
+                "system": str(values[workers.rows["hardware.system"]]),
                 "accelerators_in_use": float(values[workers.ranks.deployment]),
-                "memory_capacity_gb": float(values[workers.hardware.memory_capacity]) / 1e9,
+                "memory_capacity_gb": float(values[workers.rows["hardware.memory_capacity"]]) / 1e9,
                 "accelerators": [
                     {"number": index}
                     | {

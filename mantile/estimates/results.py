@@ -95,7 +95,7 @@ def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any
             {
                 "number": device.number,
                 "accelerator": str(values[device.workers.inputs.accelerator]),
-                "name": str(values[device.workers.hardware.name]),
+                "name": str(values[device.workers.rows["hardware.name"]]),
                 "accelerators": int(values[device.inputs.count]),
                 "layers": count,
                 **{
@@ -106,7 +106,9 @@ def of_devices(found: Devices, values: Mapping[Node, Any]) -> list[dict[str, Any
                 "which_layers": [first, first + count - 1] if count else None,
                 "memory_used_bytes": float(values[device.workers.rows["memory.used"]]),
                 "memory_usable_bytes": float(values[device.workers.rows["memory.usable"]]),
-                "memory_bandwidth_bytes_per_s": float(values[device.workers.hardware.memory_bandwidth]),
+                "memory_bandwidth_bytes_per_s": float(
+                    values[device.workers.rows["hardware.memory_bandwidth"]]
+                ),
                 "prefill_s": float(values[stages["prefill"].time]),
                 "decode_s": float(values[stages["decode"].time]),
                 "decode_parts_s": {
@@ -270,7 +272,7 @@ def texts(graph: EstimateGraph) -> dict[str, Named]:
     """Those of them that are words."""
     first, last = graph.prefill_workers, graph.decode_workers
     figures: dict[str, Named] = {
-        "system": first.hardware.system,
+        "system": first.rows["hardware.system"],
         "feasibility": graph.rows["checks.feasibility"],
         "verdict": graph.checks.state,
         "bottleneck.prefill": graph.prefill.bottleneck,
@@ -281,7 +283,7 @@ def texts(graph: EstimateGraph) -> dict[str, Named]:
     if "load.state" in graph.figures:
         figures["load_state"] = graph.figures["load.state"]
     if last is not first:
-        figures["decode_system"] = last.hardware.system
+        figures["decode_system"] = last.rows["hardware.system"]
     return figures
 
 

@@ -130,7 +130,7 @@ def _of_side(
     Args:
         times: of messages inside domains and between them, in seconds.
     """
-    hardware, role = workers.hardware, side["role"]
+    of, role = workers.rows, side["role"]
     start = "" if role == "all" else f"{role}."
     words = "" if role == "all" else f"{role}, "
     used = [one for one in side["accelerators"] if one["in_use"]]
@@ -144,8 +144,8 @@ def _of_side(
                 "id": f"{start}domain{domain}",
                 "title": f"{words}domain {domain}" if len(domains) > 1 else f"{words}{side['system']}",
                 "lines": [
-                    f"{len(here)} × {values[hardware.name]}",
-                    f"{float(values[hardware.memory_bandwidth]) / 1e9:,.0f} GB/s · "
+                    f"{len(here)} × {values[of['hardware.name']]}",
+                    f"{float(values[of['hardware.memory_bandwidth']]) / 1e9:,.0f} GB/s · "
                     f"{max(one['used_gb'] for one in here):,.1f} of {side['memory_capacity_gb']:,.1f} GB",
                 ],
                 "stage": None,
@@ -153,9 +153,9 @@ def _of_side(
             }
         )
         if len(here) > 1:
-            rate = float(values[hardware.link_bandwidth])
+            rate = float(values[of["hardware.link_bandwidth"]])
             ends = {"from": f"{start}domain{domain}", "to": f"{start}domain{domain}"}
-            label = str(values[hardware.link])
+            label = str(values[of["hardware.link"]])
             links.append(ends | _link(label, rate or None, None, inside, state=STATED if inside else UNUSED))
     if len(domains) > 1:
         out = float(values[rows[f"{workers.prefix}network.out"]])

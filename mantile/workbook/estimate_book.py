@@ -91,8 +91,8 @@ class EstimateBook(Book):
             return names
         workers = self.estimate.equations.prefill_workers
         hardware, types = workers.hardware, workers.formats.types
-        if name in ("accelerator", "system"):
-            return span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])
+        if name in hardware.ids:
+            return span(hardware.ids[name])
         field = SCENARIO_FIELDS.get(name)
         listed = () if field is None or field.role != "weights" else types.listed(entry)
         return span(listed) if listed else None

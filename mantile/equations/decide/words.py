@@ -90,7 +90,7 @@ def tell_name(make: Figures, graph: EstimateGraph, stored: Input, case: int) -> 
     framework = of("framework")
     hosted = where(moved > 0, join(framework, " · ", rounded(moved, 0), " GB on the host"), framework)
     make("name.host", "Framework and host memory, in words", "1", hosted)
-    chip = in_case(workers.hardware.name, case)
+    chip = in_case(workers.rows["hardware.name"], case)
     words = join(chip, " · ", told, " · ", make["name.formats"], " · ", make["name.host"])
     make("name", "Plan", "1", words)
 
@@ -128,7 +128,7 @@ def offers_in(graph: EstimateGraph, case: int) -> Node:
     workers = graph.decode_workers
     told: list[Node] = []
     for name, unit in (("cloud", " USD/h"), ("rental", " USD/h"), ("purchase", " USD")):
-        price = in_case(workers.hardware.prices[name], case)
+        price = in_case(workers.rows[f"hardware.price_{name}"], case)
         told.append(where(price > 0, join(f"; {name} price ", rounded(price, 2), unit), ""))
     basis = in_case(workers.inputs.price_basis, case)
     return join("no ", basis, " price, so no rank", *told)

@@ -83,7 +83,7 @@ def _of_ttft(graph: EstimateGraph, figures: Figures) -> list[Part]:
         "first_step": decode,
         "held_back": decode,
         "seat_wait": decode,
-        "transfer": as_node(figures.of(graph.prefill_workers.hardware.scale_out_bandwidth)),
+        "transfer": as_node(figures.of(graph.prefill_workers.rows["hardware.scale_out_bandwidth"])),
     }
     cold = {"burst_wait": _cold_start(graph, figures)}
     names = [figure.id.rpartition(".")[2] for figure in graph.serving.ttft_parts]
@@ -140,7 +140,7 @@ def _of_memory(graph: EstimateGraph, figures: Figures) -> list[Part]:
 
 def _of_power(graph: EstimateGraph, figures: Figures) -> list[Part]:
     return [
-        Part(total, as_node(figures.of(workers.hardware.tdp)), via=building)
+        Part(total, as_node(figures.of(workers.rows["hardware.tdp"])), via=building)
         for total, building, workers in zip(
             graph.rows.each("pool", "cost.total_power"),
             graph.rows.each("pool", "cost.building"),
@@ -157,15 +157,14 @@ def _of_cost(graph: EstimateGraph, figures: Figures) -> list[Part]:
         *(graph.rows.each("pool", f"cost.{name}") for name in ("price", "hourly", "offer_figure")),
         strict=True,
     ):
-        hardware = workers.hardware
-        begins = hardware.prices["purchase"].id.removesuffix("purchase")
+        begins = f"{workers.prefix}hardware.price_"
         for name, stated in (
             ("cloud", "cloud"),
             ("rental", "rental"),
             ("owned", "purchase"),
             ("own", "owned"),
         ):
-            figures.of(hardware.prices[stated], f"{begins}{name}")
+            figures.of(workers.rows[f"hardware.price_{stated}"], f"{begins}{name}")
         found.append(Part(hourly, figure, via=price))
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
 from mantile.equations.display import HOW, converted, origin, words
 from mantile.equations.efficiency import FactorInUse
@@ -165,15 +166,16 @@ class Figures:
     def _hardware(self, line: str, default: Node) -> _Said:
         """What stands beside the figure of a chip or system, or of another table of the library, in use."""
         rows, place = _rows_of(default)
-        kind, hardware = rows[0].id.partition(".")[0], self.graph.prefill_workers.hardware
-        keys = {"library": hardware.accelerators, "system": hardware.systems}.get(kind)
+        kind, known = rows[0].id.partition(".")[0], self.graph.rows
+        hardware = self.graph.prefill_workers.hardware
+        keys = hardware.ids.get({"library": "accelerator"}.get(kind, kind))
         if keys is None:
             label, identifier, how, source = (
                 index(words(rows, what), place) for what in ("quantity", "id", HOW, "source")
             )
             return _Said(label, identifier, source, how, {})
         thing, fact = index(span(keys), place), fact_of(rows[0])
-        sources, stated = hardware.sources, index(span(hardware.stated[kind]), place)
+        sources, stated = hardware.sources, index(cast(Span, known.node(f"{kind}.sources")), place)
         number = looked(f"{line}.links", sources.place(stated, fact))
         return _Said(
             label=join(f"{rows[0].label.rpartition(', ')[0]}, ", thing),

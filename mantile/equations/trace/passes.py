@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from mantile.equations.display import converted, words
 from mantile.equations.forward import Pass
 from mantile.equations.graph import EstimateGraph
+from mantile.equations.library import PEAKS
 from mantile.equations.roofline import Block
 from mantile.equations.tables import Equations
 from mantile.equations.trace.figures import Figures
@@ -147,8 +148,9 @@ def _of_peak(figure: Quantity, peaks: _Peaks, figures: Figures) -> tuple[Quantit
     for other in waiting:
         if isinstance(other, Quantity) and other in peaks:
             name, workers = peaks[other]
-            keys = [figures.of(peak) for peak in workers.hardware.peaks.values()]
-            return other, join(keys[0].removesuffix(next(iter(workers.hardware.peaks))), name)
+            for kind in PEAKS:
+                figures.of(workers.rows[f"hardware.peak_{kind}"])
+            return other, join(f"{workers.prefix}hardware.peak_", name)
         waiting += precedents(other) if isinstance(other, Quantity) else ()
     raise AssertionError(f"{figure.id} follows from no peak")
 
@@ -157,9 +159,9 @@ def _of_message(
     line: str, block: Block, workers: Workers, figures: Figures, rows: Equations
 ) -> dict[str, Named]:
     """The key of the figure behind a message: a fixed time, or the links where bytes take longer."""
-    hardware, hop = workers.hardware, f"{workers.prefix}network.p2p"
-    inside, outside = figures.of(hardware.link_bandwidth), figures.of(hardware.scale_out_bandwidth)
-    begins = inside.removesuffix("hardware.link_bandwidth")
+    begins, hop = workers.prefix, f"{workers.prefix}network.p2p"
+    for end in ("link_bandwidth", "scale_out_bandwidth"):
+        figures.of(workers.rows[f"hardware.{end}"])
     ways = block.ways
     if ways is None:
         assert block.bytes is not None
@@ -178,8 +180,8 @@ def _of_message(
             figures.of(figures.by_id[f"{begins}{name.source}"])
         fixed = join(begins, index(words(ways.names, "source"), place))
         out = equal(index(span(ways.names), place), "hierarchical")
-    ends = (key.removeprefix(f"{begins}hardware.") for key in (outside, inside))
-    links = looked(f"{line}.links", join(f"{begins}hardware.", where(out, *ends)))
+    reached = where(out, "scale_out_bandwidth", "link_bandwidth")
+    links = looked(f"{line}.links", join(f"{begins}hardware.", reached))
     of_start = looked(f"{line}.fixed", fixed)
     return {
         "place": place,

@@ -66,18 +66,16 @@ class TypedInputs:
     Args:
         own: of which each scenario has a cell.
         shared: those of classes of requests, or of a demand, one cell for all scenarios.
-        faults: of cells without which there is no plan, and `cause` the reason code of the first.
+        faults: of cells without which there is no plan.
         of_money: of cells without which nobody knows what it costs.
-        inputs_invalid, overrides_invalid: how many of all cells of a kind cannot be.
+        overrides_invalid: how many of all overrides cannot be.
         sections: of Inputs.
     """
 
     own: tuple[Typed, ...]
     shared: tuple[Typed, ...]
     faults: Faults
-    cause: Quantity
     of_money: Faults
-    inputs_invalid: Quantity
     overrides_invalid: Quantity
     sections: tuple[Section, ...]
 
@@ -108,8 +106,7 @@ def typed_inputs(
         links: the kinds of links between devices.
     """
     library = {
-        "accelerator": hardware.accelerators,
-        "system": hardware.systems,
+        **hardware.ids,
         "framework": frameworks,
     } | dict.fromkeys((name for name, field in DEVICE_FIELDS.items() if field.listed == "links"), links)
     entries = {
@@ -158,6 +155,8 @@ def typed_inputs(
     ]
     cause = where(faults.count > left[0], "INPUT_INVALID", "OVERRIDE_INVALID")
     invalid = rows("overrides.all", "Overrides that cannot be, of all", "flag", sum_of(left))
+    rows("inputs", "Inputs that cannot be, of all", "flag", faults.count + of_money.count - invalid)
+    rows("cause", "Which cells cannot be, inputs or overrides", "1", cause, "inputs come first")
     used = tuple(item.used for item in own)
     lines: list[Row] = [FAULT, *(item.line for item in own)]
     return TypedInputs(
@@ -166,10 +165,6 @@ def typed_inputs(
         faults=faults,
         of_money=of_money,
         overrides_invalid=invalid,
-        inputs_invalid=rows(
-            "inputs", "Inputs that cannot be, of all", "flag", faults.count + of_money.count - invalid
-        ),
-        cause=rows("cause", "Which cells cannot be, inputs or overrides", "1", cause, "inputs come first"),
         sections=(
             Section(LINES, tuple(lines), _NOTE, over=OWN_COLUMNS),
             Section("Inputs as used", used, _OF_USED),

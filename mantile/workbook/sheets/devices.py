@@ -109,7 +109,7 @@ def _table(book: EstimateBook, sheet: Sheet, found: Devices, top: int) -> int:
         place = device.number - 1
         decode, prefill = (found.stages[phase][place] for phase in ("decode", "prefill"))
         told = device_told(device, before[place])
-        sheet.set_formula(row, _NAME, device.workers.hardware.name, style.ROW_LABEL)
+        sheet.set_formula(row, _NAME, device.workers.rows["hardware.name"], style.ROW_LABEL)
         sheet.set_text(row, _NUMBER, str(device.number), style.table("whole").but(align="center"))
         figures: list[tuple[Node, style.Style]] = [
             (told.count, whole),
@@ -186,7 +186,7 @@ def _links(sheet: Sheet, found: Devices, row: int) -> int:
     for device in found.devices:
         at = device.number
         sheet.set_text(top, at + 1, str(at), style.HEADER.but(align="center"))
-        sheet.set_formula(top + at, _NAME, device.workers.hardware.name, style.ROW_LABEL)
+        sheet.set_formula(top + at, _NAME, device.workers.rows["hardware.name"], style.ROW_LABEL)
         sheet.set_text(top + at, _NUMBER, str(at), middle)
         sheet.set_text(top + at, at + 1, "", middle.but(fill=style.PANEL))
         for other in range(at + 1, count + 1):

@@ -124,7 +124,7 @@ def _grid(
     right = len(sheet.widths) - 1
     book.add_quantity(sheet, row, right, places["beyond"], look, scenario=scenario)
     mark_beginning(sheet, row, right, "!", style.ALERT)
-    capacity = number_in(float(values[workers.hardware.memory_capacity]), "B", "GB")
+    capacity = number_in(float(values[workers.rows["hardware.memory_capacity"]]), "B", "GB")
     row = _band(book, sheet, row + 1, scenario, places, capacity)
     sheet.heights[row] = 6
     return row + 1, places
