@@ -255,7 +255,7 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     assert not {identifier for identifier in rows._over if identifier not in rows}
     homes = {"link": {"transfer_link"}, "memory": {"runtime"}}
     homes |= {subject: {"prefill", "decode"} for subject in OF_PASSES}
-    homes |= {"formats": {"hardware", "model"}}
+    homes |= {"formats": {"hardware", "model"}, "fallback": {"efficiency"}}
     for subject in subjects():
         for part in ("", "Hardware", "Prefill", "Operations", "Decode"):
             for section in rows.sections(subject, part=part):

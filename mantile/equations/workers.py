@@ -142,7 +142,7 @@ def workers(
     )
     rows.know_as("framework.pairs", span(chips.pairs.names))
     dtypes = formats(library, inputs, ir, rows)
-    factors = efficiency(library, inputs, ranks, chips, dtypes, ir, rows)
+    factors = efficiency(library, inputs, ranks, dtypes, ir, rows)
     plan = sharding(ir, inputs, rows)
     stored = tensors(ir, plan, inputs.embedding_tp)
     drafts = speculation(rows)
