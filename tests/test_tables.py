@@ -254,7 +254,8 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     assert all(figures.get(node.id, node) is node for node in behind), "two rows of one id"
     assert not {identifier for identifier in rows._over if identifier not in rows}
     homes = {"link": {"transfer_link"}, "memory": {"runtime"}, "formats": {"hardware", "model"}}
-    homes |= {subject: {"prefill", "decode"} for subject in OF_PASSES} | {"hardware": {"peak_key"}, "ranks": {"plan"}}
+    homes |= {subject: {"prefill", "decode"} for subject in OF_PASSES}
+    homes |= {"hardware": {"peak_key"}, "ranks": {"plan"}, "fallback": {"efficiency"}}
     for subject in subjects():
         for part in ("", "Hardware", "Prefill", "Operations", "Decode"):
             for section in rows.sections(subject, part=part):

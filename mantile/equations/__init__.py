@@ -10,7 +10,7 @@ row or the function. The file is NAME.eq, or NAME.py where there is no text. Exc
     hardware                 hardware.eq: accelerator and system in use; about data types: formats.eq
     system                   library.py
     efficiency               efficiency.eq: what is reached; the factors: efficiency.py, those there are:
-                               factors.table, which profile holds: fallback.py
+                               factors.table, which profile holds: fallback.eq
     model                    model.py; facts and dimensions: mantile/ir
     tensor                   tensors.py
     ir, layers               of that name: what IR and Layers show; order of layers: order.py

@@ -144,9 +144,8 @@ def efficiency(
     Raises:
         InputError: if the global profile lacks a factor, so that a chain would end in nothing.
     """
-    fallback = Fallback(library, inputs, rows)
+    fallback = Fallback(library, rows)
     _require_complete(next(profile for profile in fallback.profiles if profile.key == "global"))
-    profile = fallback.most_specific()
     conditions = _conditions(formats, rows)
     in_use: dict[str, FactorInUse] = {}
     blocks: dict[str, list[Row]] = {}
@@ -162,10 +161,10 @@ def efficiency(
         in_use=in_use,
         sources=(sources := fallback.sources()),
         rates={row.id.removeprefix(_RATE): row for row in reached.figures() if isinstance(row, Quantity)},
-        profile=profile,
+        profile=rows["efficiency.profile_in_use"],
         sections=(
             *fallback.sections(),
-            Section("Profile", (profile,), "of everything, generations and accelerators", Section.SUBTOTAL),
+            *rows.sections("fallback", "Profile"),
             conditions.section,
             *(Section(title, tuple(of_kind), _BESIDE) for title, of_kind in blocks.items()),
             fractions,
@@ -311,13 +310,13 @@ def _table(kind: FactorKind, value: object, fallback: Fallback) -> LibraryFigure
     """The library's figures of a factor under one condition."""
     suffix = _suffix(kind, value)
     figures = {
-        key: (_library_figure(kind, key, factor, suffix), factor)
+        key: _library_figure(kind, key, factor, suffix)
         for key, factor in fallback.stated[kind.name]
         if kind.condition is None or getattr(factor, kind.condition) == value
     }
     widest = fallback.profiles[0].key
     if widest not in figures and kind.otherwise is not None:
-        figures = {widest: (_library_figure(kind, widest, unstated(kind), ""), unstated(kind))} | figures
+        figures = {widest: _library_figure(kind, widest, unstated(kind), "")} | figures
     return fallback.figures(f"{kind.name}{suffix}", f"{kind.label}{suffix.replace('.', ', ')}", figures)
 
 

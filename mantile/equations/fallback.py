@@ -1,8 +1,6 @@
-"""Which efficiency profile holds, rows "efficiency.chain", "efficiency.place" and "efficiency.from".
+"""Which efficiency profile holds, factor by factor: rows "efficiency.from"; the chain stands in fallback.eq.
 
-A profile holds for everything, a generation or an accelerator, with or without a framework, or for how
-accelerators are linked. Of the profiles that hold for a scenario and have a factor, the one of the highest
-level is used. Profiles are columns, from wide to specific; factors are rows.
+Profiles are columns, from wide to specific; factors are rows.
 """
 
 from __future__ import annotations
@@ -12,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mantile.equations.inputs import Workload
-from mantile.equations.tables import Equations
+from mantile.equations.tables import Equations, Space
 from mantile.equations.things import SourceList
 from mantile.graph.quantity import (
     Input,
@@ -24,12 +21,8 @@ from mantile.graph.quantity import (
     Table,
     as_node,
     defined,
-    is_number,
-    join,
     look_up,
-    match,
     maximum,
-    span,
     table,
     where,
 )
@@ -40,9 +33,14 @@ COLUMN_IN_USE = "efficiency.from."
 """What ids of the columns of profiles in use begin with."""
 FIRST = ".first"
 """What the id of the first row ends in, where several lead to a column in use."""
-Sourced = Mapping[str, tuple[Input, Factor]]
-"""Figures of a factor under one condition, each with what the library says of it, by the key of their
-profile."""
+_FIELDS = {
+    "framework": "inputs.framework",
+    "generation": "hardware.generation",
+    "accelerator": "inputs.accelerator",
+    "topology": "hardware.topology",
+    "link": "hardware.link",
+}
+"""What a scenario has for the fields in keys of profiles."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ class Fallback:
         stated: what they state of each factor, with the key of the profile.
     """
 
-    def __init__(self, library: Library, inputs: Workload, rows: Equations) -> None:
+    def __init__(self, library: Library, rows: Equations) -> None:
         self.profiles = sorted(library.efficiency, key=lambda profile: (profile.level.number, profile.id))
         self._columns = {profile.key: column for column, profile in enumerate(self.profiles)}
         self._levels = {profile.key: profile.level.number for profile in self.profiles}
@@ -115,73 +113,42 @@ class Fallback:
         for profile in self.profiles:
             for factor in profile.factors:
                 self.stated[factor.factor].append((profile.key, factor))
-        fields: dict[str, Node] = {
-            "framework": inputs.framework,
-            "generation": rows["hardware.generation"],
-            "accelerator": inputs.accelerator,
-            "topology": rows["hardware.topology"],
-            "link": rows["hardware.link"],
-        }
-        self._chain = tuple(
-            Quantity(
-                f"efficiency.chain.{level.name}",
-                f"Level {level.number}: {level.label}",
-                "1",
-                _key(level, fields),
-                name=f"key of level {level.number}",
-            )
-            for level in FALLBACK_CHAIN
-        )
         keys = tuple(map(_profile_key, self.profiles))
         self.keys = table([dict(enumerate(keys))], len(keys))
-        self._places = tuple(
-            Quantity(
-                f"efficiency.place.{level.name}",
-                f"Column of level {level.number}",
-                "number",
-                where(is_number(place := match(key, span(keys))), place, 1),
-                note="that of everything where no profile has the name",
-            )
-            for level, key in zip(FALLBACK_CHAIN[1:], self._chain[1:], strict=True)
-        )
+        rows.know_table("fallback", {"profiles": keys})
+        rows.know_as("fallback.keys", self.keys)
+        levels = list(map(_level, FALLBACK_CHAIN))
+        rows.make_in("level", *levels)
+        rows.make_in("narrower level", *levels[1:])
+        of_chips = (space for space, level in zip(levels, FALLBACK_CHAIN, strict=True) if not level.of_links)
+        rows.make_in("level of chips", *list(of_chips)[1:])
+        rows.make_in("chain", Space(home="efficiency"))
+        self._places = [rows[f"efficiency.place.{level.name}"] for level in FALLBACK_CHAIN[1:]]
+        (self._chain,) = rows.sections("fallback", "Fallback chain")
         self._listed = SourceList("efficiency")
         self._steps: dict[tuple[str, ...], Quantity] = {}
         self._choices: dict[tuple[tuple[str, int], ...], Choice] = {}
         self._rows: list[tuple[Quantity, Mapping[int, Input]]] = []
 
-    def figures(self, name: str, label: str, figures: Sourced) -> LibraryFigures:
-        """Figures by the key of their profile, with the choice among them.
+    def figures(self, name: str, label: str, figures: Mapping[str, Input]) -> LibraryFigures:
+        """Figures of a factor under one condition by the key of their profile, with the choice among them.
 
         Args:
             name, label: of the factor, with its condition.
         """
-        numbers = {key: self._listed.number(figure.source) for key, (figure, _) in figures.items()}
-        only = {key: figure for key, (figure, _) in figures.items()}
+        numbers = {key: self._listed.number(figure.source) for key, figure in figures.items()}
         known = tuple(numbers.items())
         if known not in self._choices:
             self._choices[known] = self._choice(name, label, numbers)
         choice = self._choices[known]
         row = table(
-            [{self._columns[key]: figure for key, figure in only.items()}],
+            [{self._columns[key]: figure for key, figure in figures.items()}],
             self.keys.width,
             f"efficiency.{name}.library",
             f"{label} in the library",
         )
         row = replace(row, in_use=choice.place, sources=tuple(numbers.values()))
-        return LibraryFigures(only, row, tuple(self._columns), choice)
-
-    def most_specific(self) -> Quantity:
-        """The profile of the highest level, of all that are not about links only."""
-        places = [
-            place for level, place in zip(FALLBACK_CHAIN[1:], self._places, strict=True) if not level.of_links
-        ]
-        return Quantity(
-            "efficiency.profile_in_use",
-            "Most specific profile",
-            "1",
-            look_up(self.keys, 1, maximum(*places)),
-            note="profiles about links left out; factors that it lacks come from wider ones",
-        )
+        return LibraryFigures(figures, row, tuple(self._columns), choice)
 
     def sections(self) -> tuple[Section, ...]:
         """The blocks of the chain, of the columns in use, and of what sources say."""
@@ -190,9 +157,7 @@ class Fallback:
             for figure, numbers in self._rows
         ]
         return (
-            Section(
-                "Fallback chain", (*self._chain, *self._places), "from wide to specific", heads=self.keys
-            ),
+            replace(self._chain, heads=self.keys),
             Section(
                 "Columns in use",
                 tuple(rows),
@@ -249,13 +214,15 @@ def _step(number: int) -> str:
     return f".{number}" if number else FIRST
 
 
-def _key(level: Level, fields: Mapping[str, Node]) -> Node:
-    """The key by which a scenario finds its profile of a level."""
-    parts: list[Node | str] = []
+def _level(level: Level) -> Space:
+    """Where the rows of a level are made, with the key by which a scenario finds its profile."""
+    parts: list[str] = []
     for text, field in level.parts:
-        parts += [text] if text else []
-        parts += [fields[field]] if field is not None else []
-    return as_node(parts[0]) if len(parts) == 1 else join(*parts)
+        parts += [f"'{text}'"] if text else []
+        parts += [_FIELDS[field]] if field is not None else []
+    key = parts[0] if len(parts) == 1 else f"join({', '.join(parts)})"
+    facts = {"name": level.name, "n": f"{level.number}", "label": level.label, "key": key}
+    return Space(home="efficiency", facts=facts)
 
 
 def _profile_key(profile: EfficiencyProfile) -> Input:

@@ -54,15 +54,11 @@ class WeightClass(StoredClass):
 
     Args:
         linear_peak: FLOP/s that its products run at.
-        kernel_format: whose efficiency figures hold.
         activation_bytes: of a product's input, per channel and token.
-        widened: 1 if kernels widen the weights before they multiply; None of all but experts.
     """
 
     linear_peak: Quantity
-    kernel_format: Quantity
     activation_bytes: Quantity
-    widened: Quantity | None
 
 
 @dataclass(frozen=True)
@@ -81,7 +77,6 @@ class Formats:
     classes: Mapping[str, WeightClass]
     stored: Mapping[str, StoredClass]
     kv_bytes: Quantity
-    kv_format: Quantity
     sixteen_peak: Quantity
     defaults: Mapping[str, Quantity]
     types: DataTypes
@@ -111,31 +106,19 @@ def formats(library: Library, inputs: Workload, ir: ModelGraph, rows: Equations)
     rows.make_in("class of matrices", *classes.values())
     rows.make_in("class in layers", *(space for space in classes.values() if "in_layers" in space.features))
     multiplied = [name for name, space in classes.items() if "multiplied" in space.features]
+
+    def of(name: str, *parts: str) -> Iterator[Quantity]:
+        return (rows[f"hardware.{name}.{part}"] for part in parts)
+
+    products = ("dtype", "bytes", "linear_peak", "activation_bytes")
     return Formats(
-        classes={name: _multiplied(rows, name) for name in multiplied},
-        stored={
-            name: StoredClass(rows[f"hardware.{name}.dtype"], rows[f"hardware.{name}.bytes"])
-            for name in classes
-        },
+        classes={name: WeightClass(*of(name, *products)) for name in multiplied},
+        stored={name: StoredClass(*of(name, "dtype", "bytes")) for name in classes},
         kv_bytes=rows["hardware.kv_bytes"],
-        kv_format=rows["hardware.kv_format"],
         sixteen_peak=rows["hardware.sixteen_peak"],
         defaults={f"{name}_dtype": rows[f"hardware.{name}_default"] for name in defaults},
         types=types,
         sections=(types.section, *rows.sections("formats")),
-    )
-
-
-def _multiplied(rows: Equations, name: str) -> WeightClass:
-    """A class that products read."""
-    own = f"hardware.{name}."
-    return WeightClass(
-        dtype=rows[f"{own}dtype"],
-        bytes=rows[f"{own}bytes"],
-        linear_peak=rows[f"{own}linear_peak"],
-        kernel_format=rows[f"{own}kernel_format"],
-        activation_bytes=rows[f"{own}activation_bytes"],
-        widened=rows[f"{own}widened"] if name == "experts" else None,
     )
 
 
