@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mantile.equations.graph import build_graph
+from mantile.equations.compare import compare
+from mantile.equations.display import Currency
+from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.ready_columns import counted
+from mantile.equations.tables import Equations
 from mantile.equations.text import EquationError, Line, subjects
 from mantile.ir.build import build_ir
 from mantile.library.capacity import CapacityAsked
@@ -103,18 +107,22 @@ def lint_text(library: Library) -> Linted:
     unknown = library.model_copy(update=of_kinds)
     for name, (model, asked) in _STRUCTURES.items():
         try:
-            rows = build_graph(
-                build_ir(load_model(model)),
-                corrected if asked.keys() - {"disaggregated"} else unknown,
-                **asked,
-            ).rows
-            places |= rows.make_all()
+            used = corrected if asked.keys() - {"disaggregated"} else unknown
+            graph = build_graph(build_ir(load_model(model)), used, **asked)
+            rows = graph.rows
+            for view in (rows, *_views(graph)):
+                places |= view.make_all()
             made += len(rows)
         except EquationError as error:
             findings.append(f"{error} ({name})")
     missed = {line.place: line.id for line in _lines() if line.place not in places}
     findings += (f"{place}: no structure makes {identifier}" for place, identifier in missed.items())
     return Linted(len(subjects()), len(_STRUCTURES), made, tuple(findings))
+
+
+def _views(graph: EstimateGraph) -> Iterator[Equations]:
+    """The rows of several scenarios, of which the last has a name only where somebody typed one."""
+    yield compare(graph, "AB", (), Currency(), {1}, counted(2)).rows.rows
 
 
 def _lines() -> Iterator[Line]:

@@ -33,7 +33,18 @@ _CALLS: dict[str, Callable[..., Node]] = {
     call.__name__: call
     for call in (
         *(q.at_least, q.at_most, q.behind, q.below, q.choose, q.count_where, q.floor, q.if_error, q.if_known),
-        *(q.index, q.is_empty, q.is_error, q.is_number, q.join, q.least, q.look_up, q.match, q.match_at_most),
+        *(
+            q.in_case,
+            q.index,
+            q.is_empty,
+            q.is_error,
+            q.is_number,
+            q.join,
+            q.least,
+            q.look_up,
+            q.match,
+            q.match_at_most,
+        ),
         *(q.nth_largest, q.number_of, q.percent, q.remainder, q.round_up, q.rounded, q.sum_products),
         *(q.sum_where, q.text, q.trimmed, q.until, q.where),
     )
@@ -254,6 +265,7 @@ class Equations:
         twin = copy(self)
         twin._known, twin._nodes = dict(self._known), dict(self._nodes)
         twin._walked, twin._following = set(self._walked), dict(self._following)
+        twin._rows, twin._over, twin._spaces = dict(self._rows), dict(self._over), dict(self._spaces)
         twin._names = {subject: dict(names) for subject, names in self._names.items()}
         return twin
 
