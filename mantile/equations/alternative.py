@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from mantile.equations.decide.typed import ChoiceTyped, choice_typed
 from mantile.equations.display import Currency, Shown
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import (
@@ -28,6 +27,7 @@ from mantile.equations.metrics import (
     USD_PER_MONTH,
 )
 from mantile.equations.reasons import PLAN, REASONS
+from mantile.equations.typed.choice import ChoiceTyped, choice_typed
 from mantile.equations.variation import Variation, Variations
 from mantile.graph.excel import Cells
 from mantile.graph.quantity import (

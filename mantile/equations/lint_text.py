@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.compare import compare
+from mantile.equations.decide import decide
 from mantile.equations.display import Currency
 from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.equations.ready_columns import counted
@@ -15,6 +16,7 @@ from mantile.equations.text import EquationError, Line, subjects
 from mantile.ir.build import build_ir
 from mantile.library.capacity import CapacityAsked
 from mantile.library.correction import load_correction
+from mantile.library.decision import Decision
 from mantile.library.evidence import EvidenceBase
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
@@ -123,6 +125,7 @@ def lint_text(library: Library) -> Linted:
 def _views(graph: EstimateGraph) -> Iterator[Equations]:
     """The rows of several scenarios, of which the last has a name only where somebody typed one."""
     yield compare(graph, "AB", (), Currency(), {1}, counted(2)).rows.rows
+    yield decide(graph, Decision(objective="tpot"), 2, Currency()).rows
 
 
 def _lines() -> Iterator[Line]:

@@ -33,24 +33,13 @@ _CALLS: dict[str, Callable[..., Node]] = {
     call.__name__: call
     for call in (
         *(q.at_least, q.at_most, q.behind, q.below, q.choose, q.count_where, q.floor, q.if_error, q.if_known),
-        *(
-            q.in_case,
-            q.index,
-            q.is_empty,
-            q.is_error,
-            q.is_number,
-            q.join,
-            q.least,
-            q.look_up,
-            q.match,
-            q.match_at_most,
-        ),
+        *(q.index, q.is_empty, q.is_error, q.is_number, q.join, q.least, q.look_up, q.match, q.match_at_most),
         *(q.nth_largest, q.number_of, q.percent, q.remainder, q.round_up, q.rounded, q.sum_products),
         *(q.sum_where, q.text, q.trimmed, q.until, q.where),
     )
 }
 _CALLS |= {"abs": q.absolute, "all": q.all_of, "exp": q.exponential, "ln": q.logarithm}
-_CALLS |= {"max": q.maximum, "min": q.minimum, "sum": q.sum_range}
+_CALLS |= {"in_case": q.in_case, "max": q.maximum, "min": q.minimum, "sum": q.sum_range}
 _SIGNS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -483,9 +472,8 @@ class Equations:
         """The expression of a row with what is laid over it, the last outermost; `it` is the one below."""
         *below, line = lines
         text = line.parts["body"]
-        return self._read(
-            line, text, space, {"it": self._laid_over(below, space)} if _IT.search(text) else {}
-        )
+        is_over = bool(below) and _IT.search(text)
+        return self._read(line, text, space, {"it": self._laid_over(below, space)} if is_over else {})
 
     def _read(self, line: Line, text: str, space: Space, local: Mapping[str, Any] | None = None) -> Any:
         """What an expression stands for."""
