@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from mantile.equations.alternative import alternative, typed
 from mantile.equations.compare import compare
 from mantile.equations.decide import decide
 from mantile.equations.display import Currency
@@ -123,9 +124,12 @@ def lint_text(library: Library) -> Linted:
 
 
 def _views(graph: EstimateGraph) -> Iterator[Equations]:
-    """The rows of several scenarios, of which the last has a name only where somebody typed one."""
+    """The rows of several scenarios, of which the last has a name only where somebody typed one; of a choice
+    among two plans, and of another accelerator.
+    """
     yield compare(graph, "AB", (), Currency(), {1}, counted(2)).rows.rows
     yield decide(graph, Decision(objective="tpot"), 2, Currency()).rows
+    yield alternative(graph, typed(graph), 1, Currency(), None).rows
 
 
 def _lines() -> Iterator[Line]:
