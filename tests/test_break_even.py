@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from live import as_written, few, place
 
-from mantile.equations.compare import Row, compare
+from mantile.equations.compare import Line, compare
 from mantile.estimates.estimate import estimate
 from mantile.graph.quantity import NOT_KNOWN
 from mantile.library.scenario import parse_scenario
@@ -35,17 +35,17 @@ DISAGGREGATED: dict[str, Any] = FIELDS | {
 }
 
 
-def _row(book: EstimateBook, key: str) -> Row:
+def _line(book: EstimateBook, key: str) -> Line:
     compared = compare(
         book.estimate.equations, list("ABC")[: book.columns], book.estimate_values, book.currency
     )
-    return next(row for row in compared.rows if row.line.key == key)
+    return next(line for line in compared.lines if line.key == key)
 
 
 def _shown(book: EstimateBook, solution: Any, key: str) -> list[Any]:
     """What the comparison shows of a row in every scenario."""
     sheet = book.sheets[WHAT_IF]
-    row = next(row for row, id in sheet.ids.items() if id == f"compare.{_row(book, key).line.identifier}")
+    row = next(row for row, id in sheet.ids.items() if id == f"compare.{_line(book, key).identifier}")
     return [solution[WHAT_IF, row, 3 + max(0, 2 * column - 1)] for column in range(book.columns)]
 
 

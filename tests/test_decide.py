@@ -183,7 +183,7 @@ def edits(seed: int) -> tuple[dict[str, Any], dict[int, dict[str, Any]]]:
     typed[f"{WEIGHT}{KEYS[0]}"] = 1.0
     typed[f"{LIMIT}tpot_s"] = None
     for key in chosen.sample(KEYS, chosen.randint(0, 2)):
-        values = [now[f"value.{key}.{plan}"] for plan in range(1, len(found().scenario.variants) + 1)]
+        values = [now[f"{plan}.value.{key}"] for plan in range(1, len(found().scenario.variants) + 1)]
         known = sorted(value for value in values if not isinstance(value, str))
         typed[f"{LIMIT}{key}"] = chosen.choice(known) * chosen.choice((0.9, 1.03, 1.2))
     plans: dict[int, dict[str, Any]] = {}
@@ -202,12 +202,12 @@ def test_the_winner_after_edits_is_that_of_plans_by_themselves(seed: int) -> Non
     now = said(typed, plans)
     expected = best(typed, plans)
     assert now["winner"] == expected
-    ranks = [now[f"rank.{plan}"] for plan in range(1, len(found().scenario.variants) + 1)]
+    ranks = [now[f"{plan}.rank"] for plan in range(1, len(found().scenario.variants) + 1)]
     placed = sorted(rank for rank in ranks if not isinstance(rank, str))
     assert placed == [*range(1, len(placed) + 1)]
     if expected:
-        assert now[f"lost.{expected}"].startswith("the best")
-        assert now["title"].startswith("Take ") and now[f"name.{expected}"] in now["title"]
+        assert now[f"{expected}.lost"].startswith("the best")
+        assert now["title"].startswith("Take ") and now[f"{expected}.name"] in now["title"]
     else:
         assert now["title"] in ("No plan keeps every limit", "No plan can be chosen")
 
@@ -219,10 +219,10 @@ def test_what_nobody_knows_has_no_rank_and_is_never_free() -> None:
         for number, variant in enumerate(found().scenario.variants, 1)
         if results(number, {})["usd_per_million_tokens_output"] is None
     )
-    assert as_generated()[f"rank.{number}"] == "–"
-    assert as_generated()[f"lost.{number}"] == "no cloud price, so no rank; rental price 2.10 USD/h"
+    assert as_generated()[f"{number}.rank"] == "–"
+    assert as_generated()[f"{number}.lost"] == "no cloud price, so no rank; rental price 2.10 USD/h"
     by_speed = said({OBJECTIVE: "TPOT", f"{LIMIT}tpot_s": None}, {})
-    assert not isinstance(by_speed[f"rank.{number}"], str)
+    assert not isinstance(by_speed[f"{number}.rank"], str)
 
 
 def wrong_values(figure: Input) -> tuple[Any, ...]:
@@ -257,10 +257,10 @@ def test_what_cannot_be_makes_the_choice_invalid_and_names_its_cell(every: bool)
             assert now["title"].startswith(words + figure.expected), (name, wrong, now["title"])
             assert now["winner"] == 0 and now["ranked"] == 0 and "% " not in now["title"], (name, wrong)
             for plan in range(1, book().columns):
-                assert now[f"rank.{plan}"] == "–" and now[f"price_due.{plan}"] == "–", (name, wrong, plan)
-                assert now[f"lost.{plan}"] == "no choice can be made: see above", (name, wrong, plan)
+                assert now[f"{plan}.rank"] == "–" and now[f"{plan}.price_due"] == "–", (name, wrong, plan)
+                assert now[f"{plan}.lost"] == "no choice can be made: see above", (name, wrong, plan)
             if name.startswith(LIMIT):
-                assert now[f"said.{name.removeprefix(LIMIT)}"] == "! cannot be"
+                assert now[f"{name.removeprefix(LIMIT)}.said"] == "! cannot be"
             if name == TAKE:
                 assert now["taken_said"] == "! there is no such plan" and now["taken"] == 1
     inputs = book().generated_inputs()
@@ -272,11 +272,11 @@ def test_what_cannot_be_makes_the_choice_invalid_and_names_its_cell(every: bool)
 
 def check_sentence(now: dict[str, Any], plan: int) -> str:
     """Check a reason against the figures of the plan and of the winner; which kind it is."""
-    told, best = now[f"lost.{plan}"], now["winner"]
+    told, best = now[f"{plan}.lost"], now["winner"]
     label = {of.metric.label: key for key, of in measures().items()}
 
     def value(key: str, number: int) -> Any:
-        return now[f"value.{key}.{number}"]
+        return now[f"{number}.value.{key}"]
 
     found = re.fullmatch(r"(.+) is ([\d.]+)% (higher|lower)", told)
     if found:
@@ -284,40 +284,40 @@ def check_sentence(now: dict[str, Any], plan: int) -> str:
         change = value(key, plan) / value(key, best) - 1
         assert abs(change) == pytest.approx(float(found[2]) / 100, abs=0.00051)
         assert (change > 0) == (found[3] == "higher") == measures()[key].lower
-        assert now[f"weighs.{key}"] > 0
+        assert now[f"{key}.weighs"] > 0
         return "measure"
     found = re.fullmatch(r"(.+) is ([\d.]+)% (above|below) its limit", told)
     if found:
         key = label[found[1]]
-        beyond = value(key, plan) / now[f"bound.{key}"] - 1
+        beyond = value(key, plan) / now[f"{key}.bound"] - 1
         assert abs(beyond) == pytest.approx(float(found[2]) / 100, abs=0.00051)
         assert (beyond > 0) == (found[3] == "above") == measures()[key].lower
         return "limit"
     found = re.fullmatch(r"(.+) is not known: (its limit is not kept|it has no rank)", told)
     if found:
-        assert isinstance(value(label[found[1]], plan), str) and now[f"rank.{plan}"] == "–"
+        assert isinstance(value(label[found[1]], plan), str) and now[f"{plan}.rank"] == "–"
         return "not known"
-    of_tokens = now["weighs.usd_per_million_tokens_output"] > 0
+    of_tokens = now["usd_per_million_tokens_output.weighs"] > 0
     found = re.fullmatch(
         r"an accelerator costs (\d+)% more per hour|(\d+)% fewer tokens per accelerator", told
     )
     if found:
-        price = now[f"price.{plan}"] / now[f"price.{best}"] - 1
-        tokens = 1 - now[f"tokens.{plan}"] / now[f"tokens.{best}"]
+        price = now[f"{plan}.price"] / now[f"{best}.price"] - 1
+        tokens = 1 - now[f"{plan}.tokens"] / now[f"{best}.tokens"]
         change = price if found[1] else tokens
         assert of_tokens and change == pytest.approx(float(found[1] or found[2]) / 100, abs=0.006)
         return "tokens"
     if told == "the best of those that keep every limit":
-        assert plan == best and now[f"rank.{plan}"] == 1
+        assert plan == best and now[f"{plan}.rank"] == 1
     elif told == "as good as the winner, and listed after it":
-        assert now[f"behind.{plan}"] <= 0.0005
+        assert now[f"{plan}.behind"] <= 0.0005
     elif told.startswith("cannot be: "):
-        assert now[f"possible.{plan}"] == 0
+        assert now[f"{plan}.possible"] == 0
     elif told.startswith("no cloud price, so no rank"):
-        assert now[f"rank.{plan}"] == "–" and isinstance(now[f"price.{plan}"], str)
+        assert now[f"{plan}.rank"] == "–" and isinstance(now[f"{plan}.price"], str)
     else:
         assert told.startswith("links take "), told
-        assert of_tokens or now["weighs.tpot_s"] or now["weighs.output_tokens_per_s_per_accelerator"], told
+        assert of_tokens or now["tpot_s.weighs"] or now["output_tokens_per_s_per_accelerator.weighs"], told
     return told[:5]
 
 
@@ -338,12 +338,12 @@ def test_why_a_plan_lost_is_true_of_every_objective_and_limit() -> None:
                 best, one = now["winner"], int(now["wanted"])
                 for plan in range(1, book().columns):
                     kinds.add(check_sentence(now, plan))
-                    ends = now[f"low.{plan}"], now[f"high.{plan}"]
+                    ends = now[f"{plan}.low"], now[f"{plan}.high"]
                     assert one or ends == ("–", "–")
                     if wanted in ("Accelerators", "Evidence", "USD per hour") and ends != ("–", "–"):
                         assert ends[0] == ends[1], "what is no estimate has no range"
                 if not best:
-                    missed = all(now[f"misses.{plan}"] for plan in range(1, book().columns))
+                    missed = all(now[f"{plan}.misses"] for plan in range(1, book().columns))
                     assert (now["title"] == "No plan keeps every limit") == missed, now["title"]
     assert kinds >= {"measure", "limit", "not known", "tokens", "the b"}, kinds
 
@@ -352,11 +352,11 @@ def test_an_empty_limit_is_none_and_so_is_0() -> None:
     free = said({f"{LIMIT}tpot_s": 1e9})["winner"]
     for empty in (None, 0.0):
         now = said({f"{LIMIT}tpot_s": empty})
-        assert now["said.tpot_s"] == "no limit" and now["winner"] == free
+        assert now["tpot_s.said"] == "no limit" and now["winner"] == free
     assert said({f"{WEIGHT}tpot_s": None})["winner"] == as_generated()["winner"]
     nothing = said({OBJECTIVE: OWN_WEIGHTS})
     assert nothing["title"].startswith("! nothing is wanted") and nothing["ranked"] == 0
-    assert {nothing[f"lost.{plan}"] for plan in range(1, book().columns)} == {
+    assert {nothing[f"{plan}.lost"] for plan in range(1, book().columns)} == {
         "no choice can be made: see above"
     }
 
@@ -467,7 +467,7 @@ def all_edits(sets: int) -> list[tuple[dict[str, Any], dict[int, dict[str, Any]]
 def shown() -> tuple[str, ...]:
     """The sentences and ranks of the sheet, by id."""
     plans = range(1, len(found().scenario.variants) + 1)
-    of_plans = (f"{name}.{plan}" for name in ("rank", "lost", "told", "by") for plan in plans)
+    of_plans = (f"{plan}.{name}" for name in ("rank", "lost", "told", "by") for plan in plans)
     return ("winner", "title", "reason", "taken_said", "apart.told", *of_plans)
 
 
@@ -550,10 +550,10 @@ def test_bars_and_the_line_of_the_limit_follow_what_is_typed() -> None:
     assert said({f"{LIMIT}tpot_s": None}, {})["limit_speed"] == 0
     winner = now["winner"]
     for plan in range(1, len(found().scenario.variants) + 1):
-        ends = now[f"bar.begin.{plan}"] + now[f"bar.below.{plan}"] + now[f"bar.above.{plan}"]
-        high = now[f"high.{plan}"]
+        ends = now[f"{plan}.bar.begin"] + now[f"{plan}.bar.below"] + now[f"{plan}.bar.above"]
+        high = now[f"{plan}.high"]
         assert ends == pytest.approx(0 if isinstance(high, str) else high)
-        assert (now[f"bar.best.below.{plan}"] > 0) == (plan == winner)
+        assert (now[f"{plan}.bar.best.below"] > 0) == (plan == winner)
 
 
 def test_plans_are_24_at_most_and_other_variants_seven() -> None:

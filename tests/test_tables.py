@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,7 +13,7 @@ from mantile.equations.graph import build_graph
 from mantile.equations.tables import Equations, Space
 from mantile.equations.text import FOLDER, EquationError, read, subjects
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, Quantity, ancestors, defined, maximum
+from mantile.graph.quantity import Apply, InCase, Input, Literal, Quantity, ancestors, defined, maximum
 from mantile.ir.build import build_ir
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
@@ -119,6 +119,20 @@ def test_rows_stand_once_for_each_thing_that_python_names(shop: Any) -> None:
     total, nothing = rows["shop.large.sum"], rows["shop.nothing"]
     values = Program([total, nothing]).run({})
     assert (values[total], values[nothing]) == (10 * 3 * 1.5, 10)
+
+
+def test_rows_of_several_columns_are_made_apart(shop: Any) -> None:
+    """A figure as another column has it, and what all columns share. Spaces of a fork stay there."""
+    text = "[shop] Stalls | each stall\nrent.{n}  Rent [USD] = in_case(stall.paid * tax, {n}, 'of B')\n"
+    rows = shop(f"{text}\n[shop] Words\nwords  Words [1] = 'take it'\n")
+    rows.know(defined("shop.tax", "Tax", "1", 2))
+    rows.know(Quantity("stall.paid", "Paid", "USD", rows.figure("stall.rent") * Input("n", "N", "1", 1)))
+    forks = [rows.fork() for _ in "ab"]
+    for fork in forks:
+        fork.make_in("stall", Space(facts={"n": "1"}))
+    paid, tax = cast(Apply, forks[1]["shop.rent.1"].body).arguments
+    assert paid == InCase(rows["stall.paid"], 1, "of B") and tax is rows.figure("shop.tax")
+    assert "shop.rent.1" not in rows and cast(Literal, rows["shop.words"].body).value == "take it"
 
 
 AGAIN = """

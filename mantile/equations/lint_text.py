@@ -6,13 +6,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mantile.equations.graph import build_graph
+from mantile.equations.alternative import alternative, typed
+from mantile.equations.compare import compare
+from mantile.equations.decide import decide
+from mantile.equations.display import Currency
+from mantile.equations.graph import EstimateGraph, build_graph
 from mantile.equations.placement import BAND, Placement
+from mantile.equations.ready_columns import counted
+from mantile.equations.tables import Equations
 from mantile.equations.text import EquationError, Line, subjects
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.capacity import CapacityAsked
 from mantile.library.correction import load_correction
+from mantile.library.decision import Decision
 from mantile.library.device import AWAY
 from mantile.library.evidence import EvidenceBase
 from mantile.library.models import load_model
@@ -122,14 +129,25 @@ def lint_text(library: Library) -> Linted:
                 corrected if asked.keys() - {"disaggregated"} else unknown,
                 **asked,
             )
-            rows = Placement(graph.decode_workers, "placement", BAND, BAND).rows
-            places |= rows.make_all()
+            rows = graph.rows
+            placed = Placement(graph.decode_workers, "placement", BAND, BAND).rows
+            for view in (rows, placed, *_views(graph)):
+                places |= view.make_all()
             made += len(rows)
         except EquationError as error:
             findings.append(f"{error} ({name})")
     missed = {line.place: line.id for line in _lines() if line.place not in places}
     findings += (f"{place}: no structure makes {identifier}" for place, identifier in missed.items())
     return Linted(len(subjects()), len(_STRUCTURES), made, tuple(findings))
+
+
+def _views(graph: EstimateGraph) -> Iterator[Equations]:
+    """The rows of several scenarios, of which the last has a name only where somebody typed one; of a choice
+    among two plans, and of another accelerator.
+    """
+    yield compare(graph, "AB", (), Currency(), {1}, counted(2)).rows.rows
+    yield decide(graph, Decision(objective="tpot"), 2, Currency()).rows
+    yield alternative(graph, typed(graph), 1, Currency(), None).rows
 
 
 def _lines() -> Iterator[Line]:

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.checks import TOLERANCE
-from mantile.equations.decide.figures import as_typed
-from mantile.equations.decide.typed import ChoiceTyped, choice_typed
 from mantile.equations.display import Currency, Shown, told, usual, usual_text, usual_unit
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
+from mantile.equations.typed.choice import ChoiceTyped, as_typed, choice_typed
 from mantile.equations.variation import Variation, Variations
 from mantile.graph.excel import Cells
 from mantile.graph.quantity import (

@@ -40,7 +40,8 @@ _CALLS: dict[str, Callable[..., Node]] = {
     )
 }
 _CALLS |= {"abs": q.absolute, "all": q.all_of, "exp": q.exponential, "ln": q.logarithm}
-_CALLS |= {"max": q.maximum, "min": q.minimum, "sum": q.sum_range, "added": lambda *parts: q.sum_of(parts)}
+_CALLS |= {"added": lambda *parts: q.sum_of(parts), "in_case": q.in_case}
+_CALLS |= {"max": q.maximum, "min": q.minimum, "sum": q.sum_range}
 _SIGNS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -256,8 +257,8 @@ class Equations:
         """The rows as they are so far; rows made or known there stay there."""
         twin = copy(self)
         twin._known, twin._nodes = dict(self._known), dict(self._nodes)
-        twin._rows, twin._spaces = dict(self._rows), dict(self._spaces)
         twin._walked, twin._following = set(self._walked), dict(self._following)
+        twin._rows, twin._over, twin._spaces = dict(self._rows), dict(self._over), dict(self._spaces)
         twin._names = {subject: dict(names) for subject, names in self._names.items()}
         return twin
 
@@ -479,9 +480,8 @@ class Equations:
         """The expression of a row with what is laid over it, the last outermost; `it` is the one below."""
         *below, line = lines
         text = line.parts["body"]
-        return self._read(
-            line, text, space, {"it": self._laid_over(below, space)} if _IT.search(text) else {}
-        )
+        is_over = bool(below) and _IT.search(text)
+        return self._read(line, text, space, {"it": self._laid_over(below, space)} if is_over else {})
 
     def _read(self, line: Line, text: str, space: Space, local: Mapping[str, Any] | None = None) -> Any:
         """What an expression stands for."""

@@ -45,10 +45,11 @@ class Variations:
 
     Args:
         results: figures wanted, by name.
-        cells: where figures stand, as formulas of the sheet see it on which they are worked out.
+        cells: where figures stand, as formulas of the sheet see it on which they are worked out; None where
+            each has a formula to itself.
     """
 
-    def __init__(self, graph: EstimateGraph, results: Mapping[str, Named], cells: Cells) -> None:
+    def __init__(self, graph: EstimateGraph, results: Mapping[str, Named], cells: Cells | None) -> None:
         self.graph, self.results, self.cells = graph, results, cells
         self._order = order(*results.values())
         self._nodes = {node for node, _ in self._order}
@@ -70,7 +71,9 @@ class Variations:
             and again.id == f"{id_prefix}{original.id}"  # else it says what another one does
             and original not in replacements
         }
-        left = Inlined(changed.values(), originals, self.cells, MOST_CHARACTERS, self._nodes).figures
+        left: Mapping[Named, Quantity] = {row: row for row in originals if isinstance(row, Quantity)}
+        if self.cells is not None:
+            left = Inlined(changed.values(), originals, self.cells, MOST_CHARACTERS, self._nodes).figures
         results = {
             name: (figure, left.get(changed[name], changed[name])) for name, figure in self.results.items()
         }

@@ -655,6 +655,13 @@ def substitute(node: Node, replacements: Mapping[Node, Node]) -> Node:
     return rebuilt(node, lambda part: substitute(part, replacements))
 
 
+def in_case(node: Node, case: int, words: str) -> Node:
+    """An expression as one case has it; definitions are the same in all."""
+    figures = (node,) if isinstance(node, Input | Quantity) else precedents(node)
+    varying = (part for part in figures if not (isinstance(part, Input) and part.fixed and part.shared))
+    return substitute(node, {part: InCase(part, case, words) for part in varying})
+
+
 def rebuilt(node: Node, part: Callable[[Node], Node]) -> Node:
     """A node of an expression with something else for each of its parts; itself where all parts stay."""
     parts = children(node)

@@ -16,7 +16,6 @@ from mantile.equations.display import Currency
 from mantile.equations.measures import MEASURES
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Named
 from mantile.library.architecture import Model
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
@@ -118,8 +117,8 @@ class Optimum:
     @cached_property
     def _values(self) -> dict[Any, Any]:
         decided = self.decided
-        wanted: list[Named] = [decided.title, decided.reason]
-        wanted += [figure for plan in decided.plans for figure in plan.figures.values()]
+        wanted = [decided["title"], decided["reason"]]
+        wanted += (figure for plan, _ in enumerate(decided.numbers, 1) for figure in decided.of_plan(plan))
         cases = [self.estimate.values(column) for column in range(len(self.estimate.columns))]
         typed = Program(decided.guards.rows).run({})
         return Program(wanted).run({}, [cases[0] | typed, *cases[1:]])
@@ -127,29 +126,30 @@ class Optimum:
     @property
     def title(self) -> str:
         """What it comes to, in words."""
-        return str(self._values[self.decided.title])
+        return str(self._values[self.decided["title"]])
 
     @property
     def reason(self) -> str:
         """How far the winner is ahead, and whether that holds."""
-        return str(self._values[self.decided.reason])
+        return str(self._values[self.decided["reason"]])
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """The winner first, then the other plans that the workbook holds."""
         values, found = self._values, []
-        for place, plan in enumerate(self.decided.plans, 1):
-            rank, behind = values[plan.rank], values[plan.behind]
+        names = ("rank", "behind", "name", "lost", "told", "error")
+        for place, variant in enumerate(self.scenario.variants, 1):
+            rank, behind, name, lost, told, error = (values[self.decided[f"{place}.{of}"]] for of in names)
             found.append(
                 Candidate(
                     rank=None if isinstance(rank, str) else int(rank),
-                    name=str(values[plan.name]),
-                    plan=plan_of(self.scenario.variants[place - 1].model_dump(exclude_none=True)),
+                    name=str(name),
+                    plan=plan_of(variant.model_dump(exclude_none=True)),
                     results=self.estimate.results(place),
-                    lost_because=str(values[plan.lost]),
-                    told=str(values[plan.told]),
+                    lost_because=str(lost),
+                    told=str(told),
                     behind=None if isinstance(behind, str) else float(behind),
-                    error=float(values[plan.error]),
+                    error=float(error),
                 )
             )
         return tuple(found)

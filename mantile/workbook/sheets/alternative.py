@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from mantile.equations.alternative import Alternative, Compared, alternative, how_to_keep, typed
-from mantile.equations.display import LETTERS
+from mantile.equations.alternative import NAMES, Alternative, alternative, how_to_keep, typed
+from mantile.equations.display import LETTERS, Shown
 from mantile.equations.override import OVERRIDE
 from mantile.equations.ready_columns import NAME
 from mantile.estimates.alternative import first_alternative
@@ -71,14 +71,15 @@ def _how_to_keep(book: EstimateBook, figures: Alternative, case: int) -> Quantit
 
 def _findings(book: EstimateBook, sheet: Sheet, figures: Alternative, row: int) -> int:
     """What it comes to, in words; the row after it."""
-    for below, finding in enumerate(figures.finding, row):
+    found = [*figures.figures("Finding")]
+    for below, finding in enumerate(found, row):
         look = style.Style(size=14, bold=True, colour=style.NAVY) if below == row else style.Style(size=11)
         book.add_quantity(sheet, below, _LABEL, finding, look, scenario=ACROSS)
         sheet.heights[below] = 26 if below == row else 20
     mark_beginning(sheet, row, _LABEL, "!", style.FAIL)
     mark_beginning(sheet, row + 1, _LABEL, "!", style.FAIL)
     mark_beginning(sheet, row + 1, _LABEL, "✓", style.PASS)
-    return row + len(figures.finding)
+    return row + len(found)
 
 
 def _inputs(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int, row: int) -> int:
@@ -94,10 +95,11 @@ def _inputs(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int, r
     sheet.set_formula(row, _A, base, style.value("1", is_text=True, role="link"))
     row += 1
     _typed(book, sheet, row, figures.price, case)
-    for name, both in figures.names.items():
+    for name in NAMES:
         row += 1
         sheet.set_text(row, _LABEL, name, style.LABEL)
-        for column, figure in zip((_A, _B), both, strict=True):
+        for column, of in ((_A, "a"), (_B, "b")):
+            figure = figures[f"{of}.{name.lower()}"]
             book.add_quantity(sheet, row, column, figure, style.TEXT_VALUE, scenario=ACROSS)
     mark_beginning(sheet, row, _B, "!", style.FAIL)
     return row + 1
@@ -122,8 +124,8 @@ def _typed(book: EstimateBook, sheet: Sheet, row: int, figure: Input, case: int)
 
 def _results(book: EstimateBook, sheet: Sheet, figures: Alternative, row: int) -> int:
     """Results of both and the change; the row after them."""
-    for line in figures.lines:
-        _result(book, sheet, row, line)
+    for result in figures.results.values():
+        _result(book, sheet, row, figures, result)
         row += 1
     for text in _APART if book.estimate.equations.devices is None else (*_APART, _OTHERS):
         sheet.set_text(row, _LABEL, text, style.SOURCE.but(wrap=False))
@@ -131,17 +133,17 @@ def _results(book: EstimateBook, sheet: Sheet, figures: Alternative, row: int) -
     return row
 
 
-def _result(book: EstimateBook, sheet: Sheet, row: int, line: Compared) -> None:
-    result = line.result
+def _result(book: EstimateBook, sheet: Sheet, row: int, figures: Alternative, result: Shown) -> None:
+    base, other, change = (figures[f"{name}.{result.key}"] for name in ("a", "b", "change"))
     sheet.set_text(row, _LABEL, result.label, style.LABEL)
     own = result.figure.unit
     unit = own if own.startswith("USD") else result.shown_unit  # of an hour, a month or tokens
     sheet.set_text(row, _UNIT, style.shown_unit(result.currency.named(unit)), _UNITS)
     look = style.VALUE.but(form=style.amount(result.digits or 0))
     link = book.link_to(result.figure)
-    book.add_quantity(sheet, row, _A, line.base, look.but(colour=style.LINK), scenario=ACROSS, link=link)
-    book.add_quantity(sheet, row, _B, line.other, look.but(bold=True), scenario=ACROSS)
-    book.add_quantity(sheet, row, _CHANGE, line.change, style.table("effect"), scenario=ACROSS)
+    book.add_quantity(sheet, row, _A, base, look.but(colour=style.LINK), scenario=ACROSS, link=link)
+    book.add_quantity(sheet, row, _B, other, look.but(bold=True), scenario=ACROSS)
+    book.add_quantity(sheet, row, _CHANGE, change, style.table("effect"), scenario=ACROSS)
 
 
 def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int, row: int, last: int) -> int:
@@ -164,12 +166,12 @@ def _workings(book: EstimateBook, sheet: Sheet, figures: Alternative, case: int,
         else:
             book.add_constant(sheet, row, _B, guard, look, book.stamps[0].get(guard.id))
         row += 1
-    for figure in figures.worked_out:
+    for figure in figures.figures("There", "Reason", "Words"):
         add_label(sheet, row, figure, figure.label)
         look = style.value(figure.unit, is_text=figure.unit == "1")
         book.add_quantity(sheet, row, _B, figure, look, scenario=ACROSS)
         row += 1
-    for used in figures.used:
+    for used in figures.figures("Used"):
         book.register(used, CellAddress(sheet.name, row))
         add_label(sheet, row, used, used.label)
         look = style.value(used.unit, is_text=used.unit == "1")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from xlsxwriter.utility import xl_col_to_name
 
 from mantile.equations.compare import (
     CONFIGURATION,
     FITS,
-    LEAST_GAIN,
-    ComparedChart,
+    HEADLINES,
     Comparison,
     Line,
-    Row,
     compare,
 )
 from mantile.equations.ready_columns import name_of
 from mantile.graph.operations import table_format
-from mantile.graph.quantity import Input, Named, Quantity
+from mantile.graph.quantity import Input, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import ACROSS, Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -85,7 +83,8 @@ class _Comparison:
             book.ready,
             counted,
         )
-        self.rows: dict[Row, int] = {}
+        self.of = self.figures.rows
+        self.rows: dict[Line, int] = {}
 
     def lay_out(self, row: int, last: int) -> int:
         """The finding, charts, rows by section; folded away what they follow from. The row after it."""
@@ -131,15 +130,15 @@ class _Comparison:
         needed = (needed_height(name, style.HEADER_WRAP, pixels) for name in names)
         sheet.heights[row + 1] = max(18, *needed)
 
-    def _section(self, row: int, lines: tuple[Row, ...]) -> None:
+    def _section(self, row: int, lines: tuple[Line, ...]) -> None:
         """The rows of a section, below a line."""
-        for below, of in enumerate(lines, row):
-            self.rows[of], self.sheet.heights[below] = below, _HEIGHT
-            self._row(below, of, None if below > row else (style.THIN, style.HAIRLINE))
+        for below, line in enumerate(lines, row):
+            self.rows[line], self.sheet.heights[below] = below, _HEIGHT
+            self._row(below, line, None if below > row else (style.THIN, style.HAIRLINE))
 
-    def _row(self, row: int, of: Row, edge: tuple[int, str] | None) -> None:
+    def _row(self, row: int, line: Line, edge: tuple[int, str] | None) -> None:
         """Labels, the value of every scenario, its change against the base, and who is best."""
-        book, sheet, line = self.book, self.sheet, of.line
+        book, sheet = self.book, self.sheet
         unit = style.shown_unit(line.shown_unit or line.unit)
         unit = "" if unit == "1" else unit
         labels = ((line.label, style.LABEL), (unit, style.UNIT), (line.better, style.UNIT))
@@ -147,74 +146,66 @@ class _Comparison:
             if text:
                 sheet.set_text(row, column, text, look.but(top=edge))
         look = _look(line).but(top=edge)
-        for scenario, value in enumerate(of.values):
+        grey = style.table("change", size=style.SMALL, colour=style.GREY, top=edge)
+        for scenario, column in enumerate(map(_column, range(self.book.side_by_side))):
             link = book.link_to(line.subject, scenario)
-            book.add_quantity(sheet, row, _column(scenario), value, look, scenario=ACROSS, link=link)
-        look = style.table("change", size=style.SMALL, colour=style.GREY, top=edge)
-        for scenario, change in enumerate(of.changes, 1):
-            book.add_quantity(sheet, row, _column(scenario) + 1, change, look, scenario=ACROSS)
+            value = self.of.rows[f"compare.{line.key}.{scenario}"]
+            book.add_quantity(sheet, row, column, value, look, scenario=ACROSS, link=link)
+            if scenario and line.changes:
+                self._put(row, column + 1, [f"{line.key}.change.{scenario}"], grey)
         look = style.TEXT_VALUE.but(bold=True, top=edge)
-        if of.ranking is not None:
-            book.add_quantity(sheet, row, self.last, of.ranking.letter, look, scenario=ACROSS)
+        if line.better is not None:
+            self._put(row, self.last, [f"{line.key}.letter"], look)
         if edge is not None:
             sheet.set_style(row, 0, self.last, look)
         sheet.ids[row] = f"compare.{line.identifier}"
 
+    def _put(self, row: int, column: int, names: Iterable[str], look: style.Style, label: str = "") -> None:
+        """Figures beside each other from a column on, and what is said before them."""
+        if label:
+            self.sheet.set_text(row, 0, label, _SMALL)
+        for at, figure in enumerate((self.of[name] for name in names), column):
+            if isinstance(figure, Quantity):
+                self.book.add_quantity(self.sheet, row, at, figure, look, scenario=ACROSS)
+            else:
+                self.book.add_constant(self.sheet, row, at, figure, look)
+
+    def _each(self, name: str, first: int = 0) -> list[str]:
+        """Names of a figure of all scenarios, which are counted from a number."""
+        return [f"{name}.{scenario}" for scenario, _ in enumerate(self.heads, first)]
+
     def _scenarios(self, row: int) -> int:
         """What is said of scenarios side by side; the next free row."""
-        book, sheet, scenarios = self.book, self.sheet, self.figures.scenarios
-        constants: Mapping[str, tuple[Named, ...]] = {
-            "number": scenarios.numbers,
-            "letter": scenarios.letters,
-            "name": scenarios.names,
-        }
-        for below, (caption, figures) in enumerate(constants.items(), row):
-            sheet.set_text(below, 0, caption, _SMALL)
-            for column, figure in enumerate(figures, _BASE):
-                if isinstance(figure, Quantity):
-                    book.add_quantity(sheet, below, column, figure, _SMALL, scenario=ACROSS)
-                else:
-                    book.add_constant(sheet, below, column, figure, _SMALL)
         self.label_row = row + 3
-        sheet.set_text(self.label_row, 0, "label", _SMALL)
-        for column, label in enumerate(scenarios.labels, _BASE):
-            book.add_quantity(sheet, self.label_row, column, label, _SMALL, scenario=ACROSS)
+        for below, name in enumerate(("number", "letter", "name", "label"), row):
+            self._put(below, _BASE, self._each(name), _SMALL, name)
         return self.label_row + 1
 
     def _rankings(self, row: int) -> int:
         """What scenarios are ranked by, and who is best; the next free row."""
-        book, sheet = self.book, self.sheet
-        after = _BASE + book.side_by_side
+        after = _BASE + self.book.side_by_side
         heads = ((0, "ranked by"), (1, "best"), (2, "up to, from"))
         for column, label in (*heads, *enumerate(("with a place", "alike", "if none is best"), after)):
-            sheet.set_text(row, column, label, _SMALL)
-        for of in self.figures.rows:
-            if of.ranking is None:
+            self.sheet.set_text(row, column, label, _SMALL)
+        for line in self.figures.lines:
+            if line.better is None:
                 continue
             row += 1
-            sheet.set_text(row, 0, of.line.label, _SMALL)
-            for column, key in enumerate(of.ranking.keys, _BASE):
-                book.add_quantity(sheet, row, column, key, _NUMBER, scenario=ACROSS)
-            for column, figure in enumerate((of.ranking.placed, of.ranking.alike, of.ranking.none), after):
-                book.add_quantity(sheet, row, column, figure, _COUNT, scenario=ACROSS)
-            book.add_quantity(sheet, row, 1, of.ranking.number, _COUNT, scenario=ACROSS)
-            if of.ranking.limit is not None:
-                book.add_quantity(sheet, row, 2, of.ranking.limit, _NUMBER, scenario=ACROSS)
+            self._put(row, _BASE, self._each(f"{line.key}.key", 1), _NUMBER, line.label)
+            self._put(row, after, (f"{line.key}.{name}" for name in ("placed", "alike", "none")), _COUNT)
+            self._put(row, 1, [f"{line.key}.best"], _COUNT)
+            if line.metric in HEADLINES:
+                self._put(row, 2, [f"{line.key}.limit"], _NUMBER)
         return row + 1
 
     def _finding(self, row: int, data: int) -> int:
         """Who is best most often, as a heading; its data stand from row `data` on. The next free row."""
-        book, sheet, finding = self.book, self.sheet, self.figures.finding
-        sheet.set_text(data, 0, "headline results at which it is best", _SMALL)
-        for column, figure in enumerate(finding.won, _BASE):
-            book.add_quantity(sheet, data, column, figure, _COUNT, scenario=ACROSS)
-        sheet.set_text(data + 1, 0, "most of them, whose, and how many share it", _SMALL)
-        book.add_quantity(sheet, data + 1, 1, finding.most, _COUNT, scenario=ACROSS)
-        book.add_quantity(sheet, data + 1, 2, finding.sharing, _COUNT, scenario=ACROSS)
-        book.add_quantity(sheet, data + 1, _BASE, finding.ahead, _SMALL, scenario=ACROSS)
-        book.add_quantity(sheet, data + 2, _BASE, finding.leader, _SMALL, scenario=ACROSS)
-        look = style.Style(size=14, bold=True, colour=style.NAVY)
-        book.add_quantity(sheet, row, 0, finding.title, look, scenario=ACROSS)
+        sheet = self.sheet
+        self._put(data, _BASE, self._each("won", 1), _COUNT, "headline results at which it is best")
+        self._put(data + 1, 1, ["most", "sharing"], _COUNT, "most of them, whose, and how many share it")
+        self._put(data + 1, _BASE, ["ahead"], _SMALL)
+        self._put(data + 2, _BASE, ["who"], _SMALL)
+        self._put(row, 0, ["title"], style.Style(size=14, bold=True, colour=style.NAVY))
         caption = "headline results: TTFT, TPOT, tokens per accelerator, cost per token"
         grey = style.Style(size=style.SMALL, colour=style.GREY, align="right")
         sheet.set_text(row, _CHARTS_END, caption, grey)
@@ -223,19 +214,22 @@ class _Comparison:
 
     def _charts(self, row: int, height: int, data: int) -> int:
         """Three charts under live titles; their series stand from row `data` on. The next free row."""
-        sheet = self.sheet
-        sheet.set_text(data, 0, "least gain told", _SMALL)
-        self.book.add_constant(sheet, data, 1, LEAST_GAIN, _NUMBER.but(form="0.000"))
-        for (start, width), of in zip(thirds(sheet, _CHARTS_END), self.figures.charts, strict=True):
-            self._chart_data(data + 1, of)
-            title = style.Style(size=10.5, bold=True)
-            self.book.add_quantity(sheet, row, start, of.title, title, scenario=ACROSS)
+        sheet, form = self.sheet, _NUMBER.but(form="0.0%")
+        self._put(data, 1, ["least"], _NUMBER.but(form="0.000"), "least gain told")
+        drawn = [line for line in self.figures.lines if line.chart]
+        for (start, width), line in zip(thirds(sheet, _CHARTS_END), drawn, strict=True):
+            best, others = data + 1, data + 2
+            self._put(best, 1, [f"{line.key}.gain"], form, f"{line.chart}: the best, and its gain")
+            self._put(best, _BASE, self._each(f"{line.key}.chart", 1), _NUMBER)
+            self._put(others, 1, [f"{line.key}.words"], form, f"{line.chart}: the others")
+            self._put(others, _BASE, self._each(f"{line.key}.others", 1), _NUMBER)
+            self._put(row, start, [f"{line.key}.title"], style.Style(size=10.5, bold=True))
             chart = charts.singled_out(
-                f"{of.row.line.chart} of every scenario, the best in blue",
+                f"{line.chart} of every scenario, the best in blue",
                 self._across(self.label_row),
-                self._across(data + 2),
-                self._across(data + 1),
-                _chart_form(of.row.line),
+                self._across(others),
+                self._across(best),
+                _chart_form(line),
                 (width, height),
                 (140 / width, 0.02, 1 - 200 / width, 0.96),
             )
@@ -243,23 +237,13 @@ class _Comparison:
             data += 2
         return data + 1
 
-    def _chart_data(self, row: int, of: ComparedChart) -> None:
-        """Two rows: the best scenario with its gain, and the others with the gain in words."""
-        book, sheet, form = self.book, self.sheet, _NUMBER.but(form="0.0%")
-        rows = (("the best, and its gain", of.gain, of.best), ("the others", of.words, of.others))
-        for below, (label, told, values) in enumerate(rows, row):
-            sheet.set_text(below, 0, f"{of.row.line.chart}: {label}", _SMALL)
-            book.add_quantity(sheet, below, 1, told, form, scenario=ACROSS)
-            for column, value in enumerate(values, _BASE):
-                book.add_quantity(sheet, below, column, value, _NUMBER, scenario=ACROSS)
-
     def _across(self, row: int) -> charts.Range:
         """The cells of all scenarios in a row of chart data."""
         return (self.sheet.name, row, _BASE, row, _BASE + self.book.side_by_side - 1)
 
     def _conditions(self) -> None:
         """Colours that follow the numbers: what does not fit, the best, changes, what limits."""
-        fits = next(row for of, row in self.rows.items() if of.line.key == FITS)
+        fits = next(row for of, row in self.rows.items() if of.key == FITS)
         fail = style.Style(colour=style.FAIL, bold=True)
         rule = {"type": "cell", "criteria": "==", "value": 0, "stop_if_true": True, "format": fail}
         self.sheet.conditional.append(((fits, _BASE, fits, self.last), rule))

@@ -9,9 +9,7 @@ from collections.abc import Sequence
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from mantile.equations.decide import TAKE, Decided, decide
-from mantile.equations.decide.figures import Judged
-from mantile.equations.decide.typed import tell_taken
+from mantile.equations.decide import TAKE, Decided, Judged, decide, tell_taken
 from mantile.equations.typed import Typed
 from mantile.graph.quantity import Input, Quantity
 from mantile.library.decision import Decision
@@ -64,13 +62,11 @@ def add_decision(
     asked = book.estimate.scenario.decision
     if asked is None or figures is None:
         return row
-    book.own_lists[figures.objective.id] = figures.choices
-    for figure in (figures.take, *figures.pair):
-        book.own_lists[figure.id] = figures.numbers
+    book.own_lists |= figures.lists
     top = row
     row = add_part(sheet, row, DECISION, _PURPOSE, last, _RANK)
     row = _findings(book, sheet, figures, row + 1)
-    followed = tell_taken(figures.figures["taken"], figures.guards.valid[TAKE], own, len(figures.plans))
+    followed = tell_taken(figures["taken"], figures.guards.valid[TAKE], own, len(figures.numbers))
     row = _asked(book, sheet, figures, asked, followed[-1], row + 1)
     row = _ranking(book, sheet, figures, plans := row + 1)
     row = _search(book, sheet, figures, asked, searched := row + 1)
@@ -91,9 +87,9 @@ def add_decision(
 def _findings(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int:
     """What it comes to, in words; the row after it."""
     look = style.Style(size=14, bold=True, colour=style.NAVY)
-    book.add_quantity(sheet, row, _NAME, figures.title, look, scenario=ACROSS)
+    book.add_quantity(sheet, row, _NAME, figures["title"], look, scenario=ACROSS)
     mark_beginning(sheet, row, _NAME, "!", style.FAIL)
-    book.add_quantity(sheet, row + 1, _NAME, figures.reason, style.Style(size=11), scenario=ACROSS)
+    book.add_quantity(sheet, row + 1, _NAME, figures["reason"], style.Style(size=11), scenario=ACROSS)
     sheet.heights |= {row: 26, row + 1: 20}
     return row + 2
 
@@ -113,7 +109,7 @@ def _asked(
     sheet.set_text(row + 2, _NAME, "two plans beside each other", small)
     for column, figure in enumerate(figures.pair, _RANK):
         _typed(book, sheet, row + 2, column, figure)
-    book.add_quantity(sheet, row + 2, _RANK + 2, figures.figures["apart.told"], note, scenario=ACROSS)
+    book.add_quantity(sheet, row + 2, _RANK + 2, figures["apart.told"], note, scenario=ACROSS)
     mark_beginning(sheet, row + 2, _RANK + 2, "!", style.ALERT)
     words = f"Searched: {asked.searched}; {asked.plans:,} plans, by {asked.made_by}."
     sheet.set_text(row + 3, _NAME, words, note)
@@ -150,7 +146,7 @@ def _heads(sheet: Sheet, row: int, heads: Sequence[str], words: Sequence[int] = 
 
 def _key_measures(figures: Decided) -> tuple[Judged, ...]:
     """The measures that stand beside a plan."""
-    return tuple(of for key in _BESIDE for of in figures.judged if of.measure.key == key)
+    return tuple(of for key in _BESIDE for of in figures.judged if of.key == key)
 
 
 def _ranking(book: EstimateBook, sheet: Sheet, figures: Decided, head: int) -> int:
@@ -160,18 +156,18 @@ def _ranking(book: EstimateBook, sheet: Sheet, figures: Decided, head: int) -> i
     lost = _FIRST + len(shown) + len(_HEADS)
     _heads(sheet, head, ["plan", "rank", "no.", *columns, *_HEADS], (lost,))
     row = head
-    for row, plan in enumerate(figures.plans, head + 1):
-        look = style.table("whole")
-        book.add_quantity(sheet, row, _NAME, plan.name, style.ROW_LABEL, scenario=ACROSS)
-        book.add_quantity(sheet, row, _RANK, plan.rank, look.but(bold=True), scenario=ACROSS)
-        book.add_constant(sheet, row, _NUMBER, plan.number, look)
-        place = int(float(str(plan.number.value))) - 1
+    for plan, number in enumerate(figures.numbers, 1):
+        row, look = head + plan, style.table("whole")
+        book.add_quantity(sheet, row, _NAME, figures[f"{plan}.name"], style.ROW_LABEL, scenario=ACROSS)
+        book.add_quantity(sheet, row, _RANK, figures[f"{plan}.rank"], look.but(bold=True), scenario=ACROSS)
+        book.add_constant(sheet, row, _NUMBER, number, look)
         for column, of in enumerate(shown, _FIRST):
-            sheet.set_formula(row, column, of.values[place], _look(of), scenario=ACROSS)
+            value = figures[f"{plan}.value.{of.key}"]
+            sheet.set_formula(row, column, value, _look(of), scenario=ACROSS)
         for column, name in enumerate(_BY_RANK, _FIRST + len(shown)):
             if name:
                 form = _FORMS.get(name, style.TEXT_VALUE)
-                book.add_quantity(sheet, row, column, plan.figures[name], form, scenario=ACROSS)
+                book.add_quantity(sheet, row, column, figures[f"{plan}.{name}"], form, scenario=ACROSS)
         sheet.heights[row] = _ROW
     _colours(sheet, head + 1, row)
     sheet.heights[row + 1] = _AXIS
@@ -223,19 +219,23 @@ def _prices(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision,
     amount = style.VALUE.but(form=style.amount(2))
     prices = {"price": amount, "price_due": amount, "price_change": style.table("effect")}
     first = row + 2
-    for row, plan in enumerate(figures.plans, first):
-        sheet.set_formula(row, _NAME, plan.name, style.LABEL, scenario=ACROSS)
+    for row, plan in enumerate(_plans(figures), first):
+        sheet.set_formula(row, _NAME, figures[f"{plan}.name"], style.LABEL, scenario=ACROSS)
         for column, (name, look) in enumerate(prices.items(), 2):
-            book.add_quantity(sheet, row, column, plan.figures[name], look, scenario=ACROSS)
+            book.add_quantity(sheet, row, column, figures[f"{plan}.{name}"], look, scenario=ACROSS)
         look = style.SOURCE.but(wrap=False)
-        book.add_quantity(sheet, row, 2 + len(prices), plan.by, look, scenario=ACROSS)
+        book.add_quantity(sheet, row, 2 + len(prices), figures[f"{plan}.by"], look, scenario=ACROSS)
     return row + 1
+
+
+def _plans(figures: Decided) -> range:
+    return range(1, len(figures.numbers) + 1)
 
 
 def _measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int:
     """Measures with limit and weight, and what every plan reaches; the row after them."""
     _section(sheet, row, "Limits, weights, and what every plan reaches")
-    numbers = [f"plan {plan.number.value}" for plan in figures.plans]
+    numbers = [f"plan {plan}" for plan in _plans(figures)]
     _heads(sheet, row + 1, ("measure", "unit", "limit", "holds", "weight", "counts", *numbers), (1,))
     first = row + 2
     for row, of in enumerate(figures.judged, first):
@@ -243,19 +243,23 @@ def _measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> i
         if of.unit in _UNITS:
             sheet.set_text(row, 1, of.unit, style.UNIT)
         _typed(book, sheet, row, _LIMIT, of.limit)
-        book.add_quantity(sheet, row, _LIMIT + 1, of.said, style.TEXT_VALUE, scenario=ACROSS)
+        book.add_quantity(
+            sheet, row, _LIMIT + 1, figures[f"{of.key}.said"], style.TEXT_VALUE, scenario=ACROSS
+        )
         _typed(book, sheet, row, _LIMIT + 2, of.weight)
-        book.add_quantity(sheet, row, _LIMIT + 3, of.weighs, style.table("ms2"), scenario=ACROSS)
-        for column, value in enumerate(of.values, _LIMIT + 4):
+        weighs = figures[f"{of.key}.weighs"]
+        book.add_quantity(sheet, row, _LIMIT + 3, weighs, style.table("ms2"), scenario=ACROSS)
+        for column, plan in enumerate(_plans(figures), _LIMIT + 4):
+            value = figures[f"{plan}.value.{of.key}"]
             book.add_quantity(sheet, row, column, value, _look(of), scenario=ACROSS)
-        _mark_missed(sheet, row, of)
+        _mark_missed(sheet, row, of, len(figures.numbers))
     book.add_constant(sheet, row + 1, _NAME, figures.labels[-1], style.LABEL)
     note = "choose this as objective: logarithms of the measures are weighted and summed"
     sheet.set_text(row + 1, _LIMIT, note, style.SOURCE.but(wrap=False))
     return row + 2
 
 
-def _mark_missed(sheet: Sheet, row: int, of: Judged) -> None:
+def _mark_missed(sheet: Sheet, row: int, of: Judged, plans: int) -> None:
     """What misses its limit is amber, and so is what nobody knows."""
     value = xl_rowcol_to_cell(row, _LIMIT + 4)
     limit = xl_rowcol_to_cell(row, _LIMIT, col_abs=True)
@@ -263,7 +267,7 @@ def _mark_missed(sheet: Sheet, row: int, of: Judged) -> None:
     beyond = f"AND(N({limit})>0,OR(ISTEXT({value}),N({value}){sign}{limit}))"
     look = style.Style(fill=style.ALERT_FILL, colour=style.ALERT)
     rule = {"type": "formula", "criteria": f"={beyond}", "format": look}
-    sheet.conditional.append(((row, _LIMIT + 4, row, _LIMIT + 3 + len(of.values)), rule))
+    sheet.conditional.append(((row, _LIMIT + 4, row, _LIMIT + 3 + plans), rule))
 
 
 def _search(book: EstimateBook, sheet: Sheet, figures: Decided, asked: Decision, row: int) -> int:
@@ -302,7 +306,7 @@ def _picture(
         ranges.append(
             [(sheet.name, begin, column, max(begin, row - 1), column) for column in (_FIRST, _FIRST + 1)]
         )
-    winner = [book.addresses[figures.figures[name]] for name in ("speed", "rate")]
+    winner = [book.addresses[figures[name]] for name in ("speed", "rate")]
     at: list[charts.Range] = [
         (sheet.name, place.row, place.column or 0, place.row, place.column or 0) for place in winner
     ]
@@ -311,7 +315,7 @@ def _picture(
     limit, top = row, max(plan.throughput for plan in asked.shown)
     for height in (0.0, top):
         sheet.set_text(row, _NAME, "the speed that limits ask for", small)
-        sheet.set_formula(row, _FIRST, figures.figures["limit_speed"], small, scenario=ACROSS)
+        sheet.set_formula(row, _FIRST, figures["limit_speed"], small, scenario=ACROSS)
         sheet.set_cell(row, _FIRST + 1, Cell(small, number=height))
         row += 1
     chart = charts.front(
@@ -330,11 +334,12 @@ def _picture(
 def _bars(book: EstimateBook, sheet: Sheet, figures: Decided, head: int) -> None:
     """The ranges that hold 80 % of outcomes, a bar beside each plan; a gap stands where it is expected."""
 
+    count = len(figures.numbers)
+
     def across(name: str) -> charts.Range:
-        ends = [book.addresses[plan.figures[name]] for plan in (figures.plans[0], figures.plans[-1])]
+        ends = [book.addresses[figures[f"{plan}.{name}"]] for plan in (1, count)]
         return (sheet.name, ends[0].row, ends[0].column or 0, ends[1].row, ends[1].column or 0)
 
-    count = len(figures.plans)
     height = count * _ROW + _AXIS
     series = [
         (colour, across(f"bar.{kind}.{part}"))
@@ -367,8 +372,9 @@ def _workings(
         sheet.set_text(row, _NAME, constant.label, small)
         book.add_constant(sheet, row, _FIRST, constant, small)
         row += 1
-    for figure in figures.figures.values():
-        if figure in book.addresses:
+    (section,) = figures.rows.sections("decide", "Choice")
+    for figure in section.figures():
+        if figure in book.addresses or not isinstance(figure, Quantity):
             continue
         sheet.set_text(row, _NAME, figure.label, small)
         book.add_quantity(sheet, row, _FIRST, figure, small, scenario=ACROSS)
@@ -394,12 +400,10 @@ def _of_measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -
     small = style.Style(size=9.5)
     for of in figures.judged:
         sheet.set_text(row, _NAME, f"{of.label.value}: limit, limited, weight, without, missed by", small)
-        book.add_quantity(sheet, row, _FIRST, of.bound, small, scenario=ACROSS)
-        book.add_quantity(sheet, row, _FIRST + 1, of.limited, small, scenario=ACROSS)
-        book.add_quantity(sheet, row, _FIRST + 2, of.own, small, scenario=ACROSS)
-        book.add_quantity(sheet, row, _FIRST + 3, of.none, small, scenario=ACROSS)
-        for column, flag in enumerate(of.missed, _FIRST + 4):
-            book.add_quantity(sheet, row, column, flag, small, scenario=ACROSS)
+        names = [f"{of.key}.{name}" for name in ("bound", "limited", "own", "none")]
+        names += [f"{plan}.missed.{of.key}" for plan in _plans(figures)]
+        for column, name in enumerate(names, _FIRST):
+            book.add_quantity(sheet, row, column, figures[name], small, scenario=ACROSS)
         row += 1
     return row
 
@@ -407,23 +411,23 @@ def _of_measures(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -
 def _of_plans(book: EstimateBook, sheet: Sheet, figures: Decided, row: int) -> int:
     """Of every plan the figures that have no place yet, side by side."""
     small = style.Style(size=9.5)
-    for column, number in enumerate(figures.sorted, _FIRST + 4):
-        book.add_quantity(sheet, row, column, number, small, scenario=ACROSS)
+    for column, plan in enumerate(_plans(figures), _FIRST + 4):
+        book.add_quantity(sheet, row, column, figures[f"sorted.{plan}"], small, scenario=ACROSS)
     sheet.set_text(row, _NAME, "keys, the best first", small)
     row += 1
-    for name, figure in figures.plans[0].figures.items():
-        if figure in book.addresses:
+    for of_plans in zip(*map(figures.of_plan, _plans(figures)), strict=True):
+        if of_plans[0] in book.addresses:
             continue
-        sheet.set_text(row, _NAME, figure.label, small)
-        for column, plan in enumerate(figures.plans, _FIRST + 4):
-            book.add_quantity(sheet, row, column, plan.figures[name], small, scenario=ACROSS)
+        sheet.set_text(row, _NAME, of_plans[0].label, small)
+        for column, figure in enumerate(of_plans, _FIRST + 4):
+            book.add_quantity(sheet, row, column, figure, small, scenario=ACROSS)
         row += 1
     return row
 
 
 def _take(book: EstimateBook, figures: Decided) -> None:
     """Let cells of the base scenario follow those of the plan that is taken, until somebody types there."""
-    taken = book.addresses[figures.figures["taken"]]
+    taken = book.addresses[figures["taken"]]
     chosen = reference(taken.sheet, taken.row, taken.column or 0)
     for figure in book.taken_inputs:
         sheet, row, column = book.input_cells[figure.id, 0]

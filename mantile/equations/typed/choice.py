@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mantile.equations.checks import NO_EDIT
-from mantile.equations.decide.figures import as_typed
-from mantile.equations.typed import NONE, Faults, Typed
-from mantile.equations.typed.cells import Guard, first_fault, told
+from mantile.equations.typed.cells import NONE, Faults, Guard, first_fault, told
 from mantile.graph.quantity import (
-    Cases,
     InCase,
     Input,
     Named,
     Node,
     Quantity,
-    as_node,
     count_where,
     defined,
-    equal,
-    index,
     is_number,
     join,
     match,
@@ -45,6 +38,11 @@ class ChoiceTyped:
     places: dict[str, Input]
     faults: Faults
     rows: tuple[Named, ...]
+
+
+def as_typed(figure: Named) -> InCase:
+    """What stands in a cell of the choice, or follows from it."""
+    return InCase(figure, 0, "as typed")
 
 
 def choice_typed(entries: Sequence[Input], labels: Sequence[Input], part: str, what: str) -> ChoiceTyped:
@@ -90,26 +88,3 @@ def choice_typed(entries: Sequence[Input], labels: Sequence[Input], part: str, w
         faults=faults,
         rows=tuple(figures),
     )
-
-
-def tell_taken(taken: Quantity, is_plan: Quantity, own: Sequence[Typed], plans: int) -> tuple[Quantity, ...]:
-    """Whether the base scenario is the plan that is taken, in words: the last of these rows.
-
-    Args:
-        taken: the number of that plan; `is_plan` 1 if what is typed is one.
-        own: cells that scenarios have of their own.
-    """
-    last: Node = as_node(NO_EDIT)
-    rows = []
-    for item in own:
-        now, cell = item.content, item.place
-        there = index(Cases(now, plans + 1, "what plans hold"), taken + 1)
-        label = f"The last cell that differs, up to {item.input.label}"
-        body = where(equal(InCase(now, 0), there), last, as_typed(cell))
-        last = Quantity(f"decide.differs.{cell.id.removeprefix('typed.cell_of.')}", label, "1", body)
-        rows.append(last)
-    differs = join("! ", last, " is not as in this plan: all sheets show another")
-    said = where(equal(last, NO_EDIT), "Summary and all sheets show this plan", differs)
-    rows.append(Quantity("decide.taken_shown", "What the base is, in words", "1", said))
-    body = where(as_typed(is_plan) > 0, rows[-1], "! there is no such plan")
-    return (*rows, Quantity("decide.taken_said", "The plan taken, in words", "1", body))
