@@ -215,7 +215,8 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     for subject in subjects():
         for part in ("", "Hardware", "Prefill", "Operations", "Decode"):
             for section in rows.sections(subject, part=part):
-                of = {f".{name}." for name in {subject, *homes.get(subject, ())}}
+                one = subject.removesuffix("s")  # rows of a tensor among those of tensors
+                of = {f".{name}." for name in {subject, one, *homes.get(subject, ())}}
                 ids = [f".{figure.id}" for figure in section.figures() if not section.again]
                 assert all(any(name in identifier for name in of) for identifier in ids)
 
@@ -351,8 +352,8 @@ def test_an_id_comes_before_a_name_of_the_own_subject(shop: Any) -> None:
 def test_parts_are_added_one_by_one(shop: Any) -> None:
     """Of one part it is the part itself; "not" is a part of an id."""
     rows = shop(
-        "[shop] A\nprice.a  P [USD] := 3\nprice.not.a  P [USD] = plus(*[stall.rent * {n} each two])\n"
-        "one  One [USD] = plus(price.not.a)\nnone  None [USD] = plus(*[stall.rent each none])\n"
+        "[shop] A\nprice.a  P [USD] := 3\nprice.not.a  P [USD] = added(*[stall.rent * {n} each two])\n"
+        "one  One [USD] = added(price.not.a)\nnone  None [USD] = added(*[stall.rent each none])\n"
     )
     rows.make_in("two", Space(facts={"n": "1"}), Space(facts={"n": "stall.rent"}))
     rent, both = rows.figure("stall.rent"), rows["shop.price.not.a"]

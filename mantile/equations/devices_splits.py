@@ -234,7 +234,7 @@ def _used(rows: Rows, on: _Held) -> Node:
     memory, number = on.device.workers.memory, on.device.number
     start, head = memory.ends
     sizes: list[Node] = [
-        count * (memory.of_layers[kind] + on.device.workers.rows["memory.seats"] * memory.caches.layers[kind])
+        count * (memory.of_layers[kind] + on.device.workers.rows["memory.seats"] * memory.kv_of_layers[kind])
         for kind, count in on.kinds.items()
     ]
     label = f"Layers and caches, device {number}"

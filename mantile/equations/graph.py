@@ -46,6 +46,7 @@ from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.serving import Serving, serving
 from mantile.equations.single import single
 from mantile.equations.tables import Equations, Space
+from mantile.equations.tensors import features_of_tensors
 from mantile.equations.typed import (
     ASSUMPTIONS,
     PAID,
@@ -280,7 +281,8 @@ def build_graph(
     rows = Equations(
         _features(disaggregated, open_loop, caches_prefixes, stated)
         | _of_model(ir)
-        | frozenset((*features_of_plan(ir), *features_of_weights(ir), *features_of_caches(ir)))
+        | frozenset((*features_of_plan(ir), *features_of_tensors(ir)))
+        | frozenset((*features_of_weights(ir), *features_of_caches(ir)))
         | frozenset({"devices"} if devices else {})
         | frozenset({FEATURE} if runs else {})
         | frozenset({"correction"} if library.correction is not None else {})

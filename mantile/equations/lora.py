@@ -21,11 +21,9 @@ def lora(phase: Phase, ir: ModelGraph, workers: Workers) -> Block | None:
 
     Weights are read once for each adapter that some request asks for, FLOPs are those of every token once.
     """
-    inputs, held, efficiency = workers.inputs, workers.memory.adapters, workers.efficiency
-    if held is None:
+    count, held, efficiency = workers.inputs.lora_adapters, workers.rows, workers.efficiency
+    if count is None:
         return None
-    count = inputs.lora_adapters
-    assert count is not None
     module = Module("lora", "lora", "Adapters", "LoRA", "lora", LowRank())
     rows = rows_of(phase, module)
     used = rows("used", "There are adapters", "flag", where(count > 0, 1, 0))
@@ -43,24 +41,29 @@ def lora(phase: Phase, ir: ModelGraph, workers: Workers) -> Block | None:
         count * (1 - (1 - 1 / maximum(1, count)) ** draws),
         "one is left out by chance",
     )
-    parameters: Node = held.products
-    multiplied: Node = held.products * phase.rank_tokens
-    if held.of_experts is not None:
+    parameters: Node = held["adapters.products"]
+    multiplied: Node = held["adapters.products"] * phase.rank_tokens
+    if "routed_experts" in held.features:
         assert phase.coverage is not None
         read_there = rows(
             "of_experts",
             "Parameters of an adapter beside experts that are touched",
             "parameter",
-            held.of_experts * phase.coverage,
+            held["adapters.of_experts"] * phase.coverage,
         )
         parameters = parameters + read_there
         chosen = phase.scoped["experts"] * ir.facts["experts_per_token"] / workers.rows["plan.experts"]
         multiplied = multiplied + rows(
-            "by_experts", "Tokens through adapters of experts", "parameter*token", held.of_experts * chosen
+            "by_experts",
+            "Tokens through adapters of experts",
+            "parameter*token",
+            held["adapters.of_experts"] * chosen,
         )
     read = rows("weight_bytes", "Weight bytes", "B", phase.in_all_passes(touched * parameters * VECTOR_BYTES))
     work = Work(
-        launch=phase.in_all_passes(used * held.kernels * efficiency["gemm_launch_time.attention"]),
+        launch=phase.in_all_passes(
+            used * held["adapters.kernels"] * efficiency["gemm_launch_time.attention"]
+        ),
         flops=FLOPS_PER_MAC * used * multiplied,
         rate=efficiency["gemm_flops.attention"],
         traffic=read,
@@ -68,4 +71,4 @@ def lora(phase: Phase, ir: ModelGraph, workers: Workers) -> Block | None:
         reads=read,
     )
     block = operation(rows, module, work, "beside the matrices of all layers; nothing without adapters")
-    return replace(block, kernels=held.kernels)
+    return replace(block, kernels=held["adapters.kernels"])

@@ -118,16 +118,17 @@ tokens_to_come.{limit}  Tokens it keeps at the end beside them, {words} [token/r
             = where({length} * windows_saved > 0, min(sequence_length, {length} + window_step), kept_at_end) /
             token_groups - cached_tokens.{limit}
 
-each cache
+each cache of a module
+when not expanded
 kv_bytes_per_token.{module}  KV bytes per token of a layer, {label}
             (KV bytes per token of a layer, {label}) [B/token] = channels.{module} * {bytes}
-
-each cache of latents
+when expanded
 kv_bytes_per_token.{module}  KV bytes per token of a layer, {label}
             (KV bytes per token of a layer, {label}) [B/token]
             = where(latents_saved > 0, channels.{module}, expanded.{module}) * {bytes}
 
-kv_bytes_per_token  KV bytes per token (KV bytes per token) [B/token] = in_layers
+kv_bytes_per_token  KV bytes per token (KV bytes per token) [B/token]
+            = added(*[`memory.kv_bytes_per_token.{module}` * `{layers}` each cache of a module])
 each recurrence
 state_values.{module}  State values per rank, {label} (state values per rank) [channel] = state.{module}
 conv_channels.{module}  Convolution channels per rank, {label} (convolution channels per rank) [channel]
@@ -175,18 +176,18 @@ draft_kv    Cache of the drafter for a request [B/request]
 [memory] Stages in memory | 0 beyond the last stage | when many_kinds
 each part of a stage
 stage_weights.{s}.{first}  Part {number} of stage {s}, stage weights [B]
-            = plus(*[{on_stages}.{s} * {of_weights} each kind from {first}])
+            = added(*[{on_stages}.{s} * {of_weights} each kind from {first}])
 
 [memory] Stages in memory | when many_kinds
 each part of a stage
 stage_kv.{s}.{first}  Part {number} of stage {s}, stage kv [B/request]
-            = plus(*[{on_stages}.{s} * {of_kv} each kind from {first}])
+            = added(*[{on_stages}.{s} * {of_kv} each kind from {first}])
 
 [memory] Stages in memory | 0 beyond the last stage
 for s in 0..7
 stage_weights.{s}  Weights of a rank on stage {s} [B]
-            = plus(*[{on_stages}.{s} * {of_weights} each kind in stages])
-over memory.stage_weights.{s} = plus(*[memory.stage_weights.{s}.{first} each part of stages])
+            = added(*[{on_stages}.{s} * {of_weights} each kind in stages])
+over memory.stage_weights.{s} = added(*[memory.stage_weights.{s}.{first} each part of stages])
             | when many_kinds
 over memory.stage_weights.{s} = it + where(plan.stage.{s} + 1 == inputs.pp, held_behind, 0) | when not devices
 
@@ -198,8 +199,8 @@ over memory.stage_weights.{s} = it + where(plan.last.{s} > 0, held_behind, 0) +
 all_weights  Weights of the fullest stage [B] = max([stage_weights.*])
 for s in 0..7
 stage_kv.{s}  KV cache of a request on stage {s} [B/request]
-            = plus(*[{on_stages}.{s} * {of_kv} each kind in stages])
-over memory.stage_kv.{s} = plus(*[memory.stage_kv.{s}.{first} each part of stages]) | when many_kinds
+            = added(*[{on_stages}.{s} * {of_kv} each kind in stages])
+over memory.stage_kv.{s} = added(*[memory.stage_kv.{s}.{first} each part of stages]) | when many_kinds
 over memory.stage_kv.{s} = it + where(plan.stage.{s} + 1 == inputs.pp, draft_kv, 0)
             | when speculation, not devices
 
@@ -272,7 +273,7 @@ usable      Usable memory [B]
 kv_room     Room for requests [B] = max(0, room)
 when growing_cache
 kv_growth   Room for one request to grow to its end [B]
-            = one_request * to_come * plan.layers / model.layers
+            = one_request * added(*[kv_to_come{limit} each reach]) * plan.layers / model.layers
             ; on the fullest stage; the oldest one always ends
 
 when not growing_cache

@@ -27,11 +27,11 @@ group.{n}   Attention-DP group [number]
 context.{n}  Context-parallel part [number] = floor(place.{n} / (inputs.tp * inputs.attention_dp))
             ; rank in its stage ÷ (TP × attention-DP)
 layer_count.{n}  Layers held [layer]
-            = used.{n} * plus(*[index({on_stages}.*, stage.{n} + 1) each kind in stages])
+            = used.{n} * added(*[index({on_stages}.*, stage.{n} + 1) each kind in stages])
             ; layers of the stage, of all kinds
 layers.{n}  Layers [1]
             = run(used.{n} > 0, before_of(stage.{n}) + 1, before_of(stage.{n}) +
-            plus(*[index({on_stages}.*, stage.{n} + 1) each kind in stages])) ; from – to, in order of stages
+            added(*[index({on_stages}.*, stage.{n} + 1) each kind in stages])) ; from – to, in order of stages
 when attention_heads
 heads.{n}   Query heads [1] = slice(used.{n} > 0, rank.{n}, plan.heads, model.attention_heads) ; heads ÷ TP
 when kv_heads_alike
@@ -41,7 +41,7 @@ kv_last.{n}  Last KV head [head] = used.{n} * (min(model.kv_heads, kv_first.{n} 
             ; copied where there are more ranks than heads
 when ffn_columns
 ffn_size.{n}  FFN columns [1]
-            = slice(used.{n} * plus(*[index({on_stages}.*, stage.{n} + 1) each kind with FFN columns]) > 0,
+            = slice(used.{n} * added(*[index({on_stages}.*, stage.{n} + 1) each kind with FFN columns]) > 0,
             remainder(place.{n}, ranks_of_dense), plan.ffn, model.ffn_size)
             ; columns ÷ ranks, on stages with such layers
 
@@ -83,7 +83,7 @@ further     Further accelerators [1]
 for s in 0..7
 stage_layers.{s}  Layers of stage {s} [1]
             = run(plan.stage.{s} < inputs.pp, plan.before.{s} + 1, plan.before.{s} +
-            plus(*[{on_stages}.{s} each kind in stages]))
+            added(*[{on_stages}.{s} each kind in stages]))
 stage_held.{s}  Weights and KV cache on an accelerator of stage {s} [GB]
             = (max(0, memory.stage_weights.{s} - memory.host_weights) + max(0, memory.seats *
             memory.stage_kv.{s} - memory.host_kv)) / bytes_per_gb

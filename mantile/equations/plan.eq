@@ -11,7 +11,7 @@ define ranks_of_ffns = shared_ranks | when shared_ffns
 define ranks_of_dense = ranks_of_ffns | when not TP_of_FFNs
 define ranks_of_dense = ffn_ranks | when TP_of_FFNs
 define kv_ranks_off = remainder(inputs.tp, inputs.dcp) | when decode_CP, not kv_copies
-define kv_ranks_off = plus(*[remainder(inputs.tp, {units} * inputs.dcp) each copied heads])
+define kv_ranks_off = added(*[remainder(inputs.tp, {units} * inputs.dcp) each copied heads])
   | when decode_CP, kv_copies
 
 [plan] Shards | of the fullest rank
@@ -51,13 +51,13 @@ when decode_CP
 kv_ranks_left  Ranks left over by decode CP [rank] = where(inputs.dcp > 1, kv_ranks_off, 0)
             ; tokens are divided among ranks that would hold the same heads
 when heads
-heads_left  Heads left over [head] = plus(*[remainder({units}, inputs.tp) each heads])
+heads_left  Heads left over [head] = added(*[remainder({units}, inputs.tp) each heads])
 when kv_heads
 kv_left     KV heads left over [head]
-            = plus(*[remainder(max({units}, inputs.tp), min({units}, inputs.tp)) each KV heads])
+            = added(*[remainder(max({units}, inputs.tp), min({units}, inputs.tp)) each KV heads])
             ; one must divide the other
 when ffns
-ffn_left    FFN columns left over [channel] = plus(*[remainder({units}, {ranks}) each columns])
+ffn_left    FFN columns left over [channel] = added(*[remainder({units}, {ranks}) each columns])
 when not ffns
 ffn_left    FFN columns left over [channel] = inputs.tp - inputs.tp ; there is no FFN
 when routed_experts
@@ -65,7 +65,7 @@ experts_left  Experts left over [expert] = remainder(model.experts, inputs.ep)
 when not devices
 layers_left  Layers left over [layer] = remainder(model.layers, inputs.pp)
 when devices
-layers_left  Layers left over [layer] = abs(model.layers - plus(*[inputs.device{n}_layers each holder]))
+layers_left  Layers left over [layer] = abs(model.layers - added(*[inputs.device{n}_layers each holder]))
             ; on no device, or on more than there are
 
 ranks_left  Ranks left over by EP [rank] = remainder(stage_ranks, inputs.ep)
@@ -87,7 +87,7 @@ before.0    Layers before stage 0 (layers before it) [layer] = 0 * inputs.device
 
 each stage behind a device
 before.{s}  Layers before stage {s} (layers before it) [layer]
-            = min(model.layers, plus(*[inputs.device{n}_layers each device before {s}]))
+            = min(model.layers, added(*[inputs.device{n}_layers each device before {s}]))
 
 each stage behind all
 before.{s}  Layers before stage {s} (layers before it) [layer] = model.layers

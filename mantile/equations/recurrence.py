@@ -15,9 +15,13 @@ from mantile.ir.modules import Module, Recurrence
 
 def recurrence(phase: Phase, module: Module, core: Recurrence, workers: Workers) -> Block:
     """Convolution and state update of one layer."""
-    state, efficiency = workers.memory.caches.states[module.id], workers.efficiency
+    of_state, conv, kept_bytes = (
+        workers.rows[f"memory.{name}.{module.id}"]
+        for name in ("state_values", "conv_channels", "layer_state")
+    )
+    efficiency = workers.efficiency
     rows = rows_of(phase, module)
-    here: dict[Node, Node] = {core.state: state.values, core.conv: state.conv}
+    here: dict[Node, Node] = {core.state: of_state, core.conv: conv}
     if phase.decode and core.chunk is not None:
         here[core.chunk] = as_node(1)  # a chunk of one token
     products = rows(
@@ -37,13 +41,13 @@ def recurrence(phase: Phase, module: Module, core: Recurrence, workers: Workers)
         )
     )
     moved = rows(
-        "state_moved", "States read and written", "B", times * phase.rank_requests * state.bytes, kept
+        "state_moved", "States read and written", "B", times * phase.rank_requests * kept_bytes, kept
     )
     work = Work(
         launch=phase.in_all_passes(efficiency["state_launch_time"]),
-        flops=FLOPS_PER_MAC * phase.rank_tokens * (products + state.conv * core.kernel),
+        flops=FLOPS_PER_MAC * phase.rank_tokens * (products + conv * core.kernel),
         rate=efficiency["attention_flops"],
-        traffic=moved + phase.rank_tokens * state.conv * BOTH_WAYS * RESULT_BYTES,
+        traffic=moved + phase.rank_tokens * conv * BOTH_WAYS * RESULT_BYTES,
         bandwidth=efficiency["state_bytes"],
         reads=moved,
     )

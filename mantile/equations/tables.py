@@ -39,7 +39,7 @@ _CALLS: dict[str, Callable[..., Node]] = {
     )
 }
 _CALLS |= {"abs": q.absolute, "all": q.all_of, "exp": q.exponential, "ln": q.logarithm}
-_CALLS |= {"max": q.maximum, "min": q.minimum, "sum": q.sum_range, "plus": lambda *parts: q.sum_of(parts)}
+_CALLS |= {"max": q.maximum, "min": q.minimum, "sum": q.sum_range, "added": lambda *parts: q.sum_of(parts)}
 _SIGNS: Mapping[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -253,8 +253,8 @@ class Equations:
         """The rows as they are so far; rows made or known there stay there."""
         twin = copy(self)
         twin._known, twin._nodes = dict(self._known), dict(self._nodes)
-        twin._rows, twin._spaces = dict(self._rows), dict(self._spaces)
         twin._walked, twin._following = set(self._walked), dict(self._following)
+        twin._rows, twin._over, twin._spaces = dict(self._rows), dict(self._over), dict(self._spaces)
         twin._names = {subject: dict(names) for subject, names in self._names.items()}
         return twin
 

@@ -142,11 +142,10 @@ def workers(
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
     rows.know(*ranks.rows())
     plan = sharding(ir, inputs, rows)
-    stored = tensors(ir, plan, inputs.embedding_tp)
+    stored = tensors(ir, plan, rows)
     drafts = speculation(rows)
     rows.know(
         *(row for of in (chips, dtypes, factors) for section in of.sections for row in section.figures()),
-        *(row for section in stored.on_rank for row in section.figures()),
         *(*factors.factors.values(), ranks.continuous),
         *(() if ranks.disaggregated is None else (ranks.disaggregated,)),
     )
