@@ -299,7 +299,7 @@ def test_operations_are_those_of_the_graph(shop: Any) -> None:
 
 
 SPACES = """
-[shop] Stalls | rows of each | each stall
+[shop] Stalls | rows of each, {n} | each stall
 weight   Weight [kg] = stall.weight
 price    Price [USD] = stall.rent
 sum      Sum [USD/kg] = price / weight
@@ -328,7 +328,8 @@ def test_a_space_has_rows_again(shop: Any) -> None:
         ["shop.weight", "shop.price", "shop.sum", "shop.cell.1.1", "stall.rent"],
         ["b.shop.weight", "b.shop.sum"],
     ]
-    assert rows.in_space("b.").sections("shop")[0].title == "Stalls, b"
+    of_b = rows.in_space("b.").sections("shop")[0]
+    assert (of_b.title, of_b.note) == ("Stalls, b", "rows of each, 1")
 
 
 def test_rows_of_a_block_are_made_for_each(shop: Any) -> None:

@@ -359,7 +359,7 @@ class Equations:
                 title = f"{space.filled(block.title)}{space.suffix}"
                 at = places.setdefault(f"{title}: {space.place or space.facts}", len(found))
                 if at == len(found):
-                    found.append(Section(title, rows, block.note, block.total))
+                    found.append(Section(title, rows, space.filled(block.note), block.total))
                 else:  # a head that came before
                     found[at] = replace(found[at], rows=(*found[at].rows, *rows))
         return tuple(section for section in self._with_again(found) if section.rows)

@@ -1,6 +1,9 @@
 # What the stored tensors come to, and what of them the fullest rank holds. Which tensors there are, and by
 # what each is split, follows from the architecture: tensors.py says it.
 
+[tensors] {label} | {repeats} | each module with tensors
+stored_of.{m}
+
 [tensors] Parameters | of the decoder | total
 each module with parameters
 module.{m}  Parameters, {label} [parameter] = sum(`parameters_of.{m}`)

@@ -73,7 +73,7 @@ def features_of_tensors(ir: ModelGraph) -> Iterator[str]:
 def tensors(ir: ModelGraph, plan: Sharding, rows: Equations) -> Tensors:
     """The rows of the Tensors part, and those of the tensors on a rank."""
     names = _Names()
-    sizes, of_modules = _modules(ir, plan, names, rows)
+    sizes = _modules(ir, plan, names, rows)
     beside = {
         tensor: Quantity(
             names.id(tensor.name, "vision"), tensor.name.replace("{}", "n"), "parameter", _stored(tensor)
@@ -87,10 +87,7 @@ def tensors(ir: ModelGraph, plan: Sharding, rows: Equations) -> Tensors:
     of_layers = _classes(ir, plan, names, rows)
     _know_ends(ir, plan, rows)
     return Tensors(
-        listed=(
-            *of_modules,
-            *rows.sections("tensors", "Parameters", "Vision tower", "Multi-token prediction"),
-        ),
+        listed=rows.sections("tensors", "{label}", "Parameters", "Vision tower", "Multi-token prediction"),
         on_rank=rows.sections("tensors", "{title}", "Embedding and LM head on a rank"),
         sizes=sizes,
         beside=beside | predicting,
@@ -154,29 +151,28 @@ def _listed(tensor: Tensor, plan: Sharding, names: _Names, origin: str, before: 
     )
 
 
-def _modules(
-    ir: ModelGraph, plan: Sharding, names: _Names, rows: Equations
-) -> tuple[dict[Tensor, Quantity], list[Section]]:
-    """Every tensor of the decoder by module: sizes by tensor, and blocks."""
+def _modules(ir: ModelGraph, plan: Sharding, names: _Names, rows: Equations) -> dict[Tensor, Quantity]:
+    """Every tensor of the decoder, by module."""
     sizes: dict[Tensor, Quantity] = {}
-    sections: list[Section] = []
-    spaces: list[Space] = []
-    for module in ir.modules:
+    stored, counted = list[Space](), list[Space]()
+    for module in filter(lambda each: each.tensors, ir.modules):
         own = {tensor: _listed(tensor, plan, names, module.id) for tensor in module.tensors}
         sizes |= own
-        parameters = [row for tensor, row in own.items() if not tensor.buffer]
-        buffers = [row for tensor, row in own.items() if tensor.buffer]
-        if own:
-            repeats = "once" if module.layers is None else f"in {_called(module.layers)}"
-            sections.append(Section(module.label, (*parameters, *buffers), repeats))
+        parameters, buffers = (
+            [own[tensor] for tensor in own if tensor.buffer == is_buffer] for is_buffer in (False, True)
+        )
+        rows.know_as(f"tensors.stored_of.{module.id}", span((*parameters, *buffers)))
+        repeats = "once" if module.layers is None else f"in {_called(module.layers)}"
+        stored.append(Space(facts={"m": module.id, "label": module.label, "repeats": repeats}))
         if parameters:
             rows.know_as(f"tensors.parameters_of.{module.id}", span(parameters))
-            spaces.append(Space(facts={"m": module.id, "label": module.label}))
-    rows.make_in("module with parameters", *spaces)
+            counted.append(stored[-1])
+    rows.make_in("module with tensors", *stored)
+    rows.make_in("module with parameters", *counted)
     if "buffers" in rows.features:
         buffers = [row for tensor, row in sizes.items() if tensor.buffer]
         rows.know_as("tensors.not_parameters", sum_of(list[Node](buffers)))
-    return sizes, sections
+    return sizes
 
 
 def _classes(ir: ModelGraph, plan: Sharding, names: _Names, rows: Equations) -> tuple[RankWeights, ...]:
