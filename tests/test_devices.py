@@ -492,7 +492,7 @@ def test_activations_go_by_the_links_that_a_preset_has() -> None:
     graph = made.equations
     assert graph.devices is not None
     links = {link.ends: link for link in graph.devices.links}
-    wanted = [figure for link in links.values() for figure in (link.carried, link.rate, link.latency)]
+    wanted = [figure for link in links.values() for figure in (link.carried, link["rate"], link["latency"])]
     message, time = (graph.figures[name] for name in ("devices.prefill.sent_bytes", "prefill.p2p.time"))
     program = Program([*wanted, message, time])
     for preset, ways in {
@@ -503,14 +503,16 @@ def test_activations_go_by_the_links_that_a_preset_has() -> None:
     }.items():
         found = program.run(made.inputs(0) | {"inputs.links": preset})
         assert [ends for ends, link in links.items() if found[link.carried]] == ways, preset
-        seconds = sum(found[links[way].latency] + found[message] / found[links[way].rate] for way in ways)
+        seconds = sum(
+            found[links[way]["latency"]] + found[message] / found[links[way]["rate"]] for way in ways
+        )
         assert found[time] == pytest.approx(seconds, rel=1e-12), preset
-    assert found[links[1, 3].rate] == pytest.approx(12.5e9 * 0.9)
+    assert found[links[1, 3]["rate"]] == pytest.approx(12.5e9 * 0.9)
     cut = program.run(made.inputs(0) | {"inputs.links": "mesh", "inputs.device1_link_to_3_bandwidth": 0})
     assert [ends for ends, link in links.items() if cut[link.carried]] == [(1, 2), (2, 3)]
     inferred = dict.fromkeys(("inputs.device1_link_to_3", "inputs.device1_link"), "inferred")
     switched = program.run(made.inputs(0) | inferred | {"inputs.links": "star"})
-    assert switched[links[1, 3].rate] == pytest.approx(
+    assert switched[links[1, 3]["rate"]] == pytest.approx(
         0.3125e9 * 0.9
     )  # of the 2.5 GbE port of a desktop board
 

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from conftest import Make
 
-from mantile.equations.grid import UTILISATIONS
 from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import NOT_KNOWN
 
+UTILISATIONS = (20, 40, 60, 80, 100)
 SHAPES: dict[str, dict[str, Any]] = {
     "cloud": {},
     "owned, where electricity counts": {"price_basis": "owned", "utilisation": 0.37},
@@ -21,8 +21,12 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 def cells(made: Estimate) -> dict[tuple[int, str], Any]:
     """The grid of the base scenario."""
-    values = made.values()
-    return {place: values[figure] for place, figure in made.equations.grid.cells.items()}
+    values, grid = made.values(), made.equations.rows.of("grid")
+    return {
+        (percent, price): values[grid[f"{price}.{percent}"]]
+        for percent in UTILISATIONS
+        for price in ("lower", "same", "higher")
+    }
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -21,6 +21,9 @@ from mantile.library.models import load_model
 from mantile.library.scenario import parse_scenario
 from mantile.measured.load import load_measurements
 from mantile.measured.match import match_runs
+from mantile.verification.verify import verify
+from mantile.workbook.lint import lint
+from mantile.workbook.write import build_workbook
 
 Make = Callable[..., Estimate]
 R1: dict[str, Any] = {
@@ -242,6 +245,16 @@ def test_it_can_be_swept(make: Make) -> None:
     for _, point in table.iterrows():
         made = make(**fields, speculation=point["speculation"], draft_tokens=int(point["draft_tokens"]))
         assert point["tpot_s"] == made.results()["tpot_s"]
+
+
+@pytest.mark.exhaustive
+def test_a_workbook_holds_drafts_beside_a_rate(make: Make, tmp_path: Path) -> None:
+    """Adapters, prefixes and experts too: rows of the step of one request stand once, formulas are short."""
+    fields = {"request_rate": 2, "prefix_hit_rate": 0.4, "ttft_limit": 2, "lora_adapters": 4, "lora_rank": 16}
+    fields |= {"speculation": "n-gram", "draft_tokens": 3, "acceptance_length": 1.8}
+    path = build_workbook(make(model="mixtral-8x7b", tp=2, **fields), tmp_path / "run.xlsx")
+    assert not lint(path)
+    assert verify(path).ok
 
 
 # --- beside measured runs -----------------------------------------------------------------------------------

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mantile.equations import tables
+from mantile.equations import tables, text
 from mantile.equations.graph import build_graph
 from mantile.equations.tables import Equations, Space
 from mantile.equations.text import FOLDER, EquationError, read, subjects
@@ -43,6 +44,18 @@ cut       Cut [1] := 0.5 ; of the price
 
 over shop.sum = it * cut | when sale, not holiday
 """
+
+OF_PASSES = (
+    "messages",
+    "roofline",
+    "linear",
+    "attention",
+    "moe",
+    "recurrence",
+    "elementwise",
+    "vision",
+    "lora",
+)
 
 
 @pytest.fixture
@@ -181,6 +194,31 @@ def test_rows_of_a_space_are_found_behind_what_its_ids_lack(shop: Any) -> None:
     assert rows.node("shop.south.price.0.05") is price
 
 
+def test_a_space_within_another_looks_behind_what_it_says(shop: Any) -> None:
+    """Names are looked for where the inner space says; figures that stand apart are added one by one."""
+    text = "[shop] Prices | each day\neach stall\n{day}.{name}  Price [USD] = stall.rent\n\n"
+    rows = shop(f"{text}[shop] All\nall  All [USD] = added(*[shop.{{day}}.a each day]) ; of a\n")
+    rows.know(defined("a.stall.rent", "Rent of a", "USD", 7))
+    rows.make_in("day", Space(facts={"day": "mon"}), Space(facts={"day": "tue"}))
+    rows.make_in("stall", Space(facts={"name": "a"}, within="a."), Space(facts={"name": "b"}))
+    found = Program([rows["shop.mon.a"], rows["shop.mon.b"], rows["shop.all"]]).run({})
+    assert [found[rows[f"shop.{name}"]] for name in ("mon.a", "all")] == [7, 14]
+    assert rows["shop.mon.b"].body is rows.figure("stall.rent")
+    assert repr(rows["shop.all"].body) == repr(rows["shop.mon.a"] + rows["shop.tue.a"])
+
+
+def test_places_of_rows_are_those_of_lines_made_several_times_too(shop: Any) -> None:
+    """In the order of the sheet; a figure that is stated for each has facts in it."""
+    text = "[shop] Prices\nrent  Rent [USD] := 5\neach fruit\n{fruit}.price  Price [USD] := {usd}\n\n"
+    rows = shop(f"{text}dear  The dearest price [USD] = max(shop.*.price)\n")
+    rows.make_in(
+        "fruit", *(Space(facts={"fruit": name, "usd": usd}) for name, usd in (("fig", "3"), ("pear", "2")))
+    )
+    names = ["shop.rent", "shop.fig.price", "shop.pear.price", "shop.dear"]
+    assert [identifier for *_, identifier in rows.places("shop")] == names
+    assert Program([rows["shop.dear"]]).run({})[rows["shop.dear"]] == 3
+
+
 def test_a_row_stands_under_a_head() -> None:
     with pytest.raises(EquationError, match=r"shop.eq:1: a row before the first"):
         read("a  A [1] = 1\n", "shop.eq")
@@ -211,7 +249,8 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     behind = [node for node in ancestors(*figures.values()) if isinstance(node, Quantity)]
     assert all(figures.get(node.id, node) is node for node in behind), "two rows of one id"
     assert not {identifier for identifier in rows._over if identifier not in rows}
-    homes = {"messages": {"prefill", "decode"}, "link": {"transfer_link"}, "memory": {"runtime"}}
+    homes = {"link": {"transfer_link"}, "memory": {"runtime"}}
+    homes |= {subject: {"prefill", "decode"} for subject in OF_PASSES}
     for subject in subjects():
         for part in ("", "Hardware", "Prefill", "Operations", "Decode"):
             for section in rows.sections(subject, part=part):
@@ -348,6 +387,27 @@ def test_an_id_comes_before_a_name_of_the_own_subject(shop: Any) -> None:
         "[shop] A\nstall.rent  Rent [USD] = stall.rent\ntwice  Twice [USD] = shop.stall.rent + stall.rent\n"
     )
     assert Program([rows["shop.twice"]]).run({})[rows["shop.twice"]] == 20
+
+
+def test_a_wheel_holds_the_subjects_until_a_text_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "one.eq"
+    file.write_text("[one] Title\na  A [1] := 1\n", "utf-8")
+    monkeypatch.setattr(text, "FOLDER", tmp_path)
+    text.subjects.cache_clear()
+    (tmp_path / text.COMPILED).write_bytes(text.compile_subjects())
+    text.subjects.cache_clear()
+    with monkeypatch.context() as without_reader:
+        without_reader.setattr(text, "read", None)
+        assert [line.id for line in text.subjects()["one"].blocks[0].lines] == ["one.a"]
+    file.write_text("[one] Title\nb  B [1] := 1\n", "utf-8")
+    text.subjects.cache_clear()
+    try:
+        assert [line.id for line in text.subjects()["one"].blocks[0].lines] == ["one.b"]
+    finally:
+        monkeypatch.undo()
+        text.subjects.cache_clear()
 
 
 def test_parts_are_added_one_by_one(shop: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,6 @@ import pytest
 from conftest import DEFAULTS, KINDS, Make
 from live import few, loaded
 
-from mantile.equations import prefill
-from mantile.equations.text import FOLDER
 from mantile.estimates.estimate import estimate
 from mantile.graph.quantity import (
     Input,
@@ -194,18 +191,3 @@ def test_sheets_show_the_sentences(tmp_path: Path) -> None:
     expected = {quantity.id: sentence(quantity) for quantity in _quantities(made) if quantity.id in shown}
     assert len(expected) > 500
     assert {identifier: shown[identifier] for identifier in expected} == expected
-
-
-def test_the_table_of_formulas_names_functions_that_are_there() -> None:
-    """In prefill.py: which function has the formula of which id."""
-    named = re.findall(
-        r"\b([a-z]+)\.([a-z_]+)\b(?=[:, ]|$)", prefill.__doc__.partition("---\n")[2], re.MULTILINE
-    )
-    assert len(named) > 20
-    for module, function in named:
-        if function == "eq":
-            assert (FOLDER / f"{module}.eq").is_file(), module
-            continue
-        assert callable(getattr(import_module(f"mantile.equations.{module}"), function)), (
-            f"{module}.{function}"
-        )

@@ -8,16 +8,15 @@ row or the function. The file is NAME.eq, or NAME.py where there is no text. Exc
     first part of the id     file
     ----------------------   -----------------------------------------------------------------------
     hardware                 hardware.py: accelerator and system in use; about data types: formats.py
-    efficiency               efficiency.py; which profile holds: fallback.py; efficiency.fraction and
-                               efficiency.rate: rates.py; the factors there are: factors.py
+    efficiency               efficiency.eq: what is reached; the factors: efficiency.py, those there are:
+                               factors.table, which profile holds: fallback.py
     model                    model.py; facts and dimensions: mantile/ir
     tensor                   tensors.py
     ir, layers               of that name: what IR and Layers show; order of layers: order.py
-    prefill, decode          of that name and phase.py: what enters a pass; then forward.py, and for each kind
-                               of module linear.py, moe.py, attention.py, recurrence.py, elementwise.py,
-                               vision.py on roofline.py; messages: messages.eq. A table in prefill.py
-                               says which function for which id.
-    single                   single.py: decode, once more for one request
+    prefill, decode          of that name and phase.py: what enters a pass; then forward.py. Rows of a module
+                               by its kind: linear.eq, moe.eq, attention.eq, recurrence.eq, elementwise.eq,
+                               vision.eq, lora.eq, all on roofline.eq; messages: messages.eq
+    single                   serving.eq: decode, once more for one request
     all_slots, estimate      load.eq: figures once more at other loads
     floor                    mantile/floors.py
 

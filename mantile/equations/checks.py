@@ -194,11 +194,6 @@ def make_sides(rows: Equations, estimate: Checked) -> None:
     rows.make_in("input of decode", *_inputs_of_decode(estimate.workers[0].inputs))
     _make_model(rows, estimate, parts)
     if estimate.devices is not None:
-        assert estimate.devices.best is not None
-        links = estimate.devices.links
-        rows.know(estimate.devices.best)
-        for link in links:
-            rows.know(link.missing, link.used, link.stated)
         rows.make_in("group of devices", _of_devices(estimate.devices, parts))
     rows.make_in("part of a sum", *parts.spaces)
 
@@ -254,11 +249,11 @@ def _inputs_of_decode(inputs: Workload) -> Iterator[Space]:
 
 def _of_devices(devices: Devices, parts: _Parts) -> Space:
     links, words = devices.links, ("unlinked", "Links that are missing", "flag")
-    used = [f"{link.used.id} * (1 - {link.stated.id})" for link in links]
+    used = [f"{link.home}.used * (1 - {link.home}.stated)" for link in links]
     stages = [f"where({_id(device.layers)} > 0, checks.fixed.stage.1, 0)" for device in devices.devices]
     return Space(
         facts={
-            "missing": parts.added(*words, [link.missing.id for link in links], 8),
+            "missing": parts.added(*words, [f"{link.home}.missing" for link in links], 8),
             "inferred": parts.added("inferred", "Links in use that are inferred", "flag", used, 4),
             "holding": " + ".join(stages),
         }

@@ -87,9 +87,6 @@ def kinds_of_messages(ir: ModelGraph) -> Iterator[str]:
 
 def messages(phase: Phase, workers: Workers, ir: ModelGraph, rows: Equations) -> Messages:
     """The messages of a pass."""
-    rows.know(*(row for row in phase.rows if isinstance(row, Quantity)))
-    rows.know(*(figure for section in workers.plan.sections for figure in section.figures()))
-    rows.know(*(kind.activation_bytes for kind in workers.formats.classes.values()))
     for what in ("query", "result") if phase.decode else ():
         for number, channels in enumerate(_channels(ir, workers, what), start=1):
             rows.know_as(f"messages.{what}_channels.{number}", channels)

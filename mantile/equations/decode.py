@@ -1,7 +1,4 @@
-"""Decode: what one step of the running batch brings into a pass.
-
-Which file and function has the formula of an id such as "decode.qkv.time" stands in a table in prefill.py.
-"""
+"""Decode: what one step of the running batch brings into a pass."""
 
 from __future__ import annotations
 
@@ -9,8 +6,7 @@ from dataclasses import dataclass
 
 from mantile.equations.constant import HALF, ONE_REQUEST
 from mantile.equations.inputs import Workload
-from mantile.equations.moe import coverage
-from mantile.equations.phase import Phase, SpanRows, context, norm_tokens, tokens_by_scope
+from mantile.equations.phase import Phase, SpanRows, context, coverage, norm_tokens, tokens_by_scope
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity, all_of, maximum, minimum, where
 from mantile.graph.rows import Rows

@@ -19,34 +19,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mantile.equations.constant import GIGA, NO_BOUND, SLIVER
+from mantile.equations.constant import GIGA, NO_BOUND
 from mantile.equations.devices_away import Moved, moved
-from mantile.equations.devices_links import Link, follow, links
-from mantile.equations.hardware import Hardware
+from mantile.equations.devices_links import Link, follow, make_links
 from mantile.equations.inputs import DeviceInputs, Workload
 from mantile.equations.link import LinkTable, know_links, link_table
 from mantile.equations.tables import Equations, Space
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
-    LateDefault,
     Named,
     Node,
     Quantity,
     Row,
     Section,
     all_of,
-    as_node,
-    equal,
-    floor,
     maximum,
     minimum,
-    remainder,
-    sum_of,
     where,
 )
 from mantile.graph.rewrite import GraphRewrite
-from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
 
@@ -59,7 +51,7 @@ _OF_ALL = frozenset(
     for name in ("capacity_sequences", "batch", "redone", "swapped", "parked_places", "parked_share")
 )
 """Rows that devices have in common; nothing of a device follows from who is parked."""
-SPLITS = ("even", "memory", "bandwidth")
+SPLIT_WORDS = {"even": "evenly", "memory": "by memory", "bandwidth": "by bandwidth"}
 """Ways to split layers that a formula can follow; the engine finds the solved split."""
 
 
@@ -70,7 +62,6 @@ class Device:
     Args:
         workers: its accelerators, with what they hold.
         layers: that it holds.
-        splits: layers that it would hold, by way to split them.
         capacity: requests for whose KV cache it has room.
         holds: above 0 where it has any of the KV cache.
         link: to the next; None of the last in the list.
@@ -82,7 +73,6 @@ class Device:
     inputs: DeviceInputs
     workers: Workers
     layers: Node
-    splits: Mapping[str, Quantity]
     capacity: Quantity
     holds: Node
     link: Link | None
@@ -106,25 +96,6 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Split:
-    """Layers split in another way: what a decode step would take with the batch as it is, and whether it
-    would fit.
-
-    Args:
-        name: the way, in words; `layers` of each device.
-        step: seconds of a decode step.
-        through: seconds of a prefill pass through all devices.
-        fits: 1 if every device has the memory.
-    """
-
-    name: Quantity
-    layers: tuple[Node, ...]
-    step: Quantity
-    through: Quantity
-    fits: Quantity
-
-
-@dataclass(frozen=True)
 class Devices:
     """All devices of a replica, and the rows that only they need.
 
@@ -132,8 +103,6 @@ class Devices:
         stages: by phase, for each device.
         links: from each device to the next; behind these others, where a scenario says which there are.
         sections: of the Network part; `passes` by sheet, below the rows of the pass.
-        other_splits: other ways to split layers; `best` the shortest decode step of those with which nothing
-            else is worse.
         of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.
         sent: by phase, seconds of the activations of a pass over each link.
         busiest: of each of these links, 1 where it takes longest in a prefill.
@@ -145,8 +114,6 @@ class Devices:
     stages: Mapping[str, tuple[Stage, ...]]
     sections: tuple[Section, ...]
     passes: Mapping[str, tuple[Section, ...]]
-    other_splits: Mapping[str, Split]
-    best: Quantity | None = None
     of_layer: Mapping[str, tuple[Mapping[Input, Quantity], ...]] = field(default_factory=dict)
     layered: Mapping[str, Quantity] = field(default_factory=dict)
     sent: Mapping[str, tuple[Quantity, ...]] = field(default_factory=dict)
@@ -175,21 +142,16 @@ def unlike(
     pinned = {entry: entry for entry in (*_pinned(inputs), *base.ranks.counted, base.ranks.replica)}
     pinned[base.ranks.deployment] = base.ranks.deployment
     cells = tuple(overridable.cell for overridable in base.overridable())
-    rows = Rows("devices")
+    make_places(known, ir, inputs, base)
     chips = [
         _Chips(number, device, base, pinned, cells, figures, known)
         for number, device in enumerate(inputs.devices, start=1)
     ]
-    ways = splits(rows, ir, inputs, [chip.hardware for chip in chips])
-    stages = rows(
-        "stages",
-        "Devices that hold layers",
-        "stage",
-        maximum(1, sum_of([where(device.layers > 0, 1, 0) for device in inputs.devices])),
-    )
-    inputs.set_default("pp", stages)
+    for device in inputs.devices:
+        follow(device.layers, known[f"{PREFIX}{device.number}.split"])
+    inputs.set_default("pp", known["devices.stages"])
     know_links(known, table, base.hardware.accelerators)
-    joined = links(rows, ir, inputs, base, known)
+    joined = make_links(known, inputs)
     away = [chip.moved(listed) for chip in chips]
     capacities = [
         chip.capacity(listed, out, into)
@@ -210,13 +172,61 @@ def unlike(
     )
     settled = GraphRewrite({sequences: of_all}, (), "", "", figures).rewrite(base)
     devices = tuple(
-        chip.device(
-            settled, ways[place], capacities[place], joined[place] if place + 1 < len(chips) else None
-        )
+        chip.device(settled, capacities[place], joined[place] if place + 1 < len(chips) else None)
         for place, chip in enumerate(chips)
     )
-    section = rows.section("Devices", "layers of each, and the links between them")
-    return settled, Devices(devices, table, joined, {}, (section,), {}, {})
+    return settled, Devices(devices, table, joined, {}, (_of_links(known, joined),), {})
+
+
+def make_places(rows: Equations, ir: ModelGraph, inputs: Workload, base: Workers) -> None:
+    """Name devices in their order, ways to split layers over them, and kinds of layer."""
+    rows.know(ir.total_layers)
+    words = SPLIT_WORDS.items()
+    rows.make_in(
+        "way to split",
+        *(
+            Space("", f", split {said}", facts={"way": way}, home=f"devices.other.{way}")
+            for way, said in words
+        ),
+    )
+    start, behind = base.memory.ends
+    places = [
+        Space(
+            facts={
+                "n": str(device.number),
+                "stage": str(device.number - 1),
+                "last": str(len(inputs.devices)),
+                "machine": "" if device.number == 1 else f"{PREFIX}{device.number}.",
+                "count": device.count.id,
+                "start": start.id,
+                "behind": behind.id,
+            },
+            features=frozenset({"first"} if device.number == 1 else {}),
+            within=f"{PREFIX}{device.number}.",
+        )
+        for device in inputs.devices
+    ]
+    rows.make_in("device in line", *places)
+    rows.make_in("earlier device", *places[:-1])
+    rows.make_in("later device", *(replace(of, facts=of.facts | {"m": of.facts["n"]}) for of in places[1:]))
+    kinds = (
+        {
+            "kind": kind.count.id.removeprefix("model."),
+            "weights": base.memory.of_layers[kind.count].id,
+            "cache": base.memory.kv_of_layers[kind.count].id,
+        }
+        for kind in ir.layers
+    )
+    rows.make_in("kind in line", *(Space(facts=facts) for facts in kinds))
+
+
+def _of_links(rows: Equations, links: Sequence[Link]) -> Section:
+    """The rows of devices, and of the links between them with what goes over each."""
+    of_devices, over = rows.sections("devices", "Devices", "What goes over links")
+    cables = [
+        row for link in links for part in rows.sections("link", prefix=f"{link.home}.") for row in part.rows
+    ]
+    return replace(of_devices, rows=(*of_devices.rows, *cables, *over.rows))
 
 
 def _pinned(inputs: Workload) -> list[Named]:
@@ -359,9 +369,7 @@ class _Chips:
         self.extra.append(bound)
         return bound
 
-    def device(
-        self, settled: Workers, ways: Mapping[str, Quantity], capacity: Quantity, link: Link | None
-    ) -> Device:
+    def device(self, settled: Workers, capacity: Quantity, link: Link | None) -> Device:
         """The device, with the batch of the deployment in its memory."""
         stages = settled.plan.stages
         rank = self.rewrite.rewrite(self.base.ranks.stage)
@@ -401,7 +409,6 @@ class _Chips:
             inputs=self.inputs,
             workers=made,
             layers=self.inputs.layers,
-            splits=ways,
             capacity=capacity,
             holds=self.holds,
             link=link,
@@ -434,85 +441,6 @@ def _of_device(
         "Memory": (*((before,) if away else ()), Section(title, rest, "its part of the model")),
         "Inputs": (Section(title, asked, "ranks, in numbers"),),
     }
-
-
-def splits(
-    rows: Rows, ir: ModelGraph, inputs: Workload, chips: Sequence[Hardware]
-) -> list[dict[str, Quantity]]:
-    """Layers of each device by way to split them: evenly, by memory, by bandwidth; and what cells follow.
-
-    Weights of devices are added up in their order; a device ends where the share of all so far ends.
-    """
-    devices, total = inputs.devices, ir.total_layers
-    assert inputs.device_split is not None
-    weights: dict[str, list[Node]] = {
-        "even": [where(device.count > 0, 1, 0) for device in devices],
-        "memory": [device.count * device.memory for device in devices],
-        "bandwidth": [
-            device.count * chip.memory_bandwidth for device, chip in zip(devices, chips, strict=True)
-        ],
-    }
-    found: list[dict[str, Quantity]] = [{} for _ in devices]
-    for way, of_devices in weights.items():
-        units = {"even": "1", "memory": "GB", "bandwidth": "B/s"}
-        so_far = [
-            rows(
-                f"{number}.{way}_so_far",
-                f"Weight of devices up to {number}, {way}",
-                units[way],
-                sum_of(of_devices[:number]),
-            )
-            for number in range(1, len(devices) + 1)
-        ]
-        ends: list[Quantity] = []
-        for number, weight in enumerate(so_far, start=1):
-            share = total * weight / so_far[-1]
-            # the first devices take one more where an even share is no whole number, others are cut off
-            end = (
-                weight * floor(total / so_far[-1]) + minimum(weight, remainder(total, so_far[-1]))
-                if way == "even"
-                else floor(share + SLIVER)
-            )
-            ends.append(rows(f"{number}.{way}_end", f"Last layer of device {number}, {way}", "layer", end))
-            before = ends[-2] if number > 1 else None
-            found[number - 1][way] = rows(
-                f"{number}.{way}",
-                f"Layers of device {number}, split {SPLIT_WORDS[way]}",
-                "layer",
-                1 * ends[-1] if before is None else ends[-1] - before,
-            )
-    for number, (device, ways) in enumerate(zip(devices, found, strict=True), start=1):
-        default = device.layers.default
-        assert isinstance(default, LateDefault)
-        by_weight = rows(
-            f"{number}.by_weight",
-            f"Layers of device {number}, by memory or bandwidth",
-            "layer",
-            where(equal(inputs.device_split, "memory"), ways["memory"], ways["bandwidth"]),
-        )
-        by_rule = rows(
-            f"{number}.by_rule",
-            f"Layers of device {number}, by a rule",
-            "layer",
-            where(equal(inputs.device_split, "even"), ways["even"], by_weight),
-        )
-        others = sum_of([other.layers for other in devices[1:]])
-        left: Node = as_node(0)
-        if number == 1:
-            left = rows("1.rest", "Layers that other devices leave", "layer", maximum(0, total - others))
-        default.set(
-            rows(
-                f"{number}.split",
-                f"Layers of device {number}, as they are split",
-                "layer",
-                where(equal(inputs.device_split, "rest"), left, by_rule),
-                "what its cell follows; where the split was solved, the engine states the cells",
-            )
-        )
-    return found
-
-
-SPLIT_WORDS = {"even": "evenly", "memory": "by memory", "bandwidth": "by bandwidth"}
 
 
 _EXPERT_BYTES = "memory.weights.experts"

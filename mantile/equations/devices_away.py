@@ -15,15 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from mantile.equations.constant import BOTH_WAYS
+from mantile.equations.devices_links import Link
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import DeviceInputs
 from mantile.equations.kv_cache import channels_of
 from mantile.equations.roofline import Block
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Input, Node, Quantity, all_of, as_node, maximum, minimum, sum_of, where
+from mantile.graph.quantity import Input, Node, Quantity, as_node, maximum, minimum, sum_of, where
 from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph, Module, Recurrence
 
@@ -38,15 +39,6 @@ OF_RUN = {
 }
 """Figures of one run of a module, and their units."""
 _EXPERTS = "experts_"
-
-
-class Way(Protocol):
-    """A link between two devices: seconds of a message without bytes, and B/s."""
-
-    @property
-    def latency(self) -> Node: ...
-    @property
-    def rate(self) -> Node: ...
 
 
 @dataclass(frozen=True)
@@ -160,7 +152,7 @@ def on_device_before(
     ir: ModelGraph,
     base: Workers,
     devices: Sequence[DeviceInputs],
-    links: Sequence[Way],
+    links: Sequence[Link],
     work: Pass,
     passes: Sequence[Pass],
 ) -> tuple[list[Pass], dict[int, Node]]:
@@ -201,15 +193,7 @@ def on_device_before(
     return made, over
 
 
-def goes_over(device: DeviceInputs, before: DeviceInputs) -> Node | None:
-    """Whether activations go from a device to the one before and back; None where no scenario has that."""
-    stated = [cell for cell in (device.experts_away, device.kv_away) if cell is not None]
-    if not stated:
-        return None
-    return where(all_of(device.layers > 0, before.count > 0, sum_of(stated) > 0), 1, 0)
-
-
-def _sent(rows: Rows, part: _Part, number: int, link: Way, work: Pass) -> Quantity:
+def _sent(rows: Rows, part: _Part, number: int, link: Link, work: Pass) -> Quantity:
     """Seconds of activations to the device before and back, of one layer."""
     messages = next(block for block in work.blocks if block.id == "p2p")
     size = next(
@@ -229,7 +213,7 @@ def _sent(rows: Rows, part: _Part, number: int, link: Way, work: Pass) -> Quanti
         f"{number}.{part.name}_sent",
         f"Time of activations to the {part.label} and back",
         "s",
-        where(link.rate > 0, BOTH_WAYS * link.latency + sent / link.rate, 0),
+        where(link["rate"] > 0, BOTH_WAYS * link["latency"] + sent / link["rate"], 0),
     )
 
 

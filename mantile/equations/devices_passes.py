@@ -18,6 +18,7 @@ from mantile.equations.devices_links import Link
 from mantile.equations.draft import AGAIN
 from mantile.equations.forward import OnDevice, Pass
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
@@ -272,7 +273,9 @@ def _sent(rows: Rows, devices: Devices, base: Workers, block: Block) -> tuple[Qu
             f"{link.name}.sent",
             f"Activations from {link.words}",
             "s",
-            link.carried * where(link.rate > 0, link.latency + message / link.rate, 0) * (1 - overlap),
+            link.carried
+            * where(link["rate"] > 0, link["latency"] + message / link["rate"], 0)
+            * (1 - overlap),
         )
         for link in devices.links
     )
@@ -444,6 +447,13 @@ def stage_times(
         stages.append(Stage(time, _parts(own, device, one, whole, runs)))
     slowest = rows("slowest", "Time on the slowest device", "s", maximum(*(stage.time for stage in stages)))
     return _Stages(tuple(stages), slowest, tuple(kinds_of), in_layers)
+
+
+def know_ends(rows: Equations, *passes: Pass) -> None:
+    """Name what stands behind the layers in passes: LM head and drafter."""
+    for work in passes:
+        times = [block.time for block in work.blocks if block.id in ("lm_head", "draft")]
+        rows.know_as(f"{work.phase.id}.at_end", sum_of(times))
 
 
 def _in_a_layer(rows: Rows, kinds: Sequence[Layer], whole: Pass) -> dict[tuple[str, Input], Node]:

@@ -69,14 +69,6 @@ WORDS = "devices.words"
 _DRAWN, _DASHED = "━━━━━━━━━━━━━━▶", "╍ ╍ ╍ ╍ ╍ ╍ ╍ ╍▶"
 
 
-@dataclass(frozen=True)
-class SplitTold:
-    """Another way to split layers: whether it fits, and the layers of the devices, in words."""
-
-    fits: Node
-    layers: Node
-
-
 def finding(devices: Devices, numbers: Sequence[Input], rate: Quantity, stages: Node) -> Node:
     """What it comes to: output tokens per second, and the device that takes longest in decode.
 
@@ -178,16 +170,16 @@ def box_told(devices: Devices, device: Device, before: Quantity) -> BoxTold:
     return replace(
         box,
         rate=join(
-            where(link.stated > 0, kind, INFERRED_WORD),
+            where(link["stated"] > 0, kind, INFERRED_WORD),
             " · ",
-            rounded(converted(link.rate, "B/s", "GB/s"), 2),
+            rounded(converted(link["rate"], "B/s", "GB/s"), 2),
             " GB/s",
         ),
-        line=where(link.stated > 0, _DRAWN, _DASHED),
+        line=where(link["stated"] > 0, _DRAWN, _DASHED),
         details=join(
-            rounded(converted(link.latency, "s", "us"), 0),
+            rounded(converted(link["latency"], "s", "us"), 0),
             " us · ",
-            where(link.used > 0, of_prefill, NOT_USED),
+            where(link["used"] > 0, of_prefill, NOT_USED),
             where(devices.busiest[place] > 0, f" · {BUSIEST}", ""),
         ),
     )
@@ -199,9 +191,9 @@ def link_told(devices: Devices, one: int, other: int) -> tuple[Node, Node]:
     """
     place = next(at for at, link in enumerate(devices.links) if link.ends == (one, other))
     link = devices.links[place]
-    reached = join(rounded(converted(link.rate, "B/s", "GB/s"), 2), choose(1 + link.stated, " ~", ""))
-    there = all_of(link.rate > 0, *(() if link.laid is None else (link.laid > 0,)))
-    used = choose(1 + link.used + devices.busiest[place], NOT_USED, IN_USE, BUSIEST)
+    reached = join(rounded(converted(link["rate"], "B/s", "GB/s"), 2), choose(1 + link["stated"], " ~", ""))
+    there = all_of(link["rate"] > 0, *(() if link.to_next else (link["laid"] > 0,)))
+    used = choose(1 + link["used"] + devices.busiest[place], NOT_USED, IN_USE, BUSIEST)
     return where(there, reached, NO_LINK), where(there, used, NO_LINK)
 
 
@@ -221,11 +213,11 @@ def _way(device: Device) -> Node:
     if link is None or device.inputs.link is None or device.inputs.link_latency is None:
         return join("the last", " of the list")
     return join(
-        rounded(link.bandwidth, 2),
+        rounded(link["bandwidth"], 2),
         " GB/s, ",
         rounded(device.inputs.link_latency, 0),
         " us, ",
-        where(link.stated > 0, device.inputs.link, "inferred from ports"),
+        where(link["stated"] > 0, device.inputs.link, "inferred from ports"),
     )
 
 
@@ -238,15 +230,9 @@ def totals(devices: Devices, counted: Sequence[Quantity]) -> tuple[Node, Node]:
     return sum_of(list(counted)), sum_of([device.inputs.layers for device in devices.devices])
 
 
-def splits_told(devices: Devices, possible: Quantity) -> Iterator[SplitTold]:
-    """The split as it is, then the others."""
-    yield _split(possible, [device.layers for device in devices.devices])
-    for split in devices.other_splits.values():
-        yield _split(split.fits, split.layers)
-
-
-def _split(fits: Quantity, layers: Sequence[Node]) -> SplitTold:
+def split_told(fits: Quantity, layers: Sequence[Node]) -> tuple[Node, Node]:
+    """Whether a split fits, and the layers of the devices, in words."""
     parts: list[Node | str] = []
     for count in layers:
         parts += [" · ", text(count)] if parts else [text(count)]
-    return SplitTold(where(fits > 0, "yes", "no"), join(*parts))
+    return where(fits > 0, "yes", "no"), join(*parts)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from mantile.equations.formats import Formats
 from mantile.equations.forward import Pass
+from mantile.equations.tables import Equations
 from mantile.equations.workers import Workers
 from mantile.floors import Core, Dimensions, Machine, Weights
 from mantile.graph.quantity import Node, maximum, sum_of, where
@@ -17,14 +18,14 @@ def dimensions(
     prefill_workers: Workers,
     decode_workers: Workers,
     prefill: Pass,
-    decode: Pass,
+    rows: Equations,
     pools: tuple[Workers, ...] = (),
 ) -> Dimensions:
     """The model, the machines of both phases and the workload, for `mantile.floors`.
 
     Args:
+        rows: the requests of the step for which the floor of TPOT holds.
         pools: devices that are not alike; none where accelerators are.
-        decode: the step for which the floor of TPOT holds: of the batch, or of one request at a request rate.
     """
     inputs, formats = prefill_workers.inputs, prefill_workers.formats
     return Dimensions(
@@ -42,7 +43,7 @@ def dimensions(
         prompt_tokens=prefill_workers.prompt,
         input_tokens=inputs.input_tokens,
         output_tokens=inputs.output_tokens,
-        decode_requests=decode.phase.requests,
+        decode_requests=rows.node("requests_of_floor"),
         step_tokens=None if decode_workers.speculation is None else decode_workers.emitted,
     )
 

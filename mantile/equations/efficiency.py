@@ -1,8 +1,8 @@
-"""How much of the hardware is reached: efficiency factors of the profiles, by fallback, or overridden."""
+"""Efficiency factors of the profiles, by fallback, or overridden; what is reached stands in efficiency.eq."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -18,14 +18,13 @@ from mantile.equations.factors import (
     RANKS,
     Condition,
     FactorKind,
-    subject,
 )
 from mantile.equations.fallback import Fallback, LibraryFigures, Sources
 from mantile.equations.formats import CLASSES, Formats, class_label
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.override import Overridable, override_cell, unless_overridden
-from mantile.equations.rates import Rates, rates
+from mantile.equations.tables import Equations, Space
 from mantile.graph.quantity import (
     Input,
     Named,
@@ -33,11 +32,7 @@ from mantile.graph.quantity import (
     Quantity,
     Row,
     Section,
-    defined,
     index,
-    match,
-    match_at_most,
-    maximum,
     span,
 )
 from mantile.graph.sentence import lowered
@@ -47,6 +42,9 @@ from mantile.library.errors import InputError
 from mantile.library.profiles import Library
 
 _BESIDE = "at the right what the library states, from wide profiles to specific ones; coloured: in use"
+_NAMES: Mapping[Condition | None, str] = {"format": "format", "kv": "kv_format", "ranks": "ranks"}
+_EXPERTS, _RATE = "experts", "efficiency.rate."
+_LINKS = ("one_shot", "two_shot", "in_switch", "ring", "torus", "gather", "all_to_all", "network", "p2p")
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class FactorInUse:
     by_user: Mapping[str, Quantity]
     tables: tuple[LibraryFigures, ...]
     places: Mapping[str, Quantity | None]
-    conditions: tuple[Input, ...]
+    conditions: tuple[Named, ...]
     of_condition: tuple[Quantity, ...]
 
     @property
@@ -104,13 +102,13 @@ class Efficiency:
 
     in_use: dict[str, FactorInUse]
     sources: Sources
-    rates: Rates
+    rates: Mapping[str, Quantity]
     profile: Quantity
     sections: tuple[Section, ...]
 
     def __getitem__(self, name: str) -> Quantity:
         """A factor in use, or what follows from it and the hardware."""
-        return self.rates.by_name[name] if name in self.rates.by_name else self.factors[name]
+        return self.rates[name] if name in self.rates else self.factors[name]
 
     @cached_property
     def factors(self) -> dict[str, Quantity]:
@@ -137,9 +135,18 @@ class Efficiency:
 
 
 def efficiency(
-    library: Library, inputs: Workload, ranks: Ranks, hardware: Hardware, formats: Formats, ir: ModelGraph
+    library: Library,
+    inputs: Workload,
+    ranks: Ranks,
+    hardware: Hardware,
+    formats: Formats,
+    ir: ModelGraph,
+    rows: Equations,
 ) -> Efficiency:
     """The rows of the Efficiency sheet.
+
+    Args:
+        rows: know hardware, formats and ranks; get what is reached.
 
     Raises:
         InputError: if the global profile lacks a factor, so that a chain would end in nothing.
@@ -147,32 +154,29 @@ def efficiency(
     fallback = Fallback(library, inputs, hardware)
     _require_complete(next(profile for profile in fallback.profiles if profile.key == "global"))
     profile = fallback.most_specific()
-    conditions = _conditions(inputs, ranks, formats)
+    conditions = _conditions(formats, rows)
     in_use: dict[str, FactorInUse] = {}
     blocks: dict[str, list[Row]] = {}
     for kind in _kinds(ir, inputs, ranks):
-        in_use[kind.name], rows = _factor(kind, fallback, conditions)
-        blocks.setdefault(subject(kind), []).extend(rows)
-    derived = rates(
-        {name: factor.main for name, factor in in_use.items()},
-        _by_user(in_use),
-        inputs,
-        ranks,
-        hardware,
-        formats,
-    )
+        in_use[kind.name], of_kind = _factor(kind, fallback, conditions)
+        blocks.setdefault(kind.subject, []).extend(of_kind)
+    rows.know(*(factor for found in in_use.values() for factor in found.by_user.values()))
+    rows.make_in("link", *_links(in_use))
+    of_peak = [identifier for *_, identifier in rows.places("efficiency") if ".fraction." in identifier]
+    rows.know_as("efficiency.fractions", span([rows[identifier] for identifier in of_peak]))
+    fractions, reached = rows.sections("efficiency", "Fractions of a peak", "What is reached")
     return Efficiency(
         in_use=in_use,
         sources=(sources := fallback.sources()),
-        rates=derived,
+        rates={row.id.removeprefix(_RATE): row for row in reached.figures() if isinstance(row, Quantity)},
         profile=profile,
         sections=(
             *fallback.sections(),
             Section("Profile", (profile,), "of everything, generations and accelerators", Section.SUBTOTAL),
-            Section("Conditions", conditions.rows, "for which some factors differ"),
+            conditions.section,
             *(Section(title, tuple(rows), _BESIDE) for title, rows in blocks.items()),
-            derived.fractions,
-            derived.rates,
+            fractions,
+            reached,
             sources.listed.section,
         ),
     )
@@ -210,10 +214,10 @@ class _Conditions:
     formats: Mapping[str, Quantity]
     kv: Quantity
     ranks: Mapping[str, Quantity]
-    names: Mapping[Condition | None, tuple[Input, ...]]
-    rows: tuple[Named, ...]
+    names: Mapping[Condition | None, tuple[Named, ...]]
+    section: Section
 
-    def of(self, kind: FactorKind) -> tuple[Input, ...]:
+    def of(self, kind: FactorKind) -> tuple[Named, ...]:
         """What figures of a factor hold for."""
         return self.names.get(kind.condition, ())
 
@@ -232,77 +236,38 @@ class _Conditions:
         return {"": None}
 
 
-def _conditions(inputs: Workload, ranks: Ranks, formats: Formats) -> _Conditions:
-    names = _labels("format", "Kernel format", FORMATS)
-    kv_formats = _labels("kv_format", "KV format", KV_FORMATS)
-    measured = tuple(
-        defined(
-            f"efficiency.ranks.{number}",
-            f"Ranks {number}",
-            "rank",
-            number,
-            "collectives are measured on this many ranks",
-            name="measured ranks",
-        )
-        for number in RANKS
-    )
-    of_formats = {
-        name: Quantity(
-            f"efficiency.format_in_use.{name}",
-            f"Place of the kernel format, {class_label(name)}",
-            "number",
-            match(weights.kernel_format, span(names)),
-        )
-        for name, weights in formats.classes.items()
-    }
-    of_kv = Quantity(
-        "efficiency.kv_format_in_use",
-        "Place of the KV format",
-        "number",
-        match(formats.kv_format, span(kv_formats)),
-    )
-    groups = [("tp", "TP", inputs.tp), ("stage", "stage", ranks.stage)]
-    if inputs.dcp is not None:
-        groups.append(("dcp", "decode CP", inputs.dcp))
-    if inputs.ffn_tp is not None:
-        groups.append(("ffn", "FFN", maximum(1, inputs.ffn_tp)))
-    of_ranks = {
-        name: Quantity(
-            f"efficiency.ranks_in_use.{name}",
-            f"Place of the ranks whose collectives hold, {label}",
-            "number",
-            match_at_most(maximum(size, measured[0]), span(measured)),
-        )
-        for name, label, size in groups
-    }
-    rows: tuple[Named, ...] = (
-        *names,
-        *kv_formats,
-        *measured,
-        *of_formats.values(),
-        of_kv,
-        *of_ranks.values(),
-    )
-    by_condition: dict[Condition | None, tuple[Input, ...]] = {
-        "format": names,
-        "kv": kv_formats,
-        "ranks": measured,
-    }
-    return _Conditions(formats=of_formats, kv=of_kv, ranks=of_ranks, names=by_condition, rows=rows)
+def _links(in_use: Mapping[str, FactorInUse]) -> Iterator[Space]:
+    """Factors of links between accelerators, by group of ranks where they differ."""
+    for name, factor in in_use.items():
+        kind = factor.kind
+        if kind.fraction and name.removesuffix("_bandwidth") in _LINKS:
+            label = kind.label.removesuffix(" efficiency").lower()
+            alike = len(kind.groups) == 1 or kind.condition is None
+            for user, figure in factor.by_user.items():
+                facts = {"name": label if alike else f"{label}, {user}"}
+                yield Space(facts=facts | {"link": figure.id.removeprefix("efficiency.")})
 
 
-def _labels(what: str, label: str, names: Iterable[str]) -> tuple[Input, ...]:
-    return tuple(
-        defined(
-            f"efficiency.{what}.{name}",
-            f"{label} {name}",
-            "1",
-            name,
-            "a figure may hold for this only",
-            name=name,
-        )
-        for name in names
+def _conditions(formats: Formats, rows: Equations) -> _Conditions:
+    plain = [name for name in formats.classes if name != _EXPERTS]
+    rows.make_in("kernel format", *(Space(facts={"f": name}) for name in FORMATS))
+    rows.make_in("KV format", *(Space(facts={"f": name}) for name in KV_FORMATS))
+    rows.make_in("number of ranks", *(Space(facts={"n": str(number)}) for number in RANKS))
+    rows.make_in("class of products", *map(_of_class, formats.classes))
+    rows.make_in("class of plain products", *map(_of_class, plain))
+    groups = [row.id.rpartition(".")[2] for row in rows.family("efficiency.ranks_in_use.*")]
+    (section,) = rows.sections("efficiency", "Conditions")
+    return _Conditions(
+        formats={name: rows[f"efficiency.format_in_use.{name}"] for name in formats.classes},
+        kv=rows["efficiency.kv_format_in_use"],
+        ranks={group: rows[f"efficiency.ranks_in_use.{group}"] for group in groups},
+        names={condition: rows.family(f"efficiency.{name}.*") for condition, name in _NAMES.items()},
+        section=section,
     )
+
+
+def _of_class(name: str) -> Space:
+    return Space(facts={"c": name, "name": class_label(name)})
 
 
 def _factor(kind: FactorKind, fallback: Fallback, conditions: _Conditions) -> tuple[FactorInUse, list[Row]]:

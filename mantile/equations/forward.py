@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mantile.equations.attention import attention, indexer, latent_attention
 from mantile.equations.collectives import messages
 from mantile.equations.constant import ONE_REQUEST
 from mantile.equations.draft import draft
-from mantile.equations.elementwise import elementwise
-from mantile.equations.linear import linear
-from mantile.equations.lora import lora
-from mantile.equations.moe import experts
 from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope
-from mantile.equations.recurrence import recurrence
-from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
+from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited, modules
 from mantile.equations.tables import Equations, Space
-from mantile.equations.vision import vision
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import (
     Input,
@@ -39,17 +32,9 @@ from mantile.graph.quantity import (
 from mantile.graph.rows import Rows
 from mantile.graph.sentence import lowered
 from mantile.ir.modules import (
-    Attention,
-    Elementwise,
     GroupedMatMul,
-    Indexer,
-    LatentAttention,
-    LowRank,
-    MatMul,
     ModelGraph,
-    Module,
     Recurrence,
-    Vision,
 )
 
 
@@ -152,12 +137,11 @@ LIMITS = {
 
 def forward(phase: Phase, ir: ModelGraph, workers: Workers, rows: Equations) -> Pass:
     """The rows of the Prefill or Decode part."""
-    blocks = [block(phase, module, workers) for module in ir.modules]
-    if ir.vision is not None and workers.inputs.image_tokens is not None and not phase.decode:
-        blocks.insert(0, vision(phase, ir.vision, workers))
+    rows.know(*(row for row in phase.rows if isinstance(row, Quantity)), *ir.facts.values())
+    made = {block.id: block for block in modules(rows, ir, workers, phase.id)}
+    adapted = made.pop("lora", None)
     sent = messages(phase, workers, ir, rows)
-    blocks += [*sent.blocks, host(phase, workers)]
-    adapted = lora(phase, ir, workers)
+    blocks = [*made.values(), *sent.blocks, host(phase, workers)]
     if adapted is not None:
         blocks.append(adapted)
     step_overhead, step_section = step(phase, workers)
@@ -241,27 +225,6 @@ def times_of_experts(rows: Equations, step: Pass, name: str, prefix: str = "") -
                 rows.know_as(facts["layers"], layers)
                 found.append(Space(facts=facts | {"time": f"{prefix}{facts['time']}"}))
     rows.make_in(name, *found)
-
-
-def block(phase: Phase, module: Module, workers: Workers) -> Block:
-    """A module of the decoder, by what kind of operation it is."""
-    match module.operation:
-        case MatMul() as operation:
-            return linear(phase, module, operation, workers)
-        case GroupedMatMul() as operation:
-            return experts(phase, module, operation, workers)
-        case Attention() as operation:
-            return attention(phase, module, operation, workers)
-        case LatentAttention() as operation:
-            return latent_attention(phase, module, operation, workers)
-        case Indexer() as operation:
-            return indexer(phase, module, operation, workers)
-        case Recurrence() as operation:
-            return recurrence(phase, module, operation, workers)
-        case Elementwise() as operation:
-            return elementwise(phase, module, operation, workers)
-        case Vision() | LowRank():
-            raise AssertionError("vision tower and adapters are no modules of the decoder")
 
 
 def host(phase: Phase, workers: Workers) -> Block:

@@ -15,7 +15,7 @@ from mantile.equations.collectives import kinds_of_messages, know_passes
 from mantile.equations.correction import corrections
 from mantile.equations.decode import Decoding, decode
 from mantile.equations.devices import OF_FIRST, Devices, unlike
-from mantile.equations.devices_passes import on_devices
+from mantile.equations.devices_passes import know_ends, on_devices
 from mantile.equations.devices_splits import other_splits
 from mantile.equations.devices_told import held_in_words
 from mantile.equations.dimensions import dimensions
@@ -23,11 +23,9 @@ from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.engine import Limits, Settings, limits, settings
 from mantile.equations.evidence import evidence, evidence_features
 from mantile.equations.fallback import COLUMN_IN_USE
-from mantile.equations.forward import Pass, forward
+from mantile.equations.forward import Pass, forward, times_of_experts
 from mantile.equations.framework import Frameworks, frameworks, kinds_of_schedulers
 from mantile.equations.fullest import Fullest, make_devices
-from mantile.equations.gain import Gain, gain
-from mantile.equations.grid import CostGrid, cost_grid
 from mantile.equations.handover import hand_over
 from mantile.equations.inputs import Workload, follows, workload
 from mantile.equations.kv_cache import features_of_caches
@@ -43,8 +41,8 @@ from mantile.equations.override import OVERRIDE, Overridable
 from mantile.equations.plan import features_of_plan
 from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
+from mantile.equations.roofline import make_modules
 from mantile.equations.serving import Serving, serving
-from mantile.equations.single import single
 from mantile.equations.tables import Equations, Space
 from mantile.equations.tensors import features_of_tensors
 from mantile.equations.typed import (
@@ -71,7 +69,14 @@ from mantile.graph.quantity import (
     precedents,
     span,
 )
-from mantile.ir.modules import GroupedMatMul, ModelGraph, Recurrence
+from mantile.ir.modules import (
+    Attention,
+    GroupedMatMul,
+    Indexer,
+    LatentAttention,
+    ModelGraph,
+    Recurrence,
+)
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
 from mantile.library.request_classes import RequestClass
@@ -104,10 +109,9 @@ class EstimateGraph:
         input_sections: blocks of what is asked; `typed` what the cells of inputs hold.
         assumed: what the cells of assumptions hold that times and memory follow from; `paid` of those from
             which only power and cost follow.
-        decode: a step of the running batch; `single` of one request, where requests may arrive at a rate.
+        decode: a step of the running batch.
         decoding: what that step works on.
         apart: the requests in decode where prefill has workers of its own; None where it has not.
-        gain: what drafts bring; None where no scenario speculates.
         classes: of requests; None where a scenario has none.
         evidence: tables of the measured runs that stand behind ranges.
         measured: cells for measured values, by the field of a scenario's `measured`.
@@ -134,16 +138,13 @@ class EstimateGraph:
     prefill: Pass
     decode: Pass
     decoding: Decoding
-    single: Pass | None
     apart: InDecode | None
     serving: Serving
     cost: tuple[Section, ...]
-    grid: CostGrid
     evidence: tuple[Section, ...]
     nearest: tuple[Section, ...]
     floors: Floors
     measured: Mapping[str, Input]
-    gain: Gain | None
     checks: Checks
     machines: Quantity
     of_machines: Section
@@ -347,6 +348,7 @@ def build_graph(
     rows.make_in("device, the last first", *of_devices[::-1])
     rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
     cells = None if demand is None else demand_cells(demand, rows)
+    make_modules(rows, ir, prefill_workers, disaggregated)
     prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers, rows)
     if parts is not None:
         prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
@@ -355,10 +357,15 @@ def build_graph(
     decode_pass = forward(decoding.phase, ir, decode_workers, rows)
     if parts is not None:
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
-        work = {"prefill": prefill_pass, "decode": decode_pass}
-        parts = other_splits(ir, prefill_workers, parts, decoding, work)
-        parts = replace(parts, passes={**parts.passes, "words": (held_in_words(parts, ranks.counted),)})
         rows.know(*_by_id(section for sections in parts.passes.values() for section in sections).values())
+        rows.know(*_by_id((*prefill_pass.sections, *decode_pass.sections)).values())
+        know_ends(rows, prefill_pass, decode_pass)
+        others = {
+            "splits": (other_splits(prefill_workers, parts),),
+            "words": (held_in_words(parts, ranks.counted),),
+        }
+        parts = replace(parts, passes={**parts.passes, **others})
+        rows.know(*_by_id(others["words"]).values())
     operations_of(rows, "operations", prefill_pass)
     operations_of(rows, "decode_operations", decode_pass)
     table = link_table(library) if disaggregated else None
@@ -371,9 +378,8 @@ def build_graph(
         decoding, decode_pass = apart.decoding, apart.step
     rows.know(*_by_id(decode_pass.sections).values())
     steps_of(rows, prefill_pass, decode_pass)
-    bring = gain(decode_workers, decoding, decode_pass)
-    single_pass = single(decode_workers, decoding.batch, decode_pass) if open_loop else None
-    served = serving(rows, single_pass)
+    times_of_experts(rows, decode_pass, "experts_of_one", "single.")
+    served = serving(rows)
     if rows.features & {"sessions", "request_rate"}:
         asked_by = "in_loop_of_sessions" if "sessions" in rows.features else "load.concurrency"
         inputs.set_default("concurrency", cast(Quantity, rows.node(asked_by)))
@@ -390,14 +396,12 @@ def build_graph(
         *rows.sections("break_even"),
     )
     inputs.set_default("pue", rows["cost.pue_from" if devices else "cost.pue_default"])
-    pass_of_floor = single_pass or decode_pass
     unequal = () if parts is None else pools
-    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, pass_of_floor, unequal))
+    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, rows, unequal))
     worked_out = (
         *rows.sections("fullest"),
         *prefill_pass.sections,
         *decode_pass.sections,
-        *(() if bring is None else bring.sections),
         *rows.sections("serving", part="Prefill"),
         *served.sections,
         *of_cost_part,
@@ -486,18 +490,15 @@ def build_graph(
         prefill=prefill_pass,
         decode=decode_pass,
         decoding=decoding,
-        single=single_pass,
         apart=apart,
         devices=parts,
         links=table if parts is None else parts.table,
         serving=served,
         cost=of_cost_part,
-        grid=cost_grid(inputs.utilisation, rows, of_cost_part, payable),
         evidence=tables,
         nearest=nearest(rows, library, ir, sets, runs),
         floors=lowest,
         measured=measured(rows, shown),
-        gain=bring,
         checks=verdict,
         headlines=shown,
         per_day=per_day(by_id, payable),
@@ -523,6 +524,10 @@ def _of_model(ir: ModelGraph) -> frozenset[str]:
     """What a model has, by the names that blocks of equations have for it."""
     has = {
         "routed_experts": GroupedMatMul in ir.operations(),
+        "plain_attention": Attention in ir.operations(),
+        "latent_attention": LatentAttention in ir.operations(),
+        "cache_read": bool({Attention, Indexer} & ir.operations()),
+        "attention_kernels": bool({Attention, Indexer} & ir.operations()) or ir.vision is not None,
         "recurrent_states": any(isinstance(module.operation, Recurrence) for module in ir.modules),
         "images": ir.vision is not None,
         "max_positions": "max_positions" in ir.facts,
@@ -684,8 +689,8 @@ def _blocks(graph: EstimateGraph) -> Sheets:
             *_of_pass(graph, graph.decode),
             *_on_devices(graph, "splits"),
             *_on_devices(graph, "words"),
-            *(() if graph.single is None else graph.single.sections),
-            *(() if graph.gain is None else graph.gain.sections),
+            *graph.rows.sections("serving", part="One request"),
+            *graph.rows.sections("gain"),
             *graph.rows.sections("serving", part="Decode"),
         ),
         "Serving": (
@@ -704,7 +709,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         "Cost": (
             *graph.cost,
             *graph.rows.sections("evidence", "Range of costs and power"),
-            *graph.grid.sections,
+            *graph.rows.sections("grid"),
             _headlines(graph, of_cost=True),
         ),
         **({} if graph.capacity is None else {"Finance": graph.rows.sections("capacity")}),

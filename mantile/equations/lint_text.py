@@ -10,8 +10,10 @@ from mantile.equations.graph import build_graph
 from mantile.equations.placement import BAND, Placement
 from mantile.equations.text import EquationError, Line, subjects
 from mantile.ir.build import build_ir
+from mantile.library.architecture import Model
 from mantile.library.capacity import CapacityAsked
 from mantile.library.correction import load_correction
+from mantile.library.device import AWAY
 from mantile.library.evidence import EvidenceBase
 from mantile.library.models import load_model
 from mantile.library.profiles import Library
@@ -42,6 +44,8 @@ _STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a model, and 
     "nothing stated, nothing measured, corrected by kind": (_DENSE, {}),
     "nothing stated, nothing measured, decode workers apart": (_DENSE, {"disaggregated": True}),
     "all stated": ("qwen3-30b-a3b", _STATED),
+    **{f"{model}, nothing stated": (model, {}) for model in ("deepseek-v3.2", "deepseek-v4-flash")},
+    "matrices in several data types": ("mixtral-8x7b", {}),
     **{f"{model}, decode workers apart": (model, _STATED | {"disaggregated": True}) for model in _MODELS},
     "devices that are not alike": (_DENSE, {"stated": frozenset({"devices"}), "devices": 2} | _DEMAND),
     "devices, links and drafts": (
@@ -52,7 +56,7 @@ _STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a model, and 
     "mixture of experts on devices, drafts": (
         "mixtral-8x7b",
         {
-            "stated": frozenset({"devices", "speculation"}),
+            "stated": frozenset({"devices", "speculation", *AWAY.values()}),
             "devices": 2,
             "open_loop": True,
             "caches_prefixes": True,
@@ -68,6 +72,15 @@ _STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a model, and 
     "classes": (_DENSE, _classes()),
     "KV heads of several kinds": ("mimo-v2-flash", {}),
 }
+
+
+def _in_several_types(name: str) -> Model:
+    """A model with some matrices of its products in data types of their own."""
+    model = load_model(name)
+    kept = {"stored": {"v": "fp8", "gate": "fp8", "expert_up": "fp8"}}
+    blocks = {key: block.model_copy(update=kept) for key, block in model.architecture.blocks.items()}
+    architecture = model.architecture.model_copy(update={"blocks": blocks})
+    return model.model_copy(update={"architecture": architecture})
 
 
 @dataclass(frozen=True)
@@ -106,7 +119,7 @@ def lint_text(library: Library) -> Linted:
     for name, (model, asked) in _STRUCTURES.items():
         try:
             graph = build_graph(
-                build_ir(load_model(model)),
+                build_ir(_in_several_types(model) if "several data types" in name else load_model(model)),
                 corrected if asked.keys() - {"disaggregated"} else unknown,
                 **asked,
             )

@@ -11,9 +11,6 @@ define of_one = load.single | when launches
 define fewer = serving.decode_step - of_one | when not routed_experts
 define fewer = serving.decode_step - of_one - load.reading * (decode.coverage_busiest -
   single.decode.coverage_busiest) | when routed_experts
-define more = all_slots.serving.decode_step - serving.decode_step | when not routed_experts
-define more = all_slots.serving.decode_step - serving.decode_step - load.reading *
-  (all_slots.decode.coverage_busiest - decode.coverage_busiest) | when routed_experts
 define slope_below = load.slope | when not routed_experts
 define slope_below = load.slope + load.slope_experts | when routed_experts
 define slope_beyond = load.slope_above | when not routed_experts
@@ -91,8 +88,12 @@ slope_experts  Time to read more experts, per further request [s]
 
 slope       Step time per further request [s] = max(0, fewer) / max(1, decode.batch / one_request - 1)
             ; the reading of routed experts apart
+all_longer  Step with all slots taken, longer than that of the batch [s]
+            = all_slots.serving.decode_step - serving.decode_step
+over load.all_longer = it - reading * (all_slots.decode.coverage_busiest - decode.coverage_busiest)
+  | when routed_experts
 slope_above  Step time per request beyond the batch [s]
-            = where(most_decoding > decode.batch, max(0, more) / max(1, (most_decoding - decode.batch) /
+            = where(most_decoding > decode.batch, max(0, all_longer) / max(1, (most_decoding - decode.batch) /
             one_request), 0) ; none where the batch has all that may decode; routed experts apart
 fixed       Step time without requests [s] = serving.decode_step - slope_below * (decode.batch / one_request)
 fixed_above  Step time without requests, beyond the batch [s]

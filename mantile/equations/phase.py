@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from mantile.equations.constant import HALF, ONE_TOKEN, SATURATED
 from mantile.equations.plan import Scope, scope
 from mantile.equations.workers import Workers
-from mantile.graph.quantity import Node, Quantity, Row, where
+from mantile.graph.quantity import Node, Quantity, Row, logarithm, minimum, where
 from mantile.graph.rows import Rows
-from mantile.ir.modules import FULL, AttentionSpan, Elementwise, Indexer, ModelGraph, Module
+from mantile.ir.modules import FULL, AttentionSpan, Elementwise, GroupedMatMul, Indexer, ModelGraph, Module
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,26 @@ class SpanRows:
         )
 
 
+def suffixes(ir: ModelGraph) -> dict[AttentionSpan, tuple[str, str]]:
+    """What ids and labels of each span of a model's attention and indexers end in; nothing of a lone one."""
+    spans = list(ir.spans())
+    if Indexer in ir.operations() and FULL not in spans:
+        spans.append(FULL)
+    if len(spans) == 1:
+        return {spans[0]: ("", "")}
+    return {
+        span: (f".{span.kind}", ", full")
+        if span.length is None
+        else (f".{span.length.id.removeprefix('model.')}", f", {span.length.label.lower()}")
+        for span in spans
+    }
+
+
+def context_name(span: AttentionSpan, ir: ModelGraph) -> str:
+    """The row of a pass that says how many tokens a token attends to."""
+    return f"context{suffixes(ir)[span][0]}"
+
+
 def context(
     rows: Rows, ir: ModelGraph, mean: Callable[[AttentionSpan, SpanRows], tuple[Node, str]]
 ) -> dict[AttentionSpan, Quantity]:
@@ -96,21 +117,23 @@ def context(
         rows: of the pass; gets the rows.
         mean: for a span, the expression and why it is so; it may add rows of its own before.
     """
-    spans = list(ir.spans())
-    if Indexer in ir.operations() and FULL not in spans:
-        spans.append(FULL)
     contexts: dict[AttentionSpan, Quantity] = {}
-    for span in spans:
-        row = SpanRows(rows, "", "")
-        if len(spans) > 1 and span.length is None:
-            row = SpanRows(rows, f".{span.kind}", ", full")
-        elif len(spans) > 1 and span.length is not None:
-            row = SpanRows(
-                rows, f".{span.length.id.removeprefix('model.')}", f", {span.length.label.lower()}"
-            )
+    for span, suffix in suffixes(ir).items():
+        row = SpanRows(rows, *suffix)
         body, why = mean(span, row)
         contexts[span] = row("context", "Mean tokens attended to", body, why, called="mean context")
     return contexts
+
+
+def tokens_name(module: Module, workers: Workers) -> str:
+    """The row of a pass that says on how many tokens a rank works in a module."""
+    if isinstance(module.operation, Elementwise) and module.operation.kind == "norm":
+        return "norm_tokens"
+    of_stage = "shared_tokens" if "routed_experts" in workers.rows.features else "tokens"
+    if workers.inputs.own_ffns is not None:
+        of_stage = "ffn_tokens"
+    names = {"attention": "rank_tokens", "stage": of_stage, "shared": of_stage, "experts": "expert_tokens"}
+    return names[scope(module)]
 
 
 def tokens_by_scope(
@@ -146,3 +169,53 @@ def tokens_by_scope(
 def norm_tokens(rows: Rows, on_rank: Quantity, workers: Workers) -> Quantity:
     """Tokens of a rank in the norms between mixer and FFN."""
     return rows("norm_tokens", "Tokens of a rank in norms", "token", on_rank / workers.rows["plan.sequence"])
+
+
+def coverage(rows: Rows, tokens: Node, workers: Workers, ir: ModelGraph) -> Quantity | None:
+    """Share of its experts that the busiest rank reads in a pass; None in a model without experts.
+
+    On average a share of 1 - (1 - k/E)^(T^spread) is touched: a token misses an expert with probability
+    1 - k/E, and the exponent of T is below 1 because routing is skewed. How many of its experts a rank reads
+    scatters like independent draws, and the layer waits for the rank that reads most. The largest of n such
+    numbers lies about sqrt(ln n) deviations above their mean.
+    """
+    routed = [module.operation for module in ir.modules if isinstance(module.operation, GroupedMatMul)]
+    if not routed:
+        return None
+    per_token, count = routed[0].per_token, routed[0].count
+    if not isinstance(tokens, Quantity):
+        tokens = rows("pass_tokens", "Tokens in one pass", "token", tokens)
+    missed = 1 - per_token / count
+    draws = minimum(
+        (tokens / ONE_TOKEN) ** workers.efficiency["routing_spread"], SATURATED * count / per_token
+    )  # LibreOffice knows no smaller power
+    untouched = rows(
+        "untouched",
+        "Share of the experts not touched",
+        "1",
+        missed**draws,
+        "a token misses an expert by chance; skewed routing counts as fewer tokens",
+    )
+    share = rows(
+        "coverage",
+        "Share of the experts touched",
+        "1",
+        1 - untouched,
+        called="expert coverage",
+    )
+    deviation = rows(
+        "coverage_deviation",
+        "Deviation of that share between ranks",
+        "1",
+        (share * untouched / workers.rows["plan.experts"]) ** HALF,
+        "as of independent draws",
+        called="deviation of the coverage",
+    )
+    return rows(
+        "coverage_busiest",
+        "Share of its experts that the busiest rank reads",
+        "1",
+        minimum(1, share + deviation * logarithm(workers.rows["plan.expert_groups"]) ** HALF),
+        "a layer waits for it; of n draws the highest lies about sqrt(ln n) deviations above their mean",
+        called="coverage on the busiest rank",
+    )

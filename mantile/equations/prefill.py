@@ -1,47 +1,9 @@
-"""Prefill: what one prompt for every attention group, or a static batch of prompts, brings into a pass.
-
-Where the formula of an id is, for prefill and decode alike ("decode.qkv.time" is ".MODULE.time"):
-
-    id behind "prefill" or "decode"              formula
-    ------------------------------------------   -------------------------------------------------------------
-    .requests .rank_requests .tokens             prefill.prefill, decode.decode: what enters the pass
-      .rank_tokens .length
-    .most .batch .microbatches                   decode.decode, decode.microbatches
-    .context .window .last_chunk                 phase.context, of prefill.mean_context, decode.mean_context
-    .norm_tokens                                 phase.norm_tokens
-    .shared_tokens .expert_tokens                phase.tokens_by_scope
-    .coverage                                    moe.coverage
-    .MODULE.flops .bytes .compute_time           roofline.operation: every module is a block of this form,
-      .memory_time .launch_time .limit             of the work that the function for its kind hands over:
-      .layer_time .bound .time
-    .qkv .output .ffn_up .ffn_down .router       linear.linear: matrix products, with .inputs .outputs
-      .lm_head .latent_in .linear_in ...           .parameters .weight_bytes
-    .experts_up .experts_down                    moe.experts: grouped matrix products, with .rows
-    .attention                                   attention.attention, attention.latent_attention,
-                                                   with .cache_bytes
-    .indexer                                     attention.indexer
-    .linear_core .mamba_core ...                 recurrence.recurrence, with .macs .state_moved
-    .embedding .ffn_norm .rope .activation ...   elementwise.elementwise
-    .vision                                      vision.vision
-    .lora                                        lora.lora
-    .all_reduce .sequence .gather .dispatch      messages.eq: messages between ranks, of the fixed times and
-      .combine .context .p2p .after                times per byte of network.eq
-    .host .step                                  forward.host, forward.step
-    .pass .time                                  forward.forward: seconds by module, and their sum
-    .overhead                                    forward.overhead
-    .compute .memory .network                    forward.by_limit
-    .bound .bottleneck                           forward.bound
-    .flops .read .bytes                          forward.flops, forward.bytes_read
-    .peak .mfu .mbu                              forward.mfu
-
-Which module is of which kind says `forward.block`; what modules a model has, mantile/ir.
-"""
+"""Prefill: what one prompt for every attention group, or a static batch of prompts, brings into a pass."""
 
 from __future__ import annotations
 
 from mantile.equations.constant import HALF, ONE_REQUEST, ONE_TOKEN
-from mantile.equations.moe import coverage
-from mantile.equations.phase import Phase, SpanRows, context, norm_tokens, tokens_by_scope
+from mantile.equations.phase import Phase, SpanRows, context, coverage, norm_tokens, tokens_by_scope
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Node, Quantity, floor, maximum, minimum, remainder, where
 from mantile.graph.rows import Rows

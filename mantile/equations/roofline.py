@@ -1,15 +1,44 @@
-"""One operation: launch overhead plus the larger of compute and memory time. Every module is such a block."""
+"""The modules of a pass, for the text: what each is, what of it a rank has, and its rows.
+
+What a module multiplies and moves stands in the text of its kind, what that takes in roofline.eq.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
-from mantile.equations.phase import Phase
-from mantile.graph.quantity import Input, Node, Quantity, Section, as_node, expression, maximum, where
-from mantile.graph.rows import Rows
+from mantile.equations.phase import context_name, tokens_name
+from mantile.equations.plan import Sharding, scope
+from mantile.equations.tables import Equations, Space
+from mantile.equations.workers import DECODE, Workers
+from mantile.graph.quantity import (
+    Apply,
+    Input,
+    Node,
+    Quantity,
+    Section,
+    as_node,
+    expression,
+    substitute,
+    sum_of,
+    where,
+)
 from mantile.graph.sentence import lowered
-from mantile.ir.modules import Module
+from mantile.ir.modules import (
+    FULL,
+    Attention,
+    Elementwise,
+    GroupedMatMul,
+    Indexer,
+    LatentAttention,
+    LowRank,
+    MatMul,
+    ModelGraph,
+    Module,
+    Recurrence,
+)
 
 COMPUTE, MEMORY, NETWORK, OVERHEAD = "compute", "memory", "network", "overhead"
 
@@ -44,12 +73,12 @@ class Block:
     time: Quantity
     bound: Quantity
     layer_time: Quantity
-    launch: Quantity | None
-    compute: Quantity | None
-    memory: Quantity | None
-    flops: Quantity | None
-    bytes: Node | None
-    repeats: Node | None
+    launch: Quantity | None = None
+    compute: Quantity | None = None
+    memory: Quantity | None = None
+    flops: Quantity | None = None
+    bytes: Node | None = None
+    repeats: Node | None = None
     reads: Node | None = None
     network: bool = False
     module: Module | None = None
@@ -67,94 +96,237 @@ class Block:
         return "all_reduce" if self.id in ("all_reduce", "inner_reduce") else "messages"
 
 
+_SUBJECTS: Mapping[type, str] = {
+    MatMul: "linear",
+    GroupedMatMul: "moe",
+    Attention: "attention",
+    LatentAttention: "attention",
+    Indexer: "attention",
+    Recurrence: "recurrence",
+    Elementwise: "elementwise",
+    LowRank: "lora",
+}
+
+
+def modules_of(ir: ModelGraph, workers: Workers, phase: str) -> Iterator[Module]:
+    """What a pass runs beside messages and host: the vision tower before a prompt, the decoder, adapters."""
+    tower = ir.vision
+    if tower is not None and workers.inputs.image_tokens is not None and phase == "prefill":
+        yield Module(
+            "vision", "vision", "Vision tower", "vision", "vision", tower, tower.tensors, kind="vision"
+        )
+    yield from ir.modules
+    if "adapters" in workers.rows.features:
+        yield Module("lora", "lora", "Adapters", "LoRA", "lora", LowRank())
+
+
+def make_modules(rows: Equations, ir: ModelGraph, workers: Workers, disaggregated: bool) -> None:
+    """Make the rows of all modules in prefill and decode.
+
+    Args:
+        workers: that prefill; those that decode hold the same modules.
+    """
+    spaces: dict[str, list[Space]] = defaultdict(list)
+    for phase in ("prefill", "decode"):
+        apart = disaggregated and phase == "decode"
+        for module in modules_of(ir, workers, phase):
+            kind = _kind(module, phase, ir, workers)
+            in_layers = module.layers is not None
+            facts = {
+                "m": module.id,
+                "low": lowered(module.label),
+                "run": "Time per layer" if in_layers else "Time of one run",
+                "tokens": tokens_name(module, workers),
+                "kernel": workers.efficiency["small_kernel"].id,
+            }
+            space = Space(
+                prefix=DECODE if apart else "",
+                suffix=f", {facts['low']}",
+                inputs="inputs.decode_" if apart else "",
+                facts=facts | kind.facts,
+                features=kind.features | {f"in_{phase}"} | ({"in_layers"} if in_layers else set()),
+                within=f"{phase}.",
+                home=f"{phase}.{module.id}",
+            )
+            for name in ("operation", *kind.names):
+                spaces[name].append(space)
+            for name, facts in kind.parts:
+                spaces[f"{name} of a {kind.names[0]}"].append(replace(space, facts=space.facts | facts))
+    for name, made in spaces.items():
+        rows.make_in(name, *made)
+
+
 @dataclass(frozen=True)
-class Work:
-    """What one execution of an operation takes on an accelerator.
+class _Kind:
+    """What a module is in a pass.
 
     Args:
-        launch: seconds before the first byte; None where that of another operation covers it.
-        flops, rate: FLOPs, and the FLOP/s it reaches. Both or none.
-        traffic, bandwidth: bytes moved, and the B/s it reaches. Both or none.
-        reads: bytes of weights and cache among the traffic.
+        names: of the spaces in which its rows are made.
+        facts, features: of these.
+        parts: facts of the sides and data types of its matrices that have rows.
     """
 
-    launch: Node | None = None
-    flops: Node | None = None
-    rate: Node | None = None
-    traffic: Node | None = None
-    bandwidth: Node | None = None
-    reads: Node | None = None
+    names: tuple[str, ...]
+    facts: dict[str, str]
+    features: frozenset[str]
+    parts: tuple[tuple[str, dict[str, str]], ...] = ()
 
 
-def rows_of(phase: Phase, module: Module) -> Rows:
-    """Where the rows of a module in a pass go: first those of its own file, then those of `operation`."""
-    return Rows(f"{phase.id}.{module.id}", f", {lowered(module.label)}")
+def _kind(module: Module, phase: str, ir: ModelGraph, workers: Workers) -> _Kind:
+    work, prefill = module.operation, phase == "prefill"
+    both, reads = frozenset({"launched", "computes", "moves"}), frozenset({"launched", "computes"})
+    reads = reads if prefill else both
+    match work:
+        case MatMul() | GroupedMatMul():
+            return _product(module, work, prefill, workers)
+        case Attention():
+            return _Kind((f"attention in {phase}",), {"context": context_name(work.span, ir)}, reads)
+        case LatentAttention():
+            facts = {"context": context_name(work.span, ir)}
+            if not prefill:
+                return _Kind(("latent attention in decode",), facts, reads)
+            selects = work.span.kind == "selected" and work.entry_tokens is None
+            if selects and work.span.length is not None:
+                facts["selected"] = work.span.length.id
+            which = "some selected" if "selected" in facts else "all expanded"
+            return _Kind(("latent attention in prefill", f"latent attention, {which}"), facts, reads)
+        case Indexer():
+            facts = {"context": context_name(FULL, ir)}
+            return _Kind(("indexer", f"indexer in {phase}"), facts, reads)
+        case Recurrence():
+            drafts = frozenset() if prefill or workers.speculation is None else frozenset({"drafts"})
+            facts = {"kernel": work.kernel.id}
+            return _Kind(("recurrent state", f"recurrent state in {phase}"), facts, both | drafts)
+        case Elementwise():
+            launched = frozenset() if work.kind == "sorted" else frozenset({"launched"})
+            return _Kind((f"kernel, {work.kind}",), {}, launched | {"moves"})
+        case LowRank():
+            return _Kind(("adapters",), {}, both)
+    return _Kind(("vision tower",), {}, both)
 
 
-def operation(rows: Rows, module: Module, work: Work, note: str = "") -> Block:
-    """The block of one operation.
+def _product(module: Module, product: MatMul | GroupedMatMul, prefill: bool, workers: Workers) -> _Kind:
+    """What a matrix product is: its sides, its data types, how it is sharded."""
+    plan, formats = workers.plan, workers.formats
+    features, facts = {"launched", "computes", "moves"}, {"class": product.stored}
+    parts = list[tuple[str, dict[str, str]]]()
+    for side in ("in", "out"):
+        facts[side] = f"its.{side}puts"
+        if isinstance(plan.on_rank(getattr(product, f"{side}puts"), module), Apply):
+            facts[side] = f"{side}puts"
+            parts.append(("side", {"side": side}))
+    types = _types(module) if len(_types(module)) > 1 else ()
+    for number, kind in enumerate(types):
+        kept = f"in {kind.partition('.')[2] or 'the data type of the class'}"
+        size = formats.stored[kind].bytes.id
+        parts.append(("data type", {"n": str(number), "kind": kind, "kept": kept, "size": size}))
+    facts["size"] = "weight_size" if types else formats.stored[product.stored].bytes.id
+    for part in ("held", "values"):
+        facts[part] = " + ".join(f"`{part}.{kind}`" for kind in types)
+    features |= {"several_types"} if types else set()
+    of_head = isinstance(product, MatMul) and product.rows == "requests"
+    features |= {"in_passes"} if prefill and not of_head else set()
+    if isinstance(product, GroupedMatMul):
+        return _Kind(("grouped product",), facts, frozenset(features), tuple(parts))
+    if of_head:
+        facts["tokens"] = f"(rank_requests * {'tokens_per_step' if prefill else 'tokens_checked'})"
+    facts |= {
+        "activations": formats.classes[product.stored].activation_bytes.id,
+        "note": _sharded(module, product, plan),
+    }
+    return _Kind(("matrix product",), facts, frozenset(features), tuple(parts))
 
-    Args:
-        rows: of the module, with those that lead to its FLOPs and bytes; gets the others.
-        module: what it is an operation of; says how often it runs in a pass.
-        note: how it is sharded.
-    """
-    layers, low = module.layers, lowered(module.label)
-    flops = traffic = compute = memory = None
-    if work.flops is not None:
-        flops = rows("flops", "FLOPs", "FLOP", work.flops, called="FLOPs")
-    if work.traffic is not None:
-        traffic = rows("bytes", "Bytes", "B", work.traffic)
-    if flops is not None and work.rate is not None:
-        compute = rows("compute_time", "Compute time", "s", flops / work.rate)
-    if traffic is not None and work.bandwidth is not None:
-        memory = rows("memory_time", "Memory time", "s", traffic / work.bandwidth)
-    launch = None if work.launch is None else rows("launch_time", "Launch time", "s", work.launch)
-    busy, limit = _busy(rows, compute, memory)
-    per_run = "Time per layer" if layers is not None else "Time of one run"
-    layer_time = rows("layer_time", per_run, "s", busy if launch is None else launch + busy)
-    limited_by = limit if launch is None else where(launch > busy, OVERHEAD, limit)
-    bound = rows("bound", "Bound by", "1", as_node(limited_by))
-    in_pass = layer_time * layers if layers is not None else layer_time
-    time = rows("time", "Time", "s", in_pass, called=f"time of the {low}")
-    often = _how_often(layers)
+
+def _types(module: Module) -> tuple[str, ...]:
+    """The data types of the matrices of a module."""
+    return tuple(dict.fromkeys(tensor.stored for tensor in module.tensors if tensor.matrix))
+
+
+def _sharded(module: Module, product: MatMul, plan: Sharding) -> str:
+    prefix = "last token of every request; " if product.rows == "requests" else ""
+    ranks = {"attention": "the TP ranks", "stage": "the ranks of a stage"}
+    among = ranks.get(scope(module), "the ranks that share it")
+    if plan.splits_of(product.outputs):
+        return f"{prefix}columns split over {among}"
+    if plan.splits_of(product.inputs):
+        return f"{prefix}rows split over {among}"
+    return f"{prefix}the same on every rank"
+
+
+def modules(rows: Equations, ir: ModelGraph, workers: Workers, phase: str) -> Iterator[Block]:
+    """The blocks of all modules of a pass, from the rows that are made."""
+    for module in modules_of(ir, workers, phase):
+        place = f"{phase}.{module.id}."
+        for name, dimension in _dimensions(module, workers, phase):
+            rows.know_as(f"{place}its.{name}", dimension)
+        if module.layers is not None:
+            rows.know_as(f"{place}layers", module.layers)
+        yield _block(rows, module, workers, place)
+
+
+def _dimensions(module: Module, workers: Workers, phase: str) -> Iterator[tuple[str, Node]]:
+    """What an operation says of its size, as a rank has it; weights by data type, of all layers."""
+    work = module.operation
+    dimensions = {name: value for name, value in vars(work).items() if isinstance(value, Node)}
+    if isinstance(work, Recurrence):
+        state, conv = (
+            workers.rows[f"memory.{name}.{module.id}"] for name in ("state_values", "conv_channels")
+        )
+        here: dict[Node, Node] = {work.state: state, work.conv: conv}
+        if phase == "decode" and work.chunk is not None:
+            here[work.chunk] = as_node(1)  # a chunk of one token
+        dimensions["macs"] = substitute(work.macs, here)
+    for name, whole in dimensions.items():
+        yield name, workers.plan.on_rank(whole, module)
+    sizes = workers.tensors.sizes
+    for number, kind in enumerate(_types(module) if isinstance(work, MatMul | GroupedMatMul) else ()):
+        of_kind = [sizes[tensor] for tensor in module.tensors if tensor.matrix and tensor.stored == kind]
+        yield f"values.{number}", sum_of(of_kind)
+
+
+def _block(rows: Equations, module: Module, workers: Workers, place: str) -> Block:
+    subject = _SUBJECTS.get(type(module.operation), "vision")
+    (own,), (shared,) = rows.sections(subject, prefix=place), rows.sections("roofline", prefix=place)
+    section = Section(
+        module.label,
+        (*own.rows, *shared.rows),
+        f"{_how_often(module.layers)} · {own.note}",
+        Section.SUBTOTAL,
+    )
+    of = {row.id.removeprefix(place): row for row in section.figures() if isinstance(row, Quantity)}
+    reads: Node | None = of.get("weight_bytes", of.get("cache_bytes", of.get("state_moved")))
+    if subject == "vision":
+        reads = of["used"] * of["weight_bytes"]
     return Block(
         id=module.id,
         label=module.label,
-        section=rows.section(module.label, f"{often} · {note}" if note else often, Section.SUBTOTAL),
-        time=time,
-        bound=bound,
-        layer_time=layer_time,
-        launch=launch,
-        compute=compute,
-        memory=memory,
-        flops=flops,
-        bytes=traffic,
-        repeats=layers,
-        reads=work.reads,
+        section=section,
+        time=of["time"],
+        bound=of["bound"],
+        layer_time=of["layer_time"],
+        launch=of.get("launch_time"),
+        compute=of.get("compute_time"),
+        memory=of.get("memory_time"),
+        flops=of.get("flops"),
+        bytes=of.get("bytes"),
+        repeats=module.layers,
+        reads=reads,
         module=module,
-        reached=_reached(work),
+        reached=_reached(of),
+        kernels=workers.rows["adapters.kernels"] if subject == "lora" else None,
     )
 
 
-def _reached(work: Work) -> dict[str, Quantity]:
+def _reached(rows: Mapping[str, Quantity]) -> dict[str, Quantity]:
     """What compute, memory and launch time follow from: the first figure that is named."""
-    of = {COMPUTE: (work.rate, "FLOP/s"), MEMORY: (work.bandwidth, "B/s"), OVERHEAD: (work.launch, "s")}
+    of = {COMPUTE: ("compute_time", "FLOP/s"), MEMORY: ("memory_time", "B/s"), OVERHEAD: ("launch_time", "s")}
     return {
-        limit: next(part for part in expression(node) if isinstance(part, Quantity) and part.unit == unit)
-        for limit, (node, unit) in of.items()
-        if node is not None
+        limit: next(
+            part for part in expression(rows[name].body) if isinstance(part, Quantity) and part.unit == unit
+        )
+        for limit, (name, unit) in of.items()
+        if name in rows
     }
-
-
-def _busy(rows: Rows, compute: Quantity | None, memory: Quantity | None) -> tuple[Node, Node | str]:
-    """The time after launch, and which of compute and memory it is."""
-    if compute is None or memory is None:
-        single = compute if compute is not None else memory
-        assert single is not None, f"{rows.prefix} neither computes nor moves anything"
-        return single, COMPUTE if compute is not None else MEMORY
-    limit = rows("limit", "Larger of compute and memory", "1", where(compute >= memory, COMPUTE, MEMORY))
-    return maximum(compute, memory), limit
 
 
 def _how_often(layers: Node | None) -> str:

@@ -7,6 +7,8 @@
 
 define emitted = constant.tokens_per_step | when not speculation
 define emitted = speculation.emitted | when speculation
+define requests_of_floor = decode.requests | when not request_rate
+define requests_of_floor = single.decode.requests | when request_rate
 define step_used = serving.decode_step | when not request_rate
 define step_used = serving.step_in_use | when request_rate
 define stall_used = serving.stall | when not request_rate
@@ -181,6 +183,11 @@ decode_operations  Operations of a decode step [1] = sum(*[{count} each decode_o
 decode_host_of_one  Time of the host to start the operations of a decode step of one request [s]
             = where(inputs.enforce_eager == 'on', decode_operations * decode.efficiency.eager_mode_launch, 0)
             ; one by one; 0 where a graph holds them
+
+again single | , one request | decode.memory.batch = one_request; decode.memory.allowed = one_request;
+            decode.batch = one_request
+
+[serving] One request | part One request | again single
 
 [serving] Launches of a decode step | without graphs | part Decode | when launches
 beyond_graphs  The batch is larger than the largest graph [flag]

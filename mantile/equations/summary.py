@@ -234,13 +234,12 @@ def heading(graph: EstimateGraph, model: str, verdict: Verdict) -> Heading:
     hits: list[Node | str] = []
     if "prefixes" in graph.rows.features:
         hits = [percent(graph.rows["prefix.hit_rate"], 0), " of them found in a cache, "]
-    drafts, kind, bring = graph.prefill_workers.speculation, inputs.speculation, graph.gain
+    drafts, kind = graph.prefill_workers.speculation, inputs.speculation
     drafted: list[Node | str] = []
-    if drafts is not None and kind is not None and bring is not None:
-        faster = (rounded(drafts.emitted, 1), " tokens a step, ", rounded(bring.speedup, 2), " × as fast, ")
-        gained = _text(
-            "drafted", "What drafts bring", told(bring.speedup, join(kind, " drafts, ", *faster), "")
-        )
+    if drafts is not None and kind is not None:
+        faster_by = graph.rows["gain.speedup"]
+        faster = (rounded(drafts.emitted, 1), " tokens a step, ", rounded(faster_by, 2), " × as fast, ")
+        gained = _text("drafted", "What drafts bring", told(faster_by, join(kind, " drafts, ", *faster), ""))
         drafted = [where(drafts.on > 0, gained, "")]
         parts = (*parts, gained)
     workload = join(

@@ -24,6 +24,7 @@ from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.sentence import lowered
 
 DECODE, _INPUTS = "decode.", "inputs."
+_TOTALS = {"": 0, "subtotal": Section.SUBTOTAL, "total": Section.TOTAL}
 _INPUT = re.compile(r"(?P<value>-?[\d.]+(?:e[+-]?\d+)?|'[^']*')(?: in (?P<low>\S+) to (?P<high>\S+))?")
 _IT = re.compile(r"\bit\b")
 _EACH = re.compile(r"\[([^\[\]]+) each ([\w ,]+)\]")
@@ -108,6 +109,7 @@ class Space:
             suffix=f"{self.suffix}{outer.suffix}",
             facts=outer.facts | self.facts,
             features=outer.features | self.features,
+            within=self.within or outer.within,
         )
 
 
@@ -210,8 +212,9 @@ class Equations:
                 for left, right in again.replaced
                 for figure, by in self._pairs(left, right, again.line)
             }
-            roots = (figure for asked in self._asked[name] for figure in self._named(asked, again.line))
-            self._rewrites[name] = GraphRewrite(replaced, (), f"{name}.", again.suffix, tuple(roots))
+            asked = self._asked.get(name, ())
+            roots = tuple(figure for row in asked for figure in self._named(row, again.line))
+            self._rewrites[name] = GraphRewrite(replaced, (), f"{name}.", again.suffix, roots)
         return self._rewrites[name]
 
     def _pairs(self, left: str, right: str, line: Line) -> Iterator[tuple[Named, str]]:
@@ -293,8 +296,10 @@ class Equations:
                 circle = " <- ".join([*self._making[self._making.index(identifier) :], identifier])
                 raise EquationError(f"{self.place(identifier)}: a circle: {circle}")
             self._making.append(identifier)
-            self._known[identifier] = self._made(identifier, *self._rows[identifier])
-            self._making.pop()
+            try:
+                self._known[identifier] = self._made(identifier, *self._rows[identifier])
+            finally:
+                self._making.pop()
         return self._known[identifier]
 
     def place(self, identifier: str) -> str:
@@ -359,7 +364,7 @@ class Equations:
                 title = f"{space.filled(block.title)}{space.suffix}"
                 at = places.setdefault(f"{title}: {space.place or space.facts}", len(found))
                 if at == len(found):
-                    found.append(Section(title, rows, space.filled(block.note), block.total))
+                    found.append(Section(title, rows, space.filled(block.note), _TOTALS[block.total]))
                 else:  # a head that came before
                     found[at] = replace(found[at], rows=(*found[at].rows, *rows))
         return tuple(section for section in self._with_again(found) if section.rows)
@@ -390,9 +395,9 @@ class Equations:
         """Block, space and id of each row of a subject in order, without making it."""
         for block in self._blocks:
             for space in self._spaces_of(block.each) if block.subject == subject else ():
-                for line in block.lines:
-                    if line.parts and not line.over and self._holds(line, space):
-                        yield block, space, space.id(line)
+                for line, inner in self._lines(block, space):
+                    if line.parts:
+                        yield block, inner, inner.id(line)
 
     def _holds(self, part: Block | Line, space: Space | None = None) -> bool:
         features = self.features if space is None else self.features | space.features
@@ -401,15 +406,17 @@ class Equations:
     def _spaces_of(self, each: str) -> tuple[Space, ...]:
         return self._spaces.get(each, ()) if each else (Space(),)
 
-    def _placed(self, block: Block, outer: Space) -> Iterator[Named]:
+    def _lines(self, block: Block, outer: Space) -> Iterator[tuple[Line, Space]]:
+        """The lines of rows of a block in order, each with the space in which it is made."""
         for each, together in groupby(block.lines, lambda line: line.each):
-            lines = tuple(together)
-            for space in self._spaces_of(each) if each else (outer,):
-                yield from self._placed_lines(lines, space.inside(outer) if each else outer)
+            lines = [line for line in together if not line.over]
+            for space in self._spaces_of(each) if each else (Space(),):
+                within = space.inside(outer) if each else outer
+                yield from ((line, within) for line in lines if self._holds(line, within))
 
-    def _placed_lines(self, lines: Iterable[Line], space: Space) -> Iterator[Named]:
-        for line in lines:
-            if line.over or not self._holds(line, space) or (line.stated and space.place):
+    def _placed(self, block: Block, outer: Space) -> Iterator[Named]:
+        for line, space in self._lines(block, outer):
+            if line.stated and space.place:
                 continue
             identifier = space.filled(line.id)
             column = self._nodes.get(identifier)
@@ -449,7 +456,7 @@ class Equations:
         called = space.filled(parts["called"]) or (lowered(label) if space.suffix and space.called else "")
         label, unit, note = f"{label}{space.suffix}", space.filled(parts["unit"]), space.filled(parts["note"])
         if parts["sign"] == ":=":
-            stated = _INPUT.fullmatch(parts["body"])
+            stated = _INPUT.fullmatch(space.filled(parts["body"]))
             if stated is None:
                 raise EquationError(f"{line.place}: expected := NUMBER, 'TEXT', or NUMBER in LOW to HIGH")
             return _input(identifier, label, unit, note, source, called, stated)

@@ -6,15 +6,17 @@ README.md beside this file has the grammar; tables.py makes rows of it.
 from __future__ import annotations
 
 import ast
+import pickle
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from hashlib import blake2b
 from pathlib import Path
 
-from mantile.graph.quantity import Section
-
 FOLDER = Path(__file__).parent
+COMPILED = "subjects.pickle"
+"""What a wheel holds beside this file: the digest of all texts, and what was read of them."""
 _ROW = re.compile(
     r"(?P<id>\S+) +(?P<label>.+?)(?: \((?P<called>[^()]+)\))? \[(?P<unit>[^]]+?)(?P<factor>, factor)?\]"
     r" (?P<sign>:?=) (?P<body>.+?)(?: ; (?P<note>.+?))?(?: +@ (?P<source>.+))?"
@@ -25,7 +27,6 @@ _PLACED = re.compile(r"(\S+)(?: without (\S+))?")
 _OTHER = re.compile(r"[^\w.]")  # in names that stand in `backticks`: Python has a number in their place
 _NUMBERED = re.compile(r"__(\d+)__")
 _ALIAS = re.compile(r"define (\w+) = (.+?)(?: \| when (.+))?")
-_TOTALS = {"subtotal": Section.SUBTOTAL, "total": Section.TOTAL}
 
 
 class EquationError(ValueError):
@@ -75,7 +76,7 @@ class Block:
     subject: str
     title: str
     note: str = ""
-    total: int = 0
+    total: str = ""
     when: tuple[str, ...] = ()
     each: str = ""
     aside: bool = False
@@ -117,7 +118,26 @@ class Subject:
 @cache
 def subjects() -> Mapping[str, Subject]:
     """What stands in all files, by name."""
-    return {path.stem: read(path.read_text("utf-8"), path.name) for path in sorted(FOLDER.glob("*.eq"))}
+    texts = _texts()
+    built = FOLDER / COMPILED
+    if built.is_file():
+        digest, found = pickle.loads(built.read_bytes())  # a file of the wheel
+        if digest == _digest(texts):
+            return dict(found)
+    return {name.removesuffix(".eq"): read(text, name) for name, text in texts.items()}
+
+
+def compile_subjects() -> bytes:
+    """The file that a wheel holds: a text that is changed later is read anew."""
+    return pickle.dumps((_digest(_texts()), dict(subjects())))
+
+
+def _texts() -> Mapping[str, str]:
+    return {path.name: path.read_text("utf-8") for path in sorted(FOLDER.glob("*.eq"))}
+
+
+def _digest(texts: Mapping[str, str]) -> str:
+    return blake2b("".join(texts.values()).encode()).hexdigest()
 
 
 def read(text: str, file: str) -> Subject:
@@ -226,8 +246,8 @@ def _head(line: str, place: str, subject: str) -> Block:
             block = replace(block, part=part.removeprefix("part "))
         elif part == "aside":
             block = replace(block, aside=True)
-        elif part in _TOTALS:
-            block = replace(block, total=_TOTALS[part])
+        elif part in ("subtotal", "total"):
+            block = replace(block, total=part)
         else:
             block = replace(block, note=part)
     return block

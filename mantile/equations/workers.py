@@ -139,14 +139,17 @@ def workers(
     """The accelerators that prefill, or do everything."""
     chips = hardware(library, inputs)
     dtypes = formats(library, inputs, chips, ir)
-    factors = efficiency(library, inputs, ranks, chips, dtypes, ir)
-    rows.know(*ranks.rows())
+    rows.know(
+        *(row for of in (chips, dtypes) for section in of.sections for row in section.figures()),
+        *(*ranks.rows(), ranks.continuous),
+    )
+    factors = efficiency(library, inputs, ranks, chips, dtypes, ir, rows)
     plan = sharding(ir, inputs, rows)
     stored = tensors(ir, plan, rows)
     drafts = speculation(rows)
     rows.know(
-        *(row for of in (chips, dtypes, factors) for section in of.sections for row in section.figures()),
-        *(*factors.factors.values(), ranks.continuous),
+        *(row for section in factors.sections for row in section.figures()),
+        *factors.factors.values(),
         *(() if ranks.disaggregated is None else (ranks.disaggregated,)),
     )
     return Workers(

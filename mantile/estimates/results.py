@@ -130,8 +130,8 @@ def of_links(found: Devices, values: Mapping[Node, Any]) -> dict[str, Any] | Non
     others = [
         {"devices": list(link.ends), **shown}
         for place, link in enumerate(found.links)
-        if link.laid is not None
-        and values[link.laid] > 0
+        if not link.to_next
+        and values[link["laid"]] > 0
         and max(link.ends) <= count
         and (shown := _link(found, place, values)) is not None
     ]
@@ -140,14 +140,14 @@ def of_links(found: Devices, values: Mapping[Node, Any]) -> dict[str, Any] | Non
 
 def _link(found: Devices, place: int, values: Mapping[Node, Any]) -> dict[str, Any] | None:
     link = found.links[place]
-    if not values[link.rate] > 0:
+    if not values[link["rate"]] > 0:
         return None
     return {
         "kind": str(values[link.kind]),
-        "bandwidth_bytes_per_s": float(values[link.rate]),
-        "latency_s": float(values[link.latency]),
-        "inferred": not values[link.stated],
-        "used": bool(values[link.used]),
+        "bandwidth_bytes_per_s": float(values[link["rate"]]),
+        "latency_s": float(values[link["latency"]]),
+        "inferred": not values[link["stated"]],
+        "used": bool(values[link["used"]]),
         "prefill_s": float(values[found.sent["prefill"][place]]),
         "decode_s": float(values[found.sent["decode"][place]]),
         "busiest": bool(values[found.busiest[place]]),

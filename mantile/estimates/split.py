@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from mantile.equations.devices import SPLITS
+from mantile.equations.devices import SPLIT_WORDS
 from mantile.equations.metrics import E2E, OUTPUT_TOKENS_PER_S
 from mantile.graph.evaluate import Program
 from mantile.library.device import DEVICE, device_name
@@ -133,7 +133,8 @@ class _Splits:
         self.present = [place for place in range(count) if values[devices[place].inputs.count] > 0]
         self.layers = int(values[graph.ir.total_layers])
         self.by_rule: list[Split] = [
-            tuple(int(values[device.splits[way]]) for device in devices) for way in SPLITS
+            tuple(int(values[graph.rows[f"{device.prefix}{way}"]]) for device in devices)
+            for way in SPLIT_WORDS
         ]
         alike = {
             (

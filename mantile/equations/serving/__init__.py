@@ -6,7 +6,6 @@ from collections.abc import Container
 from dataclasses import dataclass
 
 from mantile.equations.classes import told
-from mantile.equations.forward import Pass, times_of_experts
 from mantile.equations.tables import Equations
 from mantile.graph.quantity import Quantity, Section, precedents
 
@@ -27,15 +26,8 @@ class Serving:
     sections: tuple[Section, ...]
 
 
-def serving(rows: Equations, single: Pass | None) -> Serving:
-    """The blocks of the Serving part.
-
-    Args:
-        single: a decode step with one request, where requests may arrive at a rate.
-    """
-    if single is not None:
-        rows.know(*(figure for section in single.sections for figure in section.figures()))
-        times_of_experts(rows, single, "experts_of_one")
+def serving(rows: Equations) -> Serving:
+    """The blocks of the Serving part."""
     *blocks, throughput = rows.sections("serving")
     step, others, per_token, *blocks = blocks
     slots, load, in_flight = _split(rows.sections("load"), "Load")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 
 from xlsxwriter.utility import xl_rowcol_to_cell
 
-from mantile.equations.devices import Devices
+from mantile.equations.devices import SPLIT_WORDS, Devices
 from mantile.equations.devices_told import (
     BUSIEST,
     IN_USE,
@@ -19,10 +20,10 @@ from mantile.equations.devices_told import (
     finding,
     link_told,
     preset_told,
-    splits_told,
+    split_told,
     totals,
 )
-from mantile.graph.quantity import Node
+from mantile.graph.quantity import Node, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
@@ -254,29 +255,24 @@ def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
     """What other ways to split the layers give."""
     _head(sheet, row, "split of the layers", ("step, ms", "prefill, ms", "fits", "layers of the devices"))
     graph, tenth = book.estimate.equations, style.table("ms2")
-    names: list[Node | str] = ["as it is now", *(split.name for split in found.other_splits.values())]
-    times = [
-        (book.displayed(graph.serving.tpot_parts[0], "ms"), book.displayed(graph.prefill.time, "ms")),
-        *(
-            (book.displayed(split.step, "ms"), book.displayed(split.through, "ms"))
-            for split in found.other_splits.values()
-        ),
-    ]
-    told = splits_told(found, graph.rows["checks.possible"])
-    for at, (name, (step, through), split) in enumerate(zip(names, times, told, strict=True), row + 1):
-        look = style.ROW_LABEL.but(bold=at == row + 1)
-        if isinstance(name, str):
-            sheet.set_text(at, _NAME, name, look)
-        else:
-            sheet.set_formula(at, _NAME, name, look)
+    now = (graph.serving.tpot_parts[0], graph.prefill.time, graph.rows["checks.possible"])
+    held: list[Node] = [device.layers for device in found.devices]
+    splits: list[tuple[str, Sequence[Quantity], list[Node]]] = [("as it is now", now, held)]
+    for way, said in SPLIT_WORDS.items():
+        of_way = [graph.rows[f"devices.other.{way}.{name}"] for name in ("step", "through", "fits")]
+        held = [graph.rows[f"{device.prefix}{way}"] for device in found.devices]
+        splits.append((f"split {said}", of_way, held))
+    for at, (name, (step, through, fits), layers) in enumerate(splits, row + 1):
+        sheet.set_text(at, _NAME, name, style.ROW_LABEL.but(bold=at == row + 1))
+        possible, words = split_told(fits, layers)
         figures = (
-            (step, tenth),
-            (through, tenth),
-            (split.fits, style.table("whole").but(align="right")),
-            (split.layers, _WORDS),
+            (book.displayed(step, "ms"), tenth),
+            (book.displayed(through, "ms"), tenth),
+            (possible, style.table("whole").but(align="right")),
+            (words, _WORDS),
         )
         for column, (figure, look) in enumerate(figures, _FIRST):
             sheet.set_formula(at, column, figure, look)
-    last = row + len(names) + 2
+    last = row + len(splits) + 2
     sheet.set_text(last, _NAME, _NO_PLAN, style.Style(size=9.5, colour=style.GREY))
     sheet.blocks.append((row, last))

@@ -231,7 +231,7 @@ class _Layers:
     @property
     def _drafting(self) -> str:
         """Where the time of drafting stands, or that there is none."""
-        drafts = self.book.estimate.equations.gain is not None
+        drafts = "speculation" in self.book.estimate.equations.rows.features
         return "under Drafter, where they draft" if drafts else "not run: no speculation"
 
     def _pass(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mantile.equations.display import Shown
-from mantile.equations.grid import UTILISATIONS
 from mantile.equations.metrics import USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.equations.sensitivity import (
     HUNDRED,
@@ -162,7 +161,7 @@ class SensitivityPart:
 
     def _grid(self, row: int) -> int:
         """The cost of output tokens of the base scenario by utilisation and price; the row after it."""
-        book, sheet, grid = self.book, self.sheet, self.book.estimate.equations.grid
+        book, sheet, grid = self.book, self.sheet, self.book.estimate.equations.rows.of("grid")
         label = book.currency.named(USD_PER_MILLION_OUTPUT_TOKENS.head)
         sheet.heights |= {row: 8}
         sheet.set_text(row + 1, 0, f"{label}, by utilisation and price of an hour", style.HEADER)
@@ -170,10 +169,11 @@ class SensitivityPart:
             sheet.set_text(row + 1, column, name, style.HEADER_RIGHT)
         sheet.set_style(row + 1, 1, _LAST, style.HEADER)
         row += 2
-        for percent in UTILISATIONS:
+        for used in grid.all("same.*"):
+            percent = used.id.rpartition(".")[2]
             sheet.set_text(row, 0, f"{percent} % of the paid hours used", style.LABEL)
             for column, price in zip(_PRICE_COLUMNS, ("lower", "same", "higher"), strict=True):
-                figure = grid.cells[percent, price]
+                figure = grid[f"{price}.{percent}"]
                 look = style.VALUE.but(form=style.amount(3), colour=style.LINK, bold=price == "same")
                 shown = book.displayed(figure, figure.unit)
                 sheet.set_formula(row, column, shown, look)

@@ -16,7 +16,6 @@ from operator import attrgetter
 from mantile.equations.display import LETTERS, origin
 from mantile.equations.graph import CALCULATION, EFFICIENCY, IR
 from mantile.equations.override import OVERRIDE
-from mantile.equations.rates import REACHED
 from mantile.graph.quantity import (
     Input,
     Line,
@@ -225,7 +224,7 @@ def _printed_rows(name: str, sheet: Sheet) -> tuple[int, int]:
     if name == INPUTS_SHEET:
         return 0, heads["Constants"][0] - 1
     if name in (EFFICIENCY, CALCULATION):
-        return heads[REACHED if name == EFFICIENCY else "Serving"]
+        return heads["What is reached" if name == EFFICIENCY else "Serving"]
     return 0, heads[ANSWERS][1]
 
 

@@ -1,0 +1,186 @@
+# A pipeline over devices that are not alike: each holds some of the layers and works at its own pace. Layers
+# are split by a rule until their cells are stated; the engine finds the solved split. A link that nobody
+# states is the fastest that the ports of both machines allow (link.eq).
+#
+# Python says which devices and links there are: {n} is the number of a device, {stage} that of its stage,
+# {machine} what ids of its accelerators begin with, {count} the cell with its accelerators; {one} and {other}
+# are the ends of a link.
+
+when devices
+
+# Weights of devices are added up in their order; a device ends where the share of all so far ends. Of an even
+# share that is no whole number the first devices take one more; others are cut off.
+define even_end(weight, all_weights) = weight * floor(model.layers / all_weights) + min(weight,
+  remainder(model.layers, all_weights))
+define end_by_share(weight, all_weights) = floor(model.layers * weight / all_weights + sliver)
+
+for way | words | unit | weight | end in
+  even | evenly | 1 | where({count} > 0, 1, 0) |
+  even_end(devices.{n}.even_so_far, devices.{last}.even_so_far);
+  memory | by memory | GB | {count} * inputs.device{n}_memory |
+  end_by_share(devices.{n}.memory_so_far, devices.{last}.memory_so_far);
+  bandwidth | by bandwidth | B/s | {count} * {machine}hardware.memory_bandwidth |
+  end_by_share(devices.{n}.bandwidth_so_far, devices.{last}.bandwidth_so_far)
+[devices] Devices | layers of each, and the links between them
+each device in line
+{n}.{way}_so_far  Weight of devices up to {n}, {way} [{unit}] = {weight}
+
+each later device
+over devices.{n}.{way}_so_far = devices.{n-1}.{way}_so_far + it
+
+each device in line
+{n}.{way}_end  Last layer of device {n}, {way} [layer] = {end}
+{n}.{way}  Layers of device {n}, split {words} [layer] = 1 * devices.{n}.{way}_end
+
+each later device
+over devices.{n}.{way} = devices.{n}.{way}_end - devices.{n-1}.{way}_end
+
+[devices] Devices
+each device in line
+{n}.by_weight  Layers of device {n}, by memory or bandwidth [layer]
+            = where(inputs.device_split == 'memory', devices.{n}.memory, devices.{n}.bandwidth)
+{n}.by_rule  Layers of device {n}, by a rule [layer]
+            = where(inputs.device_split == 'even', devices.{n}.even, devices.{n}.by_weight)
+when first
+{n}.rest    Layers that other devices leave [layer]
+            = max(0, model.layers - added(*[inputs.device{m}_layers each later device]))
+{n}.split   Layers of device {n}, as they are split [layer]
+            = where(inputs.device_split == 'rest', devices.{n}.rest, devices.{n}.by_rule)
+            ; what its cell follows; where the split was solved, the engine states the cells
+when not first
+{n}.split   Layers of device {n}, as they are split [layer]
+            = where(inputs.device_split == 'rest', 0, devices.{n}.by_rule)
+            ; what its cell follows; where the split was solved, the engine states the cells
+
+stages      Devices that hold layers [stage]
+            = max(1, added(*[where(inputs.device{n}_layers > 0, 1, 0) each device in line]))
+when links
+switched    Links go through a switch [flag] = where(inputs.links == 'star', 1, 0)
+            ; only Ethernet reaches one
+
+# Activations go from a device to the next with layers. In a chain they pass the devices between; in a ring
+# too, or the other way round where that has fewer links; in a mesh as in a chain where two devices have no
+# link of their own.
+
+[devices] What goes over links
+when links
+any_two     Links join any two [flag] = switched + where(inputs.links == 'mesh', 1, 0)
+
+each device in line
+when links
+{n}.there   There is a device {n} [flag] = where({count} > 0, 1, 0)
+
+when links
+there       Devices that there are [device] = added(*[devices.{n}.there each device in line])
+
+each earlier device
+when links
+{n}.is_last  Device {n} is the last [flag] = devices.{n}.there * (1 - devices.{n+1}.there)
+
+each cable
+when links, to the next
+passes      Activations go from the one to the other [flag]
+            = where(all(inputs.device{one}_layers > 0, inputs.device{other}_layers > 0), 1, 0)
+when links, not to the next
+passes      Activations go from the one to the other [flag]
+            = where(all(inputs.device{one}_layers > 0, inputs.device{other}_layers > 0,
+            plan.before.{other-1} <= plan.before.{one}), 1, 0) ; no device between them holds a layer
+straight    By a link of their own [flag] = where(rate + devices.switched > 0, devices.any_two, 0)
+links_between  Links of the chain between them [number] = {between}
+round       The other way round has fewer links [flag]
+            = where(all(inputs.links == 'ring', devices.there - links_between < links_between), 1, 0)
+when links, not to the next, of the first
+laid        There is such a link [flag] = devices.any_two + where(inputs.links == 'ring', {is_last}, 0)
+            ; of a ring from the last to the first
+when links, not to the next, not of the first
+laid        There is such a link [flag] = 1 * devices.any_two
+when links, not to the next
+direct      Sent by it [flag] = passes * straight
+along       Sent along the chain [flag] = passes * (1 - straight) * (1 - round)
+around      Sent the other way round [flag] = passes * round
+
+[devices] What goes over links
+each cable
+when not links, not parts
+used        Activations go over it [flag]
+            = where(all(inputs.device{one}_layers > 0, plan.before.{one} < model.layers), 1, 0)
+when not links, parts
+carried     Transfers over it [number]
+            = where(all(inputs.device{one}_layers > 0, plan.before.{one} < model.layers), 1, 0)
+when links
+carried     Transfers over it [number] = {carried}
+when parts
+back        Activations go over it and back [flag]
+            = where(all(inputs.device{other}_layers > 0, {count} > 0, {parts} > 0), 1, 0)
+used        Activations go over it [flag] = where(all(carried <= 0, back <= 0), 0, 1)
+when links, not parts
+used        Activations go over it [flag] = where(carried > 0, 1, 0)
+
+each cable
+missing     No way [flag] = where(all(used > 0, rate <= 0), 1, 0)
+
+# What another split would give, at the batch as it is now. A device keeps the layers' weights and caches;
+# embedding and LM head stay on the stages that have them.
+
+for phase in prefill; decode
+[devices] Other ways to split layers | at the batch as it is now | each way to split
+{phase}.end  LM head and drafter, {phase} [s] = {phase}.at_end
+
+each device in line
+{phase}.{n}.layers  Time of the layers of device {n}, {phase} [s]
+            = added(*[{space}plan.{kind}.{stage} * devices.{phase}.{n}.layer.{kind} each kind in line])
+
+{phase}.layers  Time of all layers, {phase} [s] = added(*[{space}{phase}.{n}.layers each device in line])
+{phase}.common  Time of all else, {phase} [s] = {phase}.time - devices.{phase}.layers - {phase}.end
+            ; as it is now
+
+each device in line
+{phase}.{n}.stage  Time on device {n}, {phase} [s]
+            = {phase}.{n}.layers + {phase}.common * (devices.{n}.{way} / model.layers) +
+            where(plan.last.{stage} > 0, {phase}.end, 0)
+
+[devices] Other ways to split layers | each way to split
+slowest     Slowest device [s] = max(*[{space}decode.{n}.stage each device in line])
+step        Decode step [s]
+            = max(decode.layers + decode.common + decode.end, decode.microbatches * slowest)
+through     Prefill pass through all devices [s] = prefill.layers + prefill.common + prefill.end
+prefill.slowest  Slowest device, prefill [s] = max(*[{space}prefill.{n}.stage each device in line])
+
+each device in line
+{n}.layers  Layers and caches, device {n} [B]
+            = added(*[{space}plan.{kind}.{stage} * ({weights} + memory.seats * {cache}) each kind in line])
+{n}.ends    Embedding and LM head, device {n} [B]
+            = where(plan.first.{stage} > 0, {start}, 0) + where(plan.last.{stage} > 0, {behind}, 0)
+{n}.beside  Beside layers and caches, device {n} [B]
+            = where(devices.{n}.{way} > 0, memory.activations + memory.logits + memory.reserve, 0)
+{n}.used    Memory used by device {n} [B] = {space}{n}.layers + {space}{n}.ends + {space}{n}.beside
+
+room        Every device has room [flag]
+            = where(all(*[{space}{n}.used <= devices.{n}.memory.limit each device in line]), 1, 0)
+
+# In a ring, a star or a mesh there may be another way: nothing is said of those.
+each earlier device
+when not links
+{n}.no_way  No way from device {n} to the next [flag]
+            = where(all(devices.{n}.link.rate <= 0, plan.before.{n} > 0, plan.before.{n} < model.layers),
+            1, 0)
+when links
+{n}.no_way  No way from device {n} to the next [flag]
+            = where(all(devices.{n}.link.rate <= 0, plan.before.{n} > 0, plan.before.{n} < model.layers,
+            inputs.links == 'chain'), 1, 0)
+
+fits        Possible [flag] = where(added(*[{space}{n}.no_way each earlier device]) > 0, 0, room)
+            ; with room, and a way from each device to the next
+stages      Devices that hold layers [stage]
+            = added(*[where(devices.{n}.{way} > 0, 1, 0) each device in line])
+as_soon     Prefill takes no longer [flag]
+            = where(all(through <= prefill.time * (1 + sliver),
+            prefill.slowest <= devices.prefill.slowest * (1 + sliver)), 1, 0) ; on the slowest device too
+counted     Decode step if nothing else is worse [s]
+            = where(all(fits > 0, as_soon > 0, stages == inputs.pp), step, no_bound_time)
+            ; as many devices hold layers and have room for the batch, and prefill takes no longer
+
+[devices] Other ways to split layers
+other.best  Shortest decode step of other splits [s]
+            = min(*[devices.other.{way}.counted each way to split])
+            ; of those with which nothing else is worse; a day where there is none
