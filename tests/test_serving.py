@@ -21,7 +21,7 @@ from mantile.equations.mixed import operations_of, steps_of
 from mantile.equations.tables import Equations
 from mantile.estimates.estimate import Estimate
 from mantile.graph.evaluate import Program
-from mantile.graph.quantity import Input, span
+from mantile.graph.quantity import Input
 from mantile.ir.build import build_ir
 from mantile.library.errors import InputError
 from mantile.library.models import load_model, model_ids
@@ -142,9 +142,7 @@ class Closed:
         rows = Equations(frozenset())
         rows.know(*constant.ALL, *side.inputs.named().values(), *side.ranks.rows(), *kinds_of_schedulers())
         rows.know(*(figure for section in sections for figure in section.figures()))
-        known = frameworks(made.library)
-        for column in known.columns:
-            rows.know_as(f"framework.{column[0].id.rpartition('.')[2]}", span(column))
+        rows.know_table("framework", frameworks(made.library).columns)
         steps_of(rows, equations.prefill, equations.decode)
         operations_of(rows, "operations", equations.prefill)
         for name, figure in {

@@ -181,8 +181,11 @@ def test_a_line_that_cannot_be_is_named(shop: Any, line: str, said: str) -> None
 
 
 def test_rows_of_a_space_are_found_behind_what_its_ids_lack(shop: Any) -> None:
-    """Names are looked for behind `within` first, where ids begin otherwise; units have facts too."""
-    text = "[shop] Prices | each stall\n{name}.price.0.05  Price [{unit}] = rent + 0 * `stall.rent-a+b`\n"
+    """Names are looked for behind `within` first, where ids begin otherwise; units, notes have facts too."""
+    text = (
+        "[shop] Prices | in {unit} | each stall\n"
+        "{name}.price.0.05  Price [{unit}] = rent + 0 * `stall.rent-a+b`\n"
+    )
     rows = shop(text)
     rows.know(defined("stall.rent-a+b", "Rent of both", "USD", 10))
     rows.know(defined("south.shop.rent", "Rent", "USD", 7))
@@ -192,6 +195,7 @@ def test_rows_of_a_space_are_found_behind_what_its_ids_lack(shop: Any) -> None:
     price = rows[identifier]
     assert price.unit == "USD" and Program([price]).run({})[price] == 7
     assert rows.node("shop.south.price.0.05") is price
+    assert [section.note for section in rows.sections("shop")] == ["in USD"]
 
 
 def test_a_space_within_another_looks_behind_what_it_says(shop: Any) -> None:
@@ -251,6 +255,7 @@ def test_every_row_of_the_text_can_be_made(library: Library, drawn: int) -> None
     assert not {identifier for identifier in rows._over if identifier not in rows}
     homes = {"link": {"transfer_link"}, "memory": {"runtime"}}
     homes |= {subject: {"prefill", "decode"} for subject in OF_PASSES}
+    homes |= {"formats": {"hardware", "model"}}
     for subject in subjects():
         for part in ("", "Hardware", "Prefill", "Operations", "Decode"):
             for section in rows.sections(subject, part=part):

@@ -7,7 +7,7 @@ row or the function. The file is NAME.eq, or NAME.py where there is no text. Exc
 
     first part of the id     file
     ----------------------   -----------------------------------------------------------------------
-    hardware                 hardware.py: accelerator and system in use; about data types: formats.py
+    hardware                 hardware.py: accelerator and system in use; about data types: formats.eq
     efficiency               efficiency.eq: what is reached; the factors: efficiency.py, those there are:
                                factors.table, which profile holds: fallback.py
     model                    model.py; facts and dimensions: mantile/ir

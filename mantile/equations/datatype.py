@@ -2,64 +2,64 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from mantile.equations.library import FactKind, text_rows
 from mantile.equations.things import things
 from mantile.graph.quantity import Input, Section, defined
-from mantile.library.profiles import Library
+from mantile.library.profiles import DataType, Library
 from mantile.library.scenario_fields import SAME
 
 _KERNELS = "which row of the efficiency tables applies"
 _ENDS = "as files have it, until a scenario states it"
+_TEXTS: tuple[tuple[FactKind, Callable[[DataType], str]], ...] = (
+    (
+        FactKind("family", "Family", "1", "of formats that frameworks read with the same programs"),
+        lambda kind: kind.family or kind.id,
+    ),
+    (FactKind("peak", "Peak used", "1", "peak its products run at"), lambda kind: kind.peak),
+    (
+        FactKind("kernels_bf16", "Kernels with 16-bit activations", "1", _KERNELS),
+        lambda kind: kind.kernels_bf16,
+    ),
+    (
+        FactKind("kernels_native", "Kernels with native activations", "1", _KERNELS),
+        lambda kind: kind.kernels_native,
+    ),
+    (
+        FactKind("activations", "Activations beside such weights", "1", "until a scenario states them"),
+        lambda kind: kind.id if "activations" in kind.roles else kind.peak,
+    ),
+    (FactKind("head", "LM head beside such weights", "1", _ENDS), lambda kind: kind.head or "bf16"),
+    (
+        FactKind("embedding", "Embedding beside such weights", "1", _ENDS),
+        lambda kind: kind.embedding or "bf16",
+    ),
+)
 
 
 @dataclass(frozen=True)
 class DataTypes:
-    """The data types of the library, each at the same place in every block.
+    """The data types of the library.
 
     Args:
-        ids: their names.
+        columns: what is stated of each, in the same order, by the last part of ids.
         same: stands above them in lists to choose from: a class of weights may be in the type of the others.
-        of_weights: how many of the first names are those of weights, where these come first; else 0.
-        bits: per value, scales included.
-        families: those of formats that frameworks read with the same programs.
-        peak: the peak that products in it run at.
-        activations: the format that activations take beside weights of it.
-        kernels_bf16: kernel format with 16-bit activations.
-        kernels_native: kernel format with activations of its own format.
-        heads, embeddings: the data types of LM head and embedding in files of such weights.
+        of_weights: the names of those of weights, where these come first; else none.
+        section: their table.
     """
 
-    ids: tuple[Input, ...]
+    columns: Mapping[str, tuple[Input, ...]]
     same: Input
-    of_weights: int
-    bits: tuple[Input, ...]
-    families: tuple[Input, ...]
-    peak: tuple[Input, ...]
-    kernels_bf16: tuple[Input, ...]
-    kernels_native: tuple[Input, ...]
-    activations: tuple[Input, ...]
-    heads: tuple[Input, ...]
-    embeddings: tuple[Input, ...]
+    of_weights: tuple[Input, ...]
+    section: Section
 
-    def sections(self) -> tuple[Section, ...]:
-        """Their table."""
-        facts = {
-            "Data type": self.ids,
-            "Bits per value": self.bits,
-            "Family": self.families,
-            "Peak used": self.peak,
-            "Kernels with 16-bit activations": self.kernels_bf16,
-            "Kernels with native activations": self.kernels_native,
-            "Activations beside such weights": self.activations,
-            "LM head beside such weights": self.heads,
-        } | ({"Embedding beside such weights": self.embeddings} if self.embeddings else {})
-        notes = [" · ".join((figure.note, figure.source)) for figure in self.ids]
-        block = things("Data types", facts, "what each takes, and which peak and kernels it uses", notes)
-        same = things("", {"": (self.same,)}, notes=(self.same.note,))
-        return (replace(block, rows=(*same.rows, *block.rows)),)
+    def listed(self, entry: Input) -> tuple[Input, ...]:
+        """The texts that the data type of weights is chosen from; none where they stand in no list."""
+        above = (self.same,) if self.of_weights and SAME in entry.choices else ()
+        return (*above, *self.of_weights)
 
 
 def datatypes(library: Library, tied: bool) -> DataTypes:
@@ -71,78 +71,50 @@ def datatypes(library: Library, tied: bool) -> DataTypes:
     kinds = library.datatypes
     assert kinds[0].id == "bf16", "results and fallbacks are bf16, the first data type"
     first = len(list(takewhile(lambda kind: "weights" in kind.roles, kinds)))
-    return DataTypes(
-        same=defined(
-            "datatype.same.id",
-            "Data type, as the other weights",
+    same = defined(
+        "datatype.same.id",
+        "Data type, as the other weights",
+        "1",
+        SAME,
+        "what a class of matrices may be set to besides",
+        "a word of the scenario",
+    )
+    ids = tuple(
+        defined(
+            f"datatype.{kind.id}.id",
+            f"Data type, {kind.id}",
             "1",
-            SAME,
-            "what a class of matrices may be set to besides",
-            "a word of the scenario",
-        ),
-        of_weights=first if not any("weights" in kind.roles for kind in kinds[first:]) else 0,
-        ids=tuple(
-            defined(
-                f"datatype.{kind.id}.id",
-                f"Data type, {kind.id}",
-                "1",
-                kind.id,
-                kind.name,
-                kind.source,
-                name="data types",
-            )
-            for kind in kinds
-        ),
-        bits=tuple(
-            Input(
-                f"datatype.{kind.id}.bits",
-                f"Bits per value, {kind.id}",
-                "bit",
-                kind.bits,
-                "scales included",
-                kind.source,
-                "defined",
-                shared=True,
-                fixed=True,
-                name="bits per value",
-            )
-            for kind in kinds
-        ),
-        families=text_rows(
-            "datatype",
-            FactKind("family", "Family", "1", "of formats that frameworks read with the same programs"),
-            {kind.id: kind.family or kind.id for kind in kinds},
-        ),
-        peak=text_rows(
-            "datatype",
-            FactKind("peak", "Peak used", "1", "peak its products run at"),
-            {kind.id: kind.peak for kind in kinds},
-        ),
-        kernels_bf16=text_rows(
-            "datatype",
-            FactKind("kernels_bf16", "Kernels with 16-bit activations", "1", _KERNELS),
-            {kind.id: kind.kernels_bf16 for kind in kinds},
-        ),
-        kernels_native=text_rows(
-            "datatype",
-            FactKind("kernels_native", "Kernels with native activations", "1", _KERNELS),
-            {kind.id: kind.kernels_native for kind in kinds},
-        ),
-        activations=text_rows(
-            "datatype",
-            FactKind("activations", "Activations beside such weights", "1", "until a scenario states them"),
-            {kind.id: kind.id if "activations" in kind.roles else kind.peak for kind in kinds},
-        ),
-        heads=text_rows(
-            "datatype",
-            FactKind("head", "LM head beside such weights", "1", _ENDS),
-            {kind.id: kind.head or "bf16" for kind in kinds},
-        ),
-        embeddings=text_rows(
-            "datatype",
-            FactKind("embedding", "Embedding beside such weights", "1", _ENDS),
-            {kind.id: kind.embedding or "bf16" for kind in kinds},
+            kind.id,
+            kind.name,
+            kind.source,
+            name="data types",
         )
-        if not tied
-        else (),
+        for kind in kinds
+    )
+    bits = tuple(
+        defined(
+            f"datatype.{kind.id}.bits",
+            f"Bits per value, {kind.id}",
+            "bit",
+            kind.bits,
+            "scales included",
+            kind.source,
+            name="bits per value",
+        )
+        for kind in kinds
+    )
+    texts = {
+        fact: text_rows("datatype", fact, {kind.id: of(kind) for kind in kinds})
+        for fact, of in _TEXTS
+        if not (tied and fact.name == "embedding")
+    }
+    facts = {"Data type": ids, "Bits per value": bits} | {fact.label: rows for fact, rows in texts.items()}
+    notes = [" · ".join((figure.note, figure.source)) for figure in ids]
+    block = things("Data types", facts, "what each takes, and which peak and kernels it uses", notes)
+    above = things("", {"": (same,)}, notes=(same.note,))
+    return DataTypes(
+        columns={"id": ids, "bits": bits} | {fact.name: rows for fact, rows in texts.items()},
+        same=same,
+        of_weights=ids[:first] if not any("weights" in kind.roles for kind in kinds[first:]) else (),
+        section=replace(block, rows=(*above.rows, *block.rows)),
     )

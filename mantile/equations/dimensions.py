@@ -80,14 +80,14 @@ def _cores(ir: ModelGraph, formats: Formats) -> Iterator[Core]:
 
 def _machine(workers: Workers, ranks: Node) -> Machine:
     """The best peak of any matrices in the layers, the memory bandwidth, the ranks that work at once."""
-    return Machine(workers.formats.best_peak, workers.hardware.memory_bandwidth, ranks)
+    return Machine(workers.rows["hardware.best_peak"], workers.hardware.memory_bandwidth, ranks)
 
 
 def _best(pools: tuple[Workers, ...], ranks: Node) -> Machine:
     """The best peak and bandwidth of several devices that hold any of the model: no device works faster."""
     held = list(zip(pools[0].ranks.counted, pools, strict=True))
     return Machine(
-        maximum(*(where(count > 0, of.formats.best_peak, 0) for count, of in held)),
+        maximum(*(where(count > 0, of.rows["hardware.best_peak"], 0) for count, of in held)),
         maximum(*(where(count > 0, of.hardware.memory_bandwidth, 0) for count, of in held)),
         ranks,
     )

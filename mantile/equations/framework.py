@@ -6,11 +6,12 @@ in the KV cache.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from mantile.equations.things import things
-from mantile.graph.quantity import Input, Node, Section, count_where, defined, index, join, match, span
-from mantile.library.profiles import SCHEDULERS, SIXTEEN_BIT, Library
+from mantile.graph.quantity import Input, Node, Section, count_where, defined, join, span
+from mantile.library.profiles import SCHEDULERS, SIXTEEN_BIT, Framework, Library
 
 MAKER, PADS, QUANTISED = "maker", "pads", "quantised"
 
@@ -74,104 +75,106 @@ def pairs(library: Library) -> Pairs:
     )
 
 
+_OF_SEATS = "sampling is tried with so many when the engine starts"
+_DEFAULTS = (
+    ("name", "Framework", "1", "has what stands at its place below", "frameworks"),
+    ("scheduler", "Scheduler", "1", "by default", "schedulers of the frameworks"),
+    ("kv_admission", "KV admission", "1", "by default", "KV admission of the frameworks"),
+    ("prompt_batch", "Prompt tokens in a pass", "token",
+     "each pass reads the weights; 0: a prompt is one pass", "prompt tokens in a pass of the frameworks"),
+    ("pipeline_batch", "Prompt tokens in a pipeline at once", "token", "the next ones wait; 0: all may be",
+     "prompt tokens in a pipeline at once of the frameworks"),
+    ("kv_pool", "KV pool", "1", "when it starts", "KV pools of the frameworks"),
+    ("embedding", "Embedding", "1", "unless it is the LM head too",
+     "where the frameworks have the embedding"),
+    ("pads_hidden", "Multiple of the hidden size in mxfp4", "channel", "kernels pad experts to it",
+     "multiples of the hidden size of the frameworks"),
+    ("pads_expert", "Multiple of the expert size on a rank in mxfp4", "channel", "kernels pad experts to it",
+     "multiples of the expert size on a rank of the frameworks"),
+    ("cache_policy", "KV cache policy", "1", "of its current release", "KV cache policies of the frameworks"),
+    ("memory_share", "Share of memory", "1", "of what it is", "shares of the frameworks"),
+    ("seats_small", "Requests at once unless told", "request", _OF_SEATS,
+     "requests at once of the frameworks, unless told"),
+    ("seats_large", "Requests at once on large accelerators", "request", _OF_SEATS,
+     "requests at once of the frameworks, on large accelerators"),
+)  # fmt: skip
+"""Of each default its column, label, unit, note, and what sentences call it."""
+_SEATS = 256  # requests at once of a framework of which nobody states how many
+
+
 @dataclass(frozen=True)
 class Frameworks:
     """What the library states of each framework, in the same order.
 
     Args:
-        names: their ids.
-        schedulers, admissions: what they do by default.
-        prompt_batches: tokens of prompts in one pass; 0 where a prompt is one pass.
-        pipeline_batches: tokens of prompts in a pipeline at once; 0 where all may be.
-        kv_pools: whether they take all room for the KV cache when they start.
-        embeddings: where the embedding lies.
-        pads_hidden, pads_expert: channels to whose multiple experts in mxfp4 are padded.
-        cache_policies: what their KV caches keep of windows and latents.
-        shares: of what their share of memory is.
-        seats, large_seats: requests that run at once unless they are told.
+        columns: what each does by default, by the last part of ids.
+        section: their table.
     """
 
-    names: tuple[Input, ...]
-    schedulers: tuple[Input, ...]
-    admissions: tuple[Input, ...]
-    prompt_batches: tuple[Input, ...]
-    pipeline_batches: tuple[Input, ...]
-    kv_pools: tuple[Input, ...]
-    embeddings: tuple[Input, ...]
-    pads_hidden: tuple[Input, ...]
-    pads_expert: tuple[Input, ...]
-    cache_policies: tuple[Input, ...]
-    shares: tuple[Input, ...]
-    seats: tuple[Input, ...]
-    large_seats: tuple[Input, ...]
-
-    @property
-    def section(self) -> Section:
-        """Their block."""
-        facts = {
-            "Framework": self.names,
-            "Scheduler": self.schedulers,
-            "KV admission": self.admissions,
-            "Prompt tokens in a pass": self.prompt_batches,
-            "Prompt tokens in a pipeline at once": self.pipeline_batches,
-            "KV pool": self.kv_pools,
-            "Embedding": self.embeddings,
-            "Multiple of the hidden size in mxfp4": self.pads_hidden,
-            "Multiple of the expert size on a rank in mxfp4": self.pads_expert,
-            "KV cache policy": self.cache_policies,
-            "Share of memory": self.shares,
-            "Requests at once unless told": self.seats,
-            "Requests at once on large accelerators": self.large_seats,
-        }
-        note = "what each does unless something else is asked for"
-        return things("Defaults of frameworks", facts, note, [figure.source for figure in self.names])
-
-    @property
-    def columns(self) -> tuple[tuple[Input, ...], ...]:
-        """What they do by default: a figure for each of them, subject by subject."""
-        return tuple(getattr(self, item.name) for item in fields(self))
-
-    def of(self, figures: tuple[Input, ...], framework: Node) -> Node:
-        """The figure of a framework."""
-        return index(span(figures), match(framework, span(self.names)))
+    columns: Mapping[str, tuple[Input, ...]]
+    section: Section
 
 
 def frameworks(library: Library) -> Frameworks:
-    """The rows of all frameworks."""
-    return Frameworks(
-        names=_of_each(library, "name", "Framework", "has what stands at its place below", "frameworks"),
-        schedulers=_of_each(library, "scheduler", "Scheduler", "by default", "schedulers of the frameworks"),
-        admissions=_of_each(
-            library, "kv_admission", "KV admission", "by default", "KV admission of the frameworks"
-        ),
-        prompt_batches=_tokens_of_each(
-            library, "prompt_batch", "in a pass", "each pass reads the weights; 0: a prompt is one pass"
-        ),
-        pipeline_batches=_tokens_of_each(
-            library, "pipeline_batch", "in a pipeline at once", "the next ones wait; 0: all may be"
-        ),
-        kv_pools=_of_each(library, "kv_pool", "KV pool", "when it starts", "KV pools of the frameworks"),
-        embeddings=_of_each(
+    """What frameworks do by default."""
+    known = library.frameworks
+    sources = [each.source for each in known]
+    columns = {
+        name: of_each(
             library,
-            "embedding",
-            "Embedding",
-            "unless it is the LM head too",
-            "where the frameworks have the embedding",
-        ),
-        pads_hidden=_channels_of_each(library, "pads_hidden", "hidden size"),
-        pads_expert=_channels_of_each(library, "pads_expert", "expert size on a rank"),
-        cache_policies=_of_each(
-            library,
-            "cache_policy",
-            "KV cache policy",
-            "of its current release",
-            "KV cache policies of the frameworks",
-        ),
-        shares=_of_each(
-            library, "memory_share", "Share of memory", "of what it is", "shares of the frameworks"
-        ),
-        seats=_requests_of_each(library, "small", "unless told"),
-        large_seats=_requests_of_each(library, "large", "on large accelerators"),
+            f"framework.{{}}.{name}",
+            label,
+            unit,
+            [_default(each, name) for each in known],
+            note,
+            called,
+            sources,
+        )
+        for name, label, unit, note, called in _DEFAULTS
+    }
+    facts = {label: columns[name] for name, label, *_ in _DEFAULTS}
+    note = "what each does unless something else is asked for"
+    return Frameworks(columns, things("Defaults of frameworks", facts, note, sources))
+
+
+def _default(framework: Framework, name: str) -> str | int:
+    """What a framework does by default; 0 where nobody states it."""
+    if name == "name":
+        return framework.id
+    if name.startswith("seats_"):
+        limit = framework.limits.on(name.removeprefix("seats_")) if framework.limits else None
+        return (limit and limit.max_requests) or _SEATS
+    value: str | int | None = getattr(framework, name)
+    return value or 0
+
+
+def of_each(
+    library: Library,
+    identifier: str,
+    label: str,
+    unit: str,
+    values: Iterable[str | int],
+    note: str,
+    called: str,
+    sources: Iterable[str],
+) -> tuple[Input, ...]:
+    """A figure for each framework.
+
+    Args:
+        identifier: {} stands for the framework.
+        called: how sentences call all of them.
+    """
+    return tuple(
+        defined(
+            identifier.format(framework.id),
+            f"{label}, {framework.id}",
+            unit,
+            value,
+            note,
+            source,
+            name=called,
+        )
+        for framework, value, source in zip(library.frameworks, values, sources, strict=True)
     )
 
 
@@ -180,68 +183,4 @@ def kinds_of_schedulers() -> tuple[Input, ...]:
     return tuple(
         defined(f"scheduler.{kind}", f"Scheduler {kind}", "1", kind, meaning, name="schedulers")
         for kind, meaning in SCHEDULERS.items()
-    )
-
-
-def _tokens_of_each(library: Library, attribute: str, where: str, note: str) -> tuple[Input, ...]:
-    return tuple(
-        defined(
-            f"framework.{framework.id}.{attribute}",
-            f"Prompt tokens {where}, {framework.id}",
-            "token",
-            getattr(framework, attribute) or 0,
-            note,
-            framework.source,
-            name=f"prompt tokens {where} of the frameworks",
-        )
-        for framework in library.frameworks
-    )
-
-
-def _channels_of_each(library: Library, attribute: str, of: str) -> tuple[Input, ...]:
-    return tuple(
-        defined(
-            f"framework.{framework.id}.{attribute}",
-            f"Multiple of the {of} in mxfp4, {framework.id}",
-            "channel",
-            getattr(framework, attribute),
-            "kernels pad experts to it",
-            framework.source,
-            name=f"multiples of the {of} of the frameworks",
-        )
-        for framework in library.frameworks
-    )
-
-
-_SEATS = 256  # requests at once of a framework of which nobody states how many
-
-
-def _requests_of_each(library: Library, size: str, where: str) -> tuple[Input, ...]:
-    """Requests that each lets run at once unless it is told, on accelerators of a size."""
-    return tuple(
-        defined(
-            f"framework.{framework.id}.seats_{size}",
-            f"Requests at once {where}, {framework.id}",
-            "request",
-            (framework.limits.on(size).max_requests if framework.limits else None) or _SEATS,
-            "sampling is tried with so many when the engine starts",
-            framework.source,
-            name=f"requests at once of the frameworks, {where}",
-        )
-        for framework in library.frameworks
-    )
-
-
-def _of_each(library: Library, attribute: str, label: str, note: str, called: str) -> tuple[Input, ...]:
-    return tuple(
-        defined(
-            f"framework.{framework.id}.{attribute}",
-            f"{label}, {framework.id}",
-            "1",
-            framework.id if attribute == "name" else getattr(framework, attribute),
-            note,
-            framework.source,
-            name=called,
-        )
-        for framework in library.frameworks
     )

@@ -20,7 +20,7 @@ from mantile.equations.devices_splits import other_splits
 from mantile.equations.devices_told import held_in_words
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
-from mantile.equations.engine import Limits, Settings, limits, settings
+from mantile.equations.engine import engines, follow_limits
 from mantile.equations.evidence import evidence, evidence_features
 from mantile.equations.fallback import COLUMN_IN_USE
 from mantile.equations.forward import Pass, forward, times_of_experts
@@ -103,8 +103,7 @@ class EstimateGraph:
     """The graph of a model on a library of hardware.
 
     Args:
-        frameworks: what each does by default; `limits` how much it takes, None where nobody asks;
-            `settings` that are stated by name;
+        frameworks: what each does by default.
         workers: the accelerators: those that do everything, or prefill and decode workers.
         input_sections: blocks of what is asked; `typed` what the cells of inputs hold.
         assumed: what the cells of assumptions hold that times and memory follow from; `paid` of those from
@@ -127,8 +126,6 @@ class EstimateGraph:
     ir: ModelGraph
     library: Library
     frameworks: Frameworks
-    limits: Limits | None
-    settings: Settings | None
     workers: tuple[Workers, ...]
     input_sections: tuple[Section, ...]
     typed: TypedInputs
@@ -307,18 +304,13 @@ def build_graph(
     rows.know(*inputs.named().values())
     known = frameworks(library)
     rows.know(*kinds_of_schedulers())
-    rows.know_table("framework", {column[0].id.rpartition(".")[2]: column for column in known.columns})
-    prefill_workers = workers(ir, library, known, inputs, ranks, rows)
+    rows.know_table("framework", known.columns)
+    engines(library, inputs, rows)
+    prefill_workers = workers(ir, library, inputs, ranks, rows)
     rows.know(*prefill_workers.machine())
     for name, default in prefill_workers.formats.defaults.items():
         inputs.set_default(name, default)
-    bounds = limits(library, inputs, prefill_workers.hardware)
-    named = settings(library, inputs)
-    if bounds is not None:
-        inputs.set_default("token_budget", bounds.token_budget)
-        inputs.set_default("max_requests", bounds.max_requests)
-        if bounds.block is not None:
-            inputs.set_default("prefix_block", bounds.block)
+    follow_limits(inputs, rows)
     if "prefix.hit_default" in rows:
         inputs.set_default("prefix_hit_rate", rows["prefix.hit_default"])
     if prefill_workers.speculation is not None:
@@ -410,7 +402,7 @@ def build_graph(
     rows.know(
         *by_id.values(),
         *lowest.section.figures(),
-        *_by_id((*prefill_workers.tensors.listed, *(() if named is None else named.sections))).values(),
+        *_by_id(prefill_workers.tensors.listed).values(),
         *_by_id(rows.sections("speculation")).values(),
     )
     make_sides(rows, Checked(ir, sets, pools, parts, decode_pass))
@@ -428,7 +420,7 @@ def build_graph(
     typed = typed_inputs(
         inputs,
         prefill_workers.hardware,
-        known,
+        known.columns["name"],
         prefill_workers.formats.types,
         [cell for cell in overrides if used is None or cell in used],
         paid,
@@ -479,8 +471,6 @@ def build_graph(
         of_machines=of_machines,
         library=library,
         frameworks=known,
-        limits=bounds,
-        settings=named,
         workers=sets,
         input_sections=input_sections,
         typed=typed,
@@ -645,15 +635,14 @@ def _blocks(graph: EstimateGraph) -> Sheets:
                     lambda workers: (
                         *workers.hardware.sections,
                         *workers.formats.sections,
-                        *workers.support.sections,
+                        *workers.support,
                     )
                 ),
                 "Hardware",
             ),
             graph.frameworks.section,
             *(() if graph.links is None else graph.links.sections()),
-            *(() if graph.limits is None else graph.limits.sections),
-            *(() if graph.settings is None else graph.settings.sections),
+            *graph.rows.sections("engine", part="Hardware"),
             *graph.rows.sections("scheduler", part="Hardware"),
             *graph.rows.sections("speculation"),
             graph.prefill_workers.hardware.sources.section,
@@ -806,7 +795,11 @@ def _without_idle(graph: EstimateGraph, sheets: Sheets) -> Sheets:
             *(shown for workers in graph.pools for shown in (workers.hardware.name, workers.hardware.link)),
             graph.prefill_workers.efficiency.profile,
             graph.decode_workers.rows["memory.free"],
-            *(kind.peak.wide for workers in graph.workers for kind in workers.formats.classes.values()),
+            *(
+                workers.rows[f"hardware.{name}.wide_format"]
+                for workers in graph.workers
+                for name in workers.formats.classes
+            ),
             graph.decode_workers.rows["memory.outside"],
             *(
                 figure

@@ -9,11 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mantile.equations.adapters import make_adapters
-from mantile.equations.efficiency import Efficiency
-from mantile.equations.engine import share
 from mantile.equations.formats import Formats
-from mantile.equations.framework import Frameworks
-from mantile.equations.inputs import Workload
 from mantile.equations.kinds_of_layers import kinds_of
 from mantile.equations.kv_cache import kept_of, know_sums, make_caches
 from mantile.equations.plan import Sharding, scope
@@ -58,10 +54,7 @@ class Memory:
 
 def memory(
     ir: ModelGraph,
-    inputs: Workload,
-    known: Frameworks,
     formats: Formats,
-    efficiency: Efficiency,
     plan: Sharding,
     tensors: Tensors,
     rows: Equations,
@@ -82,13 +75,12 @@ def memory(
         rows["memory.draft_weights" if "speculation" in rows.features else "memory.head_weights"],
     )
     make_stages(rows, ir, layers)
-    told = share(inputs, efficiency, known)
     sections = (
         *rows.sections("memory", "Weights of a layer"),
         *rows.sections("adapters"),
         *rows.sections("memory", "KV admission", "KV cache of a request", "Drafter"),
         *rows.sections("memory", "Stages in memory"),
-        *(() if told.section is None else (told.section,)),
+        *rows.sections("engine"),
     )
     of_token = Rows("memory")
     rows.know_as("memory.widest", widest(widths(of_token, ir, plan)))

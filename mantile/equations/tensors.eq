@@ -22,7 +22,7 @@ vision      Parameters of the vision tower [parameter] = sum(of_vision)
 of_prediction
 prediction  Parameters of multi-token prediction [parameter] = sum(of_prediction)
 
-[tensors] {title} | fullest rank, one layer | subtotal | each class in layers
+[tensors] {title} | fullest rank, one layer | subtotal | each class on a rank
 on_rank.{class}
 {class}     {title}, of a layer on a rank ({words} on a rank) [parameter] = sum(`on_rank.{class}`)
 

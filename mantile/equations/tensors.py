@@ -209,7 +209,7 @@ def _classes(ir: ModelGraph, plan: Sharding, names: _Names, rows: Equations) -> 
             words = f"{words} a layer"
         rows.know_as(f"tensors.on_rank.{name}", span(on_rank))
         spaces.append(Space(facts={"class": name, "title": title, "words": words}))
-    rows.make_in("class in layers", *spaces)
+    rows.make_in("class on a rank", *spaces)
     return tuple(
         RankWeights(
             weights,

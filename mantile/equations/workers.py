@@ -7,17 +7,16 @@ from dataclasses import dataclass, replace
 
 from mantile.equations.efficiency import Efficiency, efficiency
 from mantile.equations.formats import Formats, formats
-from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware, hardware
 from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.memory import Memory, memory
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
 from mantile.equations.speculation import Speculation, checked, emitted, speculation
-from mantile.equations.support import Support, support
+from mantile.equations.support import support
 from mantile.equations.tables import Equations, OfSpace
 from mantile.equations.tensors import Tensors, tensors
-from mantile.graph.quantity import Named, Node, Quantity, Section, all_of, join, maximum, text, where
+from mantile.graph.quantity import Named, Node, Quantity, Section, all_of, join, maximum, span, text, where
 from mantile.graph.rewrite import GraphRewrite
 from mantile.ir.modules import ModelGraph
 from mantile.library.profiles import Library
@@ -38,7 +37,7 @@ class Workers:
     ranks: Ranks
     hardware: Hardware
     formats: Formats
-    support: Support
+    support: tuple[Section, ...]
     efficiency: Efficiency
     plan: Sharding
     tensors: Tensors
@@ -77,7 +76,7 @@ class Workers:
         return (
             *self.hardware.sections,
             *self.formats.sections,
-            *self.support.sections,
+            *self.support,
             *self.efficiency.sections,
             *self.plan.sections,
             *self.tensors.on_rank,
@@ -131,18 +130,18 @@ def _without_degrees(workers: Workers, only: Callable[[Node, Node | str], Node])
 def workers(
     ir: ModelGraph,
     library: Library,
-    known: Frameworks,
     inputs: Workload,
     ranks: Ranks,
     rows: Equations,
 ) -> Workers:
     """The accelerators that prefill, or do everything."""
     chips = hardware(library, inputs)
-    dtypes = formats(library, inputs, chips, ir)
     rows.know(
-        *(row for of in (chips, dtypes) for section in of.sections for row in section.figures()),
+        *(row for section in chips.sections for row in section.figures()),
         *(*ranks.rows(), ranks.continuous),
     )
+    rows.know_as("framework.pairs", span(chips.pairs.names))
+    dtypes = formats(library, inputs, ir, rows)
     factors = efficiency(library, inputs, ranks, chips, dtypes, ir, rows)
     plan = sharding(ir, inputs, rows)
     stored = tensors(ir, plan, rows)
@@ -157,11 +156,11 @@ def workers(
         ranks=ranks,
         hardware=chips,
         formats=dtypes,
-        support=support(library, inputs, ranks, chips, dtypes),
+        support=support(library, rows, chips.sources),
         efficiency=factors,
         plan=plan,
         tensors=stored,
-        memory=memory(ir, inputs, known, dtypes, factors, plan, stored, rows),
+        memory=memory(ir, dtypes, plan, stored, rows),
         speculation=drafts,
         rows=rows.in_space(""),
     )

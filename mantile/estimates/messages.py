@@ -13,6 +13,7 @@ from mantile.equations.checks import Check
 from mantile.equations.devices import Device
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.reasons import PLAUSIBILITY, REASONS, STRUCTURE
+from mantile.equations.support import DEGREES, KV, MULTIPLIED
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Input, Node
 from mantile.library.scenario_fields import DEFAULT
@@ -191,39 +192,44 @@ def _runs_there(raised: Raised) -> dict[str, str]:
 def _supported(raised: Raised) -> dict[str, str]:
     """What a framework cannot run by its documents, and who says so."""
     workers, values, figures = raised.workers, raised.values, raised.graph.figures
-    asked, chip = workers.support, workers.hardware.generation
+    rows, chip = workers.rows, values[workers.hardware.generation]
     framework = values[workers.inputs.framework]
     reason = raised.check.reason
-    flags: list[tuple[str, Node, str]]
+    flags: list[tuple[str, str, str]]  # subject, its row, words
     if reason == "FRAMEWORK_CHIP":
-        flags = [(f"{framework}/chip", asked.chip, f"on {values[chip]} chips")]
+        flags = [(f"{framework}/chip", "support.chip", f"on {chip} chips")]
     elif reason == "FRAMEWORK_FORMAT":
         flags = [
-            (values[key], asked.parts[name], _format_words(raised, name)) for name, key in asked.keys.items()
+            (values[rows[f"support.{name}.key"]], f"support.{name}.cannot", _format_words(raised, name))
+            for name in (*MULTIPLIED, KV)
+            if f"support.{name}.key" in figures
         ]
     elif reason == "FRAMEWORK_PARALLELISM":
         flags = [
-            (f"{framework}/{way}", flag, f"with {way.replace('_', ' ').upper()} {raised.asked(way)}")
-            for way, flag in asked.parts.items()
-            if way not in asked.keys
+            (f"{framework}/{way}", f"support.{way}", _way_words(raised, way))
+            for way in DEGREES
+            if f"support.{way}" in figures
         ]
     else:
-        assert asked.disaggregated is not None
-        flags = [(f"{framework}/disaggregated", asked.disaggregated, "prefill and decode apart")]
-    raised_flags = [(subject, words) for subject, flag, words in flags if values[flag] > 0]
-    rows = dict.fromkeys(
+        flags = [(f"{framework}/disaggregated", "support.disaggregated", "prefill and decode apart")]
+    raised_flags = [(subject, words) for subject, flag, words in flags if values[rows[flag]] > 0]
+    found = dict.fromkeys(
         row
         for subject, _ in raised_flags
-        for row in (f"support.{subject}".lower(), f"support.{subject}/{values[chip]}".lower())
+        for row in (f"support.{subject}".lower(), f"support.{subject}/{chip}".lower())
         if row in figures and values[figures[row]] > 0
     )
-    sources = dict.fromkeys(figure.source for row in rows if isinstance(figure := figures[row], Input))
+    sources = dict.fromkeys(figure.source for row in found if isinstance(figure := figures[row], Input))
     return {
         "framework": raised.framework,
         "what": ", ".join(dict.fromkeys(words for _, words in raised_flags)),
-        "rows": ", ".join(rows),
+        "rows": ", ".join(found),
         "sources": "; ".join(sources),
     }
+
+
+def _way_words(raised: Raised, way: str) -> str:
+    return f"with {way.replace('_', ' ').upper()} {raised.asked(way)}"
 
 
 def _format_words(raised: Raised, name: str) -> str:

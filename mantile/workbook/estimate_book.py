@@ -15,13 +15,14 @@ from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.decide import TAKE
 from mantile.equations.display import LETTERS, SIDE_BY_SIDE, Currency, as_known, in_unit
+from mantile.equations.engine import NAMES
 from mantile.equations.ready_columns import NAME, READY
 from mantile.equations.typed import NONE, Typed
 from mantile.estimates.estimate import Estimate
 from mantile.graph.quantity import Input, Named, Node, Span, Value, span
 from mantile.library.device import DEVICE_FIELDS
 from mantile.library.scenario import Measured
-from mantile.library.scenario_fields import SAME, SCENARIO_FIELDS, own_name
+from mantile.library.scenario_fields import SCENARIO_FIELDS, own_name
 from mantile.workbook import style
 from mantile.workbook.book import Book, Cell, Document, Sheet
 from mantile.workbook.bundle import BUNDLE_SHEET, Bundle
@@ -84,18 +85,17 @@ class EstimateBook(Book):
         devices = self.estimate.equations.devices
         if devices is not None and name in DEVICE_FIELDS and DEVICE_FIELDS[name].listed == "links":
             return span(devices.table.kinds)
-        settings = self.estimate.equations.settings
-        if settings is not None and name in settings.choices:
-            return span(settings.choices[name])
+        if name in NAMES:
+            names = self.estimate.equations.rows.node(f"engine.{NAMES[name]}")
+            assert isinstance(names, Span)
+            return names
         workers = self.estimate.equations.prefill_workers
         hardware, types = workers.hardware, workers.formats.types
         if name in ("accelerator", "system"):
             return span({"accelerator": hardware.accelerators, "system": hardware.systems}[name])
         field = SCENARIO_FIELDS.get(name)
-        if field is None or field.role != "weights" or not types.of_weights:
-            return None
-        above = (types.same,) if entry.choices[:1] == (SAME,) else ()
-        return span((*above, *types.ids[: types.of_weights]))
+        listed = () if field is None or field.role != "weights" else types.listed(entry)
+        return span(listed) if listed else None
 
     def store_places(self, entries: Iterable[tuple[Input, Input]]) -> None:
         """Store words for the places of inputs.

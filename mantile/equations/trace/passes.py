@@ -130,12 +130,14 @@ _Peaks = Mapping[Quantity, tuple[Node, Workers]]
 def _peaks(graph: EstimateGraph) -> _Peaks:
     peaks: dict[Quantity, tuple[Node, Workers]] = {}
     for workers in graph.workers:
-        formats = workers.formats
-        peaks.setdefault(formats.sixteen_peak, (formats.sixteen_format, workers))
-        for kind in formats.classes.values():
-            of = kind.peak
-            narrow = where(of.value <= of.other_value, of.key, of.other_key)  # the smaller of both counts
-            peaks.setdefault(kind.linear_peak, (choose(1 + kind.low_precision, of.wide, narrow), workers))
+        rows = workers.rows
+        peaks.setdefault(rows["hardware.sixteen_peak"], (rows["hardware.sixteen_format"], workers))
+        for name in workers.formats.classes:
+            own, asked = f"hardware.{name}.", "hardware.activation_peak"
+            stored = f"{own}stored_peak"  # the smaller of both counts
+            narrow = where(rows[stored] <= rows[asked], rows[f"{stored}_key"], rows[f"{asked}_key"])
+            format = choose(1 + rows[f"{own}low_precision"], rows[f"{own}wide_format"], narrow)
+            peaks.setdefault(rows[f"{own}linear_peak"], (format, workers))
     return peaks
 
 

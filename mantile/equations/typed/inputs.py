@@ -10,7 +10,6 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.datatype import DataTypes
-from mantile.equations.framework import Frameworks
 from mantile.equations.hardware import Hardware
 from mantile.equations.inputs import Workload
 from mantile.equations.override import OVERRIDE
@@ -91,7 +90,7 @@ class TypedInputs:
 def typed_inputs(
     inputs: Workload,
     hardware: Hardware,
-    known: Frameworks,
+    frameworks: tuple[Input, ...],
     types: DataTypes,
     overrides: Iterable[Input],
     money: Container[Input],
@@ -102,7 +101,7 @@ def typed_inputs(
     """The lines about what the cells of inputs, and those of overrides, hold.
 
     Args:
-        types: data types of the library.
+        frameworks: their ids; `types` the data types of the library.
         overrides: their cells.
         money: the inputs and overrides from which only power and cost follow.
         classes: what is asked of classes of requests; `demand` what is chosen of it.
@@ -111,7 +110,7 @@ def typed_inputs(
     library = {
         "accelerator": hardware.accelerators,
         "system": hardware.systems,
-        "framework": known.names,
+        "framework": frameworks,
     } | dict.fromkeys((name for name, field in DEVICE_FIELDS.items() if field.listed == "links"), links)
     entries = {
         **{entry: name for name, entry in inputs.named().items()},
@@ -209,9 +208,8 @@ def _list(
 ) -> tuple[Input, ...]:
     """The texts of the library that an input is chosen from; none where its line lists them."""
     field = SCENARIO_FIELDS.get(own_name(name))
-    if field is not None and field.role == "weights" and types.of_weights and len(entry.choices) > 1:
-        ids = types.ids[: types.of_weights]
-        listed = (types.same, *ids) if types.same.value in entry.choices else ids
+    if field is not None and field.role == "weights" and len(entry.choices) > 1:
+        listed = types.listed(entry)
         if tuple(item.value for item in listed) == entry.choices:
             return listed
     return library.get(own_name(name), ())
