@@ -65,18 +65,19 @@ def shown(book: EstimateBook, sheet: str, edited: dict[str, Any] | None = None) 
 def test_modules_and_shapes_hold_every_parameter_once(name: str) -> None:
     """Rows sum to the model, every shape multiplies out, and a module's bytes are those of its tensors."""
     made = ask(model=name)
-    sheet, stored = ir_sheet(made.equations), made.equations.prefill_workers.tensors
+    sheet, equations = ir_sheet(made.equations), made.equations.rows
+    stored, tower = equations["tensors.parameters"], "tensors.vision"
     rows = [*sheet.rows, *sheet.apart]
-    nodes: list[Node] = [sheet.parameters, sheet.check, stored.parameters]
+    nodes: list[Node] = [sheet.parameters, sheet.check, stored]
     for row in rows:
         nodes += [row.parameters, row.bytes]
     for tensor in sheet.tensors:
         nodes += [*tensor.shape, tensor.values, tensor.bytes, tensor.size]
         nodes += [figure for figure in (tensor.tensor.layers, tensor.tensor.copies) if figure is not None]
-    values = run(made, [*nodes, *([] if stored.vision is None else [stored.vision])])
+    values = run(made, [*nodes, *([equations[tower]] if tower in equations else [])])
     runs = made.equations.ir.vision is not None  # other towers stand apart
-    vision = values[stored.vision] if runs and stored.vision is not None else 0
-    assert values[sheet.parameters] == values[stored.parameters] + vision
+    vision = values[equations[tower]] if runs else 0
+    assert values[sheet.parameters] == values[stored] + vision
     assert str(values[sheet.check]).startswith("✓")
     assert len(sheet.rows) == len(made.equations.ir.modules) + runs
     for tensor in sheet.tensors:

@@ -14,7 +14,7 @@ from mantile.equations.devices import Devices
 from mantile.equations.display import LETTERS, in_scenario, sum_across
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import Workload
-from mantile.equations.kv_cache import Cache
+from mantile.equations.kv_cache import channels_of, expanded
 from mantile.equations.ready_columns import COUNTS, where_it_counts
 from mantile.equations.reasons import INPUTS, PLAN, REASONS, Reason
 from mantile.equations.roofline import Block
@@ -43,7 +43,7 @@ from mantile.graph.quantity import (
     where,
 )
 from mantile.graph.rows import Rows
-from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph
+from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Module
 from mantile.library.architecture import NOT_RUN
 from mantile.library.huggingface.unread import why_unread
 
@@ -307,10 +307,10 @@ def _make_model(rows: Equations, estimate: Checked, parts: _Parts) -> None:
     held = [_facts(matrix) for matrix in matrices]
     rows.make_in("multiplied matrix", *(Space(facts=facts) for facts in used))
     rows.make_in("held matrix", *(Space(facts=facts) for facts in held))
-    caches = [cache for cache in workers.memory.caches.growing if cache.module.layers is not None]
-    rows.make_in("checked cache", *(Space(facts=_of_cache(rows, cache, workers)) for cache in caches))
-    expanded = [Space(facts=_expanded(rows, cache, workers)) for cache in caches if cache.expanded]
-    rows.make_in("expanded cache", *expanded)
+    caches = workers.memory.caches
+    rows.make_in("checked cache", *(Space(facts=_of_cache(rows, module, workers)) for module in caches))
+    latents = [module for module in caches if expanded(rows.features, module) is not None]
+    rows.make_in("expanded cache", *(Space(facts=_expanded(rows, module, workers)) for module in latents))
     kinds = {kind.count.id.removeprefix("model."): kind for kind in ir.layers}
     stages = {name: span(workers.plan.stages.layers[kind.count]).members for name, kind in kinds.items()}
     rows.make_in(
@@ -365,17 +365,17 @@ def _parameters(block: Block) -> str:
     return _id(next(row for row in block.section.figures() if row.id.endswith(".parameters")))
 
 
-def _of_cache(rows: Equations, cache: Cache, workers: Workers) -> dict[str, str]:
+def _of_cache(rows: Equations, module: Module, workers: Workers) -> dict[str, str]:
     """A cache that grows with a request: on the ranks of an attention group, and of the model with copies."""
-    module, width = cache.module, f"checks.kv_width.{cache.module.id}"
-    if cache.expanded is None:
-        rows.know_as(width, _with_copies(cache.channels, workers))
+    width, size = f"checks.kv_width.{module.id}", workers.rows[f"memory.kv_bytes_per_token.{module.id}"]
+    if expanded(rows.features, module) is None:
+        rows.know_as(width, _with_copies(channels_of(module), workers))
     kept = f"kept_bytes.{module.id}"
     rows.know_as(kept, workers.formats.kept_bytes(module.operation))
     return {
         "name": module.id,
-        "label": cache.bytes_per_token.label,
-        "bytes": _id(cache.bytes_per_token),
+        "label": size.label,
+        "bytes": size.id,
         "tp": workers.inputs.tp.id,
         "layers": _id(module.layers),
         "width": _name(width),
@@ -383,17 +383,17 @@ def _of_cache(rows: Equations, cache: Cache, workers: Workers) -> dict[str, str]
     }
 
 
-def _expanded(rows: Equations, cache: Cache, workers: Workers) -> dict[str, str]:
+def _expanded(rows: Equations, module: Module, workers: Workers) -> dict[str, str]:
     """Latents that a framework keeps as they are, or expanded to heads."""
-    assert cache.expanded is not None
-    module = cache.module
-    latent = {"latent": cache.channels, "expanded": cache.expanded[1]}
+    heads = expanded(rows.features, module)
+    assert heads is not None
+    latent = {"latent": channels_of(module), "expanded": heads}
     names = {name: f"{name}_width.{module.id}" for name in latent} | {
         "as_they_are": f"as_they_are.{module.id}"
     }
     for name, width in latent.items():
         rows.know_as(names[name], _with_copies(width, workers))
-    rows.know_as(names["as_they_are"], cache.expanded[0])
+    rows.know_as(names["as_they_are"], workers.rows["memory.latents_saved"])
     return {name: _name(known) for name, known in names.items()} | {
         "name": module.id,
         "of": module.label.lower(),

@@ -213,7 +213,7 @@ def make_places(rows: Equations, ir: ModelGraph, inputs: Workload, base: Workers
         {
             "kind": kind.count.id.removeprefix("model."),
             "weights": base.memory.of_layers[kind.count].id,
-            "cache": base.memory.caches.layers[kind.count].id,
+            "cache": base.memory.kv_of_layers[kind.count].id,
         }
         for kind in ir.layers
     )

@@ -21,12 +21,12 @@ from mantile.equations.constant import BOTH_WAYS
 from mantile.equations.devices_links import Link
 from mantile.equations.forward import Pass
 from mantile.equations.inputs import DeviceInputs
-from mantile.equations.kv_cache import Caches
+from mantile.equations.kv_cache import channels_of
 from mantile.equations.roofline import Block
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Input, Node, Quantity, as_node, maximum, minimum, sum_of, where
 from mantile.graph.rows import Rows
-from mantile.ir.modules import ModelGraph, Module
+from mantile.ir.modules import ModelGraph, Module, Recurrence
 
 OF_RUN = {
     "layer_time": "s",
@@ -71,11 +71,11 @@ def layers_away(name: str, device: DeviceInputs, before: DeviceInputs) -> Node |
     return None if stated is None else where(before.count > 0, stated, 0)
 
 
-def _parts(ir: ModelGraph, caches: Caches) -> Iterator[_Part]:
+def _parts(ir: ModelGraph, caches: tuple[Module, ...]) -> Iterator[_Part]:
     yield _Part("experts", "experts", lambda module: module.id.startswith(_EXPERTS))
-    growing = {cache.module.id: cache for cache in caches.growing}
-    kept = {*growing, *caches.states}
-    written = sum_of([cache.channels for cache in list(growing.values())[:1]]) if growing else None
+    states = (module for module in ir.modules if isinstance(module.operation, Recurrence))
+    kept = {module.id for module in (*caches, *states)}
+    written = channels_of(caches[0]) if caches else None
     yield _Part(
         "kv",
         "KV cache",

@@ -43,6 +43,7 @@ from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.roofline import make_modules
 from mantile.equations.serving import Serving, serving
 from mantile.equations.tables import Equations, Space
+from mantile.equations.tensors import features_of_tensors
 from mantile.equations.typed import (
     ASSUMPTIONS,
     PAID,
@@ -276,7 +277,8 @@ def build_graph(
     rows = Equations(
         _features(disaggregated, open_loop, caches_prefixes, stated)
         | _of_model(ir)
-        | frozenset((*features_of_plan(ir), *features_of_weights(ir), *features_of_caches(ir)))
+        | frozenset((*features_of_plan(ir), *features_of_tensors(ir)))
+        | frozenset((*features_of_weights(ir), *features_of_caches(ir)))
         | frozenset({"devices"} if devices else {})
         | frozenset({FEATURE} if runs else {})
         | frozenset({"correction"} if library.correction is not None else {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mantile.equations.kv_cache import limit_of, suffix_of
+from mantile.equations.kv_cache import channels_of, layers_of, limit_of, suffix_of
 from mantile.equations.link import LinkTable, know_links, way
 from mantile.equations.tables import Equations, Space
 from mantile.equations.workers import Workers
@@ -17,14 +17,11 @@ def hand_over(rows: Equations, prefill_workers: Workers, decode_workers: Workers
         table: of links, for machines whose systems state no network.
     """
     caches = []
-    for cache in prefill_workers.memory.caches.growing:
-        module = cache.module
-        if module.layers is None:
-            continue
+    for module in prefill_workers.memory.caches:
         at = f"handed.{module.id}"
-        rows.know_as(f"{at}.width", cache.channels)
+        rows.know_as(f"{at}.width", channels_of(module))
         rows.know_as(f"{at}.kept", prefill_workers.formats.kept_bytes(module.operation))
-        rows.know_as(f"{at}.layers", module.layers)
+        rows.know_as(f"{at}.layers", layers_of(module))
         tokens = f"transfer_tokens{suffix_of(limit_of(module))}"
         facts = {"m": module.id, "name": module.label, "tokens": tokens, "handed": at}
         caches.append(Space(facts=facts))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from mantile.equations.constant import CONV_BYTES, STATE_BYTES, VECTOR_BYTES
 from mantile.equations.graph import EstimateGraph
+from mantile.equations.kv_cache import channels_of, kept_of
 from mantile.equations.order import LayerOrder
 from mantile.equations.plan import mentions, scope
 from mantile.equations.workers import Workers
@@ -194,17 +195,17 @@ class _Sheet:
         self.workers, self.stored = graph.prefill_workers, graph.prefill_workers.tensors
         self.order = LayerOrder(graph.ir, "ir")
         self.tensors: list[TensorRow] = []
-        self.caches = {cache.module.id: cache for cache in graph.decode_workers.memory.caches.growing}
 
     def made(self) -> IrSheet:
         rows: list[ModuleRow] = []
-        if self.ir.vision is not None and self.stored.vision is not None:
-            rows.append(self._vision(len(rows) + 1, self.stored.vision))
+        towers = bool(self.ir.tower())
+        if self.ir.vision is not None and towers:
+            rows.append(self._vision(len(rows) + 1))
         for module in self.ir.modules:
             rows.append(self._module(len(rows) + 1, module))
         apart: list[ModuleRow] = []
-        if self.ir.vision is None and self.stored.vision is not None:
-            apart.append(self._vision(len(rows) + 1, self.stored.vision))
+        if self.ir.vision is None and towers:
+            apart.append(self._vision(len(rows) + 1))
         apart += self._prediction(len(rows) + len(apart) + 1)
         sums = [
             Quantity(f"ir.{name}", f"All {unit}s", unit, sum_range(span(figures)))
@@ -213,7 +214,9 @@ class _Sheet:
                 ("bytes", "B", [row.bytes for row in rows]),
             )
         ]
-        listed = self.stored.parameters if self.ir.vision is None else self._with_vision()
+        listed: Node = self.graph.rows["tensors.parameters"]
+        if self.ir.vision is not None:
+            listed = listed + self.graph.rows["tensors.vision"]
         check = where(equal(sums[0], listed), "✓ sums to the tensor list", "✗ not the tensor list")
         return IrSheet(
             title=self._title(rows, sums[1]),
@@ -227,10 +230,6 @@ class _Sheet:
             tensors=tuple(self.tensors),
             layout=tuple(layout(self.graph)),
         )
-
-    def _with_vision(self) -> Node:
-        assert self.stored.vision is not None
-        return self.stored.parameters + self.stored.vision
 
     def _title(self, rows: Sequence[ModuleRow], total: Quantity) -> Quantity:
         """How many kinds of module there are, and which holds most bytes."""
@@ -246,8 +245,8 @@ class _Sheet:
 
     def _module(self, number: int, module: Module) -> ModuleRow:
         kinds = [kind for kind in self.ir.layers if module in kind.modules]
-        listed = self.stored.of_module.get(module.id)
-        parameters = _parameters(number, listed)
+        stores = any(not tensor.buffer for tensor in module.tensors)
+        parameters = _parameters(number, self.graph.rows[f"tensors.module.{module.id}"] if stores else None)
         sizes = self._listed(number, [(t, self.stored.sizes[t]) for t in module.tensors])
         return ModuleRow(
             id=module.id,
@@ -276,10 +275,11 @@ class _Sheet:
         now = join("", *[part for fact in typed for part in (" ", fact)][1:])
         return if_error(equal(now, " ".join(str(fact.value) for fact in typed)), 0)
 
-    def _vision(self, number: int, parameters: Quantity) -> ModuleRow:
+    def _vision(self, number: int) -> ModuleRow:
         """The vision tower, in 16 bit on every rank of the first stage; or towers that no text runs."""
         members = [(t, self.stored.beside[t]) for t in self.ir.tower() if t in self.stored.beside]
-        sizes, all_values = self._listed(number, members, sixteen_bit=True), _parameters(number, parameters)
+        sizes = self._listed(number, members, sixteen_bit=True)
+        all_values = _parameters(number, self.graph.rows["tensors.vision"])
         return ModuleRow(
             id="vision",
             number=number,
@@ -299,9 +299,9 @@ class _Sheet:
 
     def _prediction(self, number: int) -> Iterator[ModuleRow]:
         """Layers that predict further tokens, which no pass runs."""
-        if self.stored.predicted is None:
+        if not self.ir.prediction:
             return
-        parameters = _parameters(number, self.stored.predicted)
+        parameters = _parameters(number, self.graph.rows["tensors.prediction"])
         count = self.ir.facts["mtp_layers"]
         sizes = self._listed(number, [(t, self.stored.beside[t]) for t in self.ir.prediction])
         yield ModuleRow(
@@ -347,11 +347,9 @@ class _Sheet:
         """Bytes that a layer keeps of a token over all heads, or of a request."""
         identifier, label = f"ir.cache.{module.id}", f"Kept by {module.label}"
         work = module.operation
-        if module.id in self.caches:
+        if kept_of(module) is not None:
             formats = self.graph.decode_workers.formats
-            return Quantity(
-                identifier, label, "B/token", self.caches[module.id].channels * formats.kept_bytes(work)
-            )
+            return Quantity(identifier, label, "B/token", channels_of(module) * formats.kept_bytes(work))
         if not isinstance(work, Recurrence):
             return None
         kept = work.state * STATE_BYTES + work.conv * (work.kernel - 1) * CONV_BYTES
@@ -468,23 +466,23 @@ def layout(graph: EstimateGraph) -> Iterator[tuple[str, Node | str]]:
 
 def _kept(graph: EstimateGraph) -> Iterator[tuple[str, Node | str]]:
     workers = graph.decode_workers
-    caches = workers.memory.caches
-    for cache in caches.growing:
-        work = cache.module.operation
+    for module in workers.memory.caches:
+        work = module.operation
         kind = (
             "keys and values of all KV heads" if isinstance(work, Attention) else "one latent for all heads"
         )
-        yield cache.module.label, "keys of one head" if isinstance(work, Indexer) else kind
-        yield "values a token and layer", cache.channels
+        yield module.label, "keys of one head" if isinstance(work, Indexer) else kind
+        yield "values a token and layer", channels_of(module)
         span_ = getattr(work, "span", None)
         if span_ is not None and span_.length is not None:
             yield f"attention span: {span_.kind}", span_.length
-    for identifier, state in caches.states.items():
-        yield f"state a request, {graph.ir.module(identifier).label}", state.bytes
-    if caches.growing:
+    for module in graph.ir.modules:
+        if isinstance(module.operation, Recurrence):
+            yield f"state a request, {module.label}", workers.rows[f"memory.layer_state.{module.id}"]
+    if workers.memory.caches:
         yield "data type", workers.inputs.kv_dtype
         yield "bytes a value", workers.formats.kv_bytes
-        yield "bytes a token, all layers, on a rank", caches.per_token
+        yield "bytes a token, all layers, on a rank", workers.rows["memory.kv_bytes_per_token"]
         copies = workers.plan.kv_copies
         yield "copies of a KV head", "one on every TP rank" if copies is None else copies
         if workers.inputs.dcp is not None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from mantile.equations.formats import Formats
 from mantile.equations.plan import Sharding
 from mantile.equations.tables import Equations, Space
-from mantile.graph.quantity import Input, Node, Quantity, as_node, sum_of, where
+from mantile.graph.quantity import Input, Named, Node, Quantity, as_node, sum_of, where
 from mantile.ir.modules import (
     Attention,
     AttentionSpan,
@@ -20,62 +19,6 @@ from mantile.ir.modules import (
 )
 
 
-@dataclass(frozen=True)
-class Cache:
-    """What a module keeps of every token.
-
-    Args:
-        module: that attends to it.
-        channels: of a token, of the whole model.
-        bytes_per_token: of a layer on a rank.
-        expanded: where a framework may keep latents expanded to heads: whether it keeps them as they are, and
-            the channels of the heads.
-    """
-
-    module: Module
-    channels: Node
-    bytes_per_token: Quantity
-    expanded: tuple[Node, Node] | None = None
-
-    @property
-    def in_layers(self) -> Node:
-        """Bytes of a token in all layers."""
-        layers = self.module.layers
-        return self.bytes_per_token if layers is None else self.bytes_per_token * layers
-
-
-@dataclass(frozen=True)
-class State:
-    """What a layer keeps of a request on a rank, however long it is: the recurrent state and the convolution.
-
-    Args:
-        values: of the recurrent state.
-        conv: channels of the convolution.
-        bytes: of both.
-    """
-
-    values: Quantity
-    conv: Quantity
-    bytes: Quantity
-
-
-@dataclass(frozen=True)
-class Caches:
-    """KV caches and states of a rank.
-
-    Args:
-        growing: what grows with the length of a request.
-        states: what does not, by module.
-        per_token: bytes of a token in all layers.
-        layers: bytes of a request in a layer of each kind.
-    """
-
-    growing: tuple[Cache, ...]
-    states: Mapping[str, State]
-    per_token: Quantity
-    layers: Mapping[Input, Quantity]
-
-
 def kept_of(module: Module) -> tuple[Node, AttentionSpan] | None:
     """Channels that a module keeps of every token, and how far back it looks; None if it keeps none."""
     work = module.operation
@@ -84,6 +27,13 @@ def kept_of(module: Module) -> tuple[Node, AttentionSpan] | None:
     if isinstance(work, LatentAttention):
         return work.latent, work.span
     return (work.key, AttentionSpan("full")) if isinstance(work, Indexer) else None
+
+
+def channels_of(module: Module) -> Node:
+    """Channels that a module keeps of every token, of the whole model."""
+    kept = kept_of(module)
+    assert kept is not None
+    return kept[0]
 
 
 def limit_of(module: Module) -> Input | None:
@@ -102,10 +52,16 @@ def features_of_caches(ir: ModelGraph) -> Iterator[str]:
         yield from ("cache_policy", *(name for name, is_there in saved.items() if is_there))
 
 
+def expanded(features: frozenset[str], module: Module) -> Node | None:
+    """Channels of the heads where a framework may keep latents expanded to them; None where it may not."""
+    work = module.operation
+    may = isinstance(work, LatentAttention) and "latents_saved" in features and work.entry_tokens is None
+    return work.expanded if may and isinstance(work, LatentAttention) else None
+
+
 def make_caches(rows: Equations, ir: ModelGraph, formats: Formats, plan: Sharding) -> tuple[Module, ...]:
     """Make the rows of what modules keep of tokens and of requests; the modules that keep tokens."""
-    of_module: list[Space] = []
-    plain, latents, states = list[Space](), list[Space](), list[Space]()
+    of_module, states = list[Space](), list[Space]()
     keep = tuple(module for module in ir.modules if kept_of(module) is not None)
     for module in ir.modules:
         facts, work = {"module": module.id, "label": module.label}, module.operation
@@ -119,15 +75,12 @@ def make_caches(rows: Equations, ir: ModelGraph, formats: Formats, plan: Shardin
         rows.know_as(f"memory.channels.{module.id}", plan.on_rank(kept[0], module))
         bytes_kept = formats.kept_bytes(work)
         assert isinstance(bytes_kept, Input | Quantity)
-        space = Space(facts=facts | {"bytes": bytes_kept.id, "limit": suffix_of(limit_of(module))})
-        of_module.append(space)
-        if _may_expand(rows, module) and isinstance(work, LatentAttention):
-            rows.know_as(f"memory.expanded.{module.id}", plan.on_rank(work.expanded, module))
-            latents.append(space)
-        else:
-            plain.append(space)
-    rows.make_in("cache", *plain)
-    rows.make_in("cache of latents", *latents)
+        facts |= {"bytes": bytes_kept.id, "layers": layers_of(module).id}
+        facts["limit"] = suffix_of(limit_of(module))
+        rows.know(layers_of(module))
+        if (heads := expanded(rows.features, module)) is not None:
+            rows.know_as(f"memory.expanded.{module.id}", plan.on_rank(heads, module))
+        of_module.append(Space(facts=facts, features=frozenset({"expanded"} if heads is not None else {})))
     rows.make_in("cache of a module", *of_module)
     rows.make_in("recurrence", *states)
     limits = dict.fromkeys(map(limit_of, keep))
@@ -148,51 +101,24 @@ def make_caches(rows: Equations, ir: ModelGraph, formats: Formats, plan: Shardin
     return keep
 
 
-def _may_expand(rows: Equations, module: Module) -> bool:
-    """Whether a framework may keep latents of a module expanded to heads."""
-    work = module.operation
-    return (
-        isinstance(work, LatentAttention) and "latents_saved" in rows.features and work.entry_tokens is None
-    )
-
-
 def suffix_of(limit: Input | None) -> str:
     return "" if limit is None else f".{limit.id.removeprefix('model.')}"
 
 
-def caches(rows: Equations, ir: ModelGraph, keep: tuple[Module, ...]) -> Caches:
-    """What a rank keeps, from the rows that are made; what all layers come to is made known."""
-    growing = tuple(_cache(rows, module) for module in keep)
-    rows.know_as("memory.in_layers", sum_of([cache.in_layers for cache in growing] or [as_node(0)]))
-    to_come, of_prefix = list[Node](), list[Node]()
+def layers_of(module: Module) -> Named:
+    """The layers that have a module."""
+    assert isinstance(module.layers, Input | Quantity)
+    return module.layers
+
+
+def know_sums(rows: Equations, keep: tuple[Module, ...]) -> None:
+    """Name what the tokens of all layers come to, and of those that look back as far."""
+    of_prefix = list[Node]()
     for limit in dict.fromkeys(map(limit_of, keep)):
-        of_limit = sum_of([cache.in_layers for cache in growing if limit_of(cache.module) is limit])
+        within = (module for module in keep if limit_of(module) is limit)
+        of_limit = sum_of(
+            [rows[f"memory.kv_bytes_per_token.{module.id}"] * layers_of(module) for module in within]
+        )
         rows.know_as(f"memory.in_layers_of{suffix_of(limit)}", of_limit)
         of_prefix.append(of_limit if limit is None else where(limit > 0, 0, of_limit))
-        to_come.append(rows[f"memory.kv_to_come{suffix_of(limit)}"])
     rows.know_as("memory.in_layers_of_prefix", sum_of(of_prefix or [as_node(0)]))
-    if to_come:
-        rows.know_as("memory.to_come", sum_of(to_come))
-    return Caches(
-        growing=growing,
-        states={
-            module.id: State(
-                rows[f"memory.state_values.{module.id}"],
-                rows[f"memory.conv_channels.{module.id}"],
-                rows[f"memory.layer_state.{module.id}"],
-            )
-            for module in ir.modules
-            if isinstance(module.operation, Recurrence)
-        },
-        per_token=rows["memory.kv_bytes_per_token"],
-        layers={kind.count: rows[f"memory.layer_kv.{'.'.join(kind.blocks)}"] for kind in ir.layers},
-    )
-
-
-def _cache(rows: Equations, module: Module) -> Cache:
-    kept, work = kept_of(module), module.operation
-    assert kept is not None
-    size = rows[f"memory.kv_bytes_per_token.{module.id}"]
-    if _may_expand(rows, module) and isinstance(work, LatentAttention):
-        return Cache(module, kept[0], size, (rows["memory.latents_saved"], work.expanded))
-    return Cache(module, kept[0], size)

@@ -77,6 +77,7 @@ _STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a model, and 
         | _classes(turns=2, think_time=9.0),
     ),
     "classes": (_DENSE, _classes()),
+    "KV heads of several kinds": ("mimo-v2-flash", {}),
 }
 
 

@@ -118,16 +118,17 @@ tokens_to_come.{limit}  Tokens it keeps at the end beside them, {words} [token/r
             = where({length} * windows_saved > 0, min(sequence_length, {length} + window_step), kept_at_end) /
             token_groups - cached_tokens.{limit}
 
-each cache
+each cache of a module
+when not expanded
 kv_bytes_per_token.{module}  KV bytes per token of a layer, {label}
             (KV bytes per token of a layer, {label}) [B/token] = channels.{module} * {bytes}
-
-each cache of latents
+when expanded
 kv_bytes_per_token.{module}  KV bytes per token of a layer, {label}
             (KV bytes per token of a layer, {label}) [B/token]
             = where(latents_saved > 0, channels.{module}, expanded.{module}) * {bytes}
 
-kv_bytes_per_token  KV bytes per token (KV bytes per token) [B/token] = in_layers
+kv_bytes_per_token  KV bytes per token (KV bytes per token) [B/token]
+            = added(*[`memory.kv_bytes_per_token.{module}` * `{layers}` each cache of a module])
 each recurrence
 state_values.{module}  State values per rank, {label} (state values per rank) [channel] = state.{module}
 conv_channels.{module}  Convolution channels per rank, {label} (convolution channels per rank) [channel]
@@ -272,7 +273,7 @@ usable      Usable memory [B]
 kv_room     Room for requests [B] = max(0, room)
 when growing_cache
 kv_growth   Room for one request to grow to its end [B]
-            = one_request * to_come * plan.layers / model.layers
+            = one_request * added(*[kv_to_come{limit} each reach]) * plan.layers / model.layers
             ; on the fullest stage; the oldest one always ends
 
 when not growing_cache

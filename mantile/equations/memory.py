@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from mantile.equations.adapters import Adapters, adapters
+from mantile.equations.adapters import make_adapters
 from mantile.equations.formats import Formats
-from mantile.equations.inputs import Workload
 from mantile.equations.kinds_of_layers import kinds_of
-from mantile.equations.kv_cache import Caches, caches, kept_of, make_caches
+from mantile.equations.kv_cache import kept_of, know_sums, make_caches
 from mantile.equations.plan import Sharding, scope
 from mantile.equations.tables import Equations, Space
 from mantile.equations.tensors import Tensors
@@ -39,24 +38,22 @@ class Memory:
     Args:
         stage_weights: of a rank on each pipeline stage, wherever they lie.
         stage_kv: KV cache of a request on a rank of each stage.
-        caches: KV caches and states of a layer.
-        of_layers: weights of a layer of each kind; `ends` what the first stage holds before its layers, and
-            the last behind them.
-        adapters: of LoRA; None where no scenario states any.
+        caches: modules that keep tokens.
+        of_layers: weights of a layer of each kind; `kv_of_layers` KV cache and states of a request in it.
+        ends: what the first stage holds before its layers, and the last behind them.
     """
 
     stage_weights: tuple[Quantity, ...]
     stage_kv: tuple[Quantity, ...]
-    caches: Caches
+    caches: tuple[Module, ...]
     of_layers: Mapping[Input, Quantity]
+    kv_of_layers: Mapping[Input, Quantity]
     ends: tuple[Quantity, Quantity]
-    adapters: Adapters | None
     sections: tuple[Section, ...]
 
 
 def memory(
     ir: ModelGraph,
-    inputs: Workload,
     formats: Formats,
     plan: Sharding,
     tensors: Tensors,
@@ -69,11 +66,10 @@ def memory(
     """
     keep = make_caches(rows, ir, formats, plan)
     make_weights(rows, ir, formats, tensors, plan)
-    layers: Mapping[Input, Quantity] = _by_kind(rows, ir, "memory.layer_weights")
-    kept = caches(rows, ir, keep)
-    carried = adapters(ir, inputs, plan, layers)
-    if carried is not None:
-        layers = carried.layers
+    know_sums(rows, keep)
+    if "adapters" in rows.features:
+        make_adapters(rows, ir, plan)
+    layers = _by_kind(rows, ir, "adapters.layer" if "adapters" in rows.features else "memory.layer_weights")
     ends = (
         rows["memory.first_weights" if "vision_tower" in rows.features else "memory.embedding_weights"],
         rows["memory.draft_weights" if "speculation" in rows.features else "memory.head_weights"],
@@ -81,7 +77,7 @@ def memory(
     make_stages(rows, ir, layers)
     sections = (
         *rows.sections("memory", "Weights of a layer"),
-        *(() if carried is None else (carried.section,)),
+        *rows.sections("adapters"),
         *rows.sections("memory", "KV admission", "KV cache of a request", "Drafter"),
         *rows.sections("memory", "Stages in memory"),
         *rows.sections("engine"),
@@ -92,10 +88,10 @@ def memory(
     return Memory(
         stage_weights=tuple(rows[f"memory.stage_weights.{stage}"] for stage in range(MOST_STAGES)),
         stage_kv=tuple(rows[f"memory.stage_kv.{stage}"] for stage in range(MOST_STAGES)),
-        caches=kept,
+        caches=keep,
         of_layers=layers,
+        kv_of_layers=_by_kind(rows, ir, "memory.layer_kv"),
         ends=ends,
-        adapters=carried,
         sections=(*sections, *rows.sections("memory", "Working memory", "Capacity", "Memory used")),
     )
 
@@ -109,8 +105,6 @@ def features_of_weights(ir: ModelGraph) -> Iterator[str]:
         yield "many_kinds"
     if _back(ir) is not None:
         yield "padded_experts"
-    if ir.tower():
-        yield "vision_tower"
 
 
 def _back(ir: ModelGraph) -> tuple[Module, GroupedMatMul] | None:
@@ -124,8 +118,6 @@ def _back(ir: ModelGraph) -> tuple[Module, GroupedMatMul] | None:
 
 def make_weights(rows: Equations, ir: ModelGraph, formats: Formats, tensors: Tensors, plan: Sharding) -> None:
     """Make the rows of weights: of each class, of each kind of layer, of what drafts."""
-    ends = (tensors.embedding, tensors.head, tensors.final_vectors, tensors.vision)
-    rows.know(*(figure for figure in ends if figure is not None))
     rows.know_as("memory.embedding_bytes", formats.stored.get("embedding", formats.stored["head"]).bytes)
     back = _back(ir)
     if back is not None:
@@ -133,7 +125,6 @@ def make_weights(rows: Equations, ir: ModelGraph, formats: Formats, tensors: Ten
     members: dict[Input, list[str]] = {kind.count: [] for kind in ir.layers}
     plain, padded = list[Space](), list[Space]()
     for of_layer in tensors.of_layers:
-        rows.know(of_layer.parameters)
         stored = formats.stored.get(of_layer.weights)
         name = of_layer.parameters.id.removeprefix("tensors.")
         facts = {"class": name, "title": of_layer.title, "words": of_layer.words}

@@ -152,9 +152,8 @@ def sharding(ir: ModelGraph, inputs: Workload, rows: Equations) -> Sharding:
         rows: know inputs and ranks.
     """
     rows.know(ir.total_layers, *(kind.count for kind in ir.layers), *(each.layers for each in inputs.devices))
-    ffns = "shared_ranks" if "shared_ffns" in rows.features else "stage_ranks"
-    stage = f"plan.{'ffn_ranks' if 'TP_of_FFNs' in rows.features else ffns}"
-    over: dict[Scope, str] = {"attention": "inputs.tp", "stage": stage, "shared": stage}
+    dense = "ranks_of_dense"
+    over: dict[Scope, str] = {"attention": "inputs.tp", "stage": dense, "shared": dense}
     if (count := _experts(ir)) is not None:
         over["experts"] = "plan.expert_tp"
     on_ranks = _make_dimensions(rows, ir, over)
@@ -167,7 +166,7 @@ def sharding(ir: ModelGraph, inputs: Workload, rows: Equations) -> Sharding:
     several = "several_copies" in rows.features
     most = "most_copies" if several else "".join({_copies(units) for units in copies.values()})
     return Sharding(
-        over={name: rows.figure(ranks) for name, ranks in over.items()},
+        over={name: rows.node(ranks) for name, ranks in over.items()},
         on_ranks={name: {node: rows[row] for node, row in each.items()} for name, each in on_ranks.items()},
         copied={total: total * rows[f"plan.{_copies(units)}"] for total, units in copies.items()},
         splits={width.total: width.split for width in ir.widths},
@@ -185,6 +184,10 @@ _NAMES = {
 """Ids and labels of units that are not called as their fact is."""
 
 
+_LEFT_OVER = ("heads", "KV heads", "columns", "copied heads")
+"""Of which the text counts what degrees leave over."""
+
+
 def _make_dimensions(
     rows: Equations, ir: ModelGraph, over: Mapping[Scope, str]
 ) -> dict[Scope, dict[Node, str]]:
@@ -193,7 +196,7 @@ def _make_dimensions(
     Columns have one for all ranks they are spread over, heads those of each kind and the channels they make.
     """
     on_ranks: dict[Scope, dict[Node, str]] = {name: {} for name in over}
-    made, left = list[Space](), dict[str, list[Space]]()
+    made, left = list[Space](), {name: list[Space]() for name in _LEFT_OVER}
     copied = _copied(ir)
 
     def make(name: str, ranks: Scope, node: Node, feature: str, facts: Mapping[str, str]) -> Space:
@@ -207,39 +210,30 @@ def _make_dimensions(
         name, label = _NAMES.get(fact, (fact, ""))
         facts = {"units": units.id, "unit": units.unit, "label": label or units.label, "user": ""}
         if width.split == "columns":
-            for number, user in enumerate(_users(ir, width.total)):
+            users = dict.fromkeys(scope(module) for module in ir.modules if _uses(module, width.total))
+            for number, user in enumerate(users):
                 of, words = (f".{user}", f", {user}") if number else ("", "")
                 space = make(f"{name}{of}", user, width.total, "even", facts | {"user": words})
                 if fact != "vocabulary":
-                    left.setdefault("columns", []).append(space)
+                    left["columns"].append(space)
             continue
         if units not in on_ranks["attention"]:
-            feature = "even" if width.split == "heads" else "at_least_one"
-            left.setdefault(width.split, []).append(make(name, "attention", units, feature, facts))
+            kind, feature = ("heads", "even") if width.split == "heads" else ("KV heads", "at_least_one")
+            left[kind].append(make(name, "attention", units, feature, facts))
             if units in copied:
                 of_copies = {"copies": _copies(units), **facts}
                 made.append(Space(facts=of_copies, features=frozenset({"copied"})))
-                left.setdefault("copied", []).append(made[-1])
+                left["copied heads"].append(made[-1])
         if width.size is not None:
             facts |= {"heads": f"plan.{name}", "size": width.size.id, "label": width.total.label}
             make(width.total.id.removeprefix("model."), "attention", width.total, "wide", facts)
     rows.make_in("dimension", *made)
-    for split, name in (
-        ("heads", "heads"),
-        ("kv heads", "KV heads"),
-        ("columns", "columns"),
-        ("copied", "copied heads"),
-    ):
-        rows.make_in(name, *left.get(split, ()))
+    for kind, spaces in left.items():
+        rows.make_in(kind, *spaces)
     return on_ranks
 
 
-def _users(ir: ModelGraph, width: Node) -> list[Scope]:
-    """The scopes of the modules in whose dimensions a width stands, in order."""
-    return [*dict.fromkeys(scope(module) for module in ir.modules if uses(module, width))]
-
-
-def uses(module: Module, width: Node) -> bool:
+def _uses(module: Module, width: Node) -> bool:
     """Whether a width stands in the dimensions of a module."""
     work = module.operation
     shapes = [dimension for tensor in module.tensors for dimension in tensor.shape]
@@ -299,7 +293,7 @@ def _with_columns(ir: ModelGraph) -> Iterator[Space]:
     """Kinds of layer with columns of a dense FFN."""
     columns = _columns_of_ffns(ir)
     for kind in ir.layers:
-        if columns is not None and any(uses(module, columns) for module in kind.modules):
+        if columns is not None and any(_uses(module, columns) for module in kind.modules):
             yield Space(facts={"on_stages": f"plan.{_identifier(kind)}"})
 
 

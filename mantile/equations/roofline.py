@@ -116,7 +116,7 @@ def modules_of(ir: ModelGraph, workers: Workers, phase: str) -> Iterator[Module]
             "vision", "vision", "Vision tower", "vision", "vision", tower, tower.tensors, kind="vision"
         )
     yield from ir.modules
-    if workers.memory.adapters is not None:
+    if "adapters" in workers.rows.features:
         yield Module("lora", "lora", "Adapters", "LoRA", "lora", LowRank())
 
 
@@ -269,8 +269,10 @@ def _dimensions(module: Module, workers: Workers, phase: str) -> Iterator[tuple[
     work = module.operation
     dimensions = {name: value for name, value in vars(work).items() if isinstance(value, Node)}
     if isinstance(work, Recurrence):
-        state = workers.memory.caches.states[module.id]
-        here: dict[Node, Node] = {work.state: state.values, work.conv: state.conv}
+        state, conv = (
+            workers.rows[f"memory.{name}.{module.id}"] for name in ("state_values", "conv_channels")
+        )
+        here: dict[Node, Node] = {work.state: state, work.conv: conv}
         if phase == "decode" and work.chunk is not None:
             here[work.chunk] = as_node(1)  # a chunk of one token
         dimensions["macs"] = substitute(work.macs, here)

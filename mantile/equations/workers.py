@@ -140,11 +140,10 @@ def workers(
     dtypes = formats(library, inputs, ir, rows)
     factors = efficiency(library, inputs, ranks, dtypes, ir, rows)
     plan = sharding(ir, inputs, rows)
-    stored = tensors(ir, plan, inputs.embedding_tp)
+    stored = tensors(ir, plan, rows)
     drafts = speculation(rows)
     rows.know(
         *(row for section in factors.sections for row in section.figures()),
-        *(row for section in stored.on_rank for row in section.figures()),
         *factors.factors.values(),
         *(() if ranks.disaggregated is None else (ranks.disaggregated,)),
     )
@@ -157,7 +156,7 @@ def workers(
         efficiency=factors,
         plan=plan,
         tensors=stored,
-        memory=memory(ir, inputs, dtypes, plan, stored, rows),
+        memory=memory(ir, dtypes, plan, stored, rows),
         speculation=drafts,
         rows=rows.in_space(""),
     )
