@@ -13,7 +13,7 @@ from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, make_si
 from mantile.equations.classes import Classes, followed, mix, of_mixture, request_classes
 from mantile.equations.collectives import kinds_of_messages, know_passes
 from mantile.equations.correction import corrections
-from mantile.equations.decode import Decoding, decode
+from mantile.equations.decode import Decoding
 from mantile.equations.devices import OF_FIRST, Devices, unlike
 from mantile.equations.devices_passes import on_devices
 from mantile.equations.devices_splits import other_splits
@@ -40,8 +40,8 @@ from mantile.equations.mixed import operations_of, steps_of
 from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import FEATURE, nearest
 from mantile.equations.override import OVERRIDE, Overridable
-from mantile.equations.plan import in_cache
-from mantile.equations.prefill import prefill
+from mantile.equations.phase import make_spans, phase_of
+from mantile.equations.plan import in_cache, scope
 from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.roofline import make_modules
 from mantile.equations.serving import Serving, serving
@@ -293,6 +293,7 @@ def build_graph(
     spaces = _machines(disaggregated, devices)
     rows.make_in("machine", *spaces)
     know_passes(rows, ir, disaggregated)
+    make_spans(rows, ir)
     rows.make_in("hop", spaces[0], *([OF_FIRST] if devices else []), *spaces[1:])
     if several is not None:
         mix(rows, several)
@@ -347,12 +348,12 @@ def build_graph(
     rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
     cells = None if demand is None else demand_cells(demand, rows)
     make_modules(rows, ir, prefill_workers, disaggregated)
-    prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers, rows)
+    prefill_pass = forward(phase_of(rows, "prefill"), ir, prefill_workers, rows)
     if parts is not None:
         prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
     rows.know(*_by_id((*size.sections, *prefill_pass.sections)).values())
-    decoding = decode(decode_workers, ir, rows.node("riding"))
-    decode_pass = forward(decoding.phase, ir, decode_workers, rows)
+    decode_pass = forward(phase_of(rows, "decode"), ir, decode_workers, rows)
+    decoding = Decoding(rows["decode.batch"], rows["decode.microbatches"])
     if parts is not None:
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
         work = {"prefill": prefill_pass, "decode": decode_pass}
@@ -523,6 +524,8 @@ def _of_model(ir: ModelGraph) -> frozenset[str]:
     """What a model has, by the names that blocks of equations have for it."""
     has = {
         "routed_experts": GroupedMatMul in ir.operations(),
+        "shared_ffns": GroupedMatMul in ir.operations()
+        and any(scope(module) in ("stage", "shared") for module in ir.modules),
         "recurrent_states": any(isinstance(module.operation, Recurrence) for module in ir.modules),
         "images": ir.vision is not None,
         "heads": any(width.split == "heads" for width in ir.widths),
